@@ -1,0 +1,1 @@
+//! The words of Setpoint as types, and decide(): pure, without I/O

@@ -1,0 +1,1 @@
+//! Verifies a ledger without sharing code with its writer

@@ -1,0 +1,1 @@
+//! The Ledger trait, records, Merkle log, checkpoints and the in-memory ledger

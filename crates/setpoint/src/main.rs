@@ -1,0 +1,3 @@
+//! The binary: command line, configuration and composition root.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! A seeded world with faults that drives the shipped engine

@@ -1,0 +1,1 @@
+//! The Target trait, its conformance suite and the in-memory target

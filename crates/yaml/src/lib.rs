@@ -1,0 +1,1 @@
+//! YAML trees with source spans, budgets and dialects
