@@ -1,0 +1,42 @@
+//! Claims: who owns what. A claim with the object's UID is the only proof of ownership there is;
+//! labels and annotations travel (operators copy them to children), claims do not.
+
+use serde::{Deserialize, Serialize};
+
+use crate::key::Key;
+use crate::name::{AppId, TargetIdentity, Uid};
+
+/// `(target identity, key) → app, UID`. Unique per `(target, key)`; durable before the first mutation of the object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    pub target: TargetIdentity,
+    pub key: Key,
+    pub app: AppId,
+    /// The incarnation we own. `None` between the intent to create it and the answer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub uid: Option<Uid>,
+    pub origin: ClaimOrigin,
+    /// Set when a delete was intended; the claim stays as a tombstone until absence is *observed*
+    /// (a denied delete that dropped its claim would leave an orphan for ever: incident 28).
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub tombstone: bool,
+}
+
+/// How the object came to be ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimOrigin {
+    /// We created it: we may delete it.
+    Created,
+    /// It was there before us, or someone replaced it: never pruned until a person says it may be.
+    Adopted,
+    /// Rebuilt after the data folder was lost: nothing is deleted until a person releases it.
+    Recovered,
+}
+
+impl ClaimOrigin {
+    /// Whether owning the object this way is enough to delete it.
+    pub fn may_delete(self) -> bool {
+        matches!(self, Self::Created)
+    }
+}

@@ -1,0 +1,193 @@
+//! Facts: the durable state the engine stands on, and the changes that make it.
+//!
+//! Every ledger record carries the changes it makes. The tables of the ledger, the engine's own memory and a replay of
+//! the records are all folds of the same changes by [`Facts::apply`], so they can be compared.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::claim::Claim;
+use crate::digest::Digest;
+use crate::hold::{Hold, Suspension};
+use crate::intent::{Intent, IntentEnd, IntentId};
+use crate::key::Key;
+use crate::name::{Actor, AppId, TargetIdentity};
+use crate::time::Timestamp;
+use crate::version::Revision;
+
+/// Everything the engine must not forget.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// When this installation first opened its ledger; deletes are withheld for a while after it.
+    pub installed_at: Option<Timestamp>,
+    pub claims: BTreeMap<(TargetIdentity, Key), Claim>,
+    /// Intents whose end is not recorded.
+    pub intents: BTreeMap<IntentId, Intent>,
+    pub apps: BTreeMap<AppId, AppFacts>,
+}
+
+/// What is durable about one app.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppFacts {
+    pub target: TargetIdentity,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub accepted: Option<Accepted>,
+    /// The last bundle the app converged at and stayed healthy: where an automatic rollback goes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub last_good: Option<Accepted>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hold: Option<Hold>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub suspension: Option<Suspension>,
+    /// Deletes of the last day, oldest first: the spent part of the prune budget.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub deletions: Vec<Deletions>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub allowance: Option<PruneAllowance>,
+    /// Its document is gone from the store: nothing is changed and nothing is deleted until it returns or is retired.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub frozen: bool,
+    /// The app is being taken down on purpose.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub retiring: bool,
+}
+
+impl AppFacts {
+    pub fn new(target: TargetIdentity) -> Self {
+        Self {
+            target,
+            accepted: None,
+            last_good: None,
+            hold: None,
+            suspension: None,
+            deletions: Vec::new(),
+            allowance: None,
+            frozen: false,
+            retiring: false,
+        }
+    }
+
+    /// The bundle the app is to be held at: the hold's, where there is one.
+    pub fn held_at(&self) -> Option<Digest> {
+        self.hold
+            .as_ref()
+            .and_then(|hold| hold.bundle)
+            .or_else(|| self.accepted.as_ref().map(|accepted| accepted.bundle))
+    }
+}
+
+/// A bundle that passed its gates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    pub bundle: Digest,
+    /// Grows by one with each acceptance of the app.
+    pub sequence: u64,
+    pub revision: Revision,
+    pub at: Timestamp,
+}
+
+/// How many deletes were intended at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deletions {
+    pub at: Timestamp,
+    pub count: u32,
+}
+
+/// A person's leave to delete more than the budget allows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PruneAllowance {
+    /// Deletes still allowed.
+    pub left: u32,
+    /// The bundle it was given for: a newer one needs a new leave.
+    pub bundle: Digest,
+    pub by: Actor,
+    pub reason: String,
+}
+
+/// One change of the facts, as recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "kebab-case")]
+pub enum Change {
+    /// The ledger was opened for the first time.
+    Installed {
+        at: Timestamp,
+    },
+    /// A claim is made, or its holder, UID or tombstone changes. Moving a resource between apps is this one change.
+    PutClaim {
+        claim: Claim,
+    },
+    /// Absence was observed (or the object is another's now): we own nothing there any more.
+    DropClaim {
+        target: TargetIdentity,
+        key: Key,
+    },
+    OpenIntent {
+        intent: Intent,
+    },
+    CloseIntent {
+        intent: IntentId,
+        end: IntentEnd,
+    },
+    PutApp {
+        app: AppId,
+        facts: Box<AppFacts>,
+    },
+    /// A retired app is forgotten once nothing of it is left.
+    ForgetApp {
+        app: AppId,
+    },
+}
+
+/// A change that does not fit the facts: the ledger is damaged, or its writer is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    #[error("intent {intent} is opened twice")]
+    OpenedTwice { intent: IntentId },
+    #[error("intent {intent} is closed but was never open")]
+    NotOpen { intent: IntentId },
+    #[error("the claim on {key} at {target} is dropped but was never made")]
+    NoClaim { target: TargetIdentity, key: Key },
+    #[error("app {app} is forgotten but was never known")]
+    NoApp { app: AppId },
+    #[error("the ledger is installed twice")]
+    InstalledTwice,
+}
+
+impl Facts {
+    /// Applies one change. On a misfit nothing is changed.
+    pub fn apply(&mut self, change: &Change) -> Result<(), Misfit> {
+        match change {
+            Change::Installed { at } => {
+                if self.installed_at.is_some() {
+                    return Err(Misfit::InstalledTwice);
+                }
+                self.installed_at = Some(*at);
+            }
+            Change::PutClaim { claim } => {
+                self.claims.insert((claim.target.clone(), claim.key.clone()), claim.clone());
+            }
+            Change::DropClaim { target, key } => {
+                self.claims
+                    .remove(&(target.clone(), key.clone()))
+                    .ok_or_else(|| Misfit::NoClaim { target: target.clone(), key: key.clone() })?;
+            }
+            Change::OpenIntent { intent } => {
+                if self.intents.contains_key(&intent.id) {
+                    return Err(Misfit::OpenedTwice { intent: intent.id });
+                }
+                self.intents.insert(intent.id, intent.clone());
+            }
+            Change::CloseIntent { intent, .. } => {
+                self.intents.remove(intent).ok_or(Misfit::NotOpen { intent: *intent })?;
+            }
+            Change::PutApp { app, facts } => {
+                self.apps.insert(app.clone(), (**facts).clone());
+            }
+            Change::ForgetApp { app } => {
+                self.apps.remove(app).ok_or_else(|| Misfit::NoApp { app: app.clone() })?;
+            }
+        }
+        Ok(())
+    }
+}

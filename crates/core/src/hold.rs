@@ -1,0 +1,47 @@
+//! Holds and suspensions: the ways an app is kept from following its store, each with a reason, an author and an end.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::name::{Actor, VersionId};
+use crate::time::Timestamp;
+
+/// A pin: the app stays at a bundle until released.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Where it stays. `None`: nothing has been accepted yet, so there is nothing to stay at.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bundle: Option<Digest>,
+    pub why: HoldReason,
+    pub by: Actor,
+    pub at: Timestamp,
+}
+
+/// Why an app is held, and so what lets go of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum HoldReason {
+    /// A person asked for it; a person releases it.
+    Asked { reason: String },
+    /// The bundle with this sequence failed; let go when a newer one is accepted.
+    RolledBack { failed: u64 },
+    /// The store's head does not descend from what was accepted; a person decides which is right.
+    Rewritten { accepted: VersionId, offered: VersionId },
+}
+
+impl HoldReason {
+    /// Whether accepting the bundle with this sequence ends the hold.
+    pub fn ends_with(&self, sequence: u64) -> bool {
+        matches!(self, Self::RolledBack { failed } if sequence > *failed)
+    }
+}
+
+/// The escape hatch: nothing is written until it ends, by itself or by a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspension {
+    pub reason: String,
+    pub by: Actor,
+    pub at: Timestamp,
+    /// There is no suspension without an end.
+    pub until: Timestamp,
+}

@@ -1,0 +1,62 @@
+//! What is known and what is not. There is no way from an error to an empty set: an error is an `Unknown`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+/// The result of looking at something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Observed<T> {
+    /// It was seen at this instant.
+    Known { value: T, at: Timestamp },
+    /// It could not be seen. Nothing may be concluded from it, least of all that it is not there.
+    Unknown { reason: Blindness },
+}
+
+/// Why something could not be seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum Blindness {
+    #[error("the system did not answer: {detail}")]
+    Unreachable { detail: String },
+    #[error("access was denied: {detail}")]
+    Denied { detail: String },
+    #[error("only a part was delivered: {detail}")]
+    Partial { detail: String },
+    #[error("the answer could not be understood: {detail}")]
+    Malformed { detail: String },
+    #[error("events were lost: {detail}")]
+    EventsLost { detail: String },
+    #[error("the system at this address is `{found}`, not `{expected}`")]
+    OtherIdentity { expected: String, found: String },
+    #[error("nobody has looked yet")]
+    NotLooked,
+}
+
+impl<T> Observed<T> {
+    pub fn known(value: T, at: Timestamp) -> Self {
+        Self::Known { value, at }
+    }
+
+    pub fn unknown(reason: Blindness) -> Self {
+        Self::Unknown { reason }
+    }
+
+    pub fn as_known(&self) -> Option<&T> {
+        match self {
+            Self::Known { value, .. } => Some(value),
+            Self::Unknown { .. } => None,
+        }
+    }
+
+    pub fn is_known(&self) -> bool {
+        matches!(self, Self::Known { .. })
+    }
+
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Observed<U> {
+        match self {
+            Self::Known { value, at } => Observed::Known { value: f(value), at },
+            Self::Unknown { reason } => Observed::Unknown { reason },
+        }
+    }
+}
