@@ -1,1 +1,67 @@
-fn main() {}
+//! The chores of the workspace behind one entry point: `cargo xtask <chore>`.
+//!
+//! It stays tiny (anyhow, no argument parser) because it is compiled before anything else is known to work:
+//! `setup` must answer in seconds on a bare machine. Heavy code belongs to the crate it exercises and is started from here.
+
+#![expect(clippy::print_stdout, reason = "a chore reports to the person or the CI log that started it")]
+
+mod bench;
+mod process;
+mod setup;
+mod sim;
+mod stopwatch;
+mod structure;
+mod suite;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: cargo xtask <chore>
+
+  setup                            check what the tests need and install what is missing (Debian, root)
+  test [--allow-missing] [FILTER]  every test, doc test, structural check and simulator run
+  structure [FILTER]               only the structural checks: licences, dependency arrows, files
+  sim [--seeds N] [--from SEED]    run the simulator, with its mutants; other arguments are passed through
+  sim replay FILE                  replay a failure the simulator has written
+  bench core                       measure the core against its bars, in release
+
+Examples:
+  cargo xtask setup
+  cargo xtask test
+  cargo xtask test prune           only tests whose name contains `prune`
+  cargo xtask sim --seeds 100 --from 4711
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs one chore. `Ok(false)` means that it ran and found something wrong, which it has already told.
+fn run(arguments: &[String]) -> anyhow::Result<bool> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["setup"] => setup::run(),
+        ["test", options @ ..] => test::run(&test::Options::read(options)?),
+        ["structure"] => Ok(structure::run(None).told()),
+        ["structure", filter] => Ok(structure::run(Some(filter)).told()),
+        ["sim", options @ ..] => sim::run(options),
+        ["bench", suite] => bench::run(suite),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        other => {
+            print!("{USAGE}");
+            anyhow::bail!("`{}` is not a chore; choose one from the list above", other.join(" "))
+        }
+    }
+}

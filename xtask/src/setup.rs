@@ -1,0 +1,95 @@
+//! `cargo xtask setup`: what the tests need on a bare Debian machine, checked in seconds and installed where missing.
+
+use crate::process;
+
+/// A program the build or the tests start.
+struct Need {
+    what: &'static str,
+    why: &'static str,
+    /// A command that succeeds if and only if it is there.
+    proof: &'static [&'static str],
+    remedy: Remedy,
+}
+
+/// How to get what is missing.
+enum Remedy {
+    /// A Debian package; installing it takes root.
+    Package(&'static str),
+    /// A component of the Rust toolchain.
+    Component(&'static str),
+}
+
+const NEEDS: &[Need] = &[
+    Need {
+        what: "C compiler",
+        why: "compiles the embedded SQLite and links every binary",
+        proof: &["cc", "--version"],
+        remedy: Remedy::Package("build-essential"),
+    },
+    Need {
+        what: "git",
+        why: "is the oracle of tests about stores",
+        proof: &["git", "--version"],
+        remedy: Remedy::Package("git"),
+    },
+    Need {
+        what: "rustfmt",
+        why: "checks the form of the sources",
+        proof: &["cargo", "fmt", "--version"],
+        remedy: Remedy::Component("rustfmt"),
+    },
+    Need {
+        what: "clippy",
+        why: "enforces the doors of clippy.toml",
+        proof: &["cargo", "clippy", "--version"],
+        remedy: Remedy::Component("clippy"),
+    },
+];
+
+/// Checks each need, installs what is missing and checks again. One line each.
+pub(crate) fn run() -> anyhow::Result<bool> {
+    let mut complete = true;
+    for need in NEEDS {
+        if let Some(version) = found(need) {
+            println!("{}: found ({version})", need.what);
+            continue;
+        }
+        let (name, arguments) = need.remedy.command();
+        let by_hand = format!("{name} {}", arguments.join(" "));
+        println!("{}: missing ({}); running `{by_hand}`", need.what, need.why);
+        let installed = need.remedy.install().unwrap_or(false);
+        match found(need) {
+            Some(version) if installed => println!("{}: installed ({version})", need.what),
+            _ => {
+                println!("{}: still missing; run `{by_hand}` as root, then this again", need.what);
+                complete = false;
+            }
+        }
+    }
+    Ok(complete)
+}
+
+/// The first line of what the proof says, or `None` if it does not run.
+fn found(need: &Need) -> Option<String> {
+    let (name, arguments) = need.proof.split_first()?;
+    let text = process::output_of(process::program(name, arguments)).ok()?;
+    Some(text.lines().next().unwrap_or_default().to_owned())
+}
+
+impl Remedy {
+    fn command(&self) -> (&'static str, Vec<&'static str>) {
+        match self {
+            Self::Package(package) => ("apt-get", vec!["install", "--yes", "--no-install-recommends", package]),
+            Self::Component(component) => ("rustup", vec!["component", "add", component]),
+        }
+    }
+
+    fn install(&self) -> anyhow::Result<bool> {
+        let (name, arguments) = self.command();
+        if matches!(self, Self::Package(_)) {
+            // A fresh image has no package lists; without them every package is unknown. If this fails, installing says why.
+            process::succeeds(process::program(name, &["update", "--quiet"]))?;
+        }
+        process::succeeds(process::program(name, &arguments))
+    }
+}

@@ -1,0 +1,90 @@
+//! What every source file must have: a first line that says what it is for, and a name that says so too.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::Complaints;
+use crate::process;
+
+/// Names that say nothing about what is inside, and so end up holding everything.
+const EMPTY_NAMES: [&str; 7] = ["utils", "util", "helpers", "helper", "common", "misc", "manager"];
+
+pub(super) fn every_file_says_what_it_is_for() -> anyhow::Result<Complaints> {
+    let mut complaints = Complaints::new();
+    for file in sources()? {
+        let text = std::fs::read_to_string(process::root().join(&file))
+            .with_context(|| format!("cannot read {}", file.display()))?;
+        if !says_what_it_is_for(&text) {
+            complaints
+                .push(format!("{} does not open with `//!`; say in its first line what it is for", file.display()));
+        }
+    }
+    Ok(complaints)
+}
+
+fn says_what_it_is_for(text: &str) -> bool {
+    text.lines().next().and_then(|line| line.strip_prefix("//!")).is_some_and(|purpose| !purpose.trim().is_empty())
+}
+
+pub(super) fn no_file_is_named_after_nothing() -> anyhow::Result<Complaints> {
+    Ok(sources()?
+        .iter()
+        .filter(|file| is_named_after_nothing(file))
+        .map(|file| format!("{} says nothing by its name; name it after the thing inside", file.display()))
+        .collect())
+}
+
+/// Folders count as well: `common/mod.rs` is no better than `common.rs`.
+fn is_named_after_nothing(file: &Path) -> bool {
+    file.with_extension("").iter().any(|part| EMPTY_NAMES.iter().any(|name| part == *name))
+}
+
+/// Every Rust source of the workspace, relative to its root, in order.
+pub(super) fn sources() -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for folder in ["crates", "xtask"] {
+        sources_below(Path::new(folder), &mut files)?;
+    }
+    files.sort();
+    // Without this an unreadable or moved tree would pass every check about files.
+    anyhow::ensure!(!files.is_empty(), "found no Rust source below {}", process::root().display());
+    Ok(files)
+}
+
+fn sources_below(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let entries =
+        std::fs::read_dir(process::root().join(folder)).with_context(|| format!("cannot list {}", folder.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let path = folder.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            if entry.file_name() != "target" {
+                sources_below(&path, files)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_purpose_in_the_first_line_counts() {
+        assert!(says_what_it_is_for("//! Plans.\n"));
+        for text in ["", "//!\n//! Plans.", "// Plans.", "use std::fmt;\n//! Plans."] {
+            assert!(!says_what_it_is_for(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn empty_names_are_found_for_files_and_folders() {
+        assert!(is_named_after_nothing(Path::new("crates/core/src/utils.rs")));
+        assert!(is_named_after_nothing(Path::new("crates/core/tests/common/mod.rs")));
+        assert!(!is_named_after_nothing(Path::new("crates/core/src/common_prefix.rs")));
+    }
+}

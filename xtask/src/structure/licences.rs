@@ -1,0 +1,111 @@
+//! Licences and duplicate versions of everything the workspace builds, judged by deny.toml.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context;
+
+use super::Complaints;
+use super::deny::{Deny, Duplicate};
+use super::spdx;
+use super::tree::{Package, tree};
+use crate::process;
+
+pub(super) fn every_licence_is_allowed() -> anyhow::Result<Complaints> {
+    forbidden(&everything()?, &deny()?.licences)
+}
+
+fn forbidden(tree: &[Package], allowed: &[String]) -> anyhow::Result<Complaints> {
+    let mut complaints = BTreeSet::new();
+    for package in tree {
+        let met = spdx::is_met(&package.licence, allowed)
+            .with_context(|| format!("{} {} has no readable licence", package.name, package.version))?;
+        if !met {
+            complaints.insert(format!(
+                "{} {} is under `{}`, which deny.toml does not allow; use another crate, or allow the licence after reading it",
+                package.name, package.version, package.licence
+            ));
+        }
+    }
+    Ok(complaints.into_iter().collect())
+}
+
+pub(super) fn no_crate_is_built_in_two_versions() -> anyhow::Result<Complaints> {
+    Ok(duplicated(&everything()?, &deny()?.duplicates))
+}
+
+fn duplicated(tree: &[Package], accepted: &[Duplicate]) -> Complaints {
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for package in tree {
+        versions.entry(&package.name).or_default().insert(&package.version);
+    }
+    let mut complaints = Complaints::new();
+    for (name, built) in &versions {
+        let accepts = |version: &str| accepted.iter().any(|one| one.name == *name && one.version == version);
+        let unaccepted: Vec<&str> = built.iter().copied().filter(|version| !accepts(version)).collect();
+        if unaccepted.len() > 1 {
+            complaints.push(format!(
+                "{name} is built in versions {}; bring them together, or accept all but one in deny.toml with a reason \
+                 (`cargo tree --workspace -d` shows who needs which)",
+                unaccepted.join(", ")
+            ));
+        }
+    }
+    for Duplicate { name, version } in accepted {
+        let built = versions.get(name.as_str());
+        if built.is_none_or(|built| built.len() < 2 || !built.contains(version.as_str())) {
+            complaints
+                .push(format!("deny.toml accepts {name}@{version}, which is no duplicate any more; remove the entry"));
+        }
+    }
+    complaints
+}
+
+/// Every crate that is built for this machine, for whatever purpose.
+fn everything() -> anyhow::Result<Vec<Package>> {
+    tree(&["--workspace", "--edges", "normal,build,dev", "--all-features"])
+}
+
+fn deny() -> anyhow::Result<Deny> {
+    let file = process::root().join("deny.toml");
+    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    Deny::read(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::tests::sketch;
+    use super::*;
+
+    fn accept(version: &str) -> Duplicate {
+        Duplicate { name: "syn".to_owned(), version: version.to_owned() }
+    }
+
+    #[test]
+    fn a_licence_that_is_not_allowed_is_named_once() {
+        let tree = sketch(&["0a v1.0.0", "1b v1.0.0", "1b v1.0.0"]);
+        assert_eq!(forbidden(&tree, &["MIT".to_owned()]).unwrap(), Complaints::new());
+        let complaints = forbidden(&tree[1..], &["ISC".to_owned()]).unwrap();
+        assert_eq!(complaints.len(), 1);
+        assert!(complaints[0].starts_with("b 1.0.0 is under `MIT`"), "{complaints:?}");
+    }
+
+    #[test]
+    fn a_crate_without_a_licence_cannot_pass() {
+        let mut tree = sketch(&["0a v1.0.0"]);
+        tree[0].licence.clear();
+        assert!(forbidden(&tree, &["MIT".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn two_versions_need_one_of_them_accepted() {
+        let tree = sketch(&["0a v1.0.0", "1syn v2.0.1", "1syn v3.0.0"]);
+        assert_eq!(duplicated(&tree, &[]).len(), 1);
+        assert_eq!(duplicated(&tree, &[accept("2.0.1")]), Complaints::new());
+    }
+
+    #[test]
+    fn an_accepted_duplicate_that_is_gone_must_leave_the_list() {
+        let complaints = duplicated(&sketch(&["0a v1.0.0", "1syn v3.0.0"]), &[accept("2.0.1")]);
+        assert!(complaints[0].contains("no duplicate any more"), "{complaints:?}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Structural checks: what the compiler does not enforce about the workspace, each with a message that says what to do.
+//!
+//! A check is a function from what it looks at to complaints; the functions are tested with violations, so that a check
+//! that never complains is known to be able to.
+
+mod deny;
+mod dependencies;
+mod files;
+mod integration_tests;
+mod licences;
+mod spdx;
+mod tree;
+
+use crate::stopwatch::Stopwatch;
+use crate::suite::Suite;
+
+/// Complaints of a check; none means that it passed.
+type Complaints = Vec<String>;
+
+struct Check {
+    name: &'static str,
+    run: fn() -> anyhow::Result<Complaints>,
+}
+
+const CHECKS: &[Check] = &[
+    Check { name: "every_licence_is_allowed", run: licences::every_licence_is_allowed },
+    Check { name: "no_crate_is_built_in_two_versions", run: licences::no_crate_is_built_in_two_versions },
+    Check { name: "core_stays_small", run: dependencies::core_stays_small },
+    Check { name: "core_depends_only_on_its_four", run: dependencies::core_depends_only_on_its_four },
+    Check { name: "the_product_has_no_mutants", run: dependencies::the_product_has_no_mutants },
+    Check { name: "the_verifier_shares_no_code", run: dependencies::the_verifier_shares_no_code },
+    Check { name: "light_crates_stay_light", run: dependencies::light_crates_stay_light },
+    Check { name: "arrows_point_one_way", run: dependencies::arrows_point_one_way },
+    Check { name: "every_file_says_what_it_is_for", run: files::every_file_says_what_it_is_for },
+    Check { name: "no_file_is_named_after_nothing", run: files::no_file_is_named_after_nothing },
+    Check { name: "no_integration_test_is_forgotten", run: integration_tests::no_integration_test_is_forgotten },
+];
+
+/// Runs the checks whose name contains the filter.
+pub(crate) fn run(filter: Option<&str>) -> Suite {
+    let clock = Stopwatch::start();
+    let mut suite = Suite::new("structure");
+    for check in CHECKS {
+        if filter.is_some_and(|filter| !check.name.contains(filter)) {
+            continue;
+        }
+        // A check that cannot look has not passed.
+        let complaints = (check.run)().unwrap_or_else(|error| vec![format!("could not check: {error:#}")]);
+        if complaints.is_empty() {
+            println!("structure {} ... ok", check.name);
+            suite.passed += 1;
+        } else {
+            println!("structure {} ... FAILED", check.name);
+            for complaint in &complaints {
+                println!("    {complaint}");
+            }
+            suite.failed += 1;
+        }
+    }
+    suite.took = clock.elapsed();
+    suite
+}

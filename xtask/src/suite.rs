@@ -1,0 +1,131 @@
+//! What one suite of tests came to, and the summary that ends a run.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// The outcome of one suite.
+#[derive(Debug, Default)]
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    /// What did not run although nobody asked to leave it out, each with what to do about it.
+    pub(crate) skipped: Vec<String>,
+    pub(crate) took: Duration,
+}
+
+impl Suite {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    pub(crate) fn skipped(name: &'static str, reason: String) -> Self {
+        Self { skipped: vec![reason], ..Self::new(name) }
+    }
+
+    /// Adds the counts of a line of libtest's, if it is one of those that end a test binary.
+    pub(crate) fn count(&mut self, line: &str) {
+        let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else {
+            return;
+        };
+        let mut ignored = 0;
+        for part in counts.split("; ") {
+            let Some((number, what)) = part.split_once(' ') else { continue };
+            let Ok(number) = number.parse::<u64>() else { continue };
+            match what {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => ignored += number,
+                _ => {}
+            }
+        }
+        if ignored > 0 {
+            self.skipped.push(format!("{ignored} ignored in one binary; remove their #[ignore]"));
+        }
+    }
+
+    /// Prints the total of a suite that runs alone; answers whether all of it passed.
+    pub(crate) fn told(self) -> bool {
+        let suites = [self];
+        print!("{}", summary(&suites));
+        all_passed(&suites, false)
+    }
+}
+
+/// Whether a run of these suites is a success. What was skipped counts as a failure unless that was allowed,
+/// and a run in which nothing ran at all proves nothing.
+pub(crate) fn all_passed(suites: &[Suite], allow_missing: bool) -> bool {
+    suites.iter().all(|suite| suite.failed == 0)
+        && suites.iter().any(|suite| suite.passed > 0)
+        && (allow_missing || suites.iter().all(|suite| suite.skipped.is_empty()))
+}
+
+/// One line per suite, then the total alone on its line, then once more what was skipped.
+pub(crate) fn summary(suites: &[Suite]) -> String {
+    let mut text = String::from("\n");
+    let width = suites.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
+    for suite in suites {
+        let _ = writeln!(
+            text,
+            "{:width$}  {} passed, {} failed, {} skipped  {:.1} s",
+            suite.name,
+            suite.passed,
+            suite.failed,
+            suite.skipped.len(),
+            suite.took.as_secs_f64()
+        );
+    }
+    text.push_str(&skips(suites));
+    let passed: u64 = suites.iter().map(|suite| suite.passed).sum();
+    let failed: u64 = suites.iter().map(|suite| suite.failed).sum();
+    let _ = writeln!(text, "{passed} passed, {failed} failed");
+    text
+}
+
+/// One line for each thing that was skipped.
+pub(crate) fn skips(suites: &[Suite]) -> String {
+    let mut text = String::new();
+    for suite in suites {
+        for reason in &suite.skipped {
+            let _ = writeln!(text, "skipped: {}: {reason}", suite.name);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counts_of_every_test_binary_add_up() {
+        let mut suite = Suite::new("tests");
+        suite.count("test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s");
+        suite
+            .count("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.10s");
+        suite.count("test decide::a_plan_passed ... ok");
+        assert_eq!((suite.passed, suite.failed, suite.skipped.len()), (5, 1, 0));
+    }
+
+    #[test]
+    fn an_ignored_test_fails_the_run_unless_missing_is_allowed() {
+        let mut suite = Suite::new("tests");
+        suite.count("test result: ok. 3 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s");
+        let suites = [suite];
+        assert!(!all_passed(&suites, false));
+        assert!(all_passed(&suites, true));
+        assert!(summary(&suites).contains("skipped: tests: 2 ignored in one binary"));
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_ran_is_not_a_success() {
+        assert!(!all_passed(&[Suite::new("tests")], true));
+    }
+
+    #[test]
+    fn the_total_stands_alone_on_the_last_line() {
+        let suites =
+            [Suite { passed: 4, ..Suite::new("tests") }, Suite { passed: 1, failed: 2, ..Suite::new("structure") }];
+        assert_eq!(summary(&suites).lines().last(), Some("5 passed, 2 failed"));
+    }
+}
