@@ -1,0 +1,53 @@
+//! Measurements against their bars and against peers, as suites that fill one table.
+//!
+//! A measurement calls the product as a user of the crate would, and its peer in the same process on the same input, so that
+//! the ratio holds on any machine. It is built only for benches: the product and its tests never depend on it.
+
+pub mod core;
+pub mod stopwatch;
+pub mod table;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::table::Table;
+
+/// A named measurement; it adds one or more rows.
+pub type Measurement = (&'static str, fn(&mut Table) -> anyhow::Result<()>);
+
+/// Takes every measurement of a suite, in order.
+pub fn measure(suite: &str) -> anyhow::Result<Table> {
+    let measurements = match suite {
+        "core" => core::MEASUREMENTS,
+        other => bail!("there is no suite `{other}`; there is `core`"),
+    };
+    take(suite, measurements)
+}
+
+fn take(suite: &str, measurements: &[Measurement]) -> anyhow::Result<Table> {
+    ensure!(
+        !measurements.is_empty(),
+        "the suite `{suite}` measures nothing yet; add a measurement to its MEASUREMENTS in crates/bench"
+    );
+    let mut table = Table::default();
+    for (name, measurement) in measurements {
+        measurement(&mut table).with_context(|| format!("measuring {name}"))?;
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_without_measurements_is_an_error_and_not_a_success() {
+        let error = take("core", &[]).unwrap_err().to_string();
+        assert!(error.contains("measures nothing yet"), "{error}");
+    }
+
+    #[test]
+    fn a_measurement_that_fails_is_named() {
+        let error = take("core", &[("yaml", |_| bail!("no input"))]).unwrap_err();
+        assert_eq!(format!("{error:#}"), "measuring yaml: no input");
+    }
+}

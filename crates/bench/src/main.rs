@@ -1,0 +1,29 @@
+//! Runs one suite of measurements and judges it: `cargo xtask bench core`.
+//!
+//! Exit code 0 means that every bar was met; 1 that one was missed, that a peer is missing, or that nothing was measured.
+
+#![expect(clippy::print_stdout, reason = "the table is what whoever runs a bench wants to see")]
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+
+fn main() -> ExitCode {
+    match run(std::env::args().nth(1).as_deref()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(suite: Option<&str>) -> anyhow::Result<bool> {
+    if cfg!(debug_assertions) {
+        bail!("this is a debug build, whose figures mean nothing; run `cargo xtask bench core`");
+    }
+    let table = setpoint_bench::measure(suite.context("name a suite: `core`")?)?;
+    print!("{table}");
+    Ok(table.is_met())
+}
