@@ -1,3 +1,11 @@
 //! The binary: command line, configuration and composition root.
 
-fn main() {}
+mod cli;
+mod doors;
+mod exit;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run(doors::arguments(), &mut doors::output(), &mut doors::complaints()).into()
+}

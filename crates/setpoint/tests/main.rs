@@ -1,0 +1,4 @@
+//! The command line as a user meets it: the built binary, its output and its exit codes.
+
+mod setpoint;
+mod usage;
