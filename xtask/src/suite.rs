@@ -60,7 +60,7 @@ pub(crate) fn all_passed(suites: &[Suite], allow_missing: bool) -> bool {
         && (allow_missing || suites.iter().all(|suite| suite.skipped.is_empty()))
 }
 
-/// One line per suite, then the total alone on its line, then once more what was skipped.
+/// One line per suite, then what was skipped, then the total alone on its line.
 pub(crate) fn summary(suites: &[Suite]) -> String {
     let mut text = String::from("\n");
     let width = suites.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
@@ -83,11 +83,11 @@ pub(crate) fn summary(suites: &[Suite]) -> String {
 }
 
 /// One line for each thing that was skipped.
-pub(crate) fn skips(suites: &[Suite]) -> String {
+fn skips(suites: &[Suite]) -> String {
     let mut text = String::new();
     for suite in suites {
         for reason in &suite.skipped {
-            let _ = writeln!(text, "skipped: {}: {reason}", suite.name);
+            let _ = writeln!(text, "skipped: {}: {reason} (--allow-missing accepts this)", suite.name);
         }
     }
     text

@@ -13,11 +13,19 @@ pub(crate) struct Deny {
     pub(crate) duplicates: Vec<Duplicate>,
 }
 
-/// A version of a crate that may be built beside another one.
+/// Versions of a crate that may be built beside another one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Duplicate {
     pub(crate) name: String,
+    /// The leading parts of the versions: `0.10` stands for 0.10.9 as well, so that a patch release changes nothing here.
     pub(crate) version: String,
+}
+
+impl Duplicate {
+    pub(crate) fn accepts(&self, name: &str, version: &str) -> bool {
+        self.name == name
+            && version.strip_prefix(self.version.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
 }
 
 impl Deny {
@@ -85,6 +93,15 @@ mod tests {
         let deny = Deny::read(text).unwrap();
         assert_eq!(deny.licences, ["MIT", "ISC"]);
         assert_eq!(deny.duplicates, [Duplicate { name: "syn".to_owned(), version: "2.0.1".to_owned() }]);
+    }
+
+    #[test]
+    fn a_leading_part_of_a_version_is_compared_as_a_whole() {
+        let accepted = Duplicate { name: "sha2".to_owned(), version: "0.1".to_owned() };
+        assert!(accepted.accepts("sha2", "0.1.9"));
+        assert!(accepted.accepts("sha2", "0.1"));
+        assert!(!accepted.accepts("sha2", "0.10.9"));
+        assert!(!accepted.accepts("sha3", "0.1.9"));
     }
 
     #[test]
