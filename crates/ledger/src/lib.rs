@@ -1,1 +1,31 @@
-//! The Ledger trait, records, Merkle log, checkpoints and the in-memory ledger
+//! The ledger: the append-only, Merkle-hashed record of what was decided and done, and on which observations.
+//!
+//! Reading order: [`record`] (what is written, in [`canonical`] bytes), [`merkle`] and [`proof`] (how it is hashed),
+//! [`checkpoint`] and [`anchor`] (how its past is fixed), [`contract`] (the [`Ledger`] trait and what crash recovery
+//! relies on), [`memory`] (the ledger of the simulator and of tests).
+//!
+//! This crate holds no database and no async runtime: the simulator links it. The conformance suite that every
+//! implementation passes is [`conformance`], behind the feature of that name.
+
+pub mod anchor;
+pub mod cadence;
+pub mod canonical;
+pub mod checkpoint;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+pub mod contract;
+pub mod error;
+pub mod memory;
+pub mod merkle;
+pub mod origin;
+pub mod proof;
+pub mod record;
+pub mod replay;
+pub mod tenure;
+mod undo;
+
+pub use contract::{Answer, Appended, Batch, Body, Erasure, Gap, Head, Lease, LeaseRequest, Ledger, Loaded, Standing};
+pub use error::{Class, LedgerError};
+pub use memory::{MemoryLedger, MemoryLog};
+pub use origin::Origin;
+pub use record::{Entry, Kind, Record};

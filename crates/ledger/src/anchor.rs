@@ -1,0 +1,92 @@
+//! Anchors: the newest checkpoint kept outside the data folder, so that a data folder that was restored, cut or
+//! rewritten does not match it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::checkpoint::Checkpoint;
+
+/// A file that holds one checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnchorFile {
+    path: PathBuf,
+    history: Option<PathBuf>,
+}
+
+impl AnchorFile {
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), history: None }
+    }
+
+    /// Also appends every checkpoint to `path`, for whoever wants to look back further than the newest.
+    #[must_use]
+    pub fn with_history(mut self, path: impl Into<PathBuf>) -> Self {
+        self.history = Some(path.into());
+        self
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The signed text. `None` only if there is no file; a file that cannot be read is an error, not an absence.
+    pub fn read(&self) -> io::Result<Option<String>> {
+        match fs::read_to_string(&self.path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the checkpoint. After a crash the file holds the old one or the new one, never half of one.
+    pub fn write(&self, checkpoint: &Checkpoint) -> io::Result<()> {
+        if let Some(history) = &self.history {
+            let mut file = OpenOptions::new().create(true).append(true).open(history)?;
+            file.write_all(checkpoint.text.as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+        }
+        let mut next = self.path.clone().into_os_string();
+        next.push(".next");
+        let mut file = File::create(&next)?;
+        file.write_all(checkpoint.text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&next, &self.path)?;
+        // The rename itself is only safe once the folder is.
+        match self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => File::open(parent)?.sync_all(),
+            None => File::open(".")?.sync_all(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::Signer;
+    use crate::origin::Origin;
+    use setpoint_core::digest::Digest;
+
+    #[test]
+    fn the_newest_checkpoint_replaces_the_last_and_the_history_keeps_both() {
+        let folder = tempfile::tempdir().unwrap();
+        let anchor = AnchorFile::new(folder.path().join("anchor")).with_history(folder.path().join("history"));
+        assert_eq!(anchor.read().unwrap(), None);
+        let origin = Origin::new("test").unwrap();
+        let signer = Signer::new(origin.clone(), &[1; 32]);
+        let first = Checkpoint::sign(origin.clone(), 1, 1, Digest::of(b"1"), &signer);
+        let second = Checkpoint::sign(origin, 1, 2, Digest::of(b"2"), &signer);
+        anchor.write(&first).unwrap();
+        anchor.write(&second).unwrap();
+        assert_eq!(anchor.read().unwrap().as_ref(), Some(&second.text));
+        let history = fs::read_to_string(folder.path().join("history")).unwrap();
+        assert_eq!(history, format!("{}\n{}\n", first.text, second.text));
+    }
+
+    #[test]
+    fn an_anchor_that_cannot_be_read_is_not_a_missing_one() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(AnchorFile::new(folder.path()).read().is_err());
+    }
+}

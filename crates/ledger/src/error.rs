@@ -1,0 +1,94 @@
+//! What a ledger refuses and how it fails, with the class a caller decides by.
+
+use setpoint_core::facts::Misfit;
+use setpoint_core::key::Key;
+use setpoint_core::name::TargetIdentity;
+use setpoint_core::time::Timestamp;
+
+use crate::contract::Standing;
+use crate::origin::Origin;
+
+/// What a caller does about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Another writer took over, or the lease ran out: stop acting at once.
+    Fenced,
+    /// The record is not safe: nothing may be done that depends on it, until the ledger is opened again.
+    NotDurable,
+    /// The log's past is in doubt: only a person can allow writing again.
+    ReadOnly,
+    /// Someone else holds what was asked for.
+    Conflict,
+    /// What is stored contradicts itself.
+    Corrupt,
+    /// The request cannot be right.
+    Input,
+    /// It could not be read just now. This never means that nothing is there.
+    Unavailable,
+}
+
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a ledger did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    #[error("epoch {epoch} of log {origin} is over, epoch {current} writes it now: stop acting")]
+    Fenced { origin: Origin, epoch: u64, current: u64 },
+
+    #[error("the lease of epoch {epoch} on log {origin} ran out: acquire it again before acting")]
+    Expired { origin: Origin, epoch: u64, expired: Timestamp },
+
+    #[error("log {origin} is held by {holder}: wait until its lease runs out")]
+    Held { origin: Origin, holder: String, until: Timestamp },
+
+    #[error("{key} at {target} is claimed by log {holder}: release it there first")]
+    Claimed { target: TargetIdentity, key: Key, holder: Origin },
+
+    #[error("the ledger could not make records durable ({what}): free or repair the disk and open it again")]
+    NotDurable { what: String, source: Option<Source> },
+
+    #[error("log {origin} is read-only, {standing}: restore the newer copy, or record the gap")]
+    ReadOnly { origin: Origin, standing: Standing },
+
+    #[error("the ledger is damaged ({what}): run `setpoint ledger verify` and restore a copy")]
+    Corrupt { what: String, source: Option<Source> },
+
+    #[error("a change does not fit the facts of log {origin}: load it again and decide anew")]
+    Misfit { origin: Origin, source: Misfit },
+
+    #[error("the request cannot be recorded: {problem}")]
+    Input { problem: String },
+
+    #[error("the ledger could not be read ({what}): try again")]
+    Unavailable { what: String, source: Option<Source> },
+}
+
+impl LedgerError {
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Fenced { .. } | Self::Expired { .. } => Class::Fenced,
+            Self::Held { .. } | Self::Claimed { .. } => Class::Conflict,
+            Self::NotDurable { .. } => Class::NotDurable,
+            Self::ReadOnly { .. } => Class::ReadOnly,
+            Self::Corrupt { .. } => Class::Corrupt,
+            Self::Misfit { .. } | Self::Input { .. } => Class::Input,
+            Self::Unavailable { .. } => Class::Unavailable,
+        }
+    }
+
+    pub fn input(problem: impl Into<String>) -> Self {
+        Self::Input { problem: problem.into() }
+    }
+
+    pub fn corrupt(what: impl Into<String>, source: impl Into<Source>) -> Self {
+        Self::Corrupt { what: what.into(), source: Some(source.into()) }
+    }
+
+    pub fn not_durable(what: impl Into<String>, source: impl Into<Source>) -> Self {
+        Self::NotDurable { what: what.into(), source: Some(source.into()) }
+    }
+
+    pub fn unavailable(what: impl Into<String>, source: impl Into<Source>) -> Self {
+        Self::Unavailable { what: what.into(), source: Some(source.into()) }
+    }
+}

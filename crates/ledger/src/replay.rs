@@ -1,0 +1,51 @@
+//! Folding the changes of records into facts, and naming the first difference between two sets of facts.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use setpoint_core::facts::Facts;
+
+use crate::error::LedgerError;
+use crate::origin::Origin;
+use crate::record::Record;
+
+/// Folds one stored record into `facts`, which must be those of all records before it.
+pub fn fold(facts: &mut Facts, origin: &Origin, seq: u64, bytes: &[u8]) -> Result<(), LedgerError> {
+    let record = Record::from_bytes(bytes)?;
+    if record.seq != seq || record.origin != *origin {
+        let what = format!("record {seq} of {origin} says it is record {} of {}", record.seq, record.origin);
+        return Err(LedgerError::Corrupt { what, source: None });
+    }
+    for change in &record.changes {
+        let what = || format!("record {seq} of {origin} does not follow from those before it");
+        facts.apply(change).map_err(|misfit| LedgerError::corrupt(what(), misfit))?;
+    }
+    Ok(())
+}
+
+/// The first difference between what the records say and what the tables hold, in words.
+pub fn first_difference(replayed: &Facts, stored: &Facts) -> Option<String> {
+    if replayed.installed_at != stored.installed_at {
+        let (records, tables) = (replayed.installed_at, stored.installed_at);
+        return Some(format!("installed at: the records say {records:?}, the tables {tables:?}"));
+    }
+    in_maps("claim", &replayed.claims, &stored.claims)
+        .or_else(|| in_maps("intent", &replayed.intents, &stored.intents))
+        .or_else(|| in_maps("app", &replayed.apps, &stored.apps))
+}
+
+fn in_maps<K: Ord + Debug, V: PartialEq + Debug>(
+    what: &str,
+    replayed: &BTreeMap<K, V>,
+    stored: &BTreeMap<K, V>,
+) -> Option<String> {
+    for (key, value) in replayed {
+        match stored.get(key) {
+            Some(other) if other == value => {}
+            Some(other) => return Some(format!("{what} {key:?}: the records say {value:?}, the tables {other:?}")),
+            None => return Some(format!("{what} {key:?} is in the records, but not in the tables")),
+        }
+    }
+    let extra = stored.keys().find(|key| !replayed.contains_key(key))?;
+    Some(format!("{what} {extra:?} is in the tables, but not in the records"))
+}
