@@ -1,7 +1,8 @@
 //! One integration test binary per crate, and no test file beside it that is never compiled.
 //!
-//! Each binary links everything again, so a crate has one: `tests/main.rs` (with `autotests = false`) or `tests/<name>/main.rs`.
-//! The price is that a file nobody declares with `mod` is silently dead; this check takes that price away.
+//! Each binary links everything again, so a crate has one: `tests/main.rs`, with `autotests = false` and one `[[test]]` in the
+//! manifest as soon as there are files beside it. The price is that a file nobody declares with `mod` is silently dead; this
+//! check takes that price away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -43,33 +44,33 @@ fn by_folder(files: Vec<PathBuf>) -> BTreeMap<PathBuf, Vec<PathBuf>> {
 }
 
 fn forgotten(tests: &Path, texts: &BTreeMap<PathBuf, String>, manifest: &str) -> Complaints {
-    let is_root = |file: &&PathBuf| {
-        file.ends_with("main.rs")
-            && file.parent().is_some_and(|parent| parent == tests || parent.parent() == Some(tests))
-    };
-    let roots: Vec<&PathBuf> = texts.keys().filter(is_root).collect();
-    let [root] = roots.as_slice() else {
+    let binaries = binaries(tests, texts, manifest);
+    let [root] = binaries.as_slice() else {
         return vec![format!(
-            "{} has {} files main.rs; a crate has one integration binary: move the tests below one main.rs as modules",
+            "{} makes {} integration binaries, a crate has one; declare its files as modules of main.rs there, with \
+             `autotests = false` and one [[test]] in the manifest",
             tests.display(),
-            roots.len()
+            binaries.len()
         )];
     };
-    let mut complaints = Complaints::new();
-    let beside = texts.keys().filter(|file| file.parent() == Some(tests) && !file.ends_with("main.rs"));
-    if beside.count() > 0 && !manifest.contains("autotests = false") {
-        complaints.push(format!(
-            "each file in {} becomes a binary of its own; write `autotests = false` and one [[test]] into the manifest",
-            tests.display()
-        ));
-    }
     let compiled = compiled(root, texts);
-    complaints.extend(
-        texts.keys().filter(|file| !compiled.contains(*file)).map(|file| {
-            format!("{} is never compiled; declare it with `mod` below {}", file.display(), root.display())
-        }),
-    );
-    complaints
+    let dead = texts.keys().filter(|file| !compiled.contains(*file));
+    dead.map(|file| format!("{} is never compiled; declare it with `mod` below {}", file.display(), root.display()))
+        .collect()
+}
+
+/// The files that cargo makes a test binary of, by its own rules.
+fn binaries<'a>(tests: &Path, texts: &'a BTreeMap<PathBuf, String>, manifest: &str) -> Vec<&'a PathBuf> {
+    let discovers = !manifest.contains("autotests = false");
+    let is_discovered = |file: &Path| {
+        let folder = file.parent();
+        folder == Some(tests) || file.ends_with("main.rs") && folder.and_then(Path::parent) == Some(tests)
+    };
+    let is_declared = |file: &Path| {
+        let below = file.strip_prefix(tests).unwrap_or(file);
+        manifest.contains(&format!("path = \"tests/{}\"", below.display()))
+    };
+    texts.keys().filter(|file| is_declared(file) || discovers && is_discovered(file)).collect()
 }
 
 /// The files that are reached from the root by `mod name;`.
@@ -77,10 +78,14 @@ fn compiled(root: &Path, texts: &BTreeMap<PathBuf, String>) -> BTreeSet<PathBuf>
     let mut reached = BTreeSet::new();
     let mut waiting = vec![root.to_path_buf()];
     while let Some(file) = waiting.pop() {
-        let Some(text) = texts.get(&file) else { continue };
-        let owns_its_folder = file.ends_with("main.rs") || file.ends_with("mod.rs");
-        let folder =
-            if owns_its_folder { file.parent().unwrap_or(root).to_path_buf() } else { file.with_extension("") };
+        let Some(text) = texts.get(&file) else {
+            continue;
+        };
+        // The modules of a binary's root and of a mod.rs lie beside it, those of any other file in a folder of its name.
+        let folder = match file.parent() {
+            Some(parent) if file == root || file.ends_with("mod.rs") => parent.to_path_buf(),
+            _ => file.with_extension(""),
+        };
         for name in modules(text) {
             waiting.push(folder.join(format!("{name}.rs")));
             waiting.push(folder.join(name).join("mod.rs"));
@@ -102,6 +107,8 @@ fn modules(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
+    const ONE_BINARY: &str = "autotests = false\n[[test]]\nname = \"main\"\npath = \"tests/main.rs\"\n";
+
     fn check(files: &[(&str, &str)], manifest: &str) -> Complaints {
         let texts = files.iter().map(|(file, text)| (PathBuf::from(file), (*text).to_owned())).collect();
         forgotten(Path::new("crates/a/tests"), &texts, manifest)
@@ -114,7 +121,7 @@ mod tests {
             ("crates/a/tests/plans.rs", ""),
             ("crates/a/tests/ledger.rs", ""),
         ];
-        let complaints = check(&files, "autotests = false");
+        let complaints = check(&files, ONE_BINARY);
         assert_eq!(complaints.len(), 1);
         assert!(complaints[0].starts_with("crates/a/tests/ledger.rs is never compiled"), "{complaints:?}");
     }
@@ -132,15 +139,21 @@ mod tests {
     }
 
     #[test]
-    fn files_beside_the_root_need_autotests_off() {
+    fn a_file_beside_the_root_is_a_binary_of_its_own_unless_the_manifest_says_otherwise() {
         let files = [("crates/a/tests/main.rs", "mod plans;"), ("crates/a/tests/plans.rs", "")];
-        assert!(check(&files, "")[0].contains("autotests = false"));
+        assert!(check(&files, "")[0].contains("makes 2 integration binaries"));
+        assert_eq!(check(&files, ONE_BINARY), Complaints::new());
     }
 
     #[test]
-    fn two_binaries_are_one_too_many() {
-        let files = [("crates/a/tests/x/main.rs", ""), ("crates/a/tests/y/main.rs", "")];
-        assert!(check(&files, "")[0].contains("has 2 files main.rs"));
+    fn a_single_file_is_a_binary_under_any_name() {
+        assert_eq!(check(&[("crates/a/tests/plans.rs", "")], ""), Complaints::new());
+    }
+
+    #[test]
+    fn tests_that_no_binary_contains_are_told() {
+        let complaints = check(&[("crates/a/tests/plans.rs", "")], "autotests = false");
+        assert!(complaints[0].contains("makes 0 integration binaries"), "{complaints:?}");
     }
 
     #[test]
