@@ -1,7 +1,7 @@
 //! Reads deny.toml: the licences we allow and the duplicates we accept, each with its reason.
 //!
-//! The file has the form of cargo-deny, so that whoever has that tool may run it as well. Only the two lists used here are read,
-//! and by hand: a TOML parser would be most of what xtask compiles.
+//! The file is written in the manner of cargo-deny. Only the three lists used here are read, and by hand: a TOML parser would be
+//! most of what xtask compiles.
 
 use anyhow::{Context, bail};
 
@@ -9,20 +9,22 @@ use anyhow::{Context, bail};
 pub(crate) struct Deny {
     /// `[licenses] allow`
     pub(crate) licences: Vec<String>,
-    /// `[bans] skip`
-    pub(crate) duplicates: Vec<Duplicate>,
+    /// `[licenses] clarify`: crates whose manifest names no licence, with the one we read in their files.
+    pub(crate) clarified: Vec<(Versions, String)>,
+    /// `[bans] skip`: what may be built beside another version.
+    pub(crate) duplicates: Vec<Versions>,
 }
 
-/// Versions of a crate that may be built beside another one.
+/// Some versions of a crate.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Duplicate {
+pub(crate) struct Versions {
     pub(crate) name: String,
-    /// The leading parts of the versions: `0.10` stands for 0.10.9 as well, so that a patch release changes nothing here.
+    /// Their leading parts: `0.10` stands for 0.10.9 as well, so that a patch release changes nothing here.
     pub(crate) version: String,
 }
 
-impl Duplicate {
-    pub(crate) fn accepts(&self, name: &str, version: &str) -> bool {
+impl Versions {
+    pub(crate) fn include(&self, name: &str, version: &str) -> bool {
         self.name == name
             && version.strip_prefix(self.version.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
@@ -31,15 +33,16 @@ impl Duplicate {
 impl Deny {
     pub(crate) fn read(text: &str) -> anyhow::Result<Self> {
         let text: String = text.lines().map(without_comment).collect::<Vec<_>>().join("\n");
-        let licences = array(&text, "licenses", "allow")?;
-        let duplicates = array(&text, "bans", "skip")?;
+        let allowed = array(&text, "licenses", "allow")?;
+        let mut clarified = Vec::new();
+        for entry in entries(array(&text, "licenses", "clarify")?) {
+            let expression = value(entry, "expression").with_context(|| lacks("expression", entry))?;
+            clarified.push((versions(entry)?, expression.to_owned()));
+        }
         Ok(Self {
-            licences: licences.split('"').skip(1).step_by(2).map(str::to_owned).collect(),
-            duplicates: duplicates
-                .split('}')
-                .filter(|entry| entry.contains('{'))
-                .map(duplicate)
-                .collect::<anyhow::Result<_>>()?,
+            licences: allowed.split('"').skip(1).step_by(2).map(str::to_owned).collect(),
+            clarified,
+            duplicates: entries(array(&text, "bans", "skip")?).map(versions).collect::<anyhow::Result<_>>()?,
         })
     }
 }
@@ -67,20 +70,30 @@ fn array<'a>(text: &'a str, section: &str, key: &str) -> anyhow::Result<&'a str>
     Ok(list)
 }
 
-/// Reads `{ crate = "name@version", reason = "…" `.
-fn duplicate(entry: &str) -> anyhow::Result<Duplicate> {
-    let value = |key: &str| {
-        let (_, rest) = entry.split_once(&format!("{key} = \""))?;
-        rest.split_once('"').map(|(value, _)| value)
-    };
-    let package = value("crate").with_context(|| format!("no `crate` in the entry of deny.toml: {}", entry.trim()))?;
-    if value("reason").is_none_or(str::is_empty) {
-        bail!("deny.toml accepts a second {package} without a reason; say who needs it and what would end that");
+/// The tables of a list, each without its closing brace.
+fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.split('}').filter(|entry| entry.contains('{'))
+}
+
+fn value<'a>(entry: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = entry.split_once(&format!("{key} = \""))?;
+    rest.split_once('"').map(|(value, _)| value)
+}
+
+fn lacks(key: &str, entry: &str) -> String {
+    format!("no `{key}` in the entry of deny.toml: {}", entry.trim())
+}
+
+/// Reads `{ crate = "name@version", reason = "…" `. An exception without a reason is one that nobody can end.
+fn versions(entry: &str) -> anyhow::Result<Versions> {
+    let package = value(entry, "crate").with_context(|| lacks("crate", entry))?;
+    if value(entry, "reason").is_none_or(str::is_empty) {
+        bail!("deny.toml makes an exception for {package} without a reason; say who needs it and what would end that");
     }
     let (name, version) = package
         .split_once('@')
-        .with_context(|| format!("deny.toml must name the version it accepts: `{package}@version`"))?;
-    Ok(Duplicate { name: name.to_owned(), version: version.to_owned() })
+        .with_context(|| format!("deny.toml must name the version it means: `{package}@version`"))?;
+    Ok(Versions { name: name.to_owned(), version: version.to_owned() })
 }
 
 #[cfg(test)]
@@ -88,32 +101,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_lists_are_read_without_their_comments() {
-        let text = "[licenses]\nallow = [\n  \"MIT\", # \"GPL-3.0\"\n  \"ISC\",\n]\n\n[bans]\nskip = [\n  { crate = \"syn@2.0.1\", reason = \"a # of old macros\" },\n]\n";
+    fn every_list_is_read_without_its_comments() {
+        let text = r#"
+[licenses]
+allow = [
+  "MIT", # "GPL-3.0"
+  "ISC",
+]
+clarify = [{ crate = "b@1", expression = "MIT", reason = "its LICENSE" }]
+
+[bans]
+skip = [
+  { crate = "syn@2.0", reason = "a # of old macros" },
+]
+"#;
         let deny = Deny::read(text).unwrap();
+        let versions = |name: &str, version: &str| Versions { name: name.to_owned(), version: version.to_owned() };
         assert_eq!(deny.licences, ["MIT", "ISC"]);
-        assert_eq!(deny.duplicates, [Duplicate { name: "syn".to_owned(), version: "2.0.1".to_owned() }]);
+        assert_eq!(deny.clarified, [(versions("b", "1"), "MIT".to_owned())]);
+        assert_eq!(deny.duplicates, [versions("syn", "2.0")]);
     }
 
     #[test]
     fn a_leading_part_of_a_version_is_compared_as_a_whole() {
-        let accepted = Duplicate { name: "sha2".to_owned(), version: "0.1".to_owned() };
-        assert!(accepted.accepts("sha2", "0.1.9"));
-        assert!(accepted.accepts("sha2", "0.1"));
-        assert!(!accepted.accepts("sha2", "0.10.9"));
-        assert!(!accepted.accepts("sha3", "0.1.9"));
+        let accepted = Versions { name: "sha2".to_owned(), version: "0.1".to_owned() };
+        assert!(accepted.include("sha2", "0.1.9"));
+        assert!(accepted.include("sha2", "0.1"));
+        assert!(!accepted.include("sha2", "0.10.9"));
+        assert!(!accepted.include("sha3", "0.1.9"));
     }
 
     #[test]
     fn a_duplicate_without_a_reason_is_refused() {
-        let text = "[licenses]\nallow = []\n[bans]\nskip = [{ crate = \"syn@2.0.1\" }]\n";
+        let text = "[licenses]\nallow = []\nclarify = []\n[bans]\nskip = [{ crate = \"syn@2.0.1\" }]\n";
         let error = Deny::read(text).unwrap_err().to_string();
-        assert!(error.contains("second syn@2.0.1 without a reason"), "{error}");
+        assert!(error.contains("exception for syn@2.0.1 without a reason"), "{error}");
     }
 
     #[test]
     fn a_missing_list_is_an_error_and_not_an_empty_one() {
-        let error = Deny::read("[licenses]\nallow = []\n").unwrap_err().to_string();
+        let error = Deny::read("[licenses]\nallow = []\nclarify = []\n").unwrap_err().to_string();
         assert!(error.contains("no list `skip` in [bans]"), "{error}");
     }
 }
