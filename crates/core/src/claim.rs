@@ -20,6 +20,16 @@ pub struct Claim {
     /// (a denied delete that dropped its claim would leave an orphan for ever: incident 28).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub tombstone: bool,
+    /// Its rank in the bundle that last declared it: deletes go in reverse.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub rank: u32,
+    /// Whether deleting it takes much else with it; remembered, because what is pruned is no longer declared.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub protected: bool,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// How the object came to be ours.

@@ -22,9 +22,11 @@ pub struct Facts {
     /// When this installation first opened its ledger; deletes are withheld for a while after it.
     pub installed_at: Option<Timestamp>,
     pub claims: BTreeMap<(TargetIdentity, Key), Claim>,
-    /// Intents whose end is not recorded.
+    /// Intents whose end is not recorded. At most one per key: see [`Facts::busy`].
     pub intents: BTreeMap<IntentId, Intent>,
     pub apps: BTreeMap<AppId, AppFacts>,
+    /// The open intent on each key: an index of `intents`.
+    busy: BTreeMap<(TargetIdentity, Key), IntentId>,
 }
 
 /// What is durable about one app.
@@ -113,14 +115,18 @@ pub enum Change {
     Installed {
         at: Timestamp,
     },
-    /// A claim is made, or its holder, UID or tombstone changes. Moving a resource between apps is this one change.
+    /// A claim is made, or its UID or tombstone changes. Moving a resource between apps is this one change too: it names
+    /// the app it is taken `from`, and does not apply when another holds it by now.
     PutClaim {
         claim: Claim,
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        from: Option<AppId>,
     },
     /// Absence was observed (or the object is another's now): we own nothing there any more.
     DropClaim {
         target: TargetIdentity,
         key: Key,
+        app: AppId,
     },
     OpenIntent {
         intent: Intent,
@@ -144,6 +150,10 @@ pub enum Change {
 pub enum Misfit {
     #[error("intent {intent} is opened twice")]
     OpenedTwice { intent: IntentId },
+    #[error("{key} at {target} is being changed under intent {intent}")]
+    Busy { target: TargetIdentity, key: Key, intent: IntentId },
+    #[error("{key} at {target} is claimed by {holder}")]
+    Claimed { target: TargetIdentity, key: Key, holder: AppId },
     #[error("intent {intent} is closed but was never open")]
     NotOpen { intent: IntentId },
     #[error("the claim on {key} at {target} is dropped but was never made")]
@@ -155,6 +165,27 @@ pub enum Misfit {
 }
 
 impl Facts {
+    /// Puts facts together from the rows of a ledger's tables.
+    pub fn from_rows(
+        installed_at: Option<Timestamp>,
+        claims: impl IntoIterator<Item = Claim>,
+        intents: impl IntoIterator<Item = Intent>,
+        apps: impl IntoIterator<Item = (AppId, AppFacts)>,
+    ) -> Self {
+        let intents: BTreeMap<_, _> = intents.into_iter().map(|intent| (intent.id, intent)).collect();
+        let busy = intents.values().map(|intent| ((intent.target.clone(), intent.key.clone()), intent.id)).collect();
+        let claims = claims.into_iter().map(|claim| ((claim.target.clone(), claim.key.clone()), claim)).collect();
+        Self { installed_at, claims, intents, apps: apps.into_iter().collect(), busy }
+    }
+
+    /// The open intent on a key.
+    pub fn busy(&self, target: &TargetIdentity, key: &Key) -> Option<IntentId> {
+        if self.busy.is_empty() {
+            return None;
+        }
+        self.busy.get(&(target.clone(), key.clone())).copied()
+    }
+
     /// Applies one change. On a misfit nothing is changed.
     pub fn apply(&mut self, change: &Change) -> Result<(), Misfit> {
         match change {
@@ -164,22 +195,12 @@ impl Facts {
                 }
                 self.installed_at = Some(*at);
             }
-            Change::PutClaim { claim } => {
-                self.claims.insert((claim.target.clone(), claim.key.clone()), claim.clone());
-            }
-            Change::DropClaim { target, key } => {
-                self.claims
-                    .remove(&(target.clone(), key.clone()))
-                    .ok_or_else(|| Misfit::NoClaim { target: target.clone(), key: key.clone() })?;
-            }
-            Change::OpenIntent { intent } => {
-                if self.intents.contains_key(&intent.id) {
-                    return Err(Misfit::OpenedTwice { intent: intent.id });
-                }
-                self.intents.insert(intent.id, intent.clone());
-            }
+            Change::PutClaim { claim, from } => self.put_claim(claim, from.as_ref())?,
+            Change::DropClaim { target, key, app } => self.drop_claim(target, key, app)?,
+            Change::OpenIntent { intent } => self.open_intent(intent)?,
             Change::CloseIntent { intent, .. } => {
-                self.intents.remove(intent).ok_or(Misfit::NotOpen { intent: *intent })?;
+                let closed = self.intents.remove(intent).ok_or(Misfit::NotOpen { intent: *intent })?;
+                self.busy.remove(&(closed.target, closed.key));
             }
             Change::PutApp { app, facts } => {
                 self.apps.insert(app.clone(), (**facts).clone());
@@ -188,6 +209,49 @@ impl Facts {
                 self.apps.remove(app).ok_or_else(|| Misfit::NoApp { app: app.clone() })?;
             }
         }
+        Ok(())
+    }
+
+    /// A claim changes hands only from the app that is named, and never while that app is changing the object.
+    fn put_claim(&mut self, claim: &Claim, from: Option<&AppId>) -> Result<(), Misfit> {
+        let place = (claim.target.clone(), claim.key.clone());
+        if let Some(holder) = self.claims.get(&place).map(|held| &held.app).filter(|holder| **holder != claim.app) {
+            if from != Some(holder) {
+                let (target, key) = place;
+                return Err(Misfit::Claimed { target, key, holder: holder.clone() });
+            }
+            if let Some(intent) = self.busy.get(&place).copied() {
+                let (target, key) = place;
+                return Err(Misfit::Busy { target, key, intent });
+            }
+        }
+        self.claims.insert(place, claim.clone());
+        Ok(())
+    }
+
+    fn drop_claim(&mut self, target: &TargetIdentity, key: &Key, app: &AppId) -> Result<(), Misfit> {
+        let place = (target.clone(), key.clone());
+        match self.claims.get(&place).map(|held| &held.app) {
+            Some(holder) if holder == app => {
+                self.claims.remove(&place);
+                Ok(())
+            }
+            Some(holder) => Err(Misfit::Claimed { target: place.0, key: place.1, holder: holder.clone() }),
+            None => Err(Misfit::NoClaim { target: place.0, key: place.1 }),
+        }
+    }
+
+    fn open_intent(&mut self, intent: &Intent) -> Result<(), Misfit> {
+        if self.intents.contains_key(&intent.id) {
+            return Err(Misfit::OpenedTwice { intent: intent.id });
+        }
+        let place = (intent.target.clone(), intent.key.clone());
+        if let Some(other) = self.busy.get(&place).copied() {
+            let (target, key) = place;
+            return Err(Misfit::Busy { target, key, intent: other });
+        }
+        self.busy.insert(place, intent.id);
+        self.intents.insert(intent.id, intent.clone());
         Ok(())
     }
 }

@@ -1,0 +1,188 @@
+//! Bundles: the accepted, self-contained desired state of one app on one target, named by its digest.
+//!
+//! What a bundle was made from (its revision, the gates' evidence, its sequence) stands beside it in the ledger and not in
+//! the digest, because the same content may be reached from several versions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::canonical::{self, Unreadable};
+use crate::digest::Digest;
+use crate::graph::{self, Cycle};
+use crate::key::Key;
+use crate::name::{AppId, TargetIdentity};
+use crate::resource::Resource;
+
+/// A resource of a bundle with its digest, computed once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    pub resource: Arc<Resource>,
+    pub digest: Digest,
+    /// How many resources stand before it in the longest chain: steps of one rank are independent.
+    pub rank: u32,
+}
+
+/// The desired state of one app on one target. Immutable; equal content has an equal digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundle {
+    app: AppId,
+    target: TargetIdentity,
+    resources: BTreeMap<Key, Declared>,
+    digest: Digest,
+}
+
+/// What a bundle is on disk: the content its digest is taken over.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    app: AppId,
+    target: TargetIdentity,
+    resources: Vec<Arc<Resource>>,
+}
+
+/// Why resources cannot make a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadBundle {
+    #[error("{key} is declared twice: keep one of the two declarations")]
+    DeclaredTwice { key: Key },
+    #[error("{key} must come after {missing}, which the app does not declare")]
+    MissingDependency { key: Key, missing: Key },
+    #[error(transparent)]
+    Cycle(#[from] Cycle<Key>),
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    #[error("the stored bundle is {found}, not {wanted}: it was altered or damaged")]
+    OtherDigest { wanted: Digest, found: Digest },
+}
+
+impl Bundle {
+    pub fn new(app: AppId, target: TargetIdentity, resources: Vec<Resource>) -> Result<Self, BadBundle> {
+        Self::build(app, target, resources.into_iter().map(Arc::new).collect())
+    }
+
+    fn build(app: AppId, target: TargetIdentity, mut resources: Vec<Arc<Resource>>) -> Result<Self, BadBundle> {
+        resources.sort_by(|a, b| a.key.cmp(&b.key));
+        if let Some(pair) = resources.windows(2).find(|pair| pair[0].key == pair[1].key) {
+            return Err(BadBundle::DeclaredTwice { key: pair[0].key.clone() });
+        }
+        let ranks = ranks(&resources)?;
+        let digest =
+            canonical::digest_of(&Stored { app: app.clone(), target: target.clone(), resources: resources.clone() });
+        let resources = resources
+            .into_iter()
+            .map(|resource| {
+                let declared = Declared { digest: resource.digest(), rank: ranks[&resource.key], resource };
+                (declared.resource.key.clone(), declared)
+            })
+            .collect();
+        Ok(Self { app, target, resources, digest })
+    }
+
+    pub fn app(&self) -> &AppId {
+        &self.app
+    }
+
+    pub fn target(&self) -> &TargetIdentity {
+        &self.target
+    }
+
+    pub fn resources(&self) -> &BTreeMap<Key, Declared> {
+        &self.resources
+    }
+
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.resources.is_empty()
+    }
+
+    /// The bytes the digest is taken over.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        canonical::to_bytes(&Stored {
+            app: self.app.clone(),
+            target: self.target.clone(),
+            resources: self.resources.values().map(|declared| declared.resource.clone()).collect(),
+        })
+    }
+
+    /// Reads a stored bundle; content that does not have the digest it is stored under is refused.
+    pub fn from_bytes(bytes: &[u8], wanted: Digest) -> Result<Self, BadBundle> {
+        let found = Digest::of(bytes);
+        if found != wanted {
+            return Err(BadBundle::OtherDigest { wanted, found });
+        }
+        let stored: Stored = canonical::from_bytes(bytes)?;
+        Self::build(stored.app, stored.target, stored.resources)
+    }
+}
+
+fn ranks(resources: &[Arc<Resource>]) -> Result<BTreeMap<Key, u32>, BadBundle> {
+    let declared = |key: &Key| resources.binary_search_by(|resource| resource.key.cmp(key)).is_ok();
+    for resource in resources {
+        if let Some(missing) = resource.after.iter().find(|key| !declared(key)) {
+            return Err(BadBundle::MissingDependency { key: resource.key.clone(), missing: missing.clone() });
+        }
+    }
+    Ok(graph::ranks(resources.iter().map(|resource| (resource.key.clone(), resource.after.clone())).collect())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+    use std::collections::BTreeSet;
+
+    fn resource(name: &str, after: &[&str]) -> Resource {
+        let key = |name: &str| Key::new("file", "", name).unwrap();
+        Resource {
+            key: key(name),
+            api_version: "v1".into(),
+            kind: "File".into(),
+            body: Value::map([("content", Value::str(name))]),
+            after: after.iter().map(|name| key(name)).collect::<BTreeSet<_>>(),
+            protected: false,
+        }
+    }
+
+    fn bundle(resources: Vec<Resource>) -> Result<Bundle, BadBundle> {
+        Bundle::new("web/shop".parse().unwrap(), TargetIdentity::new("host-1").unwrap(), resources)
+    }
+
+    #[test]
+    fn a_bundle_does_not_depend_on_the_order_of_documents() {
+        let one = bundle(vec![resource("a", &[]), resource("b", &["a"])]).unwrap();
+        let two = bundle(vec![resource("b", &["a"]), resource("a", &[])]).unwrap();
+        assert_eq!(one.digest(), two.digest());
+        assert_eq!(one.to_bytes(), two.to_bytes());
+    }
+
+    #[test]
+    fn a_bundle_reads_back_only_under_its_own_digest() {
+        let bundle = bundle(vec![resource("a", &[]), resource("b", &["a"])]).unwrap();
+        let bytes = bundle.to_bytes();
+        assert_eq!(Bundle::from_bytes(&bytes, bundle.digest()), Ok(bundle.clone()));
+        let mut altered = bytes.clone();
+        let last = altered.len() - 3;
+        altered[last] ^= 1;
+        assert!(matches!(Bundle::from_bytes(&altered, bundle.digest()), Err(BadBundle::OtherDigest { .. })));
+    }
+
+    #[test]
+    fn case_42_the_same_object_twice_is_refused() {
+        let mut other = resource("a", &[]);
+        other.body = Value::Null;
+        let error = bundle(vec![resource("a", &[]), other]).unwrap_err();
+        assert_eq!(error.to_string(), "file a is declared twice: keep one of the two declarations");
+    }
+
+    #[test]
+    fn cycles_and_missing_dependencies_are_named() {
+        let error = bundle(vec![resource("a", &["b"]), resource("b", &["a"])]).unwrap_err();
+        assert_eq!(error.to_string(), "they wait for each other: file a → file b → file a");
+        let error = bundle(vec![resource("a", &["z"])]).unwrap_err();
+        assert_eq!(error.to_string(), "file a must come after file z, which the app does not declare");
+    }
+}

@@ -1,0 +1,160 @@
+//! What no plan may ever do. Runs on every plan in production before it is executed, in the simulator and in tests.
+//!
+//! It looks at the same snapshot as [`decide`](crate::decide::decide) but shares no judgement with it: where `decide` asks
+//! "what should be done", this asks only "does this break a rule". A violation stops the target, not the process.
+
+use std::collections::BTreeSet;
+
+use crate::intent::Verb;
+use crate::key::Key;
+use crate::live::{Live, Presence};
+use crate::modes::{Cause, Permission};
+use crate::observed::Observed;
+use crate::plan::{Plan, Step};
+use crate::prune::{app_budget, fleet_budget};
+use crate::snapshot::{FRESH, Snapshot};
+use crate::time::Timestamp;
+
+/// A rule that a plan breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the step on {key} breaks a rule: {rule}. This is a defect in Setpoint; the plan was not executed")]
+pub struct Violation {
+    pub key: Key,
+    pub rule: Rule,
+}
+
+/// The rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    #[error("one step for each key")]
+    OneStepPerKey,
+    #[error("the plan, its claims and its snapshot name the same app and target")]
+    SameAppAndTarget,
+    #[error("the app's states allow the cause")]
+    Permitted,
+    #[error("an object is changed only where its state is known")]
+    SeenBeforeChanged,
+    #[error("nothing is changed while an earlier intent on it is open")]
+    NoOpenIntent,
+    #[error("a create is for a declared key under which nothing stands")]
+    CreateIsDeclaredAndAbsent,
+    #[error("an update is for a declared key and names the incarnation that was seen")]
+    UpdateIsDeclaredAndSeen,
+    #[error("a delete names the incarnation that is claimed and was seen")]
+    DeleteIsOwned,
+    #[error("what is declared is not deleted")]
+    DeclaredIsKept,
+    #[error("a delete leaves a tombstone")]
+    DeleteLeavesTombstone,
+    #[error("a delete rests on a complete and fresh look")]
+    DeleteIsSeenWhole,
+    #[error("nothing is deleted for an empty bundle unless the app is retired")]
+    EmptyBundleKeepsAll,
+    #[error("nothing is deleted in quarantine or behind an open breaker")]
+    NoDeleteInDoubt,
+    #[error("what another object controls is not deleted")]
+    ControlledIsKept,
+    #[error("deletes stay within the budgets or a person's leave")]
+    WithinBudget,
+    #[error("deletes and other changes do not share a plan")]
+    PruneLast,
+}
+
+/// Every rule the plan breaks; empty for a sound plan.
+pub fn check(plan: &Plan, snapshot: &Snapshot<'_>, now: Timestamp) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut keys = BTreeSet::new();
+    for step in &plan.steps {
+        let mut broken = |holds: bool, rule| {
+            if !holds {
+                violations.push(Violation { key: step.key.clone(), rule });
+            }
+        };
+        broken(keys.insert(&step.key), Rule::OneStepPerKey);
+        broken(names_agree(plan, step, snapshot), Rule::SameAppAndTarget);
+        broken(snapshot.states.permission(step.cause).0 == Permission::Act, Rule::Permitted);
+        broken(!snapshot.open_intents.contains_key(&step.key), Rule::NoOpenIntent);
+        let Some(presence) = snapshot.observation.states.get(&step.key).and_then(Observed::as_known) else {
+            broken(false, Rule::SeenBeforeChanged);
+            continue;
+        };
+        match (step.verb, presence) {
+            (Verb::Create, _) => broken(create_is_sound(step, presence, snapshot), Rule::CreateIsDeclaredAndAbsent),
+            (Verb::Update, _) => broken(update_is_sound(step, presence, snapshot), Rule::UpdateIsDeclaredAndSeen),
+            (Verb::Delete, Presence::Present(live)) => check_delete(step, live, snapshot, now, &mut broken),
+            (Verb::Delete, Presence::Absent) => broken(false, Rule::DeleteIsOwned),
+        }
+    }
+    check_deletes_together(plan, snapshot, &mut violations);
+    violations
+}
+
+fn names_agree(plan: &Plan, step: &Step, snapshot: &Snapshot<'_>) -> bool {
+    let identity = &snapshot.target.identity;
+    plan.app == *snapshot.app
+        && plan.target == *identity
+        && plan.bundle == snapshot.bundle.digest()
+        && step.claim.app == plan.app
+        && step.claim.target == *identity
+        && step.claim.key == step.key
+}
+
+fn declares(snapshot: &Snapshot<'_>, key: &Key) -> bool {
+    !snapshot.retiring && snapshot.bundle.resources().contains_key(key)
+}
+
+fn create_is_sound(step: &Step, presence: &Presence, snapshot: &Snapshot<'_>) -> bool {
+    declares(snapshot, &step.key) && *presence == Presence::Absent && step.expect.is_none() && step.resource.is_some()
+}
+
+fn update_is_sound(step: &Step, presence: &Presence, snapshot: &Snapshot<'_>) -> bool {
+    let Presence::Present(live) = presence else { return false };
+    let expected = step.expect.as_ref();
+    declares(snapshot, &step.key)
+        && step.resource.is_some()
+        && expected.is_some_and(|expect| expect.uid == live.uid && expect.version.as_ref() == Some(&live.version))
+        && step.claim.uid.as_ref() == Some(&live.uid)
+}
+
+fn check_delete(
+    step: &Step,
+    live: &Live,
+    snapshot: &Snapshot<'_>,
+    now: Timestamp,
+    broken: &mut impl FnMut(bool, Rule),
+) {
+    let claim = snapshot.claims.get(&step.key);
+    let owned = claim.is_some_and(|claim| claim.app == *snapshot.app && claim.uid.as_ref() == Some(&live.uid))
+        && step.expect.as_ref().is_some_and(|expect| expect.uid == live.uid && expect.version.is_some());
+    broken(owned, Rule::DeleteIsOwned);
+    broken(!declares(snapshot, &step.key), Rule::DeclaredIsKept);
+    let declared_elsewhere = snapshot.elsewhere.get(&step.key).is_some_and(|elsewhere| elsewhere.declares);
+    broken(!declared_elsewhere, Rule::DeclaredIsKept);
+    broken(step.claim.tombstone, Rule::DeleteLeavesTombstone);
+    let whole = snapshot.observation.states.values().all(Observed::is_known);
+    broken(whole && now.since(snapshot.observation.at) <= FRESH, Rule::DeleteIsSeenWhole);
+    broken(snapshot.retiring || !snapshot.bundle.resources().is_empty(), Rule::EmptyBundleKeepsAll);
+    broken(now >= snapshot.target.quarantine_until && !snapshot.target.breaker_open, Rule::NoDeleteInDoubt);
+    broken(!live.controlled, Rule::ControlledIsKept);
+    broken(matches!(step.cause, Cause::Prune | Cause::Retire), Rule::Permitted);
+}
+
+fn check_deletes_together(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violation>) {
+    let deletes = plan.steps.iter().filter(|step| step.verb == Verb::Delete);
+    let Some(first) = deletes.clone().next() else { return };
+    let paid_before = |step: &&Step| snapshot.claims.get(&step.key).is_some_and(|claim| claim.tombstone);
+    let new = deletes.clone().filter(|step| !paid_before(step)).count() as u64;
+    let budget = snapshot.budget;
+    let leave =
+        budget.allowance.as_ref().filter(|leave| leave.bundle == plan.bundle).map_or(0, |leave| u64::from(leave.left));
+    let beyond_leave = new.saturating_sub(leave);
+    let left = |budget: u32, spent: u32| u64::from(budget.saturating_sub(spent));
+    let within_app = snapshot.retiring || beyond_leave <= left(app_budget(budget.owned), budget.spent);
+    let within_fleet = beyond_leave <= left(fleet_budget(budget.fleet_owned), budget.fleet_spent);
+    if !(within_app && within_fleet) {
+        violations.push(Violation { key: first.key.clone(), rule: Rule::WithinBudget });
+    }
+    if deletes.count() != plan.steps.len() {
+        violations.push(Violation { key: first.key.clone(), rule: Rule::PruneLast });
+    }
+}

@@ -1,0 +1,284 @@
+//! Judges each declared resource: in place, to be made, to be put right, or to be left alone with a reason.
+
+use crate::bundle::Declared;
+use crate::claim::{Claim, ClaimOrigin};
+use crate::diff::{Difference, diff};
+use crate::facts::Change;
+use crate::intent::{Expect, Verb};
+use crate::key::Key;
+use crate::live::{Baseline, Health, Live, Presence, Writer};
+use crate::modes::{Cause, Permission};
+use crate::mutant::Mutant;
+use crate::name::{AppId, Uid};
+use crate::observed::{Blindness, Observed};
+use crate::plan::Step;
+use crate::report::Why;
+use crate::snapshot::{Elsewhere, Preview, Question};
+use crate::value::Value;
+
+use super::{Cursor, Draft, Drift};
+
+pub(super) fn judge_all(draft: &mut Draft<'_>) {
+    let snapshot = draft.snapshot;
+    let mut claims = Cursor::new(snapshot.claims);
+    let mut baselines = Cursor::new(snapshot.baselines);
+    let mut states = Cursor::new(&snapshot.observation.states);
+    for (key, declared) in snapshot.bundle.resources() {
+        let elsewhere = snapshot.elsewhere.get(key);
+        let handed_over = elsewhere.and_then(Elsewhere::handed_over);
+        let claim = claims.seek(key).or(handed_over);
+        let seen = Seen { key, declared, claim, baseline: baselines.seek(key), elsewhere };
+        match states.seek(key) {
+            Some(Observed::Known { value, .. }) => judge(draft, &seen, value),
+            Some(Observed::Unknown { .. }) if Mutant::ErrorReadAsEmpty.is_on() => {
+                judge(draft, &seen, &Presence::Absent);
+            }
+            Some(Observed::Unknown { reason }) => not_seen(draft, &seen, reason.clone()),
+            None => not_seen(draft, &seen, Blindness::NotLooked),
+        }
+    }
+}
+
+/// One declared resource and what is remembered of it.
+struct Seen<'a> {
+    key: &'a Key,
+    declared: &'a Declared,
+    /// Our claim, or that of another app of ours which no longer declares the resource and so hands it over.
+    claim: Option<&'a Claim>,
+    baseline: Option<&'a Baseline>,
+    elsewhere: Option<&'a Elsewhere>,
+}
+
+impl Seen<'_> {
+    /// The app the claim has to be taken from.
+    fn from(&self) -> Option<AppId> {
+        let elsewhere = self.elsewhere.filter(|elsewhere| elsewhere.claim.is_some());
+        elsewhere.map(|elsewhere| elsewhere.app.clone())
+    }
+}
+
+fn not_seen(draft: &mut Draft<'_>, seen: &Seen<'_>, reason: Blindness) {
+    draft.decision.in_sync = false;
+    draft.decision.health = Health::Unknown;
+    draft.withhold(seen.key, declared_cause(draft, seen), Why::NotSeen { reason });
+}
+
+fn judge(draft: &mut Draft<'_>, seen: &Seen<'_>, presence: &Presence) {
+    // The common case first, and without an allocation: ours, declaration unmoved, live state unmoved.
+    if let (Presence::Present(live), Some(claim), Some(baseline)) = (presence, seen.claim, seen.baseline) {
+        let unmoved = baseline.declared == seen.declared.digest && baseline.fingerprint == live.fingerprint;
+        let quiet = draft.snapshot.open_intents.is_empty() && seen.elsewhere.is_none();
+        if unmoved && quiet && !claim.tombstone && is_ours(claim, live) && !Mutant::RewriteInSync.is_on() {
+            draft.decision.health = worse(draft.decision.health, live.health);
+            return;
+        }
+    }
+    if let Some(intent) = draft.snapshot.open_intents.get(seen.key) {
+        draft.decision.in_sync = false;
+        draft.decision.questions.insert(Question::Settle { intent: *intent });
+        let cause = declared_cause(draft, seen);
+        draft.withhold(seen.key, cause, Why::OpenIntent { intent: *intent });
+        return;
+    }
+    let owner = seen.elsewhere.filter(|elsewhere| elsewhere.declares && elsewhere.claim.is_some());
+    if let Some(owner) = owner.filter(|_| !Mutant::StealClaim.is_on()) {
+        draft.decision.in_sync = false;
+        let cause = declared_cause(draft, seen);
+        draft.withhold(seen.key, cause, Why::OwnedByOther { app: owner.app.clone() });
+        return;
+    }
+    match presence {
+        Presence::Absent => absent(draft, seen),
+        Presence::Present(live) => present(draft, seen, live),
+    }
+}
+
+fn absent(draft: &mut Draft<'_>, seen: &Seen<'_>) {
+    draft.decision.in_sync = false;
+    draft.decision.health = worse(draft.decision.health, Health::Progressing);
+    let cause = if is_unmoved(draft, seen) { Cause::Drift } else { declared_cause(draft, seen) };
+    let differences =
+        vec![Difference { path: crate::value::Path::default(), before: Some(Value::str("present")), after: None }];
+    if cause == Cause::Drift {
+        drifted(draft, seen, cause, &differences, &Writer::Unknown);
+    }
+    if !may_change(draft, seen, cause) {
+        return;
+    }
+    draft.step(Step {
+        key: seen.key.clone(),
+        verb: Verb::Create,
+        cause,
+        resource: Some(seen.declared.resource.clone()),
+        expect: None,
+        claim: claim_for(draft, seen, None, ClaimOrigin::Created),
+        from: seen.from(),
+        rank: seen.declared.rank,
+        differences: Vec::new(),
+    });
+}
+
+fn present(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) {
+    draft.decision.health = worse(draft.decision.health, live.health);
+    let differences = comparable(diff(&seen.declared.resource.body, &live.value));
+    let ours = seen.claim.is_some_and(|claim| is_ours(claim, live));
+    if differences.is_empty() && !Mutant::RewriteInSync.is_on() {
+        in_place(draft, seen, live, ours);
+        return;
+    }
+    draft.decision.in_sync = false;
+    let cause = match is_unmoved(draft, seen) {
+        true if differences.iter().all(Difference::is_addition) && !differences.is_empty() => Cause::Addition,
+        true => Cause::Drift,
+        false => declared_cause(draft, seen),
+    };
+    if matches!(cause, Cause::Drift | Cause::Addition) {
+        drifted(draft, seen, cause, &differences, &live.writer);
+    }
+    if !may_change(draft, seen, cause) || !(ours || may_adopt(draft, seen, live, cause)) {
+        return;
+    }
+    let origin = match seen.claim {
+        Some(claim) if ours => claim.origin,
+        _ => ClaimOrigin::Adopted,
+    };
+    let version = (!Mutant::DropVersionPrecondition.is_on()).then(|| live.version.clone());
+    draft.step(Step {
+        key: seen.key.clone(),
+        verb: Verb::Update,
+        cause,
+        resource: Some(seen.declared.resource.clone()),
+        expect: Some(Expect { uid: live.uid.clone(), version }),
+        claim: claim_for(draft, seen, Some(live.uid.clone()), origin),
+        from: seen.from(),
+        rank: seen.declared.rank,
+        differences,
+    });
+}
+
+/// The object is as declared. What may be left to do is bookkeeping: claim it, lift a tombstone, learn a baseline.
+fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
+    if !ours && !may_claim(draft, seen, live) {
+        draft.decision.in_sync = false;
+        return;
+    }
+    let origin = seen.claim.filter(|_| ours).map_or(ClaimOrigin::Adopted, |claim| claim.origin);
+    let claim = claim_for(draft, seen, Some(live.uid.clone()), origin);
+    if seen.claim != Some(&claim) {
+        draft.decision.changes.push(Change::PutClaim { claim, from: seen.from() });
+    }
+    let baseline = Baseline { declared: seen.declared.digest, fingerprint: live.fingerprint };
+    if seen.baseline != Some(&baseline) {
+        draft.decision.baselines.push((seen.key.clone(), baseline));
+    }
+}
+
+/// An equal object that is not ours is claimed only where a change of it would be allowed too.
+fn may_claim(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) -> bool {
+    let cause = declared_cause(draft, seen);
+    may_change(draft, seen, cause) && is_adoptable(draft, seen, live, cause)
+}
+
+/// Whether the modes, back-off and dependencies allow a change now; reports where they do not.
+fn may_change(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool {
+    let (permission, state) = draft.snapshot.states.permission(cause);
+    let why = if permission != Permission::Act {
+        Why::State { state }
+    } else if let Some(until) = draft.snapshot.backing_off.get(seen.key).filter(|until| **until > draft.now) {
+        Why::BackingOff { until: *until }
+    } else if let Some(app) = draft.snapshot.waiting_for.first().filter(|_| cause == Cause::Declared) {
+        Why::AppNotReady { app: app.clone() }
+    } else {
+        return true;
+    };
+    draft.withhold(seen.key, cause, why);
+    false
+}
+
+/// Whether something that is there and not ours may be taken over: only after the target said it would accept it.
+fn may_adopt(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, cause: Cause) -> bool {
+    if !is_adoptable(draft, seen, live, cause) {
+        return false;
+    }
+    let (version, declared) = (&live.version, seen.declared.digest);
+    let why = match draft.snapshot.answers.previews.get(seen.key) {
+        Some(Preview { version: of, declared: by, verdict }) if of == version && *by == declared => match verdict {
+            Ok(()) => return true,
+            Err(problem) => Why::PreviewRefused { problem: problem.clone() },
+        },
+        _ => {
+            let key = seen.key.clone();
+            draft.decision.questions.insert(Question::Preview { key, version: version.clone(), declared });
+            Why::PreviewPending
+        }
+    };
+    draft.withhold(seen.key, cause, why);
+    false
+}
+
+fn is_adoptable(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, cause: Cause) -> bool {
+    let why = if live.controlled {
+        Why::Controlled
+    } else if !draft.snapshot.rules.adopt {
+        Why::NotOurs
+    } else {
+        return true;
+    };
+    draft.withhold(seen.key, cause, why);
+    false
+}
+
+fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: ClaimOrigin) -> Claim {
+    Claim {
+        target: draft.snapshot.target.identity.clone(),
+        key: seen.key.clone(),
+        app: draft.snapshot.app.clone(),
+        uid,
+        origin,
+        tombstone: false,
+        rank: seen.declared.rank,
+        protected: seen.declared.resource.protected,
+    }
+}
+
+/// The same incarnation that we claimed.
+fn is_ours(claim: &Claim, live: &Live) -> bool {
+    claim.uid.as_ref() == Some(&live.uid)
+}
+
+/// The declaration is the one that was last seen in place, so a difference came from elsewhere.
+fn is_unmoved(draft: &Draft<'_>, seen: &Seen<'_>) -> bool {
+    match seen.baseline {
+        Some(baseline) => baseline.declared == seen.declared.digest,
+        None => draft.snapshot.converged_before,
+    }
+}
+
+fn declared_cause(draft: &Draft<'_>, seen: &Seen<'_>) -> Cause {
+    match (is_unmoved(draft, seen), draft.snapshot.rolling_back) {
+        (true, _) => Cause::Drift,
+        (false, true) => Cause::Rollback,
+        (false, false) => Cause::Declared,
+    }
+}
+
+fn drifted(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause, differences: &[Difference], writer: &Writer) {
+    let differences = differences.to_vec();
+    draft.decision.drifts.push(Drift { key: seen.key.clone(), cause, differences, writer: writer.clone() });
+}
+
+/// What is known only once another resource exists cannot be compared before.
+fn comparable(mut differences: Vec<Difference>) -> Vec<Difference> {
+    differences.retain(|difference| !matches!(difference.before, Some(Value::Deferred(_))));
+    differences
+}
+
+fn worse(a: Health, b: Health) -> Health {
+    let badness = |health| match health {
+        Health::Healthy => 0,
+        Health::Progressing => 1,
+        Health::Unknown => 2,
+        Health::Degraded => 3,
+    };
+    if badness(b) > badness(a) { b } else { a }
+}

@@ -1,0 +1,150 @@
+//! Judges what we own and no longer declare: forget it where it is gone, delete it where every guard agrees, keep it elsewhere.
+
+use crate::claim::Claim;
+use crate::facts::Change;
+use crate::intent::{Expect, Verb};
+use crate::key::Key;
+use crate::live::{Live, Presence};
+use crate::modes::{Cause, Permission};
+use crate::mutant::Mutant;
+use crate::observed::{Blindness, Observed};
+use crate::plan::Step;
+use crate::prune::{self, Purse};
+use crate::report::{Kept, Why};
+use crate::snapshot::Question;
+
+use super::{Cursor, Draft};
+
+/// Something of ours that stands on the target and is not declared any more.
+struct Candidate<'a> {
+    claim: &'a Claim,
+    live: &'a Live,
+}
+
+pub(super) fn judge_all(draft: &mut Draft<'_>) {
+    let snapshot = draft.snapshot;
+    let cause = if snapshot.retiring { Cause::Retire } else { Cause::Prune };
+    let mut declared = Cursor::new(snapshot.bundle.resources());
+    let mut states = Cursor::new(&snapshot.observation.states);
+    let mut candidates = Vec::new();
+    for (key, claim) in snapshot.claims {
+        if !snapshot.retiring && declared.seek(key).is_some() {
+            continue;
+        }
+        if let Some(candidate) = judge(draft, key, claim, states.seek(key), cause) {
+            candidates.push(candidate);
+        }
+    }
+    if !candidates.is_empty() {
+        prune(draft, candidates, cause);
+    }
+}
+
+fn judge<'a>(
+    draft: &mut Draft<'a>,
+    key: &Key,
+    claim: &'a Claim,
+    state: Option<&'a Observed<Presence>>,
+    cause: Cause,
+) -> Option<Candidate<'a>> {
+    if let Some(intent) = draft.snapshot.open_intents.get(key) {
+        draft.decision.questions.insert(Question::Settle { intent: *intent });
+        draft.withhold(key, cause, Why::OpenIntent { intent: *intent });
+        return None;
+    }
+    if let Some(elsewhere) = draft.snapshot.elsewhere.get(key).filter(|elsewhere| elsewhere.declares) {
+        draft.withhold(key, cause, Why::HandOver { app: elsewhere.app.clone() });
+        return None;
+    }
+    let presence = match state {
+        Some(Observed::Known { value, .. }) => value,
+        Some(Observed::Unknown { .. }) if Mutant::ErrorReadAsEmpty.is_on() => &Presence::Absent,
+        Some(Observed::Unknown { reason }) => {
+            draft.withhold(key, cause, Why::NotSeen { reason: reason.clone() });
+            return None;
+        }
+        None => {
+            draft.withhold(key, cause, Why::NotSeen { reason: Blindness::NotLooked });
+            return None;
+        }
+    };
+    match presence {
+        Presence::Present(live) if claim.uid.as_ref() == Some(&live.uid) => Some(Candidate { claim, live }),
+        Presence::Present(live) if Mutant::DropUidCheck.is_on() => Some(Candidate { claim, live }),
+        // Gone, or in the hands of someone else: either way there is nothing of ours here any more.
+        Presence::Absent | Presence::Present(_) => {
+            draft.decision.changes.push(dropped(claim));
+            None
+        }
+    }
+}
+
+/// Asks every guard, the cheap and general ones first; what passes is deleted in reverse order of its making.
+fn prune(draft: &mut Draft<'_>, mut candidates: Vec<Candidate<'_>>, cause: Cause) {
+    let snapshot = draft.snapshot;
+    let other_changes = !draft.decision.plan.is_empty() || !draft.decision.in_sync;
+    let (permission, state) = snapshot.states.permission(cause);
+    let refusal = match prune::app_guard(snapshot, other_changes, draft.now) {
+        _ if permission != Permission::Act => Some(Why::State { state }),
+        Err(kept) => Some(kept.into()),
+        Ok(()) => None,
+    };
+    if let Some(why) = refusal {
+        for candidate in candidates {
+            draft.withhold(&candidate.claim.key, cause, why.clone());
+        }
+        return;
+    }
+    candidates.sort_by(|a, b| (b.claim.rank, &b.claim.key).cmp(&(a.claim.rank, &a.claim.key)));
+    let mut purse = Purse::new(snapshot.budget, snapshot.bundle.digest(), snapshot.retiring);
+    let last = candidates.first().map_or(0, |candidate| candidate.claim.rank);
+    for candidate in candidates {
+        if let Err(why) = prune_one(draft, &candidate, &mut purse, last, cause) {
+            draft.withhold(&candidate.claim.key, cause, why);
+        }
+    }
+}
+
+fn prune_one(
+    draft: &mut Draft<'_>,
+    candidate: &Candidate<'_>,
+    purse: &mut Purse,
+    last: u32,
+    cause: Cause,
+) -> Result<(), Why> {
+    let Candidate { claim, live } = candidate;
+    if let Some(until) = draft.snapshot.backing_off.get(&claim.key).filter(|until| **until > draft.now) {
+        return Err(Why::BackingOff { until: *until });
+    }
+    let guarded = prune::object_guard(claim, live, purse.has_allowance());
+    if guarded == Err(Kept::Adopted) && draft.snapshot.retiring {
+        // It was there before the app and stays after it: retiring lets go of it without deleting.
+        draft.decision.changes.push(dropped(claim));
+        return Ok(());
+    }
+    guarded?;
+    prune::fresh_render(draft.snapshot, draft.now).map_err(|(kept, question)| {
+        draft.decision.questions.extend(question);
+        kept
+    })?;
+    if !claim.tombstone {
+        // A tombstone's delete was paid for when it was first intended.
+        purse.take()?;
+    }
+    draft.step(Step {
+        key: claim.key.clone(),
+        verb: Verb::Delete,
+        cause,
+        resource: None,
+        expect: Some(Expect { uid: live.uid.clone(), version: Some(live.version.clone()) }),
+        claim: Claim { tombstone: true, ..(*claim).clone() },
+        from: None,
+        rank: last - claim.rank,
+        differences: Vec::new(),
+    });
+    Ok(())
+}
+
+fn dropped(claim: &Claim) -> Change {
+    Change::DropClaim { target: claim.target.clone(), key: claim.key.clone(), app: claim.app.clone() }
+}

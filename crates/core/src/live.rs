@@ -1,0 +1,89 @@
+//! What a target was seen to hold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::canonical;
+use crate::digest::Digest;
+use crate::key::Key;
+use crate::name::{LiveVersion, Uid};
+use crate::observed::Observed;
+use crate::time::Timestamp;
+use crate::value::Value;
+
+/// An object as it stands on its target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Live {
+    pub uid: Uid,
+    pub version: LiveVersion,
+    /// The object as far as it can be compared with a declaration: the target leaves out what it adds by itself.
+    pub value: Arc<Value>,
+    /// Digest of `value`.
+    pub fingerprint: Digest,
+    /// Another object of the target controls this one (an owner reference): it is never pruned directly.
+    pub controlled: bool,
+    pub writer: Writer,
+    pub health: Health,
+}
+
+impl Live {
+    pub fn fingerprint_of(value: &Value) -> Digest {
+        canonical::digest_of(value)
+    }
+}
+
+/// Whether something stands under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Absent,
+    Present(Live),
+}
+
+/// The last writer of an object, as far as the target can say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "certainty", rename_all = "kebab-case")]
+pub enum Writer {
+    /// Proven by an audit trail.
+    Proven {
+        who: String,
+    },
+    /// Named by the object itself.
+    Likely {
+        who: String,
+    },
+    Unknown,
+}
+
+/// What is known of an object's well-being. `Unknown` is not healthy: its controller must have spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Health {
+    Healthy,
+    Progressing,
+    Degraded,
+    Unknown,
+}
+
+/// One look at the keys of an app.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// When the look *began*: what it says holds for some instant after this.
+    pub at: Timestamp,
+    pub states: BTreeMap<Key, Observed<Presence>>,
+}
+
+impl Observation {
+    /// Every key that was asked for was seen.
+    pub fn is_complete(&self) -> bool {
+        self.states.values().all(Observed::is_known)
+    }
+}
+
+/// What the engine saw when a resource was last as declared. Disposable: losing it costs a comparison, never a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    pub declared: Digest,
+    pub fingerprint: Digest,
+}

@@ -1,0 +1,206 @@
+//! What happens in which mode: one table, so that "why is nothing happening?" has one place to look.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a resource differs from what is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The declaration moved.
+    Declared,
+    /// What the app is rendered from moved on the target's side (capabilities, looked-up objects).
+    Environment,
+    /// The live state left the last converged one while the declaration did not move.
+    Drift,
+    /// A stranger added something beside what we declared.
+    Addition,
+    /// It is ours and no longer declared.
+    Prune,
+    /// The whole app is taken down on purpose.
+    Retire,
+    /// The app goes back to its last good bundle.
+    Rollback,
+}
+
+/// A state an app is in. Several can hold at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    Auto,
+    Manual,
+    Observe,
+    WindowClosed,
+    Frozen,
+    Suspended,
+    Held,
+    StoreStale,
+    TargetUnknown,
+}
+
+/// What may be done about a difference. The later wins where states combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Permission {
+    Act,
+    /// Done by itself once the state ends.
+    Wait,
+    /// Told, never done.
+    Report,
+}
+
+impl Cause {
+    pub const ALL: [Self; 7] =
+        [Self::Declared, Self::Environment, Self::Drift, Self::Addition, Self::Prune, Self::Retire, Self::Rollback];
+}
+
+impl State {
+    pub const ALL: [Self; 9] = [
+        Self::Auto,
+        Self::Manual,
+        Self::Observe,
+        Self::WindowClosed,
+        Self::Frozen,
+        Self::Suspended,
+        Self::Held,
+        Self::StoreStale,
+        Self::TargetUnknown,
+    ];
+}
+
+/// The table (design §6.11). Windows and manual mode gate changes, not healing: the app stays held at what a person last let through.
+pub const fn permission(cause: Cause, state: State) -> Permission {
+    use Cause::{Addition, Declared, Drift, Environment, Prune, Retire, Rollback};
+    use Permission::{Act, Report, Wait};
+    match (state, cause) {
+        (State::Auto, _) => Act,
+        (State::Observe | State::Frozen, _) => Report,
+        (State::Suspended | State::TargetUnknown, _) => Wait,
+        (State::Manual | State::WindowClosed, Drift | Addition | Rollback) => Act,
+        (State::Manual | State::WindowClosed, Declared | Environment | Prune | Retire) => Wait,
+        (State::Held, Drift | Addition | Rollback) => Act,
+        (State::Held, Declared | Environment | Prune | Retire) => Wait,
+        (State::StoreStale, Declared | Drift | Addition | Rollback) => Act,
+        (State::StoreStale, Environment | Prune | Retire) => Wait,
+    }
+}
+
+/// The states an app is in, as a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct States(u16);
+
+impl States {
+    #[must_use]
+    pub const fn with(self, state: State) -> Self {
+        Self(self.0 | 1 << state as u16)
+    }
+
+    pub const fn contains(self, state: State) -> bool {
+        self.0 & 1 << state as u16 != 0
+    }
+
+    /// The strictest permission of all states, and the state that decided it.
+    pub fn permission(self, cause: Cause) -> (Permission, State) {
+        State::ALL
+            .into_iter()
+            .filter(|state| self.contains(*state))
+            .map(|state| (permission(cause, state), state))
+            .max_by_key(|(permission, _)| *permission)
+            // No state at all means nobody said what may be done: a missing rule is no right.
+            .unwrap_or((Permission::Report, State::Frozen))
+    }
+}
+
+impl FromIterator<State> for States {
+    fn from_iter<I: IntoIterator<Item = State>>(states: I) -> Self {
+        states.into_iter().fold(Self::default(), Self::with)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Declared => "declared",
+            Self::Environment => "environment",
+            Self::Drift => "drift",
+            Self::Addition => "addition",
+            Self::Prune => "prune",
+            Self::Retire => "retire",
+            Self::Rollback => "rollback",
+        })
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "automatic",
+            Self::Manual => "manual: run `setpoint sync`",
+            Self::Observe => "observing only",
+            Self::WindowClosed => "outside its window",
+            Self::Frozen => "frozen: its App document is gone from the store; restore it or retire the app",
+            Self::Suspended => "suspended",
+            Self::Held => "held: run `setpoint release`",
+            Self::StoreStale => "waiting for its store to answer",
+            Self::TargetUnknown => "waiting to see its target",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The whole table, written down a second time and on purpose: A act, W wait, R report.
+    #[test]
+    fn the_table_of_modes_is_exactly_this() {
+        //        declared environment drift addition prune retire rollback
+        let table = [
+            (State::Auto, "A A A A A A A"),
+            (State::Manual, "W W A A W W A"),
+            (State::Observe, "R R R R R R R"),
+            (State::WindowClosed, "W W A A W W A"),
+            (State::Frozen, "R R R R R R R"),
+            (State::Suspended, "W W W W W W W"),
+            (State::Held, "W W A A W W A"),
+            (State::StoreStale, "A W A A W W A"),
+            (State::TargetUnknown, "W W W W W W W"),
+        ];
+        assert_eq!(table.map(|(state, _)| state), State::ALL);
+        for (state, row) in table {
+            for (cause, cell) in Cause::ALL.into_iter().zip(row.split(' ')) {
+                let expected = match cell {
+                    "A" => Permission::Act,
+                    "W" => Permission::Wait,
+                    _ => Permission::Report,
+                };
+                assert_eq!(permission(cause, state), expected, "{cause} in {state}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_strictest_of_several_states_decides() {
+        for (a, b) in State::ALL.into_iter().flat_map(|a| State::ALL.map(|b| (a, b))) {
+            let both: States = [a, b].into_iter().collect();
+            for cause in Cause::ALL {
+                assert_eq!(both.permission(cause).0, permission(cause, a).max(permission(cause, b)));
+            }
+        }
+    }
+
+    #[test]
+    fn no_state_is_no_right() {
+        for cause in Cause::ALL {
+            assert_eq!(States::default().permission(cause).0, Permission::Report);
+        }
+    }
+
+    #[test]
+    fn nothing_is_deleted_while_anything_but_auto_holds() {
+        for state in State::ALL.into_iter().filter(|state| *state != State::Auto) {
+            assert_ne!(permission(Cause::Prune, state), Permission::Act);
+            assert_ne!(permission(Cause::Retire, state), Permission::Act);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Ways to be wrong on purpose. The simulator switches one on and must then see the property it is named for broken.
+//!
+//! Without the feature `mutants`, which only the simulator enables, [`Mutant::is_on`] is the constant `false`.
+
+macro_rules! mutants {
+    ($($(#[doc = $doc:literal])+ $name:ident => $property:literal,)+) => {
+        /// One deliberate mistake.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Mutant {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Mutant {
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// The property that must catch it.
+            pub fn property(self) -> &'static str {
+                match self { $(Self::$name => $property,)+ }
+            }
+        }
+    };
+}
+
+mutants! {
+    /// Delete whatever stands under a claimed key, whichever incarnation it is.
+    DropUidCheck => "S1",
+    /// Read an error as "nothing there".
+    ErrorReadAsEmpty => "S2",
+    /// Prune without rendering once more from the store.
+    PruneBeforeFreshRender => "S2",
+    /// Let an empty render prune everything.
+    EmptyRenderPrunes => "S2",
+    /// Prune although the store has not answered for long.
+    PruneOnStaleStore => "S2",
+    /// Prune while the breaker of a target waits for its first full look.
+    PruneBehindBreaker => "S2",
+    /// Forget what was deleted today.
+    ForgetSpentBudget => "S3",
+    /// Write again what is already as declared.
+    RewriteInSync => "S4",
+    /// Update without naming the version that was looked at.
+    DropVersionPrecondition => "S5",
+    /// Accept a head that does not descend from what was accepted.
+    FollowRewrittenHistory => "S6",
+    /// Execute before the intent is durable.
+    SkipIntent => "S7",
+    /// Keep acting after the lease ran out.
+    IgnoreLeaseEnd => "S8",
+    /// Act on a takeover without waiting for the predecessor's effects to land.
+    ActBeforeTakeoverWait => "S8",
+    /// Repeat a create whose outcome is not known.
+    RepeatUnknownCreate => "S9",
+    /// Drop the claim when a delete was answered, not when absence was observed.
+    ForgetTombstone => "L1",
+    /// Take a heal that changes nothing for progress and never slow down.
+    CountHealAsProgress => "L3",
+    /// Retry a failed step at once, for ever.
+    ForgetFailures => "L3",
+    /// Let an answer to an older question overwrite a newer one.
+    OrderByArrival => "L1",
+    /// Forget that something changed while the app was busy.
+    LoseHintWhileBusy => "L1",
+    /// Take over a resource that another app still declares.
+    StealClaim => "S5",
+}
+
+#[cfg(feature = "mutants")]
+mod switch {
+    use super::Mutant;
+    use std::cell::Cell;
+
+    thread_local! {
+        static ON: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    /// Switches one mutant on for this thread, or all off.
+    pub fn switch(mutant: Option<Mutant>) {
+        ON.set(mutant);
+    }
+
+    impl Mutant {
+        pub fn is_on(self) -> bool {
+            ON.get() == Some(self)
+        }
+    }
+}
+
+#[cfg(feature = "mutants")]
+pub use switch::switch;
+
+#[cfg(not(feature = "mutants"))]
+impl Mutant {
+    #[inline(always)]
+    pub const fn is_on(self) -> bool {
+        false
+    }
+}

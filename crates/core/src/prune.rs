@@ -1,0 +1,152 @@
+//! Whether an object of ours that is no longer declared may be deleted: one pure function, every guard an incident's answer.
+
+use crate::claim::{Claim, ClaimOrigin};
+use crate::live::Live;
+use crate::mutant::Mutant;
+use crate::report::Kept;
+use crate::snapshot::{Budget, FRESH, Question, Snapshot};
+use crate::time::Timestamp;
+
+/// Deletes an app may make per rolling day: a tenth of what it owns, and always one.
+pub fn app_budget(owned: u32) -> u32 {
+    (owned / 10).max(1)
+}
+
+/// Deletes all apps together may make per rolling hour: a fiftieth of what they own, and always ten.
+pub fn fleet_budget(owned: u32) -> u32 {
+    (owned / 50).max(10)
+}
+
+/// The guards that look at the app as a whole. `Err` keeps everything.
+pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -> Result<(), Kept> {
+    if !snapshot.rules.prune && !snapshot.retiring {
+        return Err(Kept::PruneOff);
+    }
+    if snapshot.bundle.is_empty() && !snapshot.retiring && !Mutant::EmptyRenderPrunes.is_on() {
+        return Err(Kept::EmptyBundle);
+    }
+    if !snapshot.observation.is_complete() && !Mutant::ErrorReadAsEmpty.is_on() {
+        return Err(Kept::IncompleteObservation);
+    }
+    if now.since(snapshot.observation.at) > FRESH {
+        return Err(Kept::OldObservation);
+    }
+    if now < snapshot.target.quarantine_until {
+        return Err(Kept::Quarantine { left: snapshot.target.quarantine_until.since(now) });
+    }
+    if snapshot.target.breaker_open && !Mutant::PruneBehindBreaker.is_on() {
+        return Err(Kept::BreakerOpen);
+    }
+    if other_changes {
+        return Err(Kept::OtherChangesFirst);
+    }
+    Ok(())
+}
+
+/// The guards that look at one object. The caller has checked that it is ours: claimed by this app, same UID.
+pub fn object_guard(claim: &Claim, live: &Live, allowed: bool) -> Result<(), Kept> {
+    if live.controlled {
+        return Err(Kept::Controlled);
+    }
+    match claim.origin {
+        ClaimOrigin::Recovered => return Err(Kept::Recovered),
+        ClaimOrigin::Adopted if !allowed => return Err(Kept::Adopted),
+        ClaimOrigin::Adopted | ClaimOrigin::Created => {}
+    }
+    if claim.protected && !allowed {
+        return Err(Kept::Protected);
+    }
+    Ok(())
+}
+
+/// Hands out deletes one by one until a budget is spent.
+#[derive(Debug)]
+pub struct Purse {
+    budget: u32,
+    spent: u32,
+    fleet_budget: u32,
+    fleet_spent: u32,
+    allowance: u32,
+    unlimited: bool,
+}
+
+impl Purse {
+    /// `retiring` lifts the app's own budget, because taking the whole app down is what was declared; the fleet's stays.
+    pub fn new(budget: &Budget, bundle: crate::digest::Digest, retiring: bool) -> Self {
+        let forget = Mutant::ForgetSpentBudget.is_on();
+        let allowance = budget.allowance.as_ref().filter(|allowance| allowance.bundle == bundle);
+        Self {
+            budget: app_budget(budget.owned),
+            spent: if forget { 0 } else { budget.spent },
+            fleet_budget: fleet_budget(budget.fleet_owned),
+            fleet_spent: if forget { 0 } else { budget.fleet_spent },
+            allowance: allowance.map_or(0, |allowance| allowance.left),
+            unlimited: retiring,
+        }
+    }
+
+    /// A person allowed more than the rules do.
+    pub fn has_allowance(&self) -> bool {
+        self.allowance > 0
+    }
+
+    /// Takes one delete, from the allowance where there is one; what a person allowed does not count against the budget.
+    pub fn take(&mut self) -> Result<(), Kept> {
+        if self.allowance > 0 {
+            self.allowance -= 1;
+            return Ok(());
+        }
+        if self.fleet_spent >= self.fleet_budget {
+            return Err(Kept::OverFleetBudget { budget: self.fleet_budget, spent: self.fleet_spent });
+        }
+        if self.spent >= self.budget && !self.unlimited {
+            return Err(Kept::OverBudget { budget: self.budget, spent: self.spent });
+        }
+        self.spent += 1;
+        self.fleet_spent += 1;
+        Ok(())
+    }
+}
+
+/// Whether the store, read afresh, still gives the bundle we hold; asks where that is not known (incident 2).
+pub fn fresh_render(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), (Kept, Option<Question>)> {
+    if snapshot.retiring || Mutant::PruneBeforeFreshRender.is_on() {
+        return Ok(());
+    }
+    let bundle = snapshot.bundle.digest();
+    match snapshot.answers.fresh_render {
+        Some(answer) if answer.of == bundle && now.since(answer.at) <= FRESH => {
+            if answer.rendered == bundle {
+                Ok(())
+            } else {
+                Err((Kept::FreshRenderDiffers, None))
+            }
+        }
+        _ => Err((Kept::FreshRenderPending, Some(Question::FreshRender { bundle }))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+
+    #[test]
+    fn the_budget_is_a_tenth_and_at_least_one() {
+        for (owned, budget) in [(0, 1), (1, 1), (19, 1), (20, 2), (1_000, 100)] {
+            assert_eq!(app_budget(owned), budget);
+        }
+    }
+
+    #[test]
+    fn a_purse_stops_at_the_app_s_budget_and_at_the_fleet_s() {
+        let budget = Budget { owned: 30, spent: 1, fleet_owned: 30, fleet_spent: 9, allowance: None };
+        let mut purse = Purse::new(&budget, Digest::of(b""), false);
+        assert_eq!(purse.take(), Ok(()));
+        assert_eq!(purse.take(), Err(Kept::OverFleetBudget { budget: 10, spent: 10 }));
+        let budget = Budget { fleet_spent: 0, ..budget };
+        let mut purse = Purse::new(&budget, Digest::of(b""), false);
+        assert_eq!((purse.take(), purse.take()), (Ok(()), Ok(())));
+        assert_eq!(purse.take(), Err(Kept::OverBudget { budget: 3, spent: 3 }));
+    }
+}

@@ -1,0 +1,87 @@
+//! What a plan does *not* do, each with a typed reason. "Why is nothing happening?" always has an answer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::intent::IntentId;
+use crate::key::Key;
+use crate::modes::{Cause, State};
+use crate::name::AppId;
+use crate::observed::Blindness;
+use crate::time::{Span, Timestamp};
+
+/// Something that is not done, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withheld {
+    /// The resource it is about.
+    pub key: Key,
+    pub cause: Cause,
+    pub why: Why,
+}
+
+/// Why something is withheld. Every variant says what would let it happen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum Why {
+    #[error("the app is {state}")]
+    State { state: State },
+    #[error("its state is unknown: {reason}")]
+    NotSeen { reason: Blindness },
+    #[error("the outcome of an earlier change ({intent}) is not known yet; it is being looked up")]
+    OpenIntent { intent: IntentId },
+    #[error("it is backing off after failures until {until:?}")]
+    BackingOff { until: Timestamp },
+    #[error("app {app} owns it and still declares it: remove it from one of the two")]
+    OwnedByOther { app: AppId },
+    #[error("it exists and is not ours: set `sync.adopt: true` to take it over, or remove it")]
+    NotOurs,
+    #[error("another object of the target controls it: change that one instead")]
+    Controlled,
+    #[error("whether it may be taken over is being asked")]
+    PreviewPending,
+    #[error("the target would refuse the change: {problem}")]
+    PreviewRefused { problem: String },
+    #[error("it waits for {key}, which is not in place")]
+    DependencyNotReady { key: Key },
+    #[error("it waits for app {app} to converge")]
+    AppNotReady { app: AppId },
+    #[error("app {app} declares it now and will take it over")]
+    HandOver { app: AppId },
+    #[error("not deleted: {0}")]
+    Kept(#[from] Kept),
+}
+
+/// Why an object of ours that is no longer declared is kept. One variant per guard; each answers an incident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "guard", rename_all = "kebab-case")]
+pub enum Kept {
+    #[error("pruning is off for this app (`sync.prune: false`)")]
+    PruneOff,
+    #[error("the app declares nothing at all; an empty render never prunes. To remove the app set `spec.retire: true`")]
+    EmptyBundle,
+    #[error("not everything of the app could be seen")]
+    IncompleteObservation,
+    #[error("the last look is too old")]
+    OldObservation,
+    #[error("deletes are withheld for {left} after installation")]
+    Quarantine { left: Span },
+    #[error("the target failed too often; one full look at it is needed first")]
+    BreakerOpen,
+    #[error("other changes of the app come first; prune is last")]
+    OtherChangesFirst,
+    #[error("it was there before us or was replaced: run `setpoint sync --allow-prune` to let it go")]
+    Adopted,
+    #[error("our ownership was rebuilt after a loss: run `setpoint release` first")]
+    Recovered,
+    #[error("another object of the target controls it")]
+    Controlled,
+    #[error("deleting it would take other things with it (protected): run `setpoint sync --allow-prune` with a reason")]
+    Protected,
+    #[error("the app's budget of {budget} deletes a day is spent ({spent} used): run `setpoint sync --allow-prune`")]
+    OverBudget { budget: u32, spent: u32 },
+    #[error("the fleet's budget of {budget} deletes an hour is spent ({spent} used)")]
+    OverFleetBudget { budget: u32, spent: u32 },
+    #[error("a fresh render from the store is awaited")]
+    FreshRenderPending,
+    #[error("a fresh render from the store gives something else than what was accepted")]
+    FreshRenderDiffers,
+}
