@@ -1,0 +1,329 @@
+//! Events to trees, and the rules a single event cannot know: duplicate keys, unknown tags, aliases and their budget,
+//! depth. These mistakes are collected; a syntax error ends the stream, since nothing after it can be trusted.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Class, Diagnostic, Diagnostics};
+use crate::events::{Event, EventKind, Fault, MAX_DEPTH, Parser};
+use crate::source::Source;
+use crate::tree::{Content, Document, Kind, Node, NodeData, NodeId, Span, Tag};
+
+/// How many aliases a document may expand to, those inside of aliased nodes included.
+pub const MAX_ALIASES: u64 = 10_000;
+/// How many times larger than written a document may become when its aliases are expanded.
+pub const MAX_GROWTH: u64 = 10;
+/// Growth is not counted below this size: small documents may repeat a default as often as they like.
+const FREE_SIZE: u64 = 64 * 1024;
+/// A text with more mistakes than this is broken as a whole; the rest of the list would not help.
+const MAX_DIAGNOSTICS: usize = 50;
+
+/// Reads every document of a stream. An empty stream (or one of comments) has none; `---` alone is one that is null.
+pub fn parse(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
+    source.check()?;
+    let mut composer = Composer { source, parser: Parser::new(source.text()), found: Vec::new() };
+    let mut documents = Vec::new();
+    loop {
+        match composer.document() {
+            Ok(Some(document)) => documents.push(document),
+            Ok(None) => return Diagnostics::unless_empty(composer.found, documents),
+            Err(fault) => {
+                let diagnostic = composer.diagnostic(&fault);
+                composer.found.push(diagnostic);
+                return Diagnostics::unless_empty(composer.found, documents);
+            }
+        }
+    }
+}
+
+struct Composer<'a> {
+    source: Source<'a>,
+    parser: Parser<'a>,
+    found: Vec<Diagnostic>,
+}
+
+/// What a node weighs when everything in it is expanded.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight {
+    /// Nodes and bytes of scalars.
+    size: u64,
+    /// The part of `size` that is there through aliases.
+    repeated: u64,
+    aliases: u64,
+    /// Levels of collections.
+    height: usize,
+}
+
+impl Weight {
+    fn add(&mut self, inner: Weight) {
+        self.size = self.size.saturating_add(inner.size);
+        self.repeated = self.repeated.saturating_add(inner.repeated);
+        self.aliases = self.aliases.saturating_add(inner.aliases);
+        self.height = self.height.max(inner.height);
+    }
+}
+
+/// A collection that is not closed yet.
+struct Open<'a> {
+    event: Event<'a>,
+    /// Where its children begin in `Builder::pending`.
+    first: usize,
+    weight: Weight,
+}
+
+struct Anchor {
+    node: NodeId,
+    /// `None` while the node is open: an alias to it would contain itself.
+    weight: Option<Weight>,
+}
+
+/// The document being built. Nodes are numbered when they are complete; a collection's place is kept from its start.
+struct Builder<'a> {
+    nodes: Vec<NodeData<'a>>,
+    children: Vec<NodeId>,
+    open: Vec<Open<'a>>,
+    /// Complete nodes whose parent is open.
+    pending: Vec<NodeId>,
+    anchors: BTreeMap<&'a str, Anchor>,
+    root: Option<(NodeId, Weight)>,
+    /// Where the last node that was written ends.
+    end: usize,
+}
+
+impl<'a> Composer<'a> {
+    fn document(&mut self) -> Result<Option<Document<'a>>, Fault> {
+        if matches!(self.parser.next_event()?.kind, EventKind::StreamEnd) {
+            return Ok(None);
+        }
+        let mut builder = Builder {
+            nodes: Vec::new(),
+            children: Vec::new(),
+            open: Vec::new(),
+            pending: Vec::new(),
+            anchors: BTreeMap::new(),
+            root: None,
+            end: 0,
+        };
+        loop {
+            let event = self.parser.next_event()?;
+            if matches!(event.kind, EventKind::DocumentEnd | EventKind::StreamEnd) {
+                break;
+            }
+            self.check_tag(&event);
+            builder.event(event)?;
+        }
+        let (root, _) = builder.root.expect("the grammar gives every document one root");
+        let document = Document { source: self.source, nodes: builder.nodes, children: builder.children, root };
+        self.check_keys(&document);
+        Ok(Some(document))
+    }
+
+    fn diagnostic(&self, fault: &Fault) -> Diagnostic {
+        let place = self.source.place(fault.span.start(), self.whole_characters(fault.span));
+        let diagnostic = Diagnostic::new(fault.class, place, fault.message.clone());
+        match fault.help {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        }
+    }
+
+    /// Faults count bytes; a place needs whole characters.
+    fn whole_characters(&self, span: Span) -> usize {
+        let text = self.source.text();
+        (span.end()..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if self.found.len() < MAX_DIAGNOSTICS {
+            self.found.push(diagnostic);
+        }
+    }
+
+    fn check_tag(&mut self, event: &Event<'a>) {
+        let Some(properties) = &event.properties else { return };
+        let Some(tag) = &properties.tag else { return };
+        let fits = match &event.kind {
+            EventKind::Scalar { .. } => !matches!(tag, Tag::Seq | Tag::Map | Tag::Other(_)),
+            EventKind::SequenceStart { .. } => matches!(tag, Tag::Seq | Tag::NonSpecific),
+            EventKind::MappingStart { .. } => matches!(tag, Tag::Map | Tag::NonSpecific),
+            _ => true,
+        };
+        if fits {
+            return;
+        }
+        let place = self.source.place(properties.span.start(), properties.span.end());
+        let message = match tag {
+            Tag::Other(name) => format!("the tag `{name}` is not supported"),
+            _ => "the tag does not fit what it stands before".to_owned(),
+        };
+        let help = "only the tags of YAML's core schema are read (`!!str`, `!!int`, `!!map`, …); remove it";
+        self.report(Diagnostic::new(Class::Tag, place, message).with_help(help));
+    }
+
+    fn check_keys(&mut self, document: &Document<'a>) {
+        for (index, node) in document.nodes.iter().enumerate() {
+            if matches!(node.content, Content::Mapping { length: 2.., .. }) {
+                let id = NodeId(u32::try_from(index).expect("a document has fewer nodes than bytes"));
+                self.check_mapping(document.node(id));
+            }
+        }
+    }
+
+    fn check_mapping(&mut self, mapping: Node<'_>) {
+        let Kind::Mapping(entries) = mapping.kind() else { return };
+        for (_, value) in entries.iter().filter(|(key, _)| key.is_merge_key()) {
+            if !can_be_merged(value) {
+                let message = "`<<` merges mappings, and this is none";
+                let help = "expected an alias to a mapping, or a sequence of them; quote the key if no merge is meant";
+                self.report(Diagnostic::new(Class::Type, value.place(), message).with_help(help));
+            }
+        }
+        for (first, second) in crate::duplicates::find(entries) {
+            let Kind::Scalar(name) = second.kind() else { continue };
+            let message = format!("the key `{}` is written twice", crate::diagnostic::visible_text(name));
+            let diagnostic = Diagnostic::new(Class::Duplicate, second.place(), message);
+            self.report(diagnostic.with_other(first.place(), "first here").with_help("keep one of them"));
+        }
+    }
+}
+
+fn can_be_merged(value: Node<'_>) -> bool {
+    match value.kind() {
+        Kind::Mapping(_) => true,
+        Kind::Sequence(items) => items.iter().all(|item| matches!(item.kind(), Kind::Mapping(_))),
+        Kind::Scalar(_) => false,
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn event(&mut self, event: Event<'a>) -> Result<(), Fault> {
+        match event.kind {
+            EventKind::Alias(name) => self.alias(name, &event),
+            EventKind::Scalar { .. } => self.scalar(event),
+            EventKind::SequenceStart { .. } | EventKind::MappingStart { .. } => self.open(event),
+            EventKind::CollectionEnd => self.close(event.span),
+            EventKind::DocumentStart | EventKind::DocumentEnd | EventKind::StreamEnd => Ok(()),
+        }
+    }
+
+    fn scalar(&mut self, event: Event<'a>) -> Result<(), Fault> {
+        let EventKind::Scalar { value, style } = event.kind else { unreachable!("the caller matched a scalar") };
+        let weight = Weight { size: value.len() as u64 + 1, ..Weight::default() };
+        let data = NodeData {
+            content: Content::Scalar(value),
+            style,
+            span: event.span,
+            line: event.line,
+            properties: event.properties,
+        };
+        self.complete(data, weight)
+    }
+
+    fn open(&mut self, event: Event<'a>) -> Result<(), Fault> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(Fault::too_deep(event.span));
+        }
+        if let Some(name) = event.properties.as_ref().and_then(|properties| properties.anchor) {
+            self.anchors.insert(name, Anchor { node: NodeId(u32::MAX), weight: None });
+        }
+        self.open.push(Open { event, first: self.pending.len(), weight: Weight::default() });
+        Ok(())
+    }
+
+    fn close(&mut self, closing: Span) -> Result<(), Fault> {
+        let Open { event, first, mut weight } = self.open.pop().expect("the grammar closes what it opened");
+        let start = narrow(self.children.len());
+        let length = narrow(self.pending.len() - first);
+        self.children.extend(self.pending.drain(first..));
+        let (content, style) = match event.kind {
+            EventKind::MappingStart { style } => (Content::Mapping { first: start, length }, style),
+            EventKind::SequenceStart { style } => (Content::Sequence { first: start, length }, style),
+            _ => unreachable!("only collections are opened"),
+        };
+        // A bracket is part of its collection; a block ends with its last entry, not with the comments after it.
+        let end = self.end.max(closing_bracket(closing));
+        let span = Span::new(event.span.start(), end.max(event.span.start()));
+        weight.size = weight.size.saturating_add(1);
+        weight.height += 1;
+        self.complete(NodeData { content, style, span, line: event.line, properties: event.properties }, weight)
+    }
+
+    fn alias(&mut self, name: &'a str, event: &Event<'a>) -> Result<(), Fault> {
+        let fault = |message: String, help| Fault {
+            class: Class::Alias,
+            span: event.span,
+            message: message.into(),
+            help: Some(help),
+        };
+        let Some(anchor) = self.anchors.get(name) else {
+            return Err(fault(
+                format!("no anchor `&{name}` before this alias"),
+                "define the anchor, or quote a value that starts with `*`",
+            ));
+        };
+        let Some(mut weight) = anchor.weight else {
+            return Err(fault(format!("the anchor `&{name}` contains itself"), "remove the alias"));
+        };
+        weight.repeated = weight.size;
+        weight.aliases = weight.aliases.saturating_add(1);
+        let content = Content::Alias(anchor.node);
+        let style = self.nodes[anchor.node.0 as usize].style;
+        self.complete(NodeData { content, style, span: event.span, line: event.line, properties: None }, weight)
+    }
+
+    /// Numbers a complete node and hands it to its parent.
+    fn complete(&mut self, data: NodeData<'a>, weight: Weight) -> Result<(), Fault> {
+        let id = NodeId(narrow(self.nodes.len()));
+        let span = data.span;
+        self.end = span.end();
+        if let Some(name) = data.properties.as_ref().and_then(|properties| properties.anchor) {
+            self.anchors.insert(name, Anchor { node: id, weight: Some(weight) });
+        }
+        self.nodes.push(data);
+        let depth = self.open.len();
+        let total = match self.open.last_mut() {
+            Some(parent) => {
+                parent.weight.add(weight);
+                self.pending.push(id);
+                parent.weight
+            }
+            None => {
+                self.root = Some((id, weight));
+                weight
+            }
+        };
+        if total.aliases > 0 {
+            check_budget(total, depth, span)?;
+        }
+        Ok(())
+    }
+}
+
+/// Stops a document whose aliases multiply ("billion laughs", CVE-2019-11253) where the multiplication happens.
+fn check_budget(weight: Weight, depth: usize, span: Span) -> Result<(), Fault> {
+    if depth + weight.height > MAX_DEPTH {
+        return Err(Fault::too_deep(span));
+    }
+    let limit = |message: String| Fault {
+        class: Class::Limit,
+        span,
+        message: message.into(),
+        help: Some("write the values out, or split the document"),
+    };
+    if weight.aliases > MAX_ALIASES {
+        return Err(limit(format!("aliases expand to more than {MAX_ALIASES} copies")));
+    }
+    let written = weight.size - weight.repeated;
+    if weight.size > FREE_SIZE.max(written.saturating_mul(MAX_GROWTH)) {
+        return Err(limit(format!("aliases make the document more than {MAX_GROWTH} times larger than it is written")));
+    }
+    Ok(())
+}
+
+/// The end of a bracket's token; 0 for the end of a block, which has no text of its own.
+fn closing_bracket(closing: Span) -> usize {
+    if closing.start() == closing.end() { 0 } else { closing.end() }
+}
+
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).expect("a document has fewer nodes than MAX_BYTES")
+}

@@ -1,0 +1,125 @@
+//! A text with its name, checked for what YAML allows before anything reads it.
+
+use crate::diagnostic::{Class, Diagnostic, Diagnostics, Place};
+
+/// The largest text that is read. A render reads files of this size and no larger, so positions fit in `u32`.
+pub const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// A text and the name it is called in messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    pub fn new(file: &'a str, text: &'a str) -> Self {
+        Self { file, text }
+    }
+
+    /// Reads bytes as UTF-8 (a byte order mark is accepted). UTF-16 is refused by name: tools that write it do so
+    /// unasked, and "invalid UTF-8" would not tell their users.
+    pub fn decode(file: &'a str, bytes: &'a [u8]) -> Result<Self, Diagnostics> {
+        let refuse = |valid: &'a str, message: &str| -> Diagnostics {
+            let source = Self { file, text: valid };
+            Diagnostic::new(Class::Encoding, Place::of(source, valid.len(), valid.len()), message)
+                .with_help("save the file as UTF-8")
+                .into()
+        };
+        if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+            return Err(refuse("", "the file is UTF-16"));
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Self { file, text }),
+            Err(error) => {
+                let valid =
+                    std::str::from_utf8(&bytes[..error.valid_up_to()]).expect("from_utf8 said it is valid up to here");
+                Err(refuse(valid, "the file is not UTF-8 from here on"))
+            }
+        }
+    }
+
+    pub fn file(self) -> &'a str {
+        self.file
+    }
+
+    pub fn text(self) -> &'a str {
+        self.text
+    }
+
+    /// The place of a byte range, which must lie on character boundaries.
+    pub fn place(self, start: usize, end: usize) -> Place {
+        Place::of(self, start, end)
+    }
+
+    /// The line an offset is in: number from 1, offset of its start, its text without the line break.
+    pub(crate) fn line_at(self, offset: usize) -> (u32, usize, &'a str) {
+        let bytes = self.text.as_bytes();
+        let (mut line, mut start, mut at) = (1, 0, 0);
+        while at < offset {
+            match break_length(bytes, at) {
+                0 => at += 1,
+                length => {
+                    if at + length > offset {
+                        break;
+                    }
+                    at += length;
+                    line += 1;
+                    start = at;
+                }
+            }
+        }
+        if start == 0 && self.text.starts_with(BYTE_ORDER_MARK) && offset >= BYTE_ORDER_MARK.len_utf8() {
+            start = BYTE_ORDER_MARK.len_utf8();
+        }
+        let mut end = offset;
+        while end < bytes.len() && break_length(bytes, end) == 0 {
+            end += 1;
+        }
+        (line, start, &self.text[start..end])
+    }
+
+    /// Refuses what no YAML text may contain: too many bytes, control characters.
+    pub(crate) fn check(self) -> Result<(), Diagnostics> {
+        if self.text.len() > MAX_BYTES {
+            let message = format!("the text has {} bytes, more than the {MAX_BYTES} that are read", self.text.len());
+            let found = Diagnostic::new(Class::Limit, self.place(0, 0), message);
+            return Err(found.with_help("split it into several files").into());
+        }
+        let bytes = self.text.as_bytes();
+        let forbidden = (0..bytes.len()).find(|&at| is_forbidden(bytes, at));
+        let Some(at) = forbidden else { return Ok(()) };
+        let c = self.text[at..].chars().next().expect("a forbidden byte starts a character");
+        let message = format!("the character {} is not allowed in YAML", c.escape_unicode());
+        let place = self.place(at, at + c.len_utf8());
+        Err(Diagnostic::new(Class::Encoding, place, message)
+            .with_help("remove it, or write it as an escape in double quotes")
+            .into())
+    }
+}
+
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Whether the character that starts at `at` is a control character (C0, DEL, C1 but NEL) or not a character at all.
+fn is_forbidden(bytes: &[u8], at: usize) -> bool {
+    match bytes[at] {
+        b'\t' | b'\n' | b'\r' => false,
+        0..0x20 | 0x7f => true,
+        0xc2 => bytes[at + 1] < 0xa0 && bytes[at + 1] != 0x85,
+        0xef => bytes[at + 1] == 0xbf && bytes[at + 2] >= 0xbe,
+        _ => false,
+    }
+}
+
+/// How many bytes the line break at `at` has; 0 if there is none. As in libyaml and go-yaml: CR LF, CR, LF, NEL, LS, PS.
+#[inline]
+pub(crate) fn break_length(bytes: &[u8], at: usize) -> usize {
+    let Some(&byte) = bytes.get(at) else { return 0 };
+    match byte {
+        b'\n' => 1,
+        b'\r' => 1 + usize::from(bytes.get(at + 1) == Some(&b'\n')),
+        0xc2 if bytes.get(at + 1) == Some(&0x85) => 2,
+        0xe2 if bytes.get(at + 1) == Some(&0x80) && matches!(bytes.get(at + 2), Some(0xa8 | 0xa9)) => 3,
+        _ => 0,
+    }
+}
