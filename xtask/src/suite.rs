@@ -78,6 +78,9 @@ pub(crate) fn summary(suites: &[Suite]) -> String {
     text.push_str(&skips(suites));
     let passed: u64 = suites.iter().map(|suite| suite.passed).sum();
     let failed: u64 = suites.iter().map(|suite| suite.failed).sum();
+    if passed + failed == 0 {
+        text.push_str("nothing ran, which proves nothing; leave out the filter or correct it\n");
+    }
     let _ = writeln!(text, "{passed} passed, {failed} failed");
     text
 }
@@ -119,7 +122,9 @@ mod tests {
 
     #[test]
     fn a_run_in_which_nothing_ran_is_not_a_success() {
-        assert!(!all_passed(&[Suite::new("tests")], true));
+        let suites = [Suite::new("tests")];
+        assert!(!all_passed(&suites, true));
+        assert!(summary(&suites).contains("nothing ran"));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     ];
     match (filter, missing) {
         // A filter names tests; the simulator has none by name.
-        (Some(_), _) => {}
+        (Some(_), _) => println!("sim: left out, because a filter was given"),
         (None, Some(reason)) => suites.push(Suite::skipped("sim", reason)),
         (None, None) => suites.push(simulator()?),
     }
