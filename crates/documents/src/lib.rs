@@ -1,1 +1,34 @@
-//! The setpoint.dev/v1 documents a user writes: strict reading, schema, reference
+//! The `setpoint.dev/v1` documents a user writes: strict reading, schema, reference. And the plain manifests beside them.
+//!
+//! - `declaration`: the macros by which one declaration is struct, reader, schema and reference.
+//! - `kinds`: the declarations. `text`, `duration`, `cron`: the types of their fields.
+//! - `reader`, `suggest`: strict reading, with a hint for every mistake.
+//! - `document`: a file of documents. `manifest`, `value`: a file of resources.
+//! - `schema`: the declarations as text.
+
+#![forbid(unsafe_code)]
+
+mod cron;
+mod declaration;
+mod document;
+mod duration;
+mod kinds;
+mod manifest;
+mod reader;
+mod schema;
+mod suggest;
+mod text;
+mod value;
+
+pub use cron::Cron;
+pub use document::{API_VERSION, Document, Metadata, Spec, check_unique, read_documents};
+pub use duration::Duration;
+pub use kinds::{
+    Anchor, AppSpec, BootstrapSpec, BootstrapStore, Check, CoOwner, Count, Credentials, HttpCheck, IgnoreRule, Input,
+    Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, ScopeSpec, StoreSpec, Sync, TargetFamily,
+    TargetSpec, Window, WindowTime,
+};
+pub use manifest::{Manifest, check_unique_resources, read_resources};
+pub use schema::{UnknownKind, reference_markdown, schema};
+pub use text::{AbsolutePath, BadText, Branch, FieldPath, Label, Line, RelativePath, Url, Zone};
+pub use value::read_value;

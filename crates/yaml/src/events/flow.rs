@@ -27,11 +27,11 @@ impl<'a> Parser<'a> {
         Ok(self.end())
     }
 
-    /// The key of a pair without braces: `[a: 1]`.
+    /// The key of a pair without braces: `[? a : 1]`. libyaml and go-yaml lose a token where it is left out; we refuse.
     pub(super) fn flow_pair_key(&mut self) -> Scanned<Event<'a>> {
         match self.peek()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {
-                self.empty_here(State::FlowPairValue)
+                Err(self.unexpected("a key is missing before this", "expected a key after `?`"))
             }
             _ => self.nested(State::FlowPairValue, false, false),
         }

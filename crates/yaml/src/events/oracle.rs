@@ -111,11 +111,11 @@ fn failed(lines: &[String]) -> bool {
     lines.last().is_some_and(|line| line.starts_with("error "))
 }
 
-/// Where libyaml and go-yaml part, we follow go-yaml, so libyaml is no oracle there: libyaml refuses `{a:}`, and
+/// Where libyaml and go-yaml part, we follow go-yaml, so libyaml is no oracle there: libyaml refuses `{a:}` and `"\\'"`, and
 /// go-yaml ends a scalar in brackets before `? `, which then lacks a comma.
 fn is_disputed(text: &str, ours: &[String], theirs: &[String]) -> bool {
     let colon = theirs.last().is_some_and(|line| line.contains("found unexpected ':'"));
-    colon || failed(ours) && text.contains(['[', '{']) && text.contains('?')
+    colon || text.contains("\\'") || failed(ours) && text.contains(['[', '{']) && text.contains('?')
 }
 
 #[track_caller]

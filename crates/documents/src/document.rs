@@ -1,0 +1,183 @@
+//! A file of control documents, read whole or refused whole: the valid rest of a broken file is never used.
+
+use std::collections::BTreeMap;
+
+use setpoint_core::name::Scope;
+use setpoint_yaml::{Class, Diagnostic, Diagnostics, Node, Place, Source, parse, visible_text};
+
+use crate::declaration::{Declaration, Field, FieldDeclaration, Presence, Shape, object};
+use crate::kinds::{AppSpec, BootstrapSpec, NotifierSpec, PolicySpec, ScopeSpec, StoreSpec, TargetSpec};
+use crate::reader::{Fields, Reader, list_of};
+use crate::suggest::nearest;
+use crate::text::Label;
+
+/// The only apiVersion there is.
+pub const API_VERSION: &str = "setpoint.dev/v1";
+
+object! {
+    /// Which document it is.
+    pub struct Metadata {
+        /// Its name, unique among the documents of its kind and scope.
+        "name" name: Label,
+        /// The tenant it belongs to.
+        "scope" scope: Scope = Scope::default_scope(),
+    }
+}
+
+/// A document, and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// `None` for a Bootstrap, which has no name: there is one.
+    pub metadata: Option<Metadata>,
+    pub spec: Spec,
+    pub place: Place,
+}
+
+/// Makes the kinds: the enum, its reader and the list for schema and reference.
+macro_rules! kinds {
+    ($( $name:literal $variant:ident($spec:ty) ),* $(,)?) => {
+        /// What a document says, by kind.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Spec {
+            $( $variant(Box<$spec>) ),*
+        }
+
+        impl Spec {
+            /// The word after `kind:`.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $( Self::$variant(_) => $name ),*
+                }
+            }
+
+            fn read(kind: &str, node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+                match kind {
+                    $( $name => <$spec>::read(node, reader).map(|spec| Self::$variant(Box::new(spec))), )*
+                    _ => None,
+                }
+            }
+        }
+
+        /// Every kind, in the order of the reference.
+        pub(crate) const KINDS: &[DocumentKind] = &[$( DocumentKind { name: $name, spec: <$spec>::declaration } ),*];
+    };
+}
+
+kinds! {
+    "Bootstrap" Bootstrap(BootstrapSpec),
+    "Store" Store(StoreSpec),
+    "Target" Target(TargetSpec),
+    "App" App(AppSpec),
+    "Scope" Scope(ScopeSpec),
+    "Policy" Policy(PolicySpec),
+    "Notifier" Notifier(NotifierSpec),
+}
+
+/// A kind of document: the word after `kind:` and what stands below `spec:`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DocumentKind {
+    pub(crate) name: &'static str,
+    pub(crate) spec: fn() -> Declaration,
+}
+
+impl DocumentKind {
+    /// Whether documents of this kind have a name: all but the one Bootstrap.
+    fn is_named(self) -> bool {
+        self.name != "Bootstrap"
+    }
+
+    fn fields(self) -> &'static [&'static str] {
+        if self.is_named() { &["apiVersion", "kind", "metadata", "spec"] } else { &["apiVersion", "kind", "spec"] }
+    }
+
+    /// The whole document but for apiVersion and kind.
+    pub(crate) fn declaration(self) -> Declaration {
+        let field = |name, doc, shape| FieldDeclaration { name, doc, shape, presence: Presence::Required };
+        let metadata = self.is_named().then(|| field("metadata", "Which document it is.", Metadata::shape()));
+        let spec = field("spec", "What it says.", Shape::Object(self.spec));
+        Declaration { doc: (self.spec)().doc, fields: metadata.into_iter().chain([spec]).collect() }
+    }
+}
+
+/// Reads every document of a file. Empty documents are skipped. All mistakes of the file are told together.
+pub fn read_documents(file: &str, text: &str) -> Result<Vec<Document>, Diagnostics> {
+    let trees = parse(Source::new(file, text))?;
+    let mut documents = Vec::new();
+    let mut found = Vec::new();
+    for tree in trees.iter().filter(|tree| !is_empty(tree.root())) {
+        documents.extend(read_document(tree.root(), &mut found));
+    }
+    found.extend(duplicates(&documents));
+    Diagnostics::unless_empty(found, documents)
+}
+
+/// Refuses documents of the same kind, scope and name, in one file or in several.
+pub fn check_unique<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Result<(), Diagnostics> {
+    Diagnostics::unless_empty(duplicates(documents), ())
+}
+
+pub(crate) fn is_empty(root: Node<'_>) -> bool {
+    matches!(root.resolve(crate::reader::DIALECT), Some(Ok(setpoint_yaml::Scalar::Null)))
+}
+
+fn duplicates<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Vec<Diagnostic> {
+    let mut first = BTreeMap::new();
+    let mut found = Vec::new();
+    for document in documents {
+        let name = document.metadata.as_ref().map(|metadata| (&metadata.scope, &metadata.name));
+        let kind = document.spec.kind();
+        let Some(earlier) = first.insert((kind, name), &document.place) else { continue };
+        let shown = name.map_or(String::new(), |(scope, name)| format!(" `{name}` of the scope `{scope}`"));
+        let diagnostic =
+            Diagnostic::new(Class::Duplicate, document.place.clone(), format!("the {kind}{shown} is written twice"));
+        found.push(diagnostic.with_other(earlier.clone(), "first here").with_help("keep one of them, or rename one"));
+    }
+    found
+}
+
+fn read_document(root: Node<'_>, found: &mut Vec<Diagnostic>) -> Option<Document> {
+    let mut reader = Reader::new(None);
+    let document = read_header(root, &mut reader);
+    found.append(&mut reader.found);
+    document
+}
+
+fn read_header(root: Node<'_>, reader: &mut Reader) -> Option<Document> {
+    let mut fields = Fields::of(root, reader)?;
+    let version = fields.remove("apiVersion").map_or_else(|| fields.missing("apiVersion", reader), Some);
+    let kind_node = fields.remove("kind").map_or_else(|| fields.missing("kind", reader), Some);
+    let version = version.and_then(|node| read_version(node, reader));
+    let kind = kind_node.and_then(|node| read_kind(node, reader))?;
+    let mut inner = Reader::new(Some(kind.declaration()));
+    let metadata =
+        if kind.is_named() { fields.take::<Metadata>("metadata", None, &mut inner).map(Some) } else { Some(None) };
+    let node = fields.remove("spec").map_or_else(|| fields.missing("spec", &mut inner), Some);
+    let spec = node.and_then(|node| Spec::read(kind.name, node, &mut inner));
+    let complete = fields.finish(kind.fields(), &mut inner);
+    reader.found.append(&mut inner.found);
+    let place = root.get("metadata").and_then(|metadata| metadata.get("name")).or(kind_node)?.place();
+    version.filter(|()| complete)?;
+    Some(Document { metadata: metadata?, spec: spec?, place })
+}
+
+fn read_version(node: Node<'_>, reader: &mut Reader) -> Option<()> {
+    let text = reader.text(node)?;
+    if text == API_VERSION {
+        return Some(());
+    }
+    let message = format!("unknown apiVersion `{}`", visible_text(text));
+    reader.report(Class::Unknown, node.place(), message, format!("expected `{API_VERSION}`"))
+}
+
+fn read_kind(node: Node<'_>, reader: &mut Reader) -> Option<DocumentKind> {
+    let text = reader.text(node)?;
+    if let Some(&known) = KINDS.iter().find(|kind| kind.name == text) {
+        return Some(known);
+    }
+    let known = || KINDS.iter().map(|kind| kind.name);
+    let help = match nearest(text, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("expected {}", list_of(known(), "or")),
+    };
+    reader.report(Class::Unknown, node.place(), format!("unknown kind `{}`", visible_text(text)), help)
+}

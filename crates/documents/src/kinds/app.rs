@@ -1,0 +1,230 @@
+//! `kind: App`.
+
+use setpoint_core::name::{AppName, StoreName, TargetName};
+use setpoint_core::value::Value;
+use setpoint_yaml::{Class, Kind, Node};
+
+use crate::cron::Cron;
+use crate::declaration::{Field, Shape, object, one_of, words};
+use crate::duration::{DAY, Duration, HOUR, MINUTE};
+use crate::reader::{DIALECT, Reader};
+use crate::text::{FieldPath, Label, Line, RelativePath, Url, Zone};
+use crate::value::value_of;
+
+object! {
+    /// The unit of acceptance and management: what it is made from, where it is held, and by which rules.
+    pub struct AppSpec {
+        /// What it is a part of, for people and for measures.
+        "component" component: Label,
+        /// Which of the component's environments it is.
+        "environment" environment: Label,
+        /// What it is made from. Each input is a folder of a store.
+        "inputs" inputs: Vec<Input>,
+        /// Values handed to the renderer.
+        "parameters" parameters: Parameters = Parameters(Value::Map(std::collections::BTreeMap::new())),
+        /// The system it is held on.
+        "target" target: TargetName,
+        /// How it is held.
+        "sync" sync: Sync = Sync::all_defaults().expect("every field of `sync` has a default"),
+        /// What must be true before it counts as healthy, beside what its resources say of themselves.
+        "checks" checks: Vec<Check> = Vec::new(),
+        /// What to do when a new version does not become healthy.
+        "onFailure" on_failure: OnFailure = OnFailure::Rollback,
+        /// Prune everything, then forget the app. Removing the document instead freezes it.
+        "retire" retire: bool = false,
+        /// Apps whose versions are accepted in one decision with this one.
+        "acceptTogether" accept_together: Vec<AppName> = Vec::new(),
+    }
+}
+
+object! {
+    /// A folder of a store.
+    pub struct Input {
+        /// How the renderer calls it.
+        "name" name: Label,
+        /// The store it is in.
+        "store" store: StoreName,
+        /// The folder.
+        "path" path: RelativePath,
+    }
+}
+
+object! {
+    /// How an app is held.
+    pub struct Sync {
+        /// Who starts a change.
+        "mode" mode: Mode = Mode::Auto,
+        /// Delete what is no longer declared, within the budget.
+        "prune" prune: bool = true,
+        /// Take over what already exists under a declared key and nobody claims.
+        "adopt" adopt: bool = true,
+        /// Apps that must be healthy before this one changes.
+        "dependsOn" depends_on: Vec<AppName> = Vec::new(),
+        /// When declared changes may be made. Healing is not affected.
+        "windows" windows: Vec<Window> = Vec::new(),
+        /// Fields that are not compared.
+        "ignore" ignore: Vec<IgnoreRule> = Vec::new(),
+        /// Others who may write some fields; what they write is not drift.
+        "coOwners" co_owners: Vec<CoOwner> = Vec::new(),
+        /// How long a change may take to become healthy.
+        "deadline" deadline: Duration<1, DAY> = Duration::seconds(10 * MINUTE),
+        /// How often every resource is looked at again, against missed events.
+        "interval" interval: Duration<MINUTE, DAY> = Duration::seconds(DAY),
+    }
+}
+
+words! {
+    /// Who starts a change.
+    pub enum Mode {
+        /// The engine, as soon as a version is accepted.
+        "auto" Auto,
+        /// A person.
+        "manual" Manual,
+        /// Nobody: differences are reported, never written.
+        "observe" Observe,
+    }
+}
+
+words! {
+    /// What to do when a new version does not become healthy.
+    pub enum OnFailure {
+        /// Go back to the last good bundle, and hold it.
+        "rollback" Rollback,
+        /// Stay, and change nothing more until a person decides.
+        "hold" Hold,
+        /// Tell people, and go on.
+        "alert" Alert,
+    }
+}
+
+one_of! {
+    /// Something that must be true before an app counts as healthy.
+    pub enum Check {
+        /// A GET request that is answered with a status from 200 to 299.
+        "http" Http(HttpCheck),
+    }
+}
+
+object! {
+    /// A GET request that is answered with a status from 200 to 299.
+    pub struct HttpCheck {
+        /// What is requested.
+        "url" url: Url,
+        /// How long an answer may take.
+        "timeout" timeout: Duration<1, MINUTE> = Duration::seconds(5),
+    }
+}
+
+object! {
+    /// Fields that are not compared.
+    pub struct IgnoreRule {
+        /// Only in resources of this kind.
+        "kind" kind: Option<Line> = None,
+        /// Only in the resource of this name.
+        "name" name: Option<Line> = None,
+        /// The fields.
+        "paths" paths: Vec<FieldPath>,
+    }
+}
+
+object! {
+    /// Somebody else who may write some fields, such as an autoscaler.
+    pub struct CoOwner {
+        /// Who: the name under which the target records the writes.
+        "writer" writer: Line,
+        /// Only in resources of this kind.
+        "kind" kind: Option<Line> = None,
+        /// The fields.
+        "paths" paths: Vec<FieldPath>,
+    }
+}
+
+/// A time in which declared changes may, or may not, be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub time: WindowTime,
+    pub length: Duration<MINUTE, { 31 * DAY }>,
+    pub zone: Zone,
+}
+
+/// When a window begins, and what it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WindowTime {
+    /// Changes may be made only in windows like this one.
+    Allow(Cron),
+    /// Changes may not be made.
+    Deny(Cron),
+}
+
+object! {
+    /// A time in which declared changes may, or may not, be made. Exactly one of `allow` and `deny` is given.
+    struct WindowFields {
+        /// Changes may be made only in windows that begin at these times.
+        "allow" allow: Option<Cron> = None,
+        /// Changes may not be made in windows that begin at these times.
+        "deny" deny: Option<Cron> = None,
+        /// How long the window stays open.
+        "for" length: Duration<MINUTE, { 31 * DAY }> = Duration::seconds(HOUR),
+        /// The time zone of the times.
+        "zone" zone: Zone = Zone::new("UTC").expect("`UTC` is a time zone"),
+    }
+}
+
+impl Field for Window {
+    fn shape() -> Shape {
+        WindowFields::shape()
+    }
+
+    fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        let fields = WindowFields::read(node, reader)?;
+        let time = match (fields.allow, fields.deny) {
+            (Some(times), None) => WindowTime::Allow(times),
+            (None, Some(times)) => WindowTime::Deny(times),
+            _ => {
+                return reader.report(
+                    Class::Value,
+                    node.place(),
+                    "a window either allows or denies",
+                    "give one of `allow` and `deny`",
+                );
+            }
+        };
+        Some(Self { time, length: fields.length, zone: fields.zone })
+    }
+
+    fn show(&self) -> String {
+        let (allow, deny) = match &self.time {
+            WindowTime::Allow(times) => (Some(times.clone()), None),
+            WindowTime::Deny(times) => (None, Some(times.clone())),
+        };
+        WindowFields { allow, deny, length: self.length, zone: self.zone.clone() }.show()
+    }
+}
+
+/// Values handed to the renderer: a map of anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters(Value);
+
+impl Parameters {
+    /// Always a map.
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl Field for Parameters {
+    fn shape() -> Shape {
+        Shape::Any
+    }
+
+    fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        if !matches!(node.kind(), Kind::Mapping(_)) {
+            return reader.report(Class::Type, node.place(), "parameters are a mapping", "write them as `name: value`");
+        }
+        value_of(node, DIALECT, &mut reader.found).map(Self)
+    }
+
+    fn show(&self) -> String {
+        "{}".to_owned()
+    }
+}

@@ -1,0 +1,19 @@
+//! The documents of `setpoint.dev/v1`, one file per kind. Each declaration is also its schema and its reference.
+
+mod app;
+mod bootstrap;
+mod notifier;
+mod policy;
+mod scope;
+mod store;
+mod target;
+
+pub use app::{
+    AppSpec, Check, CoOwner, HttpCheck, IgnoreRule, Input, Mode, OnFailure, Parameters, Sync, Window, WindowTime,
+};
+pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore};
+pub use notifier::{NotifierFormat, NotifierSpec};
+pub use policy::{Count, PolicySpec};
+pub use scope::ScopeSpec;
+pub use store::{Credentials, StoreSpec};
+pub use target::{TargetFamily, TargetSpec};

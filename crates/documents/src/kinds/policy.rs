@@ -1,0 +1,43 @@
+//! `kind: Policy`.
+
+use setpoint_core::name::AppName;
+use setpoint_yaml::Node;
+
+use crate::declaration::{Field, Shape, object};
+use crate::reader::Reader;
+
+object! {
+    /// Rules that candidates of a scope's apps must pass.
+    pub struct PolicySpec {
+        /// The apps it is about; every app of the scope if empty.
+        "apps" apps: Vec<AppName> = Vec::new(),
+        /// How many people must approve a candidate.
+        "approvals" approvals: Count<0, 10> = Count(0),
+        /// How much of what an app owns may be pruned in a rolling day, in percent; one resource always may.
+        "pruneBudget" prune_budget: Count<0, 100> = Count(10),
+    }
+}
+
+/// An integer within bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count<const LEAST: u32, const MOST: u32>(u32);
+
+impl<const LEAST: u32, const MOST: u32> Count<LEAST, MOST> {
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32> Field for Count<LEAST, MOST> {
+    fn shape() -> Shape {
+        Shape::Scalar(format!("integer, {LEAST} to {MOST}"))
+    }
+
+    fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        reader.integer(node, LEAST, MOST).map(Self)
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+}

@@ -1,0 +1,102 @@
+//! Plain manifests: the resources of a file, as kubectl would read them, but strict about what would be lost silently.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::value::Value;
+use setpoint_yaml::{Class, Diagnostic, Diagnostics, Dialect, Kind, Node, Place, Scalar, Source, parse};
+
+use crate::document::is_empty;
+use crate::text::ascii_text;
+use crate::value::value_of;
+
+/// One declared object, before a target has said what its key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    pub api_version: Arc<str>,
+    pub kind: Arc<str>,
+    /// As written; which namespace applies if there is none is for the target to say.
+    pub namespace: Option<Arc<str>>,
+    pub name: Arc<str>,
+    /// The whole object.
+    pub body: Value,
+    pub place: Place,
+}
+
+/// Reads every resource of a file, or none: the valid rest of a broken file is never used. Empty documents are skipped.
+pub fn read_resources(file: &str, text: &str) -> Result<Vec<Manifest>, Diagnostics> {
+    let trees = parse(Source::new(file, text))?;
+    let mut found = Vec::new();
+    let mut manifests = Vec::new();
+    for tree in trees.iter().filter(|tree| !is_empty(tree.root())) {
+        manifests.extend(read_manifest(tree.root(), &mut found));
+    }
+    found.extend(duplicates(&manifests));
+    Diagnostics::unless_empty(found, manifests)
+}
+
+/// Refuses the same object declared twice, in one file or in several. The version of an API is not part of what an
+/// object is: `apps/v1` and `apps/v1beta1` name the same Deployment.
+pub fn check_unique_resources<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Result<(), Diagnostics> {
+    Diagnostics::unless_empty(duplicates(manifests), ())
+}
+
+fn duplicates<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Vec<Diagnostic> {
+    let mut first = BTreeMap::new();
+    let mut found = Vec::new();
+    for manifest in manifests {
+        let group = manifest.api_version.split_once('/').map_or("", |(group, _)| group);
+        let identity = (group, &manifest.kind, &manifest.namespace, &manifest.name);
+        let Some(earlier) = first.insert(identity, &manifest.place) else { continue };
+        let message = format!("the {} `{}` is declared twice", manifest.kind, manifest.name);
+        let diagnostic = Diagnostic::new(Class::Duplicate, manifest.place.clone(), message);
+        found.push(diagnostic.with_other(earlier.clone(), "first here").with_help("keep one of them"));
+    }
+    found
+}
+
+fn read_manifest(root: Node<'_>, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
+    if !matches!(root.kind(), Kind::Mapping(_)) {
+        found.push(
+            Diagnostic::new(Class::Type, root.place(), "a resource is a mapping")
+                .with_help("expected `apiVersion`, `kind` and `metadata`"),
+        );
+        return None;
+    }
+    let api_version = required(root, "apiVersion", root.get("apiVersion"), found);
+    let kind = required(root, "kind", root.get("kind"), found);
+    let metadata = root.get("metadata");
+    let name_node = metadata.and_then(|metadata| metadata.get("name"));
+    let name = required(root, "metadata.name", name_node, found);
+    let namespace = match metadata.and_then(|metadata| metadata.get("namespace")) {
+        Some(node) => required(root, "metadata.namespace", Some(node), found).map(Some),
+        None => Some(None),
+    };
+    let body = value_of(root, Dialect::GoYamlV2, found);
+    let place = name_node.unwrap_or(root).place();
+    Some(Manifest { api_version: api_version?, kind: kind?, namespace: namespace?, name: name?, body: body?, place })
+}
+
+/// A text that identifies: there, a string, and of printable ASCII, so that no look-alike or direction mark deceives.
+fn required(root: Node<'_>, field: &str, node: Option<Node<'_>>, found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+    let Some(node) = node else {
+        let message = format!("the resource has no `{field}`");
+        found.push(Diagnostic::new(Class::Missing, root.place(), message).with_help(format!("add `{field}`")));
+        return None;
+    };
+    let Some(Ok(Scalar::Str(text))) = node.resolve(Dialect::GoYamlV2) else {
+        let message = format!("`{field}` is not a string");
+        found.push(
+            Diagnostic::new(Class::Type, node.place(), message).with_help("write a string, in quotes if need be"),
+        );
+        return None;
+    };
+    if text.is_empty() || text.len() > 1024 || !text.bytes().all(|b| b.is_ascii_graphic()) {
+        let message = format!("`{}` cannot be a `{field}`", ascii_text(text));
+        found.push(
+            Diagnostic::new(Class::Value, node.place(), message).with_help("use printable ASCII without spaces only"),
+        );
+        return None;
+    }
+    Some(text.into())
+}

@@ -1,0 +1,233 @@
+//! Strict reading of a document's tree. A mistake is reported and reading goes on, so that all of them are told at once.
+
+use setpoint_yaml::{Class, Diagnostic, Dialect, Items, Kind, Node, Place, Scalar, visible_text};
+
+use crate::declaration::{Declaration, Field, Shape};
+use crate::suggest::nearest;
+
+/// Our own documents have YAML 1.2's scalars: `no` is a word, not a boolean.
+pub(crate) const DIALECT: Dialect = Dialect::Yaml12;
+
+/// Collects what is wrong with one document.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) found: Vec<Diagnostic>,
+    /// The whole document, to say where a misplaced field belongs.
+    declaration: Option<Declaration>,
+}
+
+impl Reader {
+    pub(crate) fn new(declaration: Option<Declaration>) -> Self {
+        Self { found: Vec::new(), declaration }
+    }
+
+    pub(crate) fn report<T>(
+        &mut self,
+        class: Class,
+        place: Place,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Option<T> {
+        self.found.push(Diagnostic::new(class, place, message).with_help(help));
+        None
+    }
+
+    fn wrong_type<T>(&mut self, node: Node<'_>, expected: &str) -> Option<T> {
+        let message = format!("expected {expected}, found {}", describe(node));
+        let help = match node.kind() {
+            Kind::Scalar("") => "write a value, or remove the field".to_owned(),
+            Kind::Scalar(text) if expected == "a string" => format!("put it in quotes: \"{}\"", visible_text(text)),
+            _ => format!("replace it by {expected}"),
+        };
+        self.report(Class::Type, node.place(), message, help)
+    }
+
+    /// What a scalar means; `None` with a report if it is a collection.
+    pub(crate) fn scalar<'d>(&mut self, node: Node<'d>, expected: &str) -> Option<Scalar<'d>> {
+        match node.resolve(DIALECT) {
+            Some(Ok(scalar)) => Some(scalar),
+            Some(Err(found)) => {
+                self.found.extend(found.into_vec());
+                None
+            }
+            None => self.wrong_type(node, expected),
+        }
+    }
+
+    pub(crate) fn text<'d>(&mut self, node: Node<'d>) -> Option<&'d str> {
+        match self.scalar(node, "a string")? {
+            Scalar::Str(text) => Some(text),
+            _ => self.wrong_type(node, "a string"),
+        }
+    }
+
+    pub(crate) fn boolean(&mut self, node: Node<'_>) -> Option<bool> {
+        match self.scalar(node, "`true` or `false`")? {
+            Scalar::Bool(value) => Some(value),
+            _ => self.wrong_type(node, "`true` or `false`"),
+        }
+    }
+
+    pub(crate) fn integer(&mut self, node: Node<'_>, least: u32, most: u32) -> Option<u32> {
+        let Scalar::Int(digits) = self.scalar(node, "an integer")? else { return self.wrong_type(node, "an integer") };
+        match digits.parse::<u32>() {
+            Ok(value) if (least..=most).contains(&value) => Some(value),
+            _ => self.report(
+                Class::Value,
+                node.place(),
+                format!("`{digits}` is out of range"),
+                format!("expected {least} to {most}"),
+            ),
+        }
+    }
+
+    pub(crate) fn list<'d>(&mut self, node: Node<'d>) -> Option<Items<'d>> {
+        match node.kind() {
+            Kind::Sequence(items) => Some(items),
+            _ => self.wrong_type(node, "a list"),
+        }
+    }
+
+    pub(crate) fn word<'d>(&mut self, node: Node<'d>, words: &[(&'static str, &'static str)]) -> Option<&'d str> {
+        let text = self.text(node)?;
+        let known = || words.iter().map(|(word, _)| *word);
+        if known().any(|word| word == text) {
+            return Some(text);
+        }
+        let help = match nearest(text, known()) {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => format!("expected {}", list_of(known(), "or")),
+        };
+        self.report(Class::Value, node.place(), format!("`{}` is not one of the known words", visible_text(text)), help)
+    }
+
+    /// The path of a field of that name elsewhere in the document.
+    fn belongs_in(&self, name: &str) -> Option<String> {
+        self.declaration.as_ref().and_then(|declaration| find_parent(declaration, name, ""))
+    }
+}
+
+/// Where in a declaration a field of this name is: the path of its parent.
+fn find_parent(declaration: &Declaration, name: &str, path: &str) -> Option<String> {
+    if !path.is_empty() && declaration.fields.iter().any(|field| field.name == name) {
+        return Some(path.to_owned());
+    }
+    let inside = |field: &crate::declaration::FieldDeclaration| {
+        let dot = if path.is_empty() { "" } else { "." };
+        let path = format!("{path}{dot}{}", field.name);
+        match &field.shape {
+            Shape::Object(inner) | Shape::OneOf(inner) => find_parent(&inner(), name, &path),
+            Shape::List(item) => match item.as_ref() {
+                Shape::Object(inner) | Shape::OneOf(inner) => find_parent(&inner(), name, &format!("{path}[]")),
+                _ => None,
+            },
+            _ => None,
+        }
+    };
+    declaration.fields.iter().find_map(inside)
+}
+
+/// What a node is, with an article.
+fn describe(node: Node<'_>) -> &'static str {
+    match node.kind() {
+        Kind::Scalar("") => "nothing",
+        Kind::Scalar(_) => match node.resolve(DIALECT) {
+            Some(Ok(scalar)) => scalar.describe(),
+            _ => "a scalar",
+        },
+        Kind::Sequence(_) => "a list",
+        Kind::Mapping(_) => "a mapping",
+    }
+}
+
+/// `a`, `b` or `c`.
+pub(crate) fn list_of<'w>(words: impl Iterator<Item = &'w str>, last: &str) -> String {
+    let quoted: Vec<String> = words.map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((end, [])) => end.clone(),
+        Some((end, rest)) => format!("{} {last} {end}", rest.join(", ")),
+        None => "nothing".to_owned(),
+    }
+}
+
+/// The fields of an object that are still to be read.
+#[derive(Debug)]
+pub(crate) struct Fields<'d> {
+    node: Node<'d>,
+    entries: Vec<(Node<'d>, Node<'d>)>,
+}
+
+impl<'d> Fields<'d> {
+    pub(crate) fn of(node: Node<'d>, reader: &mut Reader) -> Option<Self> {
+        match node.kind() {
+            Kind::Mapping(entries) => Some(Self { node, entries: entries.merged() }),
+            _ => reader.wrong_type(node, "a mapping"),
+        }
+    }
+
+    /// Takes a field out, so that it can be read in another way than [`Self::take`] does.
+    pub(crate) fn remove(&mut self, name: &str) -> Option<Node<'d>> {
+        let index =
+            self.entries.iter().position(|(key, _)| matches!(key.kind(), Kind::Scalar(text) if text == name))?;
+        Some(self.entries.remove(index).1)
+    }
+
+    /// Reads a field, or makes its default; a field without default must be there.
+    pub(crate) fn take<T: Field>(&mut self, name: &str, default: Option<fn() -> T>, reader: &mut Reader) -> Option<T> {
+        match (self.remove(name), default) {
+            (Some(value), _) => T::read(value, reader),
+            (None, Some(default)) => Some(default()),
+            (None, None) => self.missing(name, reader),
+        }
+    }
+
+    pub(crate) fn missing<T>(&self, name: &str, reader: &mut Reader) -> Option<T> {
+        let place = self.node.place();
+        reader.report(
+            Class::Missing,
+            place,
+            format!("the field `{name}` is missing"),
+            format!("add `{name}:` to this mapping"),
+        )
+    }
+
+    /// The one name of `known` that is given.
+    pub(crate) fn only_one(&self, known: &[&'static str], reader: &mut Reader) -> Option<&'static str> {
+        let given = |name: &&&str| {
+            self.entries.iter().any(|(key, _)| matches!(key.kind(), Kind::Scalar(text) if text == **name))
+        };
+        let mut found = known.iter().filter(given);
+        match (found.next(), found.next()) {
+            (Some(only), None) => Some(only),
+            _ if self.entries.len() == 1 => {
+                self.report_unknown(known, reader);
+                None
+            }
+            _ => {
+                let help = format!("give one of {}", list_of(known.iter().copied(), "and"));
+                reader.report(Class::Value, self.node.place(), "exactly one field is expected here", help)
+            }
+        }
+    }
+
+    /// Reports every field that nobody took. Whether there was none.
+    pub(crate) fn finish(self, known: &[&'static str], reader: &mut Reader) -> bool {
+        self.report_unknown(known, reader);
+        self.entries.is_empty()
+    }
+
+    fn report_unknown(&self, known: &[&'static str], reader: &mut Reader) {
+        for (key, _) in &self.entries {
+            let Kind::Scalar(name) = key.kind() else {
+                reader.report::<()>(Class::Type, key.place(), "a key that is not a name", "write the name of a field");
+                continue;
+            };
+            let help = match (reader.belongs_in(name), nearest(name, known.iter().copied())) {
+                (Some(parent), _) => format!("`{name}` is a field of `{parent}`"),
+                (None, Some(near)) => format!("did you mean `{near}`?"),
+                (None, None) => format!("expected {}", list_of(known.iter().copied(), "or")),
+            };
+            reader.report::<()>(Class::Unknown, key.place(), format!("unknown field `{}`", visible_text(name)), help);
+        }
+    }
+}

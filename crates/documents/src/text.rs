@@ -1,0 +1,190 @@
+//! Text fields that are checked where they are read: whoever holds one need not check again.
+
+use setpoint_core::name::{AppName, BadName, Scope, StoreName, TargetName};
+use setpoint_yaml::{Class, Node, visible_text};
+
+use crate::declaration::{Field, Shape};
+use crate::reader::Reader;
+
+/// Why a text is refused, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {wanted}: {problem}")]
+pub struct BadText {
+    /// What was given, escaped so that control and direction characters show.
+    pub text: String,
+    /// What was wanted, with an article.
+    pub wanted: &'static str,
+    /// What is wrong with it and what would be right.
+    pub problem: &'static str,
+}
+
+/// Makes a checked text type. The check returns what is wrong, if anything is.
+macro_rules! checked_text {
+    ($(#[$doc:meta])* $name:ident, $word:literal, $wanted:literal, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn new(text: &str) -> Result<Self, BadText> {
+                let check: fn(&str) -> Option<&'static str> = $check;
+                match check(text) {
+                    None => Ok(Self(text.to_owned())),
+                    Some(problem) => Err(BadText { text: ascii_text(text), wanted: $wanted, problem }),
+                }
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Field for $name {
+            fn shape() -> Shape {
+                Shape::Scalar($word.to_owned())
+            }
+
+            fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+                let text = reader.text(node)?;
+                match Self::new(text) {
+                    Ok(checked) => Some(checked),
+                    Err(bad) => reader.report(Class::Value, node.place(), format!("`{}` is not {}", bad.text, bad.wanted), bad.problem),
+                }
+            }
+
+            fn show(&self) -> String {
+                self.0.clone()
+            }
+        }
+    };
+}
+
+checked_text!(
+    /// A word people group by: a component, an environment, the name of an input.
+    Label, "name", "a name", |text| AppName::new(text).err().map(|bad| bad.problem)
+);
+checked_text!(
+    /// A path inside a store or target root, from its top: without `..`.
+    RelativePath, "path", "a path inside its root", relative_path
+);
+checked_text!(
+    /// An absolute path of a file on the machine Setpoint runs on, or of a folder on a host.
+    AbsolutePath, "absolute path", "an absolute path", absolute_path
+);
+checked_text!(
+    /// Where something is reached. Which schemes are allowed is for who connects to say; here it must be plain text
+    /// that no tool can take for an option.
+    Url, "URL", "a URL", url
+);
+checked_text!(
+    /// The name of a branch.
+    Branch, "branch", "the name of a branch", branch
+);
+checked_text!(
+    /// A time zone of the IANA database, such as `Europe/Berlin`.
+    Zone, "time zone", "a time zone", zone
+);
+checked_text!(
+    /// A path to a field of a resource: `spec.replicas`, `metadata.annotations[example.com/x]`.
+    FieldPath, "field path", "a path to a field", |text| printable(text).or_else(|| {
+        (text.starts_with('.') || text.ends_with('.') || text.contains("..")).then_some("write it as `spec.replicas`")
+    })
+);
+checked_text!(
+    /// Printable text on one line.
+    Line, "text", "a line of text", |text| {
+        let plain = !text.is_empty() && text.len() <= 1024 && visible_text(text) == text && !text.contains('\t');
+        (!plain).then_some("use 1 to 1024 printable characters on one line")
+    }
+);
+
+/// Escapes all but printable ASCII: in a name, a letter that only looks like another must show.
+pub(crate) fn ascii_text(text: &str) -> String {
+    let escape = |c: char| if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() };
+    visible_text(text).chars().take(80).map(escape).collect()
+}
+
+fn printable(text: &str) -> Option<&'static str> {
+    let plain = !text.is_empty() && text.len() <= 1024 && text.bytes().all(|b| b.is_ascii_graphic());
+    (!plain).then_some("use 1 to 1024 printable ASCII characters without spaces")
+}
+
+fn path_characters(text: &str) -> Option<&'static str> {
+    let plain = !text.is_empty() && text.len() <= 1024 && visible_text(text) == text && !text.contains(['\\', '\t']);
+    if !plain {
+        return Some("use 1 to 1024 printable characters and `/`");
+    }
+    text.split('/').any(|part| part == "..").then_some("a path may not lead upwards: remove `..`")
+}
+
+fn relative_path(text: &str) -> Option<&'static str> {
+    path_characters(text).or_else(|| text.starts_with('/').then_some("write it without the leading `/`"))
+}
+
+fn absolute_path(text: &str) -> Option<&'static str> {
+    path_characters(text).or_else(|| (!text.starts_with('/')).then_some("begin it with `/`"))
+}
+
+fn url(text: &str) -> Option<&'static str> {
+    printable(text)
+        .or_else(|| {
+            let (scheme, rest) = text.split_once("://")?;
+            let plain = !scheme.is_empty()
+                && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
+                && !rest.is_empty();
+            (!plain || rest.starts_with('-')).then_some("write it as `https://host/path`")
+        })
+        .or_else(|| (!text.contains("://")).then_some("write it as `https://host/path`"))
+}
+
+fn branch(text: &str) -> Option<&'static str> {
+    printable(text).or_else(|| {
+        let odd = text.starts_with(['-', '/', '.'])
+            || text.ends_with(['/', '.'])
+            || text.contains("..")
+            || text.contains("//");
+        (odd || text.contains(['~', '^', ':', '?', '*', '[', '\\'])).then_some("use the name as `git branch` shows it")
+    })
+}
+
+fn zone(text: &str) -> Option<&'static str> {
+    let plain =
+        !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"/_+-".contains(&b));
+    (!plain || text.starts_with('/')).then_some("write it as `Europe/Berlin` or `UTC`")
+}
+
+/// Makes a name of core a field.
+macro_rules! name_field {
+    ($name:ty, $word:literal) => {
+        impl Field for $name {
+            fn shape() -> Shape {
+                Shape::Scalar($word.to_owned())
+            }
+
+            fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+                let text = reader.text(node)?;
+                match Self::new(text) {
+                    Ok(name) => Some(name),
+                    Err(BadName { what, text, problem }) => {
+                        reader.report(Class::Value, node.place(), format!("`{text}` is not a valid {what}"), problem)
+                    }
+                }
+            }
+
+            fn show(&self) -> String {
+                self.to_string()
+            }
+        }
+    };
+}
+
+name_field!(AppName, "name of an app");
+name_field!(StoreName, "name of a store");
+name_field!(TargetName, "name of a target");
+name_field!(Scope, "name of a scope");

@@ -1,0 +1,7 @@
+//! The integration tests of `setpoint-documents`, as one binary.
+
+mod bad_input;
+mod messages;
+mod reading;
+mod reference;
+mod resources;

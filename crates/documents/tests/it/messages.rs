@@ -1,0 +1,136 @@
+//! The text of messages, whole: it is what a person sees.
+
+use setpoint_documents::read_documents;
+
+#[track_caller]
+fn says(text: &str, expected: &str) {
+    let found = read_documents("control.yaml", text).expect_err("must be refused").to_string();
+    assert_eq!(found, expected.trim_matches('\n'), "\n{found}");
+}
+
+#[test]
+fn an_unknown_field_names_the_one_that_was_meant() {
+    says(
+        "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: platform }\nspec:\n  url: https://git.example/a.git\n  intervall: 30s\n",
+        "
+error[unknown]: unknown field `intervall`
+ --> control.yaml:6:3
+  |
+6 |   intervall: 30s
+  |   ^^^^^^^^^
+  = help: did you mean `interval`?
+",
+    );
+}
+
+#[test]
+fn a_field_at_the_wrong_place_is_sent_to_its_parent() {
+    let text = "apiVersion: setpoint.dev/v1
+kind: App
+metadata: { name: shop }
+spec:
+  component: shop
+  environment: production
+  inputs: []
+  target: prod
+  prune: false
+";
+    says(
+        text,
+        "
+error[unknown]: unknown field `prune`
+ --> control.yaml:9:3
+  |
+9 |   prune: false
+  |   ^^^^^
+  = help: `prune` is a field of `spec.sync`
+",
+    );
+}
+
+#[test]
+fn every_mistake_of_a_file_is_told_at_once() {
+    let text = "apiVersion: setpoint.dev/v2
+kind: Target
+metadata: { name: 12 }
+spec:
+  kind: hots
+  root: ../etc
+---
+apiVersion: setpoint.dev/v1
+kind: Appp
+---
+kind: Notifier
+apiVersion: setpoint.dev/v1
+metadata: { name: chat }
+spec: { format: [slack] }
+";
+    says(
+        text,
+        r#"
+error[unknown]: unknown apiVersion `setpoint.dev/v2`
+ --> control.yaml:1:13
+  |
+1 | apiVersion: setpoint.dev/v2
+  |             ^^^^^^^^^^^^^^^
+  = help: expected `setpoint.dev/v1`
+
+error[type]: expected a string, found an integer
+ --> control.yaml:3:19
+  |
+3 | metadata: { name: 12 }
+  |                   ^^
+  = help: put it in quotes: "12"
+
+error[value]: `hots` is not one of the known words
+ --> control.yaml:5:9
+  |
+5 |   kind: hots
+  |         ^^^^
+  = help: did you mean `host`?
+
+error[value]: `../etc` is not an absolute path
+ --> control.yaml:6:9
+  |
+6 |   root: ../etc
+  |         ^^^^^^
+  = help: a path may not lead upwards: remove `..`
+
+error[unknown]: unknown kind `Appp`
+ --> control.yaml:9:7
+  |
+9 | kind: Appp
+  |       ^^^^
+  = help: did you mean `App`?
+
+error[missing]: the field `url` is missing
+  --> control.yaml:14:7
+   |
+14 | spec: { format: [slack] }
+   |       ^^^^^^^^^^^^^^^^^^^
+   = help: add `url:` to this mapping
+
+error[type]: expected a string, found a list
+  --> control.yaml:14:17
+   |
+14 | spec: { format: [slack] }
+   |                 ^^^^^^^
+   = help: replace it by a string
+"#,
+    );
+}
+
+#[test]
+fn a_duration_out_of_range_says_the_range() {
+    says(
+        "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: a }\nspec: { url: https://git.example/a.git, interval: 9999999h }\n",
+        "
+error[value]: `9999999h` is out of range
+ --> control.yaml:4:51
+  |
+4 | spec: { url: https://git.example/a.git, interval: 9999999h }
+  |                                                   ^^^^^^^^
+  = help: expected 1s to 1d
+",
+    );
+}

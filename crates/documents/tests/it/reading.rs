@@ -1,0 +1,96 @@
+//! What is read from proper documents.
+
+use setpoint_core::time::Span;
+use setpoint_core::value::Value;
+use setpoint_documents::{Check, Credentials, Document, Mode, OnFailure, Spec, WindowTime, read_documents};
+
+const EXAMPLE: &str = r#"
+apiVersion: setpoint.dev/v1
+kind: Bootstrap                     # the only document outside the store
+spec:
+  store: { url: https://git.example/platform.git, branch: main, credentialsFrom: { file: /etc/setpoint/token } }
+  path: setpoint/
+  anchor: { file: /var/backups/setpoint.anchor }
+---
+apiVersion: setpoint.dev/v1
+kind: App
+metadata: { name: shop-prod, scope: web }
+spec:
+  component: shop
+  environment: production
+  inputs: [{ name: main, store: platform, path: apps/shop/overlays/prod }]
+  parameters: { replicas: 3 }
+  target: prod
+  sync:
+    mode: observe
+    dependsOn: [database]
+    windows: [{ deny: "0 18 * * 5", for: 62h, zone: Europe/Berlin }]
+    ignore: [{ kind: Deployment, paths: [spec.replicas] }]
+  checks: [{ http: { url: "http://127.0.0.1:8080/healthz" } }]
+"#;
+
+fn example() -> Vec<Document> {
+    read_documents("example.yaml", EXAMPLE).expect("the example of the design is proper")
+}
+
+#[test]
+fn a_bootstrap_needs_no_name() {
+    let documents = example();
+    assert_eq!(documents[0].metadata, None);
+    let Spec::Bootstrap(bootstrap) = &documents[0].spec else { panic!("a Bootstrap") };
+    assert_eq!(bootstrap.path.as_str(), "setpoint/");
+    let Some(Credentials::File(file)) = &bootstrap.store.credentials_from else { panic!("credentials") };
+    assert_eq!(file.as_str(), "/etc/setpoint/token");
+}
+
+#[test]
+fn an_app_has_what_is_written_and_defaults_for_the_rest() {
+    let documents = example();
+    let metadata = documents[1].metadata.as_ref().unwrap();
+    assert_eq!((metadata.name.as_str(), metadata.scope.as_str()), ("shop-prod", "web"));
+    let Spec::App(app) = &documents[1].spec else { panic!("an App") };
+    assert_eq!(app.parameters.value().get("replicas"), Some(&Value::int(3)));
+    assert_eq!((app.sync.mode, app.sync.prune, app.sync.adopt), (Mode::Observe, true, true));
+    assert_eq!(app.sync.deadline.span(), Span::minutes(10));
+    assert_eq!((app.on_failure, app.retire), (OnFailure::Rollback, false));
+    let WindowTime::Deny(times) = &app.sync.windows[0].time else { panic!("a denial") };
+    assert_eq!((times.as_str(), app.sync.windows[0].length.span()), ("0 18 * * 5", Span::hours(62)));
+    let Check::Http(check) = &app.checks[0];
+    assert_eq!(check.timeout.span(), Span::seconds(5));
+}
+
+#[test]
+fn leaving_out_an_object_is_the_same_as_leaving_out_each_of_its_fields() {
+    let app = |sync: &str| {
+        let text = format!(
+            "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [], target: c{sync} }}\n"
+        );
+        read_documents("a.yaml", &text).expect("is proper").remove(0).spec
+    };
+    assert_eq!(app(""), app(", sync: {}"));
+}
+
+#[test]
+fn urls_and_paths_that_could_be_taken_for_something_else_are_refused() {
+    for url in ["ext::sh -c id", "--upload-pack=x", "https://", "/etc", "https://-oProxyCommand=x/", "https://a\tb/"] {
+        let text =
+            format!("apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: a }}\nspec:\n  url: \"{url}\"\n");
+        assert!(read_documents("a.yaml", &text).is_err(), "{url}");
+    }
+    for path in ["/abs", "a/../b", "..", "a\\\\b"] {
+        let text = format!(
+            "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: a }}\nspec: {{ url: https://a.example/b, path: \"{path}\" }}\n"
+        );
+        assert!(read_documents("a.yaml", &text).is_err(), "{path}");
+    }
+}
+
+#[test]
+fn a_window_either_allows_or_denies() {
+    for window in ["{ for: 1h }", "{ allow: 0 1 * * *, deny: 0 2 * * * }", "{ allow: 0 25 * * * }"] {
+        let text = format!(
+            "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [], target: c, sync: {{ windows: [{window}] }} }}\n"
+        );
+        assert!(read_documents("a.yaml", &text).is_err(), "{window}");
+    }
+}

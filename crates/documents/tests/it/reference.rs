@@ -1,0 +1,35 @@
+//! Schema and reference, which come from the same declarations as the reader.
+
+use setpoint_documents::{reference_markdown, schema};
+
+#[test]
+fn the_reference_page_is_current() {
+    let page = include_str!("../../../../docs/reference.md");
+    assert!(
+        page == reference_markdown(),
+        "docs/reference.md is out of date: run `setpoint schema --markdown > docs/reference.md`"
+    );
+}
+
+#[test]
+fn the_schema_of_a_kind_tells_type_default_and_meaning() {
+    let text = schema(Some("store")).unwrap();
+    let expected = "  spec.interval: duration, 1s to 1d (default 30s)\n      How often the branch is looked at. A webhook only makes it look sooner.\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("  spec.url: URL (required)\n"), "{text}");
+    assert!(text.contains("  metadata.scope: name of a scope (default default)\n"), "{text}");
+}
+
+#[test]
+fn every_kind_is_in_the_whole_schema() {
+    let text = schema(None).unwrap();
+    for kind in ["Bootstrap", "Store", "Target", "App", "Scope", "Policy", "Notifier"] {
+        assert!(text.contains(&format!("{kind} (setpoint.dev/v1)\n")), "{kind}");
+    }
+}
+
+#[test]
+fn an_unknown_kind_is_answered_with_the_nearest() {
+    assert_eq!(schema(Some("Stroe")).unwrap_err().to_string(), "there is no kind `Stroe`; did you mean `Store`?");
+    assert!(schema(Some("Deployment")).unwrap_err().to_string().contains("the kinds are `Bootstrap`"));
+}

@@ -1,0 +1,54 @@
+//! Plain manifests.
+
+use setpoint_core::value::Value;
+use setpoint_documents::{read_resources, read_value};
+use setpoint_yaml::{Class, Dialect, Source, parse};
+
+#[test]
+fn resources_are_read_as_kubectl_reads_them() {
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a, namespace: b }\ndata:\n  on: yes\n  mode: 0777\n  big: 12345678901234567890123\n  ratio: 1.10\n  day: 2026-11-15\n";
+    let manifests = read_resources("a.yaml", text).unwrap();
+    assert_eq!(manifests.len(), 1);
+    assert_eq!((&*manifests[0].name, manifests[0].namespace.as_deref()), ("a", Some("b")));
+    let data = manifests[0].body.get("data").unwrap();
+    assert_eq!(data.get("true"), Some(&Value::Bool(true)));
+    assert_eq!(data.get("mode"), Some(&Value::int(511)));
+    assert_eq!(data.get("big"), Some(&Value::Num("12345678901234567890123".parse().unwrap())));
+    assert_eq!(data.get("ratio"), Some(&Value::Num("1.1".parse().unwrap())));
+    assert_eq!(data.get("day"), Some(&Value::str("2026-11-15")));
+}
+
+#[test]
+fn what_identifies_a_resource_must_be_there() {
+    for (text, missing) in [
+        ("kind: A\nmetadata: { name: a }\n", "`apiVersion`"),
+        ("apiVersion: v1\nmetadata: { name: a }\n", "`kind`"),
+        ("apiVersion: v1\nkind: A\n", "`metadata.name`"),
+        ("apiVersion: v1\nkind: A\nmetadata: { generateName: a- }\n", "`metadata.name`"),
+    ] {
+        let found = read_resources("a.yaml", text).unwrap_err().into_vec();
+        assert_eq!((found.len(), found[0].class), (1, Class::Missing), "{text}");
+        assert!(found[0].message.contains(missing), "{}", found[0].message);
+    }
+    assert!(read_resources("a.yaml", "- a\n").is_err());
+    assert!(read_resources("a.yaml", "apiVersion: v1\nkind: A\nmetadata: { name: 1 }\n").is_err());
+}
+
+#[test]
+fn values_json_does_not_have_are_refused() {
+    for text in [".inf", ".nan", "{[a]: b}", "{~: b}", "{1.5: b}", "1e300000"] {
+        let trees = parse(Source::new("a.yaml", text)).unwrap();
+        let value = read_value(trees[0].root(), Dialect::GoYamlV2);
+        match text {
+            "1e300000" => assert_eq!(value, Ok(Value::str("1e300000"))),
+            _ => assert!(value.is_err(), "{text}"),
+        }
+    }
+}
+
+#[test]
+fn merge_keys_are_carried_out() {
+    let trees = parse(Source::new("a.yaml", "base: &b { a: 1, b: 2 }\nuse: { <<: *b, b: 3 }\n")).unwrap();
+    let value = read_value(trees[0].root(), Dialect::GoYamlV2).unwrap();
+    assert_eq!(value.get("use"), Some(&Value::map([("a", Value::int(1)), ("b", Value::int(3))])));
+}
