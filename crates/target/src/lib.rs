@@ -1,1 +1,15 @@
-//! The Target trait, its conformance suite and the in-memory target
+//! The [`Target`] trait, the conformance suite every target passes, and the in-memory target.
+//!
+//! Reading order: [`contract`] (what the engine may ask of a target and what crash recovery relies on), [`memory`] (the
+//! target of the simulator and of tests). The suite is `conformance`, behind the feature of that name.
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+pub mod contract;
+pub mod memory;
+
+pub use contract::{
+    Answer, Capabilities, Fence, Granularity, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable,
+    Work,
+};
+pub use memory::{MemoryOptions, MemoryTarget, MemoryWorld};

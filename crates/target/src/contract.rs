@@ -1,0 +1,159 @@
+//! The [`Target`] trait: what the engine may ask of a system under management, and what crash recovery relies on.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use setpoint_core::intent::{Intent, IntentId};
+use setpoint_core::key::Key;
+use setpoint_core::live::{Live, Observation};
+use setpoint_core::name::TargetIdentity;
+use setpoint_core::plan::Step;
+use setpoint_core::resource::Resource;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+
+/// An answer on its way.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a target can do, so that the engine does not have to know which one it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    pub granularity: Granularity,
+    /// It refuses effects of an epoch older than the newest it has seen.
+    pub checks_epochs: bool,
+    /// It can say what it would do without doing it.
+    pub previews: bool,
+}
+
+/// What one call of [`Target::execute`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granularity {
+    /// Each step stands on its own.
+    Resource,
+    /// All steps of a plan are handed over together, as a tool that plans by itself wants them.
+    Unit,
+}
+
+/// One step with the durable intent it is carried out under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    pub intent: IntentId,
+    pub step: Step,
+}
+
+/// Under whose right and until when an effect may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence {
+    pub epoch: u64,
+    /// An effect that has not left by then must not leave at all.
+    pub leave_by: Timestamp,
+    /// By then it has landed or never will.
+    pub land_by: Timestamp,
+}
+
+/// How one step went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It happened; the object as it stands now, `None` after a delete.
+    Done { live: Option<Live> },
+    /// It did not happen and never will under this intent.
+    Refused { refusal: Refusal },
+    /// It may or may not have happened: it must be settled by looking, never repeated blindly.
+    Unknown { detail: String },
+}
+
+/// Why a step was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct Refusal {
+    pub class: RefusalClass,
+    pub detail: String,
+    /// The target asked to be left alone for this long.
+    pub retry_after: Option<Span>,
+}
+
+/// What the engine does about a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RefusalClass {
+    /// The object is not what the step was decided on: look again and decide anew.
+    Conflict,
+    /// The declaration cannot be accepted: the same input will fail the same way.
+    Invalid,
+    /// We are not allowed to.
+    Denied,
+    /// The target is busy or failing: later.
+    Unavailable,
+    /// The effect came too late or from an epoch that is over.
+    Fenced,
+}
+
+/// How an intent of unknown outcome ended, as found out by looking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// It happened; the object as it stands now, `None` after a delete.
+    Done {
+        live: Option<Live>,
+    },
+    NotDone,
+    /// It cannot be told. A person has to look.
+    Unknown {
+        detail: String,
+    },
+}
+
+/// Something may have changed: look again. Never a statement about what is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    Changed {
+        keys: BTreeSet<Key>,
+    },
+    /// Events were lost: everything watched must be looked at again.
+    Lost,
+}
+
+/// The target cannot tell what a declared object would be on it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct Unidentifiable {
+    /// What is wrong with the declaration and what would be right.
+    pub problem: String,
+}
+
+/// A system under management.
+///
+/// Crash recovery relies on this, and every implementation shows it by passing [`crate::conformance`]:
+///
+/// 1. **Identity is checked.** [`identity`](Self::identity) asks the system itself, on every connection.
+/// 2. **Errors are `Unknown`.** [`observe`](Self::observe) answers for every key it was asked for; what could not be read is
+///    [`Observed::Unknown`](setpoint_core::observed::Observed), never absent.
+/// 3. **Preconditions hold at the moment of the effect.** A create finds nothing, an update or delete finds the UID and version
+///    it names, or the step is refused with [`RefusalClass::Conflict`] and nothing changes.
+/// 4. **An effect leaves in time or not at all** ([`Fence::leave_by`]), and lands before [`Fence::land_by`] or never.
+/// 5. **`Refused` is final**: the step did not happen. Anything less certain is [`Outcome::Unknown`].
+/// 6. **[`settle`](Self::settle) only looks.** Asked after `land_by`, its `Done` and `NotDone` are final.
+pub trait Target: Send + Sync + fmt::Debug {
+    /// What the system says it is.
+    fn identity(&self) -> Answer<'_, Result<TargetIdentity, Refusal>>;
+
+    fn capabilities(&self) -> Capabilities;
+
+    /// What a declared object would be on this target. Pure.
+    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable>;
+
+    /// Looks at the given keys.
+    fn observe(&self, keys: BTreeSet<Key>, now: Timestamp) -> Answer<'_, Observation>;
+
+    /// Whether the target would accept this declaration over what is there now. Changes nothing.
+    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>>;
+
+    /// Carries out steps under durable intents; one outcome per step, in order.
+    fn execute(&self, work: Vec<Work>, fence: Fence) -> Answer<'_, Vec<Outcome>>;
+
+    /// Finds out how an intent ended. `declared` is what it was to make.
+    fn settle<'a>(&'a self, intent: &'a Intent, declared: Option<&'a Resource>) -> Answer<'a, Settlement>;
+
+    /// Waits for something to happen to what this target watches.
+    fn hints(&self) -> Answer<'_, Hint>;
+}

@@ -1,0 +1,209 @@
+//! The world in memory behind the [`Target`] trait, shared by its clones, with faults that tests inject.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::future::{poll_fn, ready};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use setpoint_core::intent::Intent;
+use setpoint_core::key::Key;
+use setpoint_core::live::Observation;
+use setpoint_core::name::TargetIdentity;
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::resource::Resource;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+
+use super::{MemoryWorld, naming, refusal};
+use crate::contract::{
+    Answer, Capabilities, Fence, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable, Work,
+};
+
+/// What goes wrong with one call of [`Target::execute`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It never arrived, and nobody was told.
+    TimeoutBefore,
+    /// It happened, and the answer was lost.
+    TimeoutAfter,
+    /// The target asked to be left alone.
+    Unavailable { retry_after: Option<Span> },
+}
+
+/// [`MemoryWorld`] behind the [`Target`] trait. Clones share it, and a hint reaches one of them.
+#[derive(Clone, Debug)]
+pub struct MemoryTarget(Arc<Mutex<Shared>>);
+
+#[derive(Debug)]
+struct Shared {
+    world: MemoryWorld,
+    /// The system this target was made for.
+    expected: TargetIdentity,
+    now: Timestamp,
+    faults: VecDeque<Fault>,
+    hidden: BTreeMap<Key, Blindness>,
+    events_lost: bool,
+    waiting: Vec<Waker>,
+}
+
+impl MemoryTarget {
+    pub fn new(world: MemoryWorld) -> Self {
+        Self(Arc::new(Mutex::new(Shared {
+            expected: world.identity().clone(),
+            world,
+            now: Timestamp::default(),
+            faults: VecDeque::new(),
+            hidden: BTreeMap::new(),
+            events_lost: false,
+            waiting: Vec::new(),
+        })))
+    }
+
+    /// Reaches into the world itself; whoever waits for a hint is woken.
+    pub fn with_world<T>(&self, reach: impl FnOnce(&mut MemoryWorld) -> T) -> T {
+        let mut shared = self.shared();
+        let result = reach(&mut shared.world);
+        shared.wake();
+        result
+    }
+
+    /// The instant effects leave and intents are settled at, until it is set again.
+    pub fn set_now(&self, now: Timestamp) {
+        self.shared().now = now;
+    }
+
+    /// The next call of `execute` that has no fault yet meets this one.
+    pub fn fail_next_execute(&self, fault: Fault) {
+        self.shared().faults.push_back(fault);
+    }
+
+    /// From now on a key cannot be read.
+    pub fn hide(&self, key: &Key, why: Blindness) {
+        self.shared().hidden.insert(key.clone(), why);
+    }
+
+    /// Every key can be read again.
+    pub fn reveal_all(&self) {
+        self.shared().hidden.clear();
+    }
+
+    /// What happened since the last hint is never told; only that something was lost is.
+    pub fn lose_events(&self) {
+        let mut shared = self.shared();
+        shared.world.take_changed();
+        shared.events_lost = true;
+        shared.wake();
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        // A panic elsewhere leaves at worst a change without its hint, and the panic itself fails the test.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    fn wake(&mut self) {
+        self.waiting.drain(..).for_each(Waker::wake);
+    }
+
+    fn observe(&self, keys: &BTreeSet<Key>, now: Timestamp) -> Observation {
+        let mut observation = self.world.observe(keys, now);
+        for (key, state) in &mut observation.states {
+            if let Some(reason) = self.blindness(key) {
+                *state = Observed::unknown(reason);
+            }
+        }
+        observation
+    }
+
+    fn blindness(&self, key: &Key) -> Option<Blindness> {
+        if *self.world.identity() != self.expected {
+            let (expected, found) = (self.expected.to_string(), self.world.identity().to_string());
+            return Some(Blindness::OtherIdentity { expected, found });
+        }
+        self.hidden.get(key).cloned()
+    }
+
+    fn execute(&mut self, work: &[Work], fence: Fence) -> Vec<Outcome> {
+        let lost = |_: &Work| Outcome::Unknown { detail: "the target did not answer in time".to_owned() };
+        match self.faults.pop_front() {
+            None => self.execute_all(work, fence),
+            Some(Fault::TimeoutBefore) => work.iter().map(lost).collect(),
+            Some(Fault::TimeoutAfter) => {
+                self.execute_all(work, fence);
+                work.iter().map(lost).collect()
+            }
+            Some(Fault::Unavailable { retry_after }) => {
+                let detail = "the target is busy: try again later".to_owned();
+                let refusal = Refusal { class: RefusalClass::Unavailable, detail, retry_after };
+                work.iter().map(|_| Outcome::Refused { refusal: refusal.clone() }).collect()
+            }
+        }
+    }
+
+    fn execute_all(&mut self, work: &[Work], fence: Fence) -> Vec<Outcome> {
+        let outcomes = work.iter().map(|work| self.world.execute_one(work, fence, self.now)).collect();
+        self.wake();
+        outcomes
+    }
+
+    fn poll_hint(&mut self, context: &Context<'_>) -> Poll<Hint> {
+        if std::mem::take(&mut self.events_lost) {
+            return Poll::Ready(Hint::Lost);
+        }
+        let keys = self.world.take_changed();
+        if !keys.is_empty() {
+            return Poll::Ready(Hint::Changed { keys });
+        }
+        if !self.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+            self.waiting.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+fn answer<'a, T: Send + 'a>(value: T) -> Answer<'a, T> {
+    Box::pin(ready(value))
+}
+
+impl Target for MemoryTarget {
+    fn identity(&self) -> Answer<'_, Result<TargetIdentity, Refusal>> {
+        answer(Ok(self.shared().world.identity().clone()))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.shared().world.capabilities()
+    }
+
+    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
+        naming::key_of(api_version, kind, body)
+    }
+
+    fn observe(&self, keys: BTreeSet<Key>, now: Timestamp) -> Answer<'_, Observation> {
+        answer(self.shared().observe(&keys, now))
+    }
+
+    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+        let shared = self.shared();
+        answer(match shared.blindness(&resource.key) {
+            Some(reason) => Err(refusal(RefusalClass::Unavailable, reason.to_string())),
+            None => shared.world.preview(resource),
+        })
+    }
+
+    fn execute(&self, work: Vec<Work>, fence: Fence) -> Answer<'_, Vec<Outcome>> {
+        answer(self.shared().execute(&work, fence))
+    }
+
+    fn settle<'a>(&'a self, intent: &'a Intent, declared: Option<&'a Resource>) -> Answer<'a, Settlement> {
+        let shared = self.shared();
+        answer(match shared.blindness(&intent.key) {
+            Some(reason) => Settlement::Unknown { detail: reason.to_string() },
+            None => shared.world.settle(intent, declared, shared.now),
+        })
+    }
+
+    fn hints(&self) -> Answer<'_, Hint> {
+        Box::pin(poll_fn(|context| self.shared().poll_hint(context)))
+    }
+}
