@@ -3,7 +3,7 @@
 //! Every ledger record carries the changes it makes. The tables of the ledger, the engine's own memory and a replay of
 //! the records are all folds of the same changes by [`Facts::apply`], so they can be compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,9 @@ pub struct AppFacts {
     pub deletions: Vec<Deletions>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub allowance: Option<PruneAllowance>,
+    /// The bundle a person let through; in manual mode no other is applied.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub let_through: Option<Digest>,
     /// Its document is gone from the store: nothing is changed and nothing is deleted until it returns or is retired.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub frozen: bool,
@@ -65,6 +68,7 @@ impl AppFacts {
             suspension: None,
             deletions: Vec::new(),
             allowance: None,
+            let_through: None,
             frozen: false,
             retiring: false,
         }
@@ -76,6 +80,13 @@ impl AppFacts {
             .as_ref()
             .and_then(|hold| hold.bundle)
             .or_else(|| self.accepted.as_ref().map(|accepted| accepted.bundle))
+    }
+
+    /// Every bundle these facts speak of.
+    pub fn bundles(&self) -> impl Iterator<Item = Digest> {
+        let accepted = self.accepted.as_ref().map(|accepted| accepted.bundle);
+        let last_good = self.last_good.as_ref().map(|accepted| accepted.bundle);
+        [self.held_at(), accepted, last_good].into_iter().flatten()
     }
 }
 
@@ -176,6 +187,12 @@ impl Facts {
         let busy = intents.values().map(|intent| ((intent.target.clone(), intent.key.clone()), intent.id)).collect();
         let claims = claims.into_iter().map(|claim| ((claim.target.clone(), claim.key.clone()), claim)).collect();
         Self { installed_at, claims, intents, apps: apps.into_iter().collect(), busy }
+    }
+
+    /// Every bundle that is needed to go on from these facts.
+    pub fn bundles(&self) -> BTreeSet<Digest> {
+        let of_apps = self.apps.values().flat_map(AppFacts::bundles);
+        of_apps.chain(self.intents.values().map(|intent| intent.bundle)).collect()
     }
 
     /// The open intent on a key.

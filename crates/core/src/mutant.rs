@@ -13,6 +13,11 @@ macro_rules! mutants {
         impl Mutant {
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
+            /// Whether any is on. Then the nets beneath the code under test are taken away, so that the property itself catches it.
+            pub fn any_is_on() -> bool {
+                Self::ALL.iter().any(|mutant| mutant.is_on())
+            }
+
             /// The property that must catch it.
             pub fn property(self) -> &'static str {
                 match self { $(Self::$name => $property,)+ }
@@ -44,8 +49,8 @@ mutants! {
     FollowRewrittenHistory => "S6",
     /// Execute before the intent is durable.
     SkipIntent => "S7",
-    /// Keep acting after the lease ran out.
-    IgnoreLeaseEnd => "S8",
+    /// Let an old holder go on writing the log after a new epoch began.
+    IgnoreEpoch => "S8",
     /// Act on a takeover without waiting for the predecessor's effects to land.
     ActBeforeTakeoverWait => "S8",
     /// Repeat a create whose outcome is not known.
@@ -56,8 +61,6 @@ mutants! {
     CountHealAsProgress => "L3",
     /// Retry a failed step at once, for ever.
     ForgetFailures => "L3",
-    /// Let an answer to an older question overwrite a newer one.
-    OrderByArrival => "L1",
     /// Forget that something changed while the app was busy.
     LoseHintWhileBusy => "L1",
     /// Take over a resource that another app still declares.

@@ -1,1 +1,14 @@
-//! The state machine of accept and hold
+//! The engine: a state machine without I/O. [`Machine::step`] takes what happened and answers what to do about it.
+//!
+//! Nothing in here is async, reads a clock, draws a random number or depends on the order of a hash map. Production and
+//! simulator differ only in who carries out the [`Effect`]s: so what the simulator proves, production runs.
+
+pub mod controls;
+pub mod effect;
+pub mod event;
+pub mod machine;
+
+pub use controls::{AppControl, Controls, Mode, OnFailure, Settings, StoreControl, TargetControl};
+pub use effect::{Effect, Note, NoteKind, Ticket};
+pub use event::{Command, Event, Order, RenderOutcome};
+pub use machine::Machine;

@@ -1,0 +1,105 @@
+//! What the accepted control documents say, as the machine needs it, and the machine's own settings.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::name::{AppId, StoreName, TargetIdentity};
+use setpoint_core::snapshot::Rules;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_target::Granularity;
+
+/// The accepted control documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Controls {
+    pub apps: BTreeMap<AppId, AppControl>,
+    pub stores: BTreeMap<StoreName, StoreControl>,
+    pub targets: BTreeMap<TargetIdentity, TargetControl>,
+}
+
+/// One app's document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppControl {
+    pub target: TargetIdentity,
+    /// The stores it is rendered from.
+    pub stores: BTreeSet<StoreName>,
+    pub rules: Rules,
+    pub mode: Mode,
+    /// Take the app down: delete what it made, then forget it.
+    pub retire: bool,
+    pub depends_on: BTreeSet<AppId>,
+    /// When declared changes must wait, as far ahead as it was worked out.
+    pub closed: Vec<(Timestamp, Timestamp)>,
+    /// How long a new bundle may take to converge before people are told.
+    pub deadline: Span,
+    pub on_failure: OnFailure,
+}
+
+/// Who lets changes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Auto,
+    Manual,
+    Observe,
+}
+
+/// What happens when an app does not converge by its deadline. People are told in every case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    Rollback,
+    Hold,
+    Alert,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreControl {
+    /// How often its head is asked for.
+    pub interval: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetControl {
+    pub granularity: Granularity,
+}
+
+/// How the machine paces itself. The defaults are for production.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub lease: Span,
+    /// An effect leaves within this of its intent…
+    pub leave_within: Span,
+    /// …and has landed or never will within this of leaving.
+    pub land_within: Span,
+    /// How far clocks of two holders may be apart.
+    pub skew: Span,
+    /// Nothing is deleted for this long after installation.
+    pub quarantine: Span,
+    /// Every app is looked at again at least this often.
+    pub sweep: Span,
+    /// How long an answer may take before it is given up.
+    pub patience: Span,
+    /// Apps that may be busy at once.
+    pub most_busy: usize,
+    /// Renders that may run at once.
+    pub most_renders: usize,
+    /// A store that has not answered for this many intervals is stale.
+    pub stale_after: u32,
+    /// Calls to a target within half a minute before its failures are judged.
+    pub breaker_calls: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lease: Span::seconds(15),
+            leave_within: Span::seconds(5),
+            land_within: Span::seconds(30),
+            skew: Span::seconds(5),
+            quarantine: Span::minutes(15),
+            sweep: Span::hours(24),
+            patience: Span::seconds(60),
+            most_busy: 64,
+            most_renders: 4,
+            stale_after: 3,
+            breaker_calls: 20,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Effects: what the machine wants done. Each that carries a ticket is answered by the event that carries it back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use setpoint_core::digest::Digest;
+use setpoint_core::intent::Intent;
+use setpoint_core::key::Key;
+use setpoint_core::name::{AppId, StoreName, TargetIdentity};
+use setpoint_core::resource::Resource;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::version::Revision;
+use setpoint_ledger::Entry;
+use setpoint_target::{Fence, Work};
+
+/// Names one request of the machine. Never used twice, so a late answer cannot be taken for another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// Something to be done outside of the machine.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Become the writer of the log. Opens the ledger again if it had failed.
+    Acquire {
+        length: Span,
+    },
+    Renew {
+        epoch: u64,
+        length: Span,
+    },
+    /// Read the facts and the bundles they name.
+    Load {
+        epoch: u64,
+    },
+    /// Record all of it or nothing, durably.
+    Append {
+        ticket: Ticket,
+        epoch: u64,
+        entries: Vec<Entry>,
+        bundles: BTreeMap<Digest, Vec<u8>>,
+    },
+    /// Ask a store for its head.
+    Poll {
+        ticket: Ticket,
+        store: StoreName,
+    },
+    /// Render an app from a revision, if what it reads differs from what `accepted` was made from.
+    Render {
+        ticket: Ticket,
+        app: AppId,
+        revision: Revision,
+        accepted: Option<Revision>,
+    },
+    /// Read the stores' heads and render once more, without any cache.
+    RenderAfresh {
+        ticket: Ticket,
+        app: AppId,
+    },
+    Observe {
+        ticket: Ticket,
+        target: TargetIdentity,
+        keys: BTreeSet<Key>,
+    },
+    Preview {
+        ticket: Ticket,
+        target: TargetIdentity,
+        resource: Arc<Resource>,
+    },
+    Execute {
+        ticket: Ticket,
+        target: TargetIdentity,
+        work: Vec<Work>,
+        fence: Fence,
+    },
+    Settle {
+        ticket: Ticket,
+        target: TargetIdentity,
+        intent: Box<Intent>,
+        declared: Option<Arc<Resource>>,
+    },
+    /// Tell a person.
+    Notify {
+        ticket: Ticket,
+        note: Note,
+    },
+    /// Call [`step`](crate::Machine::step) with [`Event::Woke`](crate::Event::Woke) then, if not before.
+    WakeAt {
+        at: Timestamp,
+    },
+}
+
+/// A message to people.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Note {
+    pub kind: NoteKind,
+    /// What it is about: an app, a target, an intent.
+    pub subject: String,
+    pub text: String,
+}
+
+/// What a note says. One of a kind per subject is enough until the matter changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoteKind {
+    /// An app did not converge by its deadline.
+    NotConverged,
+    /// An app was rolled back to its last good bundle.
+    RolledBack,
+    /// History was rewritten; the app is held.
+    Rewritten,
+    /// A version was refused.
+    Refused,
+    /// Someone else keeps changing what we declare.
+    Fight,
+    /// The outcome of a change cannot be told; a person has to look.
+    Unsettled,
+    /// A store has not answered for long.
+    StoreStale,
+    /// A target failed too often.
+    BreakerOpen,
+    /// A plan broke a rule that no plan may break.
+    RuleBroken,
+}
+
+impl fmt::Display for NoteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotConverged => "not-converged",
+            Self::RolledBack => "rolled-back",
+            Self::Rewritten => "history-rewritten",
+            Self::Refused => "version-refused",
+            Self::Fight => "fight",
+            Self::Unsettled => "outcome-unknown",
+            Self::StoreStale => "store-stale",
+            Self::BreakerOpen => "target-failing",
+            Self::RuleBroken => "rule-broken",
+        })
+    }
+}

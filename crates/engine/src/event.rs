@@ -1,0 +1,148 @@
+//! Events: what happened. Answers to effects carry the ticket of the request; one that comes late finds its ticket gone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::Facts;
+use setpoint_core::live::Observation;
+use setpoint_core::name::{Actor, AppId, TargetIdentity, VersionId};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::resource::Resource;
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::Ancestry;
+use setpoint_ledger::Class;
+use setpoint_target::{Hint, Outcome, Refusal, Settlement};
+
+use crate::controls::Controls;
+use crate::effect::Ticket;
+
+/// Something that happened outside of the machine.
+#[derive(Clone, Debug)]
+pub enum Event {
+    Started,
+    /// The instant of a [`WakeAt`](crate::Effect::WakeAt) has come.
+    Woke,
+    LeaseGranted {
+        epoch: u64,
+        expires: Timestamp,
+    },
+    /// Someone else writes the log, or the ledger is not to be had.
+    LeaseRefused {
+        until: Option<Timestamp>,
+        detail: String,
+    },
+    LeaseRenewed {
+        epoch: u64,
+        expires: Timestamp,
+    },
+    /// The lease could not be renewed. It may still run until it expires.
+    LeaseNotRenewed {
+        epoch: u64,
+    },
+    Loaded {
+        epoch: u64,
+        facts: Box<Facts>,
+        bundles: BTreeMap<Digest, Arc<Bundle>>,
+    },
+    LoadFailed {
+        epoch: u64,
+        detail: String,
+    },
+    Appended {
+        ticket: Ticket,
+    },
+    AppendFailed {
+        ticket: Ticket,
+        class: Class,
+        detail: String,
+    },
+    Polled {
+        ticket: Ticket,
+        head: Observed<VersionId>,
+    },
+    Rendered {
+        ticket: Ticket,
+        outcome: RenderOutcome,
+    },
+    RenderedAfresh {
+        ticket: Ticket,
+        bundle: Result<Digest, Blindness>,
+    },
+    Observed {
+        ticket: Ticket,
+        observation: Observation,
+    },
+    Previewed {
+        ticket: Ticket,
+        verdict: Result<(), Refusal>,
+    },
+    Executed {
+        ticket: Ticket,
+        outcomes: Vec<Outcome>,
+    },
+    Settled {
+        ticket: Ticket,
+        settlement: Settlement,
+    },
+    Notified {
+        ticket: Ticket,
+        delivered: bool,
+    },
+    Hinted {
+        target: TargetIdentity,
+        hint: Hint,
+    },
+    /// The accepted control documents, all of them.
+    Controls(Controls),
+    /// A person wants something.
+    Command(Command),
+}
+
+/// What came of a render.
+#[derive(Clone, Debug)]
+pub enum RenderOutcome {
+    /// Everything the last accepted render read, listed or missed resolves the same.
+    Unchanged,
+    Rendered {
+        resources: Vec<Resource>,
+        ancestry: Ancestry,
+    },
+    /// The declaration is wrong; it will be wrong the same way until the store moves.
+    Refused {
+        problems: Vec<String>,
+    },
+    /// The store could not be read.
+    Failed {
+        reason: Blindness,
+    },
+}
+
+/// A person's order for one app.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub app: AppId,
+    pub by: Actor,
+    pub reason: String,
+    pub order: Order,
+}
+
+/// What a person may order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Let the accepted bundle through and look now; `allow_prune` more deletes than the budget are fine for it.
+    Sync {
+        allow_prune: u32,
+    },
+    Suspend {
+        until: Timestamp,
+    },
+    Resume,
+    /// Stay at the bundle the app is at.
+    Hold,
+    /// Let go of a hold; after a rewrite `accept` names the version that is right.
+    Release {
+        accept: Option<VersionId>,
+    },
+}

@@ -1,0 +1,275 @@
+//! The accept plane: from a store's head to a durable bundle. Nothing here touches a target.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::facts::Accepted;
+use setpoint_core::hold::{Hold, HoldReason};
+use setpoint_core::mutant::Mutant;
+use setpoint_core::name::{AppId, StoreName, VersionId};
+use setpoint_core::observed::Observed;
+use setpoint_core::resource::Resource;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::version::{Ancestry, Revision};
+use setpoint_ledger::Kind;
+
+use crate::effect::{Effect, NoteKind, Ticket};
+use crate::event::RenderOutcome;
+
+use super::queue::Priority;
+use super::timers::Timer;
+use super::{Awaited, Machine, Then};
+
+const LONGEST_PAUSE: Span = Span::minutes(5);
+
+/// A store as the machine sees it.
+#[derive(Debug)]
+pub(super) struct Store {
+    head: Option<VersionId>,
+    /// When it last answered, or began to be asked.
+    answered: Timestamp,
+    failures: u32,
+    polling: bool,
+}
+
+impl Machine {
+    pub(super) fn take_up_stores(&mut self) {
+        self.stores.retain(|store, _| self.controls.stores.contains_key(store));
+        let new: Vec<_> =
+            self.controls.stores.keys().filter(|store| !self.stores.contains_key(store)).cloned().collect();
+        for store in new {
+            self.stores.insert(store.clone(), Store { head: None, answered: self.now, failures: 0, polling: false });
+            self.timers.set(Timer::Poll(store), self.now);
+        }
+    }
+
+    pub(super) fn poll(&mut self, store: &StoreName) {
+        let Some(kept) = self.stores.get_mut(store).filter(|kept| !kept.polling) else { return };
+        kept.polling = true;
+        let ticket = self.ask(Awaited::Poll(store.clone()), self.settings.patience);
+        self.effects.push(Effect::Poll { ticket, store: store.clone() });
+    }
+
+    pub(super) fn polled(&mut self, ticket: Ticket, head: Observed<VersionId>) {
+        let Some(Awaited::Poll(store)) = self.take(ticket) else { return };
+        match head {
+            Observed::Known { value, .. } => self.head_seen(&store, value),
+            // A store that cannot be read is no empty store: what was accepted stays.
+            Observed::Unknown { .. } => self.poll_failed(&store),
+        }
+    }
+
+    fn head_seen(&mut self, store: &StoreName, head: VersionId) {
+        let now = self.now;
+        let Some(interval) = self.interval_of(store) else { return };
+        let Some(kept) = self.stores.get_mut(store) else { return };
+        kept.polling = false;
+        kept.failures = 0;
+        kept.answered = now;
+        kept.head = Some(head);
+        self.timers.set(Timer::Poll(store.clone()), now + interval);
+        self.timers.set(Timer::Stale(store.clone()), now + self.stale_after(interval));
+        for app in self.apps_reading(store) {
+            self.consider(&app);
+        }
+    }
+
+    pub(super) fn poll_failed(&mut self, store: &StoreName) {
+        let Some(interval) = self.interval_of(store) else { return };
+        let Some(kept) = self.stores.get_mut(store) else { return };
+        kept.polling = false;
+        kept.failures += 1;
+        let pause = interval.doubled(kept.failures - 1, LONGEST_PAUSE.max(interval));
+        let stale_at = kept.answered + self.stale_after(interval);
+        self.timers.set(Timer::Poll(store.clone()), self.now + pause);
+        self.timers.set_no_later(Timer::Stale(store.clone()), stale_at.max(self.now));
+    }
+
+    pub(super) fn store_is_stale(&mut self, store: &StoreName) {
+        if self.is_stale(store) {
+            let text = format!("store {store} has not answered; what was accepted stays in force, nothing is deleted");
+            self.tell(NoteKind::StoreStale, store.to_string(), text);
+        }
+    }
+
+    /// The store has not answered for several intervals: what it holds now is not known.
+    pub(super) fn is_stale(&self, store: &StoreName) -> bool {
+        let Some(interval) = self.interval_of(store) else { return true };
+        self.stores
+            .get(store)
+            .is_none_or(|kept| kept.head.is_none() || self.now.since(kept.answered) >= self.stale_after(interval))
+    }
+
+    fn stale_after(&self, interval: Span) -> Span {
+        Span::millis(interval.as_millis() * u64::from(self.settings.stale_after))
+    }
+
+    fn interval_of(&self, store: &StoreName) -> Option<Span> {
+        self.controls.stores.get(store).map(|control| control.interval)
+    }
+
+    fn apps_reading(&self, store: &StoreName) -> Vec<AppId> {
+        let reads = |control: &crate::controls::AppControl| control.stores.contains(store);
+        self.apps
+            .iter()
+            .filter(|(_, kept)| kept.control.as_ref().is_some_and(reads))
+            .map(|(app, _)| app.clone())
+            .collect()
+    }
+
+    /// The heads of everything the app is rendered from; `None` while one of them is not known.
+    fn offered(&self, app: &AppId) -> Option<Revision> {
+        let control = self.apps.get(app)?.control.as_ref()?;
+        let head = |store: &StoreName| Some((store.clone(), self.stores.get(store)?.head.clone()?));
+        control.stores.iter().map(head).collect::<Option<BTreeMap<_, _>>>().map(Revision)
+    }
+
+    /// Renders the app if its stores offer something that was not considered yet.
+    pub(super) fn consider(&mut self, app: &AppId) {
+        let offered = self.offered(app);
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let rewritten = kept.sent.hold.as_ref().is_some_and(|hold| matches!(hold.why, HoldReason::Rewritten { .. }));
+        let undecided = rewritten && kept.blessed.is_none();
+        if offered.is_some() && kept.considered != offered && !kept.sent.retiring && !undecided {
+            self.renders.insert(app.clone());
+        }
+    }
+
+    pub(super) fn start_renders(&mut self) {
+        while self.running_renders() < self.settings.most_renders {
+            let Some(app) = self.renders.pop_first() else { return };
+            let (Some(revision), Some(kept)) = (self.offered(&app), self.apps.get_mut(&app)) else { continue };
+            if kept.rendering || kept.considered.as_ref() == Some(&revision) {
+                continue;
+            }
+            kept.rendering = true;
+            let accepted = kept.sent.accepted.as_ref().map(|accepted| accepted.revision.clone());
+            let awaited = Awaited::Render { app: app.clone(), revision: revision.clone() };
+            let ticket = self.ask(awaited, self.settings.patience);
+            self.effects.push(Effect::Render { ticket, app, revision, accepted });
+        }
+    }
+
+    fn running_renders(&self) -> usize {
+        self.awaited.values().filter(|awaited| matches!(awaited, Awaited::Render { .. })).count()
+    }
+
+    pub(super) fn rendered(&mut self, ticket: Ticket, outcome: RenderOutcome) {
+        let Some(Awaited::Render { app, revision }) = self.take(ticket) else { return };
+        match outcome {
+            RenderOutcome::Failed { .. } => return self.render_failed(&app),
+            RenderOutcome::Unchanged => {}
+            RenderOutcome::Refused { ref problems } => self.refuse(&app, &revision, &problems.join("; ")),
+            RenderOutcome::Rendered { resources, ancestry } => self.judge(&app, &revision, resources, ancestry),
+        }
+        let Some(kept) = self.apps.get_mut(&app) else { return };
+        kept.rendering = false;
+        kept.render_failures = 0;
+        kept.considered = Some(revision);
+        // The stores may have moved on while this was rendered.
+        self.consider(&app);
+    }
+
+    pub(super) fn render_failed(&mut self, app: &AppId) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        kept.rendering = false;
+        kept.render_failures += 1;
+        let pause = Span::seconds(1).doubled(kept.render_failures - 1, LONGEST_PAUSE);
+        self.timers.set(Timer::Consider(app.clone()), self.now + pause);
+    }
+
+    /// The gates that need no more than the candidate and what was accepted before.
+    fn judge(&mut self, app: &AppId, revision: &Revision, resources: Vec<Resource>, ancestry: Ancestry) {
+        let Some(kept) = self.apps.get(app) else { return };
+        let blessed =
+            kept.blessed.as_ref().is_some_and(|version| revision.0.values().any(|offered| offered == version));
+        let descends = matches!(ancestry, Ancestry::First | Ancestry::Same | Ancestry::Descendant);
+        if !descends && !blessed && !Mutant::FollowRewrittenHistory.is_on() {
+            return self.hold_rewritten(app, revision);
+        }
+        match Bundle::new(app.clone(), kept.sent.target.clone(), resources) {
+            Err(problem) => self.refuse(app, revision, &problem.to_string()),
+            Ok(bundle)
+                if kept.sent.accepted.as_ref().is_some_and(|accepted| accepted.bundle == bundle.digest())
+                    && !blessed => {}
+            Ok(bundle) => self.accept(app, revision, bundle),
+        }
+    }
+
+    fn refuse(&mut self, app: &AppId, revision: &Revision, problem: &str) {
+        let entry = self
+            .app_entry(Kind::VersionRefused, app)
+            .with_data("revision", revision.to_string())
+            .with_data("problem", problem);
+        self.append(vec![entry], BTreeMap::new(), Then::Nothing);
+        let text = format!("{revision} is refused for {app}: {problem}. The last accepted bundle stays");
+        self.tell(NoteKind::Refused, app.to_string(), text);
+    }
+
+    fn hold_rewritten(&mut self, app: &AppId, revision: &Revision) {
+        let Some(kept) = self.apps.get(app) else { return };
+        let mut facts = kept.sent.clone();
+        let first = |revision: &Revision| revision.0.values().next().cloned();
+        let accepted = facts.accepted.as_ref().and_then(|accepted| first(&accepted.revision));
+        let (Some(accepted), Some(offered)) = (accepted, first(revision)) else { return };
+        let text = format!(
+            "history was rewritten: {accepted} was accepted, {offered} does not descend from it. {app} is held"
+        );
+        let bundle = facts.held_at();
+        let why = HoldReason::Rewritten { accepted, offered };
+        facts.hold = Some(Hold { bundle, why, by: super::entries::engine(), at: self.now });
+        self.put_app(app, facts, Kind::GateDecision, "held: history rewritten", Then::Nothing);
+        self.tell(NoteKind::Rewritten, app.to_string(), text);
+    }
+
+    fn accept(&mut self, app: &AppId, revision: &Revision, bundle: Bundle) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        kept.blessed = None;
+        let mut facts = kept.sent.clone();
+        let sequence = facts.accepted.as_ref().map_or(1, |accepted| accepted.sequence + 1);
+        let (digest, at) = (bundle.digest(), self.now);
+        facts.accepted = Some(Accepted { bundle: digest, sequence, revision: revision.clone(), at });
+        facts.hold = facts.hold.filter(|hold| !hold.why.ends_with(sequence));
+        let entry = self
+            .app_entry(Kind::VersionAccepted, app)
+            .with_data("revision", revision.to_string())
+            .with_data("bundle", digest.to_string())
+            .with_data("resources", bundle.resources().len());
+        let bundles = BTreeMap::from([(digest, bundle.to_bytes())]);
+        self.bundles.insert(digest, Arc::new(bundle));
+        self.put_app_by(app, facts, entry, bundles, Then::Accepted { app: app.clone() });
+    }
+
+    /// The acceptance is durable: hold the app at it.
+    pub(super) fn accepted(&mut self, app: &AppId) {
+        self.bundle_moved(app);
+        self.consider(app);
+    }
+
+    /// The bundle the app is held at may be another now.
+    pub(super) fn bundle_moved(&mut self, app: &AppId) {
+        let now = self.now;
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        kept.bundle_since = now;
+        kept.converged = false;
+        kept.answers = Default::default();
+        let deadline = kept.control.as_ref().map(|control| control.deadline);
+        if let Some(deadline) = deadline {
+            self.timers.set(Timer::Deadline(app.clone()), now + deadline);
+        }
+        self.redeclare(app);
+        self.forget_unused_bundles();
+        self.wants_look(app, Priority::NewBundle);
+    }
+
+    /// Bundles nobody is held at any more are dropped from memory, now and then: the ledger keeps them.
+    fn forget_unused_bundles(&mut self) {
+        if self.bundles.len() <= self.apps.len() * 3 + 16 {
+            return;
+        }
+        let mut used = self.holdings.facts().bundles();
+        used.extend(self.apps.values().flat_map(|kept| kept.sent.bundles()));
+        self.bundles.retain(|digest, _| used.contains(digest));
+    }
+}

@@ -1,0 +1,324 @@
+//! The hold plane from the plan on: durable intents, effects, results. Rank by rank, so that an effect leaves soon after its
+//! intent; the results of one rank and the intents of the next are one batch and one sync.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::claim::Claim;
+use setpoint_core::decide::Decision;
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::{Change, Deletions};
+use setpoint_core::intent::{Intent, IntentEnd, IntentId, Verb};
+use setpoint_core::key::Key;
+use setpoint_core::live::{Baseline, Live};
+use setpoint_core::modes::Cause;
+use setpoint_core::mutant::Mutant;
+use setpoint_core::name::AppId;
+use setpoint_core::plan::{Plan, Step};
+use setpoint_core::time::Span;
+use setpoint_ledger::{Entry, Kind};
+use setpoint_target::{Fence, Granularity, Outcome, Refusal, RefusalClass, Work};
+
+use crate::effect::{Effect, NoteKind, Ticket};
+
+use super::app::Phase;
+use super::queue::Priority;
+use super::timers::Timer;
+use super::{Awaited, Machine, Then};
+
+/// A plan under way.
+#[derive(Debug)]
+pub(super) struct Batch {
+    plan: Digest,
+    bundle: Digest,
+    /// Steps that have not been begun, in order.
+    left: Vec<Step>,
+    /// Steps whose intents are durable or on their way to be.
+    current: Vec<Work>,
+    fence: Fence,
+    /// What was not made; what comes after it is not begun.
+    not_done: BTreeSet<Key>,
+}
+
+impl Machine {
+    pub(super) fn start_plan(&mut self, app: &AppId, decision: Decision) {
+        let Decision { plan, changes, drifts, .. } = decision;
+        let id = plan.id();
+        let mut entry = self
+            .app_entry(Kind::Plan, app)
+            .with_data("plan", id.to_string())
+            .with_data("bundle", plan.bundle.to_string())
+            .with_data("steps", plan.steps.len())
+            .with_data("deletes", plan.deletes());
+        entry.changes = changes;
+        if !drifts.is_empty() {
+            // What differed may be personal or large: it is kept where it can be erased.
+            entry = entry.with_body(setpoint_core::canonical::to_bytes(&drifts));
+        }
+        let Plan { bundle, steps, .. } = plan;
+        let fence = Fence { epoch: 0, leave_by: self.now, land_by: self.now };
+        let batch = Batch { plan: id, bundle, left: steps, current: Vec::new(), fence, not_done: BTreeSet::new() };
+        if let Some(kept) = self.apps.get_mut(app) {
+            kept.last_plan = Some(id);
+        }
+        self.set_phase(app, Phase::Acting(Box::new(batch)));
+        self.begin_next_rank(app, vec![entry]);
+    }
+
+    /// Records `entries` together with the intents of the next rank; ends the plan where there is none.
+    fn begin_next_rank(&mut self, app: &AppId, mut entries: Vec<Entry>) {
+        let (Some(epoch), now, settings) = (self.tenure.epoch(), self.now, self.settings.clone()) else { return };
+        let leave_by = now + settings.leave_within;
+        let fence = Fence { epoch, leave_by, land_by: leave_by + settings.land_within };
+        let steps = self.next_steps(app);
+        let Some(batch) = self.batch_of(app) else { return };
+        batch.fence = fence;
+        let (plan, bundle) = (batch.plan, batch.bundle);
+        if steps.is_empty() {
+            return self.append(entries, BTreeMap::new(), Then::PlanEnded { app: app.clone() });
+        }
+        entries.extend(self.pay_for_deletes(app, &steps));
+        let mut current = Vec::with_capacity(steps.len());
+        for step in steps {
+            self.last_intent += 1;
+            let id = IntentId { epoch, number: self.last_intent };
+            let intent = intent_of(id, app, &step, plan, bundle, fence, now);
+            let put = Change::PutClaim { claim: step.claim.clone(), from: step.from.clone() };
+            let subject = format!("{app} {}", step.key);
+            let entry = Entry::new(Kind::Intent, app.scope.clone(), subject, super::entries::engine(), now);
+            let entry = entry.with_data("cause", step.cause.to_string()).with_data("verb", step.verb.to_string());
+            entries.push(entry.with_change(put).with_change(Change::OpenIntent { intent }));
+            current.push(Work { intent: id, step });
+        }
+        if let Some(batch) = self.batch_of(app) {
+            batch.current = current;
+        }
+        self.append(entries, BTreeMap::new(), Then::Leave { app: app.clone() });
+        if Mutant::SkipIntent.is_on() {
+            self.effects_may_leave(app);
+        }
+    }
+
+    /// Takes the steps of the lowest rank whose predecessors were made. A newer bundle ends the plan here.
+    fn next_steps(&mut self, app: &AppId) -> Vec<Step> {
+        let newest = self.bundle_of(app).map(|bundle| bundle.digest());
+        let target = self.apps.get(app).map(|kept| kept.sent.target.clone());
+        let granularity =
+            target.and_then(|target| self.controls.targets.get(&target)).map(|control| control.granularity);
+        let Some(batch) = self.batch_of(app) else { return Vec::new() };
+        if newest != Some(batch.bundle) {
+            batch.left.clear();
+        }
+        let whole = granularity == Some(Granularity::Unit);
+        loop {
+            let Some(rank) = batch.left.first().map(|step| step.rank) else { return Vec::new() };
+            let (now, later) = std::mem::take(&mut batch.left).into_iter().partition(|step| whole || step.rank == rank);
+            batch.left = later;
+            let (blocked, ready): (Vec<Step>, Vec<Step>) =
+                Vec::into_iter(now).partition(|step| is_blocked(step, &batch.not_done));
+            batch.not_done.extend(blocked.into_iter().map(|step| step.key));
+            if !ready.is_empty() {
+                return ready;
+            }
+        }
+    }
+
+    /// Deletes are paid for when they are intended, whatever comes of them; a tombstone's was paid for before.
+    fn pay_for_deletes(&mut self, app: &AppId, steps: &[Step]) -> Option<Entry> {
+        let claims = self.holdings.claims_of(app);
+        let unpaid =
+            |step: &&Step| step.verb == Verb::Delete && !claims.get(&step.key).is_some_and(|claim| claim.tombstone);
+        let count = steps.iter().filter(unpaid).count() as u32;
+        let (now, held_at) = (self.now, self.bundle_of(app).map(|bundle| bundle.digest()));
+        let kept = self.apps.get_mut(app)?;
+        if count == 0 {
+            return None;
+        }
+        let mut facts = kept.sent.clone();
+        let leave = facts.allowance.as_mut().filter(|leave| Some(leave.bundle) == held_at);
+        let allowed = leave.map_or(0, |leave| {
+            let allowed = leave.left.min(count);
+            leave.left -= allowed;
+            allowed
+        });
+        facts.allowance = facts.allowance.filter(|leave| leave.left > 0);
+        facts.deletions.retain(|deletions| now.since(deletions.at) < Span::hours(24));
+        facts.deletions.push(Deletions { at: now, count: count - allowed });
+        kept.sent = facts.clone();
+        let entry = self.app_entry(Kind::AppState, app).with_data("what", "deletes intended");
+        Some(entry.with_change(Change::PutApp { app: app.clone(), facts: Box::new(facts) }))
+    }
+
+    /// The intents are durable. An effect that cannot leave in time does not leave at all.
+    pub(super) fn effects_may_leave(&mut self, app: &AppId) {
+        let (may_act, now, skew) = (self.may_act(), self.now, self.settings.skew);
+        let Some(target) = self.apps.get(app).map(|kept| kept.sent.target.clone()) else { return };
+        let Some(batch) = self.batch_of(app) else { return };
+        let (fence, work) = (batch.fence, batch.current.clone());
+        if !may_act || now > fence.leave_by {
+            let refusal =
+                Refusal { class: RefusalClass::Fenced, detail: "it could not leave in time".into(), retry_after: None };
+            let outcomes = work.iter().map(|_| Outcome::Refused { refusal: refusal.clone() }).collect();
+            return self.conclude(app, outcomes);
+        }
+        let patience = fence.land_by.since(now) + skew;
+        let ticket = self.ask(Awaited::Effects { app: app.clone() }, patience);
+        self.effects.push(Effect::Execute { ticket, target, work, fence });
+    }
+
+    pub(super) fn executed(&mut self, ticket: Ticket, outcomes: Vec<Outcome>) {
+        if let Some(Awaited::Effects { app }) = self.take(ticket) {
+            self.conclude(&app, outcomes);
+        }
+    }
+
+    pub(super) fn effects_unanswered(&mut self, app: &AppId) {
+        self.conclude(app, Vec::new());
+    }
+
+    /// Records how the current steps went and goes on. A step without an outcome is one whose outcome is unknown.
+    fn conclude(&mut self, app: &AppId, outcomes: Vec<Outcome>) {
+        let Some(batch) = self.batch_of(app) else { return };
+        let work = std::mem::take(&mut batch.current);
+        let silence = || Outcome::Unknown { detail: "there was no answer in time".into() };
+        let outcomes = outcomes.into_iter().chain(std::iter::repeat_with(silence));
+        let mut entries = Vec::new();
+        for (work, outcome) in work.into_iter().zip(outcomes) {
+            let done = matches!(outcome, Outcome::Done { .. });
+            entries.extend(self.conclude_step(app, &work, outcome));
+            if !done && let Some(batch) = self.batch_of(app) {
+                batch.not_done.insert(work.step.key);
+            }
+        }
+        self.begin_next_rank(app, entries);
+    }
+
+    fn conclude_step(&mut self, app: &AppId, work: &Work, outcome: Outcome) -> Option<Entry> {
+        let target = self.apps.get(app)?.sent.target.clone();
+        let unavailable = |refusal: &Refusal| refusal.class == RefusalClass::Unavailable;
+        let well = !matches!(&outcome, Outcome::Unknown { .. })
+            && !matches!(&outcome, Outcome::Refused { refusal } if unavailable(refusal));
+        self.note_call(&target, well);
+        let subject = format!("{app} {}", work.step.key);
+        let entry = Entry::new(Kind::EffectResult, app.scope.clone(), subject, super::entries::engine(), self.now);
+        let close = |end| Change::CloseIntent { intent: work.intent, end };
+        match outcome {
+            Outcome::Done { live } => {
+                self.step_done(app, &work.step, live.as_ref());
+                let mut entry = entry.with_data("outcome", "done").with_change(close(IntentEnd::Done));
+                entry.changes.extend(claim_after(&work.step, live.as_ref()));
+                Some(entry)
+            }
+            Outcome::Refused { refusal } => {
+                self.step_refused(app, &work.step, &refusal);
+                let why = refusal.detail;
+                let entry = entry.with_data("outcome", "refused").with_data("why", why.as_str());
+                let mut entry = entry.with_change(close(IntentEnd::NotDone { why }));
+                entry.changes.extend(claim_forgotten(&work.step));
+                Some(entry)
+            }
+            Outcome::Unknown { detail } if Mutant::RepeatUnknownCreate.is_on() => {
+                Some(entry.with_change(close(IntentEnd::NotDone { why: detail })))
+            }
+            Outcome::Unknown { .. } => {
+                let fence = self.batch_of(app)?.fence;
+                self.settle_from(work.intent, fence.land_by + self.settings.skew);
+                None
+            }
+        }
+    }
+
+    fn step_done(&mut self, app: &AppId, step: &Step, live: Option<&Live>) {
+        let now = self.now;
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        kept.setbacks.succeeded(&step.key);
+        if let (Some(resource), Some(live)) = (&step.resource, live) {
+            let baseline = Baseline { declared: resource.digest(), fingerprint: live.fingerprint };
+            kept.baselines.insert(step.key.clone(), baseline);
+        }
+        if step.verb == Verb::Delete {
+            kept.baselines.remove(&step.key);
+        }
+        let heals = matches!(step.cause, Cause::Drift | Cause::Addition);
+        if heals && kept.setbacks.healed(&step.key, now) {
+            let writer =
+                kept.drifts.iter().find(|drift| drift.key == step.key).map(|drift| format!("{:?}", drift.writer));
+            let writer = writer.unwrap_or_else(|| "unknown".into());
+            let text = format!(
+                "{} of {app} is changed again and again; last writer: {writer}. It is healed ever more slowly",
+                step.key
+            );
+            self.tell(NoteKind::Fight, format!("{app} {}", step.key), text);
+        }
+    }
+
+    fn step_refused(&mut self, app: &AppId, step: &Step, refusal: &Refusal) {
+        let now = self.now;
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let input = step.resource.as_ref().map(|resource| resource.digest());
+        let at_least = refusal.retry_after.unwrap_or(Span::ZERO);
+        kept.setbacks.failed(&step.key, refusal.class, input, at_least, now);
+    }
+
+    /// The last results are durable: look whether it is so.
+    pub(super) fn plan_ended(&mut self, app: &AppId) {
+        self.set_phase(app, Phase::Idle);
+        self.wants_look(app, Priority::Drift);
+    }
+
+    /// Another batch made this one impossible: nothing of it happened, so look and decide anew.
+    pub(super) fn overtaken(&mut self, app: &AppId) {
+        self.set_phase(app, Phase::Idle);
+        self.timers.set_no_later(Timer::Look(app.clone()), self.now + Span::seconds(1));
+    }
+}
+
+fn intent_of(
+    id: IntentId,
+    app: &AppId,
+    step: &Step,
+    plan: Digest,
+    bundle: Digest,
+    fence: Fence,
+    at: setpoint_core::time::Timestamp,
+) -> Intent {
+    Intent {
+        id,
+        app: app.clone(),
+        target: step.claim.target.clone(),
+        key: step.key.clone(),
+        verb: step.verb,
+        plan,
+        bundle,
+        declared: step.resource.as_ref().map(|resource| resource.digest()),
+        expect: step.expect.clone(),
+        at,
+        leave_by: fence.leave_by,
+        land_by: fence.land_by,
+    }
+}
+
+/// A step waits for what it comes after; a delete waits for everything that was to be deleted before it.
+fn is_blocked(step: &Step, not_done: &BTreeSet<Key>) -> bool {
+    match &step.resource {
+        Some(resource) => resource.after.iter().any(|key| not_done.contains(key)),
+        None => !not_done.is_empty(),
+    }
+}
+
+/// The claim after a step was done: now the object's UID is known. A tombstone stays until absence is seen.
+fn claim_after(step: &Step, live: Option<&Live>) -> Option<Change> {
+    if Mutant::ForgetTombstone.is_on() && step.verb == Verb::Delete {
+        return Some(dropped(step));
+    }
+    let uid = Some(live?.uid.clone());
+    (step.claim.uid != uid).then(|| Change::PutClaim { claim: Claim { uid, ..step.claim.clone() }, from: None })
+}
+
+/// With this mistake a refused delete leaves an orphan nobody remembers.
+fn claim_forgotten(step: &Step) -> Option<Change> {
+    (Mutant::ForgetTombstone.is_on() && step.verb == Verb::Delete).then(|| dropped(step))
+}
+
+fn dropped(step: &Step) -> Change {
+    Change::DropClaim { target: step.claim.target.clone(), key: step.key.clone(), app: step.claim.app.clone() }
+}

@@ -1,0 +1,137 @@
+//! One app as the machine keeps it in memory. All of it can be lost: what must not be is in the facts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::decide::Drift;
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::AppFacts;
+use setpoint_core::key::Key;
+use setpoint_core::live::{Baseline, Health};
+use setpoint_core::name::VersionId;
+use setpoint_core::report::Withheld;
+use setpoint_core::snapshot::Answers;
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::Revision;
+
+use crate::controls::AppControl;
+use crate::effect::Ticket;
+
+use super::act::Batch;
+use super::queue::Priority;
+use super::setbacks::Setbacks;
+
+#[derive(Debug)]
+pub(super) struct App {
+    /// Its document; `None` once it is gone from the store.
+    pub(super) control: Option<AppControl>,
+    /// Its facts as last *sent* to the ledger. New facts are made from these, so that two changes on their way do not undo
+    /// each other; decisions rest on the durable ones.
+    pub(super) sent: AppFacts,
+    pub(super) phase: Phase,
+    /// Something happened while the app was busy: look again afterwards.
+    pub(super) again: Option<Priority>,
+    pub(super) baselines: BTreeMap<Key, Baseline>,
+    pub(super) answers: Answers,
+    pub(super) setbacks: Setbacks,
+    /// The newest revision that was rendered, whatever came of it.
+    pub(super) considered: Option<Revision>,
+    /// The bundle whose keys are in the index of declared keys.
+    pub(super) indexed: Option<Arc<Bundle>>,
+    pub(super) rendering: bool,
+    pub(super) render_failures: u32,
+    /// Looks in a row that did not see everything.
+    pub(super) look_failures: u32,
+    /// A version that is right although history was rewritten: a person said so.
+    pub(super) blessed: Option<VersionId>,
+    /// When the bundle it is held at became the one.
+    pub(super) bundle_since: Timestamp,
+    /// The bundle whose failure people were told of.
+    pub(super) failed: Option<Digest>,
+    /// Everything declared was seen in place and healthy.
+    pub(super) converged: bool,
+    pub(super) health: Health,
+    pub(super) report: Vec<Withheld>,
+    pub(super) drifts: Vec<Drift>,
+    /// The last plan, parent of the next.
+    pub(super) last_plan: Option<Digest>,
+}
+
+/// What an app is busy with.
+#[derive(Debug)]
+pub(super) enum Phase {
+    Idle,
+    Looking,
+    Asking(BTreeSet<Ticket>),
+    /// Bookkeeping that must be durable before the next look.
+    Noting,
+    Acting(Box<Batch>),
+}
+
+impl Phase {
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self, Self::Idle)
+    }
+
+    pub(super) fn batch(&mut self) -> Option<&mut Batch> {
+        match self {
+            Self::Acting(batch) => Some(batch),
+            _ => None,
+        }
+    }
+}
+
+impl App {
+    pub(super) fn new(sent: AppFacts, now: Timestamp) -> Self {
+        Self {
+            control: None,
+            sent,
+            phase: Phase::Idle,
+            again: None,
+            baselines: BTreeMap::new(),
+            answers: Answers::default(),
+            setbacks: Setbacks::default(),
+            considered: None,
+            indexed: None,
+            rendering: false,
+            look_failures: 0,
+            render_failures: 0,
+            blessed: None,
+            bundle_since: now,
+            failed: None,
+            converged: false,
+            health: Health::Unknown,
+            report: Vec::new(),
+            drifts: Vec::new(),
+            last_plan: None,
+        }
+    }
+}
+
+/// How an app stands, for people and tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppStatus {
+    pub facts: AppFacts,
+    pub converged: bool,
+    pub busy: bool,
+    pub health: Health,
+    /// Everything that is not being done, and why.
+    pub report: Vec<Withheld>,
+    pub drifts: Vec<Drift>,
+}
+
+impl super::Machine {
+    /// How an app stands; `None` for one the engine has never heard of.
+    pub fn status(&self, app: &setpoint_core::name::AppId) -> Option<AppStatus> {
+        let kept = self.apps.get(app)?;
+        Some(AppStatus {
+            facts: self.holdings.facts().apps.get(app).cloned().unwrap_or_else(|| kept.sent.clone()),
+            converged: kept.converged,
+            busy: !kept.phase.is_idle(),
+            health: kept.health,
+            report: kept.report.clone(),
+            drifts: kept.drifts.clone(),
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! Leaves a failing target alone. After the breaker opened nothing is deleted until one full, fresh look succeeded.
+
+use std::collections::VecDeque;
+
+use setpoint_core::live::Observation;
+use setpoint_core::name::TargetIdentity;
+use setpoint_core::observed::Observed;
+use setpoint_core::time::{Span, Timestamp};
+
+use crate::effect::NoteKind;
+
+use super::queue::Priority;
+use super::timers::Timer;
+
+const WINDOW: Span = Span::seconds(30);
+const SHORTEST: Span = Span::seconds(30);
+const LONGEST: Span = Span::minutes(10);
+
+#[derive(Debug, Default)]
+pub(super) struct Breaker {
+    /// Calls of the last half minute and whether they went well.
+    calls: VecDeque<(Timestamp, bool)>,
+    open_until: Option<Timestamp>,
+    /// How often it opened in a row.
+    times: u32,
+}
+
+impl Breaker {
+    /// It opened, and no full look has been had since.
+    pub(super) fn is_open(&self) -> bool {
+        self.open_until.is_some()
+    }
+
+    /// The target is to be left alone altogether.
+    pub(super) fn is_closed_to_calls(&self, now: Timestamp) -> bool {
+        self.open_until.is_some_and(|until| now < until)
+    }
+
+    /// Notes a call. `true` when this one opens the breaker.
+    fn note(&mut self, now: Timestamp, well: bool, fewest: u32) -> bool {
+        self.calls.push_back((now, well));
+        while self.calls.front().is_some_and(|(at, _)| now.since(*at) > WINDOW) {
+            self.calls.pop_front();
+        }
+        let failures = self.calls.iter().filter(|(_, well)| !well).count();
+        let opens =
+            !self.is_closed_to_calls(now) && self.calls.len() >= fewest as usize && failures * 2 >= self.calls.len();
+        if opens {
+            self.open_until = Some(now + SHORTEST.doubled(self.times, LONGEST));
+            self.times += 1;
+            self.calls.clear();
+        }
+        opens
+    }
+
+    fn close(&mut self) {
+        self.open_until = None;
+        self.times = 0;
+    }
+}
+
+impl super::Machine {
+    /// Notes how a call to a target went.
+    pub(super) fn note_call(&mut self, target: &TargetIdentity, well: bool) {
+        let fewest = self.settings.breaker_calls;
+        let breaker = self.breakers.entry(target.clone()).or_default();
+        if breaker.note(self.now, well, fewest) {
+            let until = breaker.open_until.expect("it has just opened");
+            self.timers.set(Timer::Breaker(target.clone()), until);
+            let text = format!(
+                "target {target} fails at least every second call; it is left alone for {}",
+                until.since(self.now)
+            );
+            self.tell(NoteKind::BreakerOpen, target.to_string(), text);
+        }
+    }
+
+    /// A full, fresh look closes the breaker; a look that saw nothing counts as a failed call.
+    pub(super) fn note_look(&mut self, target: &TargetIdentity, observation: &Observation) {
+        let blind = observation.states.values().all(|state| !state.is_known()) && !observation.states.is_empty();
+        self.note_call(target, !blind);
+        let now = self.now;
+        if let Some(breaker) = self.breakers.get_mut(target) {
+            let after_opening = breaker.open_until.is_some_and(|until| observation.at >= until && now >= until);
+            if after_opening && observation.states.values().all(Observed::is_known) {
+                breaker.close();
+            }
+        }
+    }
+
+    /// The time it was left alone for is over: look at everything on it.
+    pub(super) fn breaker_may_close(&mut self, target: &TargetIdentity) {
+        for app in self.apps_on(target) {
+            self.wants_look(&app, Priority::Sweep);
+        }
+    }
+}

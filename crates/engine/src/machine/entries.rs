@@ -1,0 +1,47 @@
+//! The entries the machine records.
+
+use std::collections::BTreeMap;
+
+use setpoint_core::facts::{AppFacts, Change};
+use setpoint_core::name::{Actor, AppId, Scope};
+use setpoint_ledger::{Entry, Kind};
+
+use super::{Machine, Then};
+
+impl Machine {
+    /// An entry of the engine itself.
+    pub(super) fn entry(&self, kind: Kind, subject: impl Into<String>) -> Entry {
+        Entry::new(kind, Scope::default_scope(), subject, engine(), self.now)
+    }
+
+    /// An entry of the engine about an app, in the app's scope.
+    pub(super) fn app_entry(&self, kind: Kind, app: &AppId) -> Entry {
+        Entry::new(kind, app.scope.clone(), app.to_string(), engine(), self.now)
+    }
+
+    /// Changes an app's facts for good.
+    pub(super) fn put_app(&mut self, app: &AppId, facts: AppFacts, kind: Kind, what: &str, then: Then) {
+        let entry = self.app_entry(kind, app).with_data("what", what);
+        self.put_app_by(app, facts, entry, BTreeMap::new(), then);
+    }
+
+    /// Changes an app's facts for good, under an entry that says why.
+    pub(super) fn put_app_by(
+        &mut self,
+        app: &AppId,
+        facts: AppFacts,
+        entry: Entry,
+        bundles: BTreeMap<setpoint_core::digest::Digest, Vec<u8>>,
+        then: Then,
+    ) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        kept.sent = facts.clone();
+        let entry = entry.with_change(Change::PutApp { app: app.clone(), facts: Box::new(facts) });
+        self.append(vec![entry], bundles, then);
+    }
+}
+
+/// The engine as an actor.
+pub(super) fn engine() -> Actor {
+    Actor::new("setpoint").expect("a plain name")
+}

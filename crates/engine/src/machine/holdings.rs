@@ -1,0 +1,112 @@
+//! The facts as the machine holds them, with the indexes it needs to find its way in them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use setpoint_core::claim::Claim;
+use setpoint_core::facts::{Change, Facts, Misfit};
+use setpoint_core::key::Key;
+use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::time::{Span, Timestamp};
+
+const HOUR: Span = Span::hours(1);
+const DAY: Span = Span::hours(24);
+
+#[derive(Debug, Default)]
+pub(super) struct Holdings {
+    facts: Facts,
+    owned: BTreeMap<AppId, BTreeMap<Key, Claim>>,
+    /// Deletes of all apps, oldest first.
+    deletions: VecDeque<(Timestamp, u32)>,
+    /// Apps whose durable bundle declares a key.
+    declared: BTreeMap<(TargetIdentity, Key), BTreeSet<AppId>>,
+}
+
+impl Holdings {
+    pub(super) fn new(facts: Facts) -> Self {
+        let mut owned = BTreeMap::<AppId, BTreeMap<Key, Claim>>::new();
+        for claim in facts.claims.values() {
+            owned.entry(claim.app.clone()).or_default().insert(claim.key.clone(), claim.clone());
+        }
+        let mut deletions: Vec<_> = facts
+            .apps
+            .values()
+            .flat_map(|app| &app.deletions)
+            .map(|deletions| (deletions.at, deletions.count))
+            .collect();
+        deletions.sort_unstable();
+        Self { facts, owned, deletions: deletions.into(), declared: BTreeMap::new() }
+    }
+
+    pub(super) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Applies a change that is durable.
+    pub(super) fn apply(&mut self, change: &Change, now: Timestamp) -> Result<(), Misfit> {
+        self.facts.apply(change)?;
+        match change {
+            Change::PutClaim { claim, from } => {
+                if let Some(owned) = from.as_ref().and_then(|from| self.owned.get_mut(from)) {
+                    owned.remove(&claim.key);
+                }
+                self.owned.entry(claim.app.clone()).or_default().insert(claim.key.clone(), claim.clone());
+            }
+            Change::DropClaim { key, app, .. } => {
+                if let Some(owned) = self.owned.get_mut(app) {
+                    owned.remove(key);
+                }
+            }
+            Change::OpenIntent { intent } if intent.verb == setpoint_core::intent::Verb::Delete => {
+                self.deletions.push_back((now, 1));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn claims_of(&self, app: &AppId) -> &BTreeMap<Key, Claim> {
+        static NONE: BTreeMap<Key, Claim> = BTreeMap::new();
+        self.owned.get(app).unwrap_or(&NONE)
+    }
+
+    /// Deletes of one app in the last day.
+    pub(super) fn spent_by(&self, app: &AppId, now: Timestamp) -> u32 {
+        let deletions = self.facts.apps.get(app).into_iter().flat_map(|facts| &facts.deletions);
+        deletions.filter(|deletions| now.since(deletions.at) < DAY).map(|deletions| deletions.count).sum()
+    }
+
+    /// Deletes of all apps in the last hour.
+    pub(super) fn spent_by_fleet(&mut self, now: Timestamp) -> u32 {
+        while self.deletions.front().is_some_and(|(at, _)| now.since(*at) >= HOUR) {
+            self.deletions.pop_front();
+        }
+        self.deletions.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The app's durable bundle declares other keys than before.
+    pub(super) fn declares<'a>(
+        &mut self,
+        app: &AppId,
+        target: &TargetIdentity,
+        before: impl Iterator<Item = &'a Key>,
+        after: impl Iterator<Item = &'a Key>,
+    ) {
+        for key in before {
+            if let Some(apps) = self.declared.get_mut(&(target.clone(), key.clone())) {
+                apps.remove(app);
+            }
+        }
+        for key in after {
+            self.declared.entry((target.clone(), key.clone())).or_default().insert(app.clone());
+        }
+    }
+
+    /// Another app that declares the key.
+    pub(super) fn declared_by_other(&self, target: &TargetIdentity, key: &Key, app: &AppId) -> Option<&AppId> {
+        self.declared.get(&(target.clone(), key.clone()))?.iter().find(|other| *other != app)
+    }
+
+    pub(super) fn is_declared_by(&self, target: &TargetIdentity, key: &Key, app: &AppId) -> bool {
+        self.declared.get(&(target.clone(), key.clone())).is_some_and(|apps| apps.contains(app))
+    }
+}

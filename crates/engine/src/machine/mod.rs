@@ -1,0 +1,306 @@
+//! The machine. This file holds its state and the one entry, [`Machine::step`]; the rooms beside it hold the behaviour:
+//!
+//! | room | what happens there |
+//! | --- | --- |
+//! | [`tenure`] | becoming, being and ceasing to be the one writer |
+//! | [`accept`] | from a store's head to a durable bundle |
+//! | [`hold`] | look, decide, ask |
+//! | [`act`] | intents, effects, results |
+//! | [`settle`] | finding out how an intent ended that nobody answered for |
+//! | [`people`] | orders, deadlines, notes |
+//! | [`queue`] | which app is next |
+//! | [`breaker`], [`setbacks`] | leaving a target or a resource alone for a while |
+//! | [`timers`] | what is due when |
+
+mod accept;
+mod act;
+mod app;
+mod breaker;
+mod entries;
+mod hold;
+mod holdings;
+mod people;
+mod queue;
+mod setbacks;
+mod settle;
+mod tenure;
+mod timers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
+use setpoint_core::intent::IntentId;
+use setpoint_core::key::Key;
+use setpoint_core::name::{AppId, LiveVersion, Scope, StoreName, TargetIdentity};
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::version::Revision;
+use setpoint_ledger::{Class, Entry};
+
+use crate::controls::{Controls, Settings};
+use crate::effect::{Effect, Note, Ticket};
+use crate::event::Event;
+
+use accept::Store;
+use act::Batch;
+use app::App;
+use breaker::Breaker;
+use holdings::Holdings;
+use people::Notes;
+use queue::{Priority, Queue};
+use settle::Unsettled;
+use tenure::Tenure;
+use timers::{Timer, Timers};
+
+pub use app::AppStatus;
+
+/// The engine of one log: accepts versions and holds apps at them.
+#[derive(Debug)]
+pub struct Machine {
+    settings: Settings,
+    now: Timestamp,
+    controls: Controls,
+    tenure: Tenure,
+    holdings: Holdings,
+    bundles: BTreeMap<Digest, Arc<Bundle>>,
+    stores: BTreeMap<StoreName, Store>,
+    breakers: BTreeMap<TargetIdentity, Breaker>,
+    apps: BTreeMap<AppId, App>,
+    unsettled: BTreeMap<IntentId, Unsettled>,
+    notes: Notes,
+    queue: Queue,
+    /// Apps that wait to be rendered.
+    renders: BTreeSet<AppId>,
+    /// Apps of each scope that are busy.
+    busy: BTreeMap<Scope, usize>,
+    timers: Timers,
+    awaited: BTreeMap<Ticket, Awaited>,
+    last_ticket: u64,
+    last_intent: u64,
+    effects: Vec<Effect>,
+}
+
+/// What an answer is awaited for.
+#[derive(Clone, Debug)]
+enum Awaited {
+    Append(Box<Append>),
+    Poll(StoreName),
+    Render { app: AppId, revision: Revision },
+    Afresh { app: AppId, bundle: Digest },
+    Look(AppId),
+    Preview { app: AppId, key: Key, version: LiveVersion, declared: Digest },
+    Effects { app: AppId },
+    Settlement(IntentId),
+    Delivery(Note),
+}
+
+/// A batch on its way into the ledger.
+#[derive(Clone, Debug)]
+struct Append {
+    entries: Vec<Entry>,
+    then: Then,
+}
+
+/// What follows once a batch is durable.
+#[derive(Clone, Debug)]
+enum Then {
+    Nothing,
+    /// A new bundle, or anything else that makes the app worth a look.
+    Look {
+        app: AppId,
+        priority: Priority,
+    },
+    /// A new bundle was accepted.
+    Accepted {
+        app: AppId,
+    },
+    /// The intents of a batch of steps are durable: the effects may leave.
+    Leave {
+        app: AppId,
+    },
+    /// The last results of a plan are durable.
+    PlanEnded {
+        app: AppId,
+    },
+}
+
+impl Machine {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            now: Timestamp::default(),
+            controls: Controls::default(),
+            tenure: Tenure::Standby,
+            holdings: Holdings::default(),
+            bundles: BTreeMap::new(),
+            stores: BTreeMap::new(),
+            breakers: BTreeMap::new(),
+            apps: BTreeMap::new(),
+            unsettled: BTreeMap::new(),
+            notes: Notes::default(),
+            queue: Queue::default(),
+            renders: BTreeSet::new(),
+            busy: BTreeMap::new(),
+            timers: Timers::default(),
+            awaited: BTreeMap::new(),
+            last_ticket: 0,
+            last_intent: 0,
+            effects: Vec::new(),
+        }
+    }
+
+    /// Takes what happened at `now` and answers what to do about it. `now` must not run backwards within a process: the
+    /// door that reads it counts elapsed time, so a clock that is set back cannot make a lease look longer than it is.
+    pub fn step(&mut self, now: Timestamp, event: Event) -> Vec<Effect> {
+        self.now = now.max(self.now);
+        self.handle(event);
+        self.fire_timers();
+        self.start_work();
+        self.wake_at_next_timer();
+        std::mem::take(&mut self.effects)
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Started => self.acquire(),
+            Event::Woke => {}
+            Event::LeaseGranted { epoch, expires } => self.lease_granted(epoch, expires),
+            Event::LeaseRefused { until, .. } => self.lease_refused(until),
+            Event::LeaseRenewed { epoch, expires } => self.lease_renewed(epoch, expires),
+            Event::LeaseNotRenewed { epoch } => self.lease_not_renewed(epoch),
+            Event::Loaded { epoch, facts, bundles } => self.loaded(epoch, *facts, bundles),
+            Event::LoadFailed { epoch, .. } => self.load_failed(epoch),
+            Event::Controls(controls) => self.controlled(controls),
+            Event::Command(command) => self.ordered(&command),
+            Event::Hinted { target, hint } => self.hinted(&target, &hint),
+            Event::Appended { ticket } => self.appended(ticket),
+            Event::AppendFailed { ticket, class, .. } => self.append_failed(ticket, class),
+            Event::Polled { ticket, head } => self.polled(ticket, head),
+            Event::Rendered { ticket, outcome } => self.rendered(ticket, outcome),
+            Event::RenderedAfresh { ticket, bundle } => self.rendered_afresh(ticket, bundle.ok()),
+            Event::Observed { ticket, observation } => self.observed(ticket, &observation),
+            Event::Previewed { ticket, verdict } => self.previewed(ticket, verdict),
+            Event::Executed { ticket, outcomes } => self.executed(ticket, outcomes),
+            Event::Settled { ticket, settlement } => self.settled(ticket, settlement),
+            Event::Notified { ticket, delivered } => self.notified(ticket, delivered),
+        }
+    }
+
+    /// A request that will be answered, or given up after a while.
+    fn ask(&mut self, awaited: Awaited, patience: Span) -> Ticket {
+        self.last_ticket += 1;
+        let ticket = Ticket(self.last_ticket);
+        self.awaited.insert(ticket, awaited);
+        self.timers.set(Timer::GiveUp(ticket), self.now + patience);
+        ticket
+    }
+
+    /// Takes what an answer was awaited for; `None` if the answer is late or from another tenure.
+    fn take(&mut self, ticket: Ticket) -> Option<Awaited> {
+        self.timers.cancel(&Timer::GiveUp(ticket));
+        self.awaited.remove(&ticket)
+    }
+
+    /// Records entries and goes on with `then` once they are durable.
+    fn append(&mut self, entries: Vec<Entry>, bundles: BTreeMap<Digest, Vec<u8>>, then: Then) {
+        let Some(epoch) = self.tenure.epoch() else { return };
+        let append = Append { entries: entries.clone(), then };
+        let ticket = self.ask(Awaited::Append(Box::new(append)), self.settings.patience);
+        self.effects.push(Effect::Append { ticket, epoch, entries, bundles });
+    }
+
+    fn appended(&mut self, ticket: Ticket) {
+        let Some(Awaited::Append(append)) = self.take(ticket) else { return };
+        for change in append.entries.iter().flat_map(|entry| &entry.changes) {
+            if self.holdings.apply(change, self.now).is_err() {
+                // The ledger took a change that does not fit what we believe: believe the ledger.
+                self.lose_tenure();
+                return;
+            }
+        }
+        match append.then {
+            Then::Nothing => {}
+            Then::Look { app, priority } => self.noted(&app, priority),
+            Then::Accepted { app } => self.accepted(&app),
+            Then::Leave { app } => self.effects_may_leave(&app),
+            Then::PlanEnded { app } => self.plan_ended(&app),
+        }
+    }
+
+    fn append_failed(&mut self, ticket: Ticket, class: Class) {
+        let Some(Awaited::Append(append)) = self.take(ticket) else { return };
+        match (class, append.then) {
+            // The batch contradicts what another one made true in the meantime: nothing happened, decide anew.
+            (Class::Conflict | Class::Input, Then::Leave { app } | Then::Look { app, .. }) => self.overtaken(&app),
+            // Whether it is recorded is not known, or we are no longer the writer: start over from what is recorded.
+            _ => self.lose_tenure(),
+        }
+    }
+
+    fn fire_timers(&mut self) {
+        while let Some(timer) = self.timers.pop_due(self.now) {
+            match timer {
+                Timer::Acquire => self.acquire(),
+                Timer::Renew => self.renew(),
+                Timer::LeaseEnd => self.lease_ended(),
+                Timer::ActFrom => self.may_act_now(),
+                Timer::GiveUp(ticket) => self.give_up(ticket),
+                Timer::Poll(store) => self.poll(&store),
+                Timer::Stale(store) => self.store_is_stale(&store),
+                Timer::Consider(app) => self.consider(&app),
+                Timer::Look(app) => self.wants_look(&app, Priority::Drift),
+                Timer::Sweep(app) => self.wants_look(&app, Priority::Sweep),
+                Timer::Deadline(app) => self.deadline_passed(&app),
+                Timer::Settle(intent) => self.settle(intent),
+                Timer::Breaker(target) => self.breaker_may_close(&target),
+                Timer::Deliver(note) => self.deliver(note),
+            }
+        }
+    }
+
+    /// An answer did not come. The request may still be under way; its answer, should it come, finds no ticket.
+    fn give_up(&mut self, ticket: Ticket) {
+        match self.awaited.remove(&ticket) {
+            None => {}
+            Some(Awaited::Append(_)) => self.lose_tenure(),
+            Some(Awaited::Poll(store)) => self.poll_failed(&store),
+            Some(Awaited::Render { app, .. }) => self.render_failed(&app),
+            Some(Awaited::Afresh { app, .. } | Awaited::Preview { app, .. }) => self.question_failed(&app, ticket),
+            Some(Awaited::Look(app)) => self.look_failed(&app),
+            Some(Awaited::Effects { app }) => self.effects_unanswered(&app),
+            Some(Awaited::Settlement(intent)) => self.settle_later(intent),
+            Some(Awaited::Delivery(note)) => self.deliver_later(note),
+        }
+    }
+
+    fn start_work(&mut self) {
+        if !self.tenure.is_holding() {
+            return;
+        }
+        self.start_renders();
+        self.start_looks();
+    }
+
+    fn wake_at_next_timer(&mut self) {
+        if let Some(at) = self.timers.next() {
+            self.effects.push(Effect::WakeAt { at });
+        }
+    }
+
+    /// The app's keys: what it is to be held at and what it owns.
+    fn keys_of(&self, app: &AppId) -> BTreeSet<Key> {
+        let declared = self.bundle_of(app).into_iter().flat_map(|bundle| bundle.resources().keys().cloned());
+        declared.chain(self.holdings.claims_of(app).keys().cloned()).collect()
+    }
+
+    /// The durable bundle the app is to be held at.
+    fn bundle_of(&self, app: &AppId) -> Option<&Arc<Bundle>> {
+        self.bundles.get(&self.holdings.facts().apps.get(app)?.held_at()?)
+    }
+
+    /// The batch of steps an app is in the middle of.
+    fn batch_of(&mut self, app: &AppId) -> Option<&mut Batch> {
+        self.apps.get_mut(app)?.phase.batch()
+    }
+}

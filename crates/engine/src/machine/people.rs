@@ -1,0 +1,206 @@
+//! People: their orders, what they are told, and the deadline after which they are told.
+
+use std::collections::BTreeMap;
+
+use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::facts::{Change, PruneAllowance};
+use setpoint_core::hold::{Hold, HoldReason, Suspension};
+use setpoint_core::modes::State;
+use setpoint_core::name::AppId;
+use setpoint_core::time::Span;
+use setpoint_ledger::{Entry, Kind};
+
+use crate::controls::OnFailure;
+use crate::effect::{Effect, Note, NoteKind, Ticket};
+use crate::event::{Command, Order};
+
+use super::queue::Priority;
+use super::timers::Timer;
+use super::{Awaited, Machine, Then};
+
+const FIRST_PAUSE: Span = Span::seconds(5);
+const LONGEST_PAUSE: Span = Span::minutes(10);
+
+/// What people were told, and what is still to be delivered.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    told: BTreeMap<(NoteKind, String), Told>,
+}
+
+#[derive(Debug)]
+struct Told {
+    text: String,
+    delivered: bool,
+    tries: u32,
+}
+
+impl Machine {
+    /// Tells people once per matter: the same text about the same subject is not repeated.
+    pub(super) fn tell(&mut self, kind: NoteKind, subject: String, text: String) {
+        let matter = (kind, subject.clone());
+        if self.notes.told.get(&matter).is_some_and(|told| told.text == text) {
+            return;
+        }
+        self.notes.told.insert(matter, Told { text: text.clone(), delivered: false, tries: 0 });
+        self.deliver(Note { kind, subject, text });
+    }
+
+    pub(super) fn deliver(&mut self, note: Note) {
+        let ticket = self.ask(Awaited::Delivery(note.clone()), self.settings.patience);
+        self.effects.push(Effect::Notify { ticket, note });
+    }
+
+    pub(super) fn deliver_later(&mut self, note: Note) {
+        let Some(told) = self.notes.told.get_mut(&(note.kind, note.subject.clone())) else { return };
+        told.tries += 1;
+        let pause = FIRST_PAUSE.doubled(told.tries - 1, LONGEST_PAUSE);
+        self.timers.set(Timer::Deliver(note), self.now + pause);
+    }
+
+    /// A new tenure delivers what an earlier one of this process could not.
+    pub(super) fn deliver_undelivered(&mut self) {
+        let waiting = self.notes.told.iter().filter(|(_, told)| !told.delivered);
+        let note = |((kind, subject), told): (&(NoteKind, String), &Told)| Note {
+            kind: *kind,
+            subject: subject.clone(),
+            text: told.text.clone(),
+        };
+        for note in waiting.map(note).collect::<Vec<_>>() {
+            self.deliver(note);
+        }
+    }
+
+    pub(super) fn notified(&mut self, ticket: Ticket, delivered: bool) {
+        let Some(Awaited::Delivery(note)) = self.take(ticket) else { return };
+        if !delivered {
+            return self.deliver_later(note);
+        }
+        let entry = self.entry(Kind::NotifySent, note.subject.clone()).with_data("kind", note.kind.to_string());
+        if let Some(told) = self.notes.told.get_mut(&(note.kind, note.subject)) {
+            told.delivered = true;
+        }
+        self.append(vec![entry], BTreeMap::new(), Then::Nothing);
+    }
+
+    /// The app had until now to converge.
+    pub(super) fn deadline_passed(&mut self, app: &AppId) {
+        let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return };
+        let Some(kept) = self.apps.get_mut(app).filter(|kept| !kept.converged) else { return };
+        let waits = [State::Suspended, State::Frozen, State::Manual, State::Observe, State::WindowClosed];
+        let on_failure = kept.control.as_ref().map(|control| control.on_failure);
+        let failed = facts.held_at();
+        if kept.failed == failed {
+            return;
+        }
+        kept.failed = failed;
+        let reasons = kept
+            .report
+            .iter()
+            .take(3)
+            .map(|withheld| format!("{}: {}", withheld.key, withheld.why))
+            .collect::<Vec<_>>();
+        let states = self.states_of(app, &facts);
+        if waits.into_iter().any(|state| states.contains(state)) {
+            return;
+        }
+        let text = format!("{app} did not converge by its deadline. {}", reasons.join("; "));
+        self.tell(NoteKind::NotConverged, app.to_string(), text);
+        match on_failure {
+            Some(OnFailure::Rollback) => self.roll_back(app),
+            Some(OnFailure::Hold) => self.hold_failed(app),
+            Some(OnFailure::Alert) | None => {}
+        }
+    }
+
+    /// Back to the last good bundle, until a newer one than the failed is accepted.
+    fn roll_back(&mut self, app: &AppId) {
+        let Some(kept) = self.apps.get(app) else { return };
+        let mut facts = kept.sent.clone();
+        let (Some(accepted), Some(good), None) = (&facts.accepted, &facts.last_good, &facts.hold) else { return };
+        if accepted.bundle == good.bundle {
+            return;
+        }
+        let why = HoldReason::RolledBack { failed: accepted.sequence };
+        let text = format!("{app} goes back to {} because {} did not converge", good.revision, accepted.revision);
+        facts.hold = Some(Hold { bundle: Some(good.bundle), why, by: super::entries::engine(), at: self.now });
+        self.put_app(app, facts, Kind::AppState, "rolled back", Then::Accepted { app: app.clone() });
+        self.tell(NoteKind::RolledBack, app.to_string(), text);
+    }
+
+    fn hold_failed(&mut self, app: &AppId) {
+        let Some(kept) = self.apps.get(app) else { return };
+        let mut facts = kept.sent.clone();
+        if facts.hold.is_none() {
+            let why = HoldReason::Asked { reason: "it did not converge by its deadline".into() };
+            facts.hold = Some(Hold { bundle: facts.held_at(), why, by: super::entries::engine(), at: self.now });
+            self.put_app(app, facts, Kind::AppState, "held: not converged", Then::Nothing);
+        }
+    }
+
+    /// Carries out a person's order, by recording it: what is not recorded has not been ordered.
+    pub(super) fn ordered(&mut self, command: &Command) {
+        let Command { app, by, reason, order } = command;
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let mut facts = kept.sent.clone();
+        let mut then = Then::Look { app: app.clone(), priority: Priority::Person };
+        let mut changes = Vec::new();
+        let kind = match order {
+            Order::Sync { allow_prune } => {
+                facts.let_through = facts.held_at();
+                if let Some(bundle) = facts.held_at().filter(|_| *allow_prune > 0) {
+                    facts.allowance =
+                        Some(PruneAllowance { left: *allow_prune, bundle, by: by.clone(), reason: reason.clone() });
+                }
+                Kind::Approval
+            }
+            Order::Suspend { until } => {
+                facts.suspension =
+                    Some(Suspension { reason: reason.clone(), by: by.clone(), at: self.now, until: *until });
+                Kind::Override
+            }
+            Order::Resume => {
+                facts.suspension = None;
+                Kind::Override
+            }
+            Order::Hold => {
+                let why = HoldReason::Asked { reason: reason.clone() };
+                facts.hold = Some(Hold { bundle: facts.held_at(), why, by: by.clone(), at: self.now });
+                Kind::Override
+            }
+            Order::Release { accept } => {
+                facts.hold = None;
+                kept.blessed.clone_from(accept);
+                kept.considered = None;
+                changes = self.trusted_again(app);
+                then = Then::Accepted { app: app.clone() };
+                Kind::Override
+            }
+        };
+        let mut entry = Entry::new(kind, app.scope.clone(), app.to_string(), by.clone(), self.now)
+            .with_data("order", order_name(order))
+            .with_data("reason", reason.as_str());
+        entry.changes = changes;
+        self.put_app_by(app, facts, entry, BTreeMap::new(), then);
+    }
+
+    /// Ownership that was rebuilt after a loss counts in full once a person released the app.
+    fn trusted_again(&self, app: &AppId) -> Vec<Change> {
+        let recovered = self.holdings.claims_of(app).values().filter(|claim| claim.origin == ClaimOrigin::Recovered);
+        recovered
+            .map(|claim| Change::PutClaim {
+                claim: Claim { origin: ClaimOrigin::Created, ..claim.clone() },
+                from: None,
+            })
+            .collect()
+    }
+}
+
+fn order_name(order: &Order) -> &'static str {
+    match order {
+        Order::Sync { .. } => "sync",
+        Order::Suspend { .. } => "suspend",
+        Order::Resume => "resume",
+        Order::Hold => "hold",
+        Order::Release { .. } => "release",
+    }
+}

@@ -1,0 +1,152 @@
+//! What failed or is fought over, and until when it is left alone.
+//!
+//! A failure is remembered with the declaration that failed: the same input is not tried over and over (incident 22), a new one is
+//! tried at once. A fight with another writer slows us, it never switches us off (incident 24).
+
+use std::collections::BTreeMap;
+
+use setpoint_core::digest::Digest;
+use setpoint_core::key::Key;
+use setpoint_core::mutant::Mutant;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_target::RefusalClass;
+
+const FIRST: Span = Span::seconds(1);
+const LONGEST: Span = Span::minutes(5);
+const LONGEST_UNAVAILABLE: Span = Span::minutes(1);
+/// After this many failures of one input only once in a while.
+const ENOUGH: u32 = 8;
+const RARELY: Span = Span::hours(1);
+/// Heals of one resource within the window before it counts as a fight.
+const PATIENT_HEALS: u32 = 3;
+const FIGHT_WINDOW: Span = Span::minutes(10);
+
+#[derive(Debug, Default)]
+pub(super) struct Setbacks {
+    failures: BTreeMap<Key, Failure>,
+    heals: BTreeMap<Key, Heals>,
+}
+
+#[derive(Debug)]
+struct Failure {
+    /// What was declared when it failed; `None` for a delete.
+    input: Option<Digest>,
+    times: u32,
+    until: Timestamp,
+}
+
+#[derive(Debug)]
+struct Heals {
+    times: u32,
+    last: Timestamp,
+    until: Timestamp,
+}
+
+impl Setbacks {
+    /// A step was refused. Answers until when the resource is left alone.
+    pub(super) fn failed(
+        &mut self,
+        key: &Key,
+        class: RefusalClass,
+        input: Option<Digest>,
+        at_least: Span,
+        now: Timestamp,
+    ) -> Timestamp {
+        let failure = self.failures.entry(key.clone()).or_insert(Failure { input, times: 0, until: now });
+        if failure.input != input {
+            *failure = Failure { input, times: 0, until: now };
+        }
+        let pause = match class {
+            // The object moved under us, or we were late: nothing is wrong with the declaration.
+            RefusalClass::Conflict | RefusalClass::Fenced => FIRST,
+            RefusalClass::Unavailable => FIRST.doubled(failure.times, LONGEST_UNAVAILABLE),
+            RefusalClass::Invalid | RefusalClass::Denied if failure.times >= ENOUGH => RARELY,
+            RefusalClass::Invalid | RefusalClass::Denied => FIRST.doubled(failure.times, LONGEST),
+        };
+        failure.times += 1;
+        failure.until = now + pause.max(at_least);
+        if Mutant::ForgetFailures.is_on() {
+            failure.until = now;
+        }
+        failure.until
+    }
+
+    pub(super) fn succeeded(&mut self, key: &Key) {
+        self.failures.remove(key);
+    }
+
+    /// A drift was healed. `true` when that makes it a fight.
+    pub(super) fn healed(&mut self, key: &Key, now: Timestamp) -> bool {
+        let heals = self.heals.entry(key.clone()).or_insert(Heals { times: 0, last: now, until: now });
+        if now.since(heals.last) > FIGHT_WINDOW {
+            heals.times = 0;
+        }
+        heals.times += 1;
+        heals.last = now;
+        if Mutant::CountHealAsProgress.is_on() {
+            heals.times = 1;
+        }
+        if heals.times < PATIENT_HEALS {
+            return false;
+        }
+        heals.until = now + FIRST.doubled(heals.times - PATIENT_HEALS, LONGEST);
+        heals.times == PATIENT_HEALS
+    }
+
+    /// Resources to be left alone now, and until when. Failures of an older declaration do not count.
+    pub(super) fn backing_off(
+        &self,
+        now: Timestamp,
+        declared: impl Fn(&Key) -> Option<Digest>,
+    ) -> BTreeMap<Key, Timestamp> {
+        let failures = self
+            .failures
+            .iter()
+            .filter(|(key, failure)| failure.input == declared(key))
+            .map(|(key, failure)| (key, failure.until));
+        let heals = self.heals.iter().map(|(key, heals)| (key, heals.until));
+        let mut until = BTreeMap::new();
+        for (key, at) in failures.chain(heals).filter(|(_, at)| *at > now) {
+            let latest = until.entry(key.clone()).or_insert(at);
+            *latest = at.max(*latest);
+        }
+        until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        Key::new("file", "", "/a").unwrap()
+    }
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_millis(0) + Span::seconds(seconds)
+    }
+
+    #[test]
+    fn the_same_input_is_tried_ever_more_rarely_and_a_new_one_at_once() {
+        let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
+        let mut setbacks = Setbacks::default();
+        let pauses: Vec<_> = (0..10)
+            .map(|_| setbacks.failed(&key(), RefusalClass::Invalid, Some(old), Span::ZERO, at(0)).as_millis() / 1000)
+            .collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128, 3600, 3600]);
+        assert!(setbacks.backing_off(at(0), |_| Some(old)).contains_key(&key()));
+        assert!(setbacks.backing_off(at(0), |_| Some(new)).is_empty());
+        assert_eq!(setbacks.failed(&key(), RefusalClass::Denied, Some(new), Span::ZERO, at(0)), at(1));
+    }
+
+    #[test]
+    fn a_fight_slows_us_down_and_is_told_once() {
+        let mut setbacks = Setbacks::default();
+        let told: Vec<_> = (0..14).map(|n| setbacks.healed(&key(), at(n))).collect();
+        assert_eq!(told.iter().filter(|told| **told).count(), 1);
+        assert!(told[2]);
+        let until = setbacks.backing_off(at(13), |_| None)[&key()];
+        assert_eq!(until.since(at(13)), LONGEST);
+        assert!(!setbacks.healed(&key(), at(10_000)), "long ago is forgotten");
+    }
+}

@@ -1,0 +1,85 @@
+//! Finding out how an intent ended that nobody answered for: by looking, never by repeating.
+
+use std::collections::BTreeMap;
+
+use setpoint_core::claim::Claim;
+use setpoint_core::facts::Change;
+use setpoint_core::intent::{Intent, IntentEnd, IntentId};
+use setpoint_core::live::Live;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_ledger::{Entry, Kind};
+use setpoint_target::Settlement;
+
+use crate::effect::{Effect, NoteKind, Ticket};
+
+use super::queue::Priority;
+use super::timers::Timer;
+use super::{Awaited, Machine, Then};
+
+const FIRST_PAUSE: Span = Span::seconds(5);
+const LONGEST_PAUSE: Span = Span::minutes(5);
+
+/// An intent whose end is not known.
+#[derive(Debug, Default)]
+pub(super) struct Unsettled {
+    tries: u32,
+}
+
+impl Machine {
+    /// Settles the intent from `at` on: before, its effect may still land.
+    pub(super) fn settle_from(&mut self, intent: IntentId, at: Timestamp) {
+        self.unsettled.entry(intent).or_default();
+        self.timers.set(Timer::Settle(intent), at);
+    }
+
+    pub(super) fn settle(&mut self, id: IntentId) {
+        let Some(intent) = self.holdings.facts().intents.get(&id).cloned() else {
+            self.unsettled.remove(&id);
+            return;
+        };
+        let bundle = self.bundles.get(&intent.bundle);
+        let declared = bundle.and_then(|bundle| bundle.resources().get(&intent.key));
+        let declared = declared.map(|declared| declared.resource.clone());
+        let ticket = self.ask(Awaited::Settlement(id), self.settings.patience);
+        let target = intent.target.clone();
+        self.effects.push(Effect::Settle { ticket, target, intent: Box::new(intent), declared });
+    }
+
+    pub(super) fn settled(&mut self, ticket: Ticket, settlement: Settlement) {
+        let Some(Awaited::Settlement(id)) = self.take(ticket) else { return };
+        let Some(intent) = self.holdings.facts().intents.get(&id).cloned() else { return };
+        let (end, live) = match settlement {
+            Settlement::Done { live } => (IntentEnd::Done, live),
+            Settlement::NotDone => (IntentEnd::NotDone { why: "found not done".into() }, None),
+            Settlement::Unknown { detail } => {
+                let text =
+                    format!("whether {} {} happened cannot be told ({detail}); please look", intent.verb, intent.key);
+                self.tell(NoteKind::Unsettled, id.to_string(), text);
+                return self.settle_later(id);
+            }
+        };
+        self.unsettled.remove(&id);
+        let subject = format!("{} {}", intent.app, intent.key);
+        let mut entry =
+            Entry::new(Kind::EffectResult, intent.app.scope.clone(), subject, super::entries::engine(), self.now)
+                .with_data("outcome", if end == IntentEnd::Done { "found done" } else { "found not done" })
+                .with_change(Change::CloseIntent { intent: id, end });
+        entry.changes.extend(self.claim_of_settled(&intent, live.as_ref()));
+        self.append(vec![entry], BTreeMap::new(), Then::Look { app: intent.app, priority: Priority::Drift });
+    }
+
+    pub(super) fn settle_later(&mut self, id: IntentId) {
+        let Some(unsettled) = self.unsettled.get_mut(&id) else { return };
+        unsettled.tries += 1;
+        let pause = FIRST_PAUSE.doubled(unsettled.tries - 1, LONGEST_PAUSE);
+        self.timers.set(Timer::Settle(id), self.now + pause);
+    }
+
+    /// What was made and never answered for gets its UID now.
+    fn claim_of_settled(&self, intent: &Intent, live: Option<&Live>) -> Option<Change> {
+        let uid = Some(live?.uid.clone());
+        let claim = self.holdings.facts().claims.get(&(intent.target.clone(), intent.key.clone()))?;
+        let ours = claim.app == intent.app && claim.uid != uid;
+        ours.then(|| Change::PutClaim { claim: Claim { uid, ..claim.clone() }, from: None })
+    }
+}

@@ -1,0 +1,255 @@
+//! Becoming, being and ceasing to be the one writer of the log.
+//!
+//! Safety does not rest on clocks: an old holder cannot append once a new epoch was given out, and every effect it may still have
+//! under way has an open intent in the log. The new holder waits until those can no longer land, settles them, then acts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::{AppFacts, Change, Facts};
+use setpoint_core::mutant::Mutant;
+use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_ledger::Kind;
+
+use crate::controls::Controls;
+use crate::effect::Effect;
+
+use super::app::App;
+use super::holdings::Holdings;
+use super::queue::Priority;
+use super::timers::Timer;
+use super::{Machine, Then};
+
+const RETRY: Span = Span::seconds(2);
+
+/// Where the machine stands towards its log.
+#[derive(Debug)]
+pub(super) enum Tenure {
+    /// Not the writer; will ask.
+    Standby,
+    Asking,
+    Loading {
+        epoch: u64,
+        expires: Timestamp,
+    },
+    Holding {
+        epoch: u64,
+        expires: Timestamp,
+        act_from: Timestamp,
+    },
+}
+
+impl Tenure {
+    pub(super) fn epoch(&self) -> Option<u64> {
+        match self {
+            Self::Holding { epoch, .. } => Some(*epoch),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_holding(&self) -> bool {
+        self.epoch().is_some()
+    }
+}
+
+impl Machine {
+    pub(super) fn acquire(&mut self) {
+        if matches!(self.tenure, Tenure::Standby) {
+            self.tenure = Tenure::Asking;
+            self.timers.set(Timer::Acquire, self.now + self.settings.patience);
+            self.effects.push(Effect::Acquire { length: self.settings.lease });
+        } else if matches!(self.tenure, Tenure::Asking | Tenure::Loading { .. }) {
+            // Neither the lease nor the facts came in time.
+            self.lose_tenure();
+        }
+    }
+
+    pub(super) fn lease_granted(&mut self, epoch: u64, expires: Timestamp) {
+        if matches!(self.tenure, Tenure::Asking) {
+            self.tenure = Tenure::Loading { epoch, expires };
+            self.effects.push(Effect::Load { epoch });
+        }
+    }
+
+    pub(super) fn lease_refused(&mut self, until: Option<Timestamp>) {
+        if matches!(self.tenure, Tenure::Asking) {
+            self.tenure = Tenure::Standby;
+            let soon = self.now + RETRY;
+            // Another's clock may be ahead of ours: do not wait for an instant that may be far away.
+            let latest = self.now + self.settings.lease;
+            self.timers.set(Timer::Acquire, until.unwrap_or(soon).clamp(soon, latest));
+        }
+    }
+
+    pub(super) fn load_failed(&mut self, epoch: u64) {
+        if matches!(self.tenure, Tenure::Loading { epoch: current, .. } if current == epoch) {
+            self.lose_tenure();
+        }
+    }
+
+    pub(super) fn loaded(&mut self, epoch: u64, facts: Facts, bundles: BTreeMap<Digest, Arc<Bundle>>) {
+        let Tenure::Loading { epoch: current, expires } = self.tenure else { return };
+        if current != epoch {
+            return;
+        }
+        self.timers.cancel(&Timer::Acquire);
+        let may_be_under_way = !facts.intents.is_empty() && !Mutant::ActBeforeTakeoverWait.is_on();
+        let wait = self.settings.leave_within + self.settings.land_within + self.settings.skew;
+        let act_from = if may_be_under_way { self.now + wait } else { self.now };
+        self.tenure = Tenure::Holding { epoch, expires, act_from };
+        self.timers.set(Timer::LeaseEnd, expires);
+        self.timers.set(Timer::Renew, self.half_way_to(expires));
+        self.timers.set(Timer::ActFrom, act_from);
+        self.last_intent = 0;
+        self.take_up(facts, bundles);
+    }
+
+    /// Builds everything in memory from what is durable.
+    fn take_up(&mut self, facts: Facts, bundles: BTreeMap<Digest, Arc<Bundle>>) {
+        self.bundles = bundles;
+        self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), App::new(row.clone(), self.now))).collect();
+        let open: Vec<_> = facts.intents.keys().copied().collect();
+        let first_time = facts.installed_at.is_none();
+        self.holdings = Holdings::new(facts);
+        if first_time {
+            let entry = self.entry(Kind::AppState, "installation").with_change(Change::Installed { at: self.now });
+            self.append(vec![entry], BTreeMap::new(), Then::Nothing);
+        }
+        for intent in open {
+            self.settle_from(intent, self.act_from());
+        }
+        let apps: Vec<_> = self.apps.keys().cloned().collect();
+        for app in &apps {
+            self.redeclare(app);
+        }
+        let controls = std::mem::take(&mut self.controls);
+        self.controlled(controls);
+        self.deliver_undelivered();
+        for app in &apps {
+            self.wants_look(app, Priority::Drift);
+        }
+    }
+
+    pub(super) fn lease_renewed(&mut self, epoch: u64, until: Timestamp) {
+        if let Tenure::Holding { epoch: current, expires, .. } = &mut self.tenure
+            && *current == epoch
+        {
+            *expires = until;
+            self.timers.set(Timer::LeaseEnd, until);
+            self.timers.set(Timer::Renew, self.half_way_to(until));
+        }
+    }
+
+    /// Tries again while the lease still runs.
+    pub(super) fn lease_not_renewed(&mut self, epoch: u64) {
+        if let Tenure::Holding { epoch: current, expires, .. } = self.tenure
+            && current == epoch
+        {
+            self.timers.set(Timer::Renew, self.half_way_to(expires));
+        }
+    }
+
+    pub(super) fn renew(&mut self) {
+        if let Some(epoch) = self.tenure.epoch() {
+            self.effects.push(Effect::Renew { epoch, length: self.settings.lease });
+        }
+    }
+
+    fn half_way_to(&self, expires: Timestamp) -> Timestamp {
+        let half = Span::millis(expires.since(self.now).as_millis() / 2);
+        self.now + half.max(Span::millis(100))
+    }
+
+    pub(super) fn lease_ended(&mut self) {
+        self.lose_tenure();
+    }
+
+    /// From here on only what a new tenure loads counts. Effects under way have their intents in the log.
+    pub(super) fn lose_tenure(&mut self) {
+        self.tenure = Tenure::Standby;
+        self.holdings = Holdings::default();
+        self.bundles.clear();
+        self.apps.clear();
+        self.stores.clear();
+        self.breakers.clear();
+        self.unsettled.clear();
+        self.queue.clear();
+        self.renders.clear();
+        self.busy.clear();
+        self.awaited.clear();
+        self.timers.clear();
+        self.timers.set(Timer::Acquire, self.now + RETRY);
+    }
+
+    /// The instant from which effects may leave.
+    pub(super) fn act_from(&self) -> Timestamp {
+        match self.tenure {
+            Tenure::Holding { act_from, .. } => act_from,
+            _ => Timestamp::from_millis(u64::MAX),
+        }
+    }
+
+    /// Whether effects may leave now.
+    pub(super) fn may_act(&self) -> bool {
+        match self.tenure {
+            Tenure::Holding { expires, act_from, .. } => self.now >= act_from && self.now < expires,
+            _ => false,
+        }
+    }
+
+    pub(super) fn may_act_now(&mut self) {
+        let apps: Vec<_> = self.apps.keys().cloned().collect();
+        for app in apps {
+            self.wants_look(&app, Priority::Drift);
+        }
+    }
+
+    /// Takes up the accepted control documents. An app whose document is gone freezes; nothing of it is touched.
+    pub(super) fn controlled(&mut self, controls: Controls) {
+        self.controls = controls;
+        if !self.tenure.is_holding() {
+            return;
+        }
+        self.take_up_stores();
+        let wanted: Vec<_> = self.controls.apps.iter().map(|(app, control)| (app.clone(), control.clone())).collect();
+        for (app, control) in wanted {
+            self.apps.entry(app.clone()).or_insert_with(|| App::new(AppFacts::new(control.target.clone()), self.now));
+            self.take_up_app(&app, Some(control));
+        }
+        let gone: Vec<_> = self.apps.keys().filter(|app| !self.controls.apps.contains_key(app)).cloned().collect();
+        for app in gone {
+            self.take_up_app(&app, None);
+        }
+    }
+
+    fn take_up_app(&mut self, app: &AppId, control: Option<crate::controls::AppControl>) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let changed = kept.control != control;
+        let known = self.holdings.facts().apps.contains_key(app);
+        let mut facts = kept.sent.clone();
+        // An app that is being retired goes on being retired when its document is removed: that is how people do it.
+        facts.retiring = control.as_ref().map_or(facts.retiring, |control| control.retire);
+        facts.frozen = control.is_none() && !facts.retiring;
+        kept.control = control;
+        if facts != kept.sent || !known {
+            self.put_app(
+                app,
+                facts,
+                Kind::ConfigChanged,
+                "document",
+                Then::Look { app: app.clone(), priority: Priority::NewBundle },
+            );
+        } else if changed {
+            self.wants_look(app, Priority::NewBundle);
+        }
+        self.consider(app);
+    }
+
+    /// The apps held on a target.
+    pub(super) fn apps_on(&self, target: &TargetIdentity) -> Vec<AppId> {
+        self.apps.iter().filter(|(_, kept)| kept.sent.target == *target).map(|(app, _)| app.clone()).collect()
+    }
+}
