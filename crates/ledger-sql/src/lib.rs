@@ -1,1 +1,23 @@
-//! The ledger in SQLite
+//! The ledger in SQLite: one process, one data folder, one writer.
+//!
+//! Reading order: [`options`] (what is configured), [`folder`](mod@folder) and [`schema`](mod@schema) (what is on disk),
+//! [`opening`] (how a log of millions is opened without reading it), [`writer`] (group commit: many appends, one sync),
+//! [`writing`] (what one append does to the tables), [`reading`], [`ledger`] (the trait), [`scratch`] (what may be lost).
+//!
+//! SQLite runs in WAL mode with `synchronous=FULL`: with less, a committed transaction can vanish on loss of power.
+
+mod columns;
+mod folder;
+mod ledger;
+mod opening;
+mod options;
+mod reading;
+mod schema;
+mod scratch;
+mod state;
+mod writer;
+mod writing;
+
+pub use ledger::SqlLedger;
+pub use options::{OpenError, Options};
+pub use scratch::Scratch;

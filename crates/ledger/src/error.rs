@@ -68,6 +68,7 @@ impl LedgerError {
         match self {
             Self::Fenced { .. } | Self::Expired { .. } => Class::Fenced,
             Self::Held { .. } | Self::Claimed { .. } => Class::Conflict,
+            Self::Misfit { source: Misfit::Claimed { .. } | Misfit::Busy { .. }, .. } => Class::Conflict,
             Self::NotDurable { .. } => Class::NotDurable,
             Self::ReadOnly { .. } => Class::ReadOnly,
             Self::Corrupt { .. } => Class::Corrupt,

@@ -22,7 +22,7 @@ pub mod proof;
 pub mod record;
 pub mod replay;
 pub mod tenure;
-mod undo;
+pub mod undo;
 
 pub use contract::{Answer, Appended, Batch, Body, Erasure, Gap, Head, Lease, LeaseRequest, Ledger, Loaded, Standing};
 pub use error::{Class, LedgerError};

@@ -1,44 +1,76 @@
-//! Taking changes of the facts back, so that a batch whose last change does not fit leaves no trace.
+//! Applying the changes of a batch so that they can be taken back: one that does not fit leaves no trace of the others.
 
 use setpoint_core::claim::Claim;
-use setpoint_core::facts::{AppFacts, Change, Facts};
-use setpoint_core::intent::{Intent, IntentId};
+use setpoint_core::facts::{AppFacts, Change, Facts, Misfit};
+use setpoint_core::intent::{Intent, IntentEnd, IntentId};
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, TargetIdentity};
 
-/// What was there before a change.
+use crate::record::Entry;
+
+/// How to take back what was applied, last change first.
+#[derive(Debug, Default)]
+#[must_use = "a batch that is not recorded must be taken back"]
+pub struct Undo(Vec<Step>);
+
+/// What was there before one change.
 #[derive(Debug)]
-pub(crate) enum Undo {
+enum Step {
     Installed,
     Claim { place: (TargetIdentity, Key), before: Option<Claim> },
-    Intent { id: IntentId, before: Option<Intent> },
+    Opened { id: IntentId },
+    Closed { intent: Intent },
     App { app: AppId, before: Option<Box<AppFacts>> },
 }
 
+/// Applies the changes of all entries, or none of them.
+pub fn apply(facts: &mut Facts, entries: &[Entry]) -> Result<Undo, Misfit> {
+    let mut undo = Undo::default();
+    for change in entries.iter().flat_map(|entry| &entry.changes) {
+        let step = Step::before(facts, change);
+        if let Err(misfit) = facts.apply(change) {
+            undo.take_back(facts);
+            return Err(misfit);
+        }
+        undo.0.extend(step);
+    }
+    Ok(undo)
+}
+
 impl Undo {
-    /// How to take `change` back, if it is applied to `facts` now.
-    pub(crate) fn of(facts: &Facts, change: &Change) -> Self {
+    /// Makes `facts`, which nothing else has changed since, what they were before.
+    pub fn take_back(self, facts: &mut Facts) {
+        self.0.into_iter().rev().for_each(|step| step.take_back(facts));
+    }
+}
+
+impl Step {
+    /// `None` where there is nothing to remember: the change will not fit.
+    fn before(facts: &Facts, change: &Change) -> Option<Self> {
         let claim = |place: (TargetIdentity, Key)| Self::Claim { before: facts.claims.get(&place).cloned(), place };
-        let intent = |id: IntentId| Self::Intent { before: facts.intents.get(&id).cloned(), id };
         let app = |app: &AppId| Self::App { before: facts.apps.get(app).cloned().map(Box::new), app: app.clone() };
-        match change {
+        Some(match change {
             Change::Installed { .. } => Self::Installed,
-            Change::PutClaim { claim: put } => claim((put.target.clone(), put.key.clone())),
-            Change::DropClaim { target, key } => claim((target.clone(), key.clone())),
-            Change::OpenIntent { intent: opened } => intent(opened.id),
-            Change::CloseIntent { intent: closed, .. } => intent(*closed),
+            Change::PutClaim { claim: put, .. } => claim((put.target.clone(), put.key.clone())),
+            Change::DropClaim { target, key, .. } => claim((target.clone(), key.clone())),
+            Change::OpenIntent { intent } => Self::Opened { id: intent.id },
+            Change::CloseIntent { intent, .. } => Self::Closed { intent: facts.intents.get(intent)?.clone() },
             Change::PutApp { app: put, .. } => app(put),
             Change::ForgetApp { app: forgotten } => app(forgotten),
-        }
+        })
     }
 
-    pub(crate) fn apply(self, facts: &mut Facts) {
+    fn take_back(self, facts: &mut Facts) {
         match self {
             Self::Installed => facts.installed_at = None,
             Self::Claim { place, before: Some(claim) } => drop(facts.claims.insert(place, claim)),
             Self::Claim { place, before: None } => drop(facts.claims.remove(&place)),
-            Self::Intent { id, before: Some(intent) } => drop(facts.intents.insert(id, intent)),
-            Self::Intent { id, before: None } => drop(facts.intents.remove(&id)),
+            Self::Opened { id } => facts
+                .apply(&Change::CloseIntent { intent: id, end: IntentEnd::Done })
+                .expect("it was opened by the change that is taken back"),
+            Self::Closed { intent } => {
+                facts.apply(&Change::OpenIntent { intent }).expect("it was open until the change that is taken back");
+            }
             Self::App { app, before: Some(before) } => drop(facts.apps.insert(app, *before)),
             Self::App { app, before: None } => drop(facts.apps.remove(&app)),
         }

@@ -29,13 +29,14 @@ pub(super) async fn an_answered_append_is_there_after_opening_again(harness: &dy
 pub(super) async fn a_batch_whose_last_change_does_not_fit_leaves_nothing(harness: &dyn Harness) {
     let ledger = harness.open().await;
     let holder = lease(&*ledger, "a").await;
-    ledger.append(batch(&holder, seen(3))).await.unwrap();
+    let busy = entry(Kind::Intent, "shop").with_change(open_intent(1, 7));
+    ledger.append(batch(&holder, [seen(2), vec![busy]].concat())).await.unwrap();
     let before = ledger.load(&origin("a")).await.unwrap();
     let mut misfit = batch(
         &holder,
         vec![
-            entry(Kind::Intent, "shop").with_change(put_claim(1)).with_body("body"),
-            entry(Kind::Intent, "shop").with_change(open_intent(1, 1)).with_change(drop_claim(2)),
+            entry(Kind::Intent, "shop").with_change(put_claim(1)).with_change(close_intent(1, 7)).with_body("body"),
+            entry(Kind::Intent, "shop").with_change(open_intent(1, 7)).with_change(drop_claim(2)),
         ],
     );
     misfit.bundles.insert(Digest::of(b"bundle"), b"bundle".to_vec());

@@ -18,7 +18,7 @@ use crate::proof::{Consistency, Inclusion, plan_consistency, plan_inclusion};
 use crate::record::{Entry, Salt, SaltedBody, Sealed, seal};
 use crate::replay;
 use crate::tenure::Tenure;
-use crate::undo::Undo;
+use crate::undo;
 
 mod shared;
 
@@ -248,7 +248,7 @@ impl MemoryLog {
     fn refuse_claims_of_others(&self, batch: &Batch) -> Result<(), LedgerError> {
         let changes = batch.entries.iter().flat_map(|entry| &entry.changes);
         for change in changes {
-            let Change::PutClaim { claim } = change else { continue };
+            let Change::PutClaim { claim, .. } = change else { continue };
             let place = (claim.target.clone(), claim.key.clone());
             let mut others = self.logs.iter().filter(|(origin, _)| **origin != batch.origin);
             if let Some((holder, _)) = others.find(|(_, log)| log.facts.claims.contains_key(&place)) {
@@ -268,14 +268,15 @@ impl MemoryLog {
     ) -> Result<Appended, LedgerError> {
         let log = self.logs.entry(origin.clone()).or_default();
         let first = log.tree.size();
-        let undo = log.apply(origin, &entries)?;
+        let misfit = |source| LedgerError::Misfit { origin: origin.clone(), source };
+        let undo = undo::apply(&mut log.facts, &entries).map_err(misfit)?;
         let places = (first..).zip(entries);
         let sealed: Result<Vec<_>, _> =
             places.map(|(seq, entry)| seal(entry, origin, epoch, seq, || Ok(salt(origin, seq)))).collect();
         match sealed {
             Ok(records) => records.into_iter().for_each(|record| log.push(record)),
             Err(error) => {
-                log.take_back(undo);
+                undo.take_back(&mut log.facts);
                 return Err(error);
             }
         }
@@ -297,24 +298,6 @@ impl MemoryLog {
 }
 
 impl Log {
-    /// Applies all changes or none, and answers how to take them back.
-    fn apply(&mut self, origin: &Origin, entries: &[Entry]) -> Result<Vec<Undo>, LedgerError> {
-        let mut undo = Vec::new();
-        for change in entries.iter().flat_map(|entry| &entry.changes) {
-            let back = Undo::of(&self.facts, change);
-            if let Err(source) = self.facts.apply(change) {
-                self.take_back(undo);
-                return Err(LedgerError::Misfit { origin: origin.clone(), source });
-            }
-            undo.push(back);
-        }
-        Ok(undo)
-    }
-
-    fn take_back(&mut self, undo: Vec<Undo>) {
-        undo.into_iter().rev().for_each(|back| back.apply(&mut self.facts));
-    }
-
     fn push(&mut self, record: Sealed) {
         if let Some(body) = record.body {
             self.bodies.insert(record.seq, Some(body));

@@ -1,0 +1,70 @@
+//! The data folder: locked by one process, readable by one user.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::options::OpenError;
+
+/// A data folder that is ours until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Dropping the file releases the lock, as does the end of the process, however it ends.
+    _lock: File,
+}
+
+impl Folder {
+    pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::Folder { path: path.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        let lock = private_file(&path.join("lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
+    }
+
+    /// The path of a database, made for this user only. SQLite gives its side files the same rights.
+    pub(crate) fn database(&self, name: &str) -> Result<PathBuf, OpenError> {
+        let path = self.path.join(name);
+        private_file(&path).map_err(|source| OpenError::Folder { path: path.clone(), source })?;
+        Ok(path)
+    }
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
+    // A file from elsewhere, a restored copy for example, may have come with wider rights.
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_folder_belongs_to_one_at_a_time() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("data");
+        let first = Folder::take(&path).unwrap();
+        assert!(matches!(Folder::take(&path), Err(OpenError::InUse { .. })));
+        drop(first);
+        assert!(Folder::take(&path).is_ok());
+    }
+
+    #[test]
+    fn its_files_are_for_one_user_only() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("data");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("ledger.db"), b"").unwrap();
+        let file = Folder::take(&path).unwrap().database("ledger.db").unwrap();
+        assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,155 @@
+//! Opening: what each log was when it was last written, without reading its records.
+//!
+//! The tree is rebuilt from one hash per 1,024 records and the records after the last whole segment, so that a log of
+//! ten million opens in milliseconds. Its newest checkpoint and its anchor are checked against it; reading every record
+//! is the verifier's work.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use setpoint_core::facts::Facts;
+use setpoint_ledger::anchor::AnchorFile;
+use setpoint_ledger::cadence::Unsigned;
+use setpoint_ledger::checkpoint::{Checkpoint, PublicKey};
+use setpoint_ledger::tenure::Tenure;
+use setpoint_ledger::{LedgerError, Origin, Standing};
+use sqlx::sqlite::SqliteConnection;
+
+use crate::columns::{number, timestamp, unread};
+use crate::options::{OpenError, Options};
+use crate::reading::{self, range_hash, range_tree};
+use crate::state::LogState;
+
+/// All logs of a database, each compared with its newest checkpoint and its anchor.
+pub(crate) async fn logs(
+    connection: &mut SqliteConnection,
+    path: &Path,
+    options: &Options,
+) -> Result<BTreeMap<Origin, LogState>, OpenError> {
+    let damaged = |source| OpenError::Damaged { path: path.to_owned(), source: Box::new(source) };
+    let keys = options.keys();
+    let mut logs = stored_logs(connection, &keys).await.map_err(damaged)?;
+    for (origin, file) in &options.anchors {
+        let Some(anchor) = read_anchor(file, origin, &keys)? else { continue };
+        if !logs.contains_key(origin) {
+            // Even its first record is lost: it must be known as a log to be known as behind.
+            let id = insert_log(connection, origin).await.map_err(|error| damaged(unread(error)))?;
+            logs.insert(origin.clone(), LogState::new(id, origin.clone()));
+        }
+        if let Some(log) = logs.get_mut(origin) {
+            log.standing = standing(connection, log, &anchor).await.map_err(damaged)?;
+            log.anchor = Some(anchor);
+        }
+    }
+    Ok(logs)
+}
+
+/// The facts of all logs.
+pub(crate) async fn facts(
+    connection: &mut SqliteConnection,
+    path: &Path,
+    logs: &BTreeMap<Origin, LogState>,
+) -> Result<BTreeMap<Origin, Facts>, OpenError> {
+    let mut facts = BTreeMap::new();
+    for (origin, log) in logs {
+        let damaged = |source| OpenError::Damaged { path: path.to_owned(), source: Box::new(source) };
+        facts.insert(origin.clone(), reading::facts(connection, log.id).await.map_err(damaged)?);
+    }
+    Ok(facts)
+}
+
+/// Makes a log's row, and answers its number.
+pub(crate) async fn insert_log(connection: &mut SqliteConnection, origin: &Origin) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar("INSERT INTO logs (origin, epoch) VALUES (?, 0) RETURNING log")
+        .bind(origin.as_str())
+        .fetch_one(connection)
+        .await
+}
+
+async fn stored_logs(
+    connection: &mut SqliteConnection,
+    keys: &[PublicKey],
+) -> Result<BTreeMap<Origin, LogState>, LedgerError> {
+    type Row = (i64, String, i64, Option<String>, Option<i64>);
+    let rows: Vec<Row> = sqlx::query_as("SELECT log, origin, epoch, holder, expires FROM logs")
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(unread)?;
+    let mut logs = BTreeMap::new();
+    for (id, origin, epoch, holder, expires) in rows {
+        let origin = Origin::new(&origin).map_err(|error| LedgerError::corrupt("a log has no valid origin", error))?;
+        let mut log = LogState::new(id, origin.clone());
+        let holder = holder.zip(expires.map(timestamp).transpose()?);
+        log.tenure = Tenure { epoch: number(epoch)?, holder };
+        restore_tree(connection, &mut log).await?;
+        restore_checkpoint(connection, &mut log, keys).await?;
+        logs.insert(origin, log);
+    }
+    Ok(logs)
+}
+
+async fn restore_tree(connection: &mut SqliteConnection, log: &mut LogState) -> Result<(), LedgerError> {
+    let last: Option<i64> = sqlx::query_scalar("SELECT max(seq) FROM records WHERE log = ?")
+        .bind(log.id)
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(unread)?;
+    let size = last.map_or(Ok(0), |last| number(last).map(|last| last + 1))?;
+    log.tree = range_tree(connection, log.id, 0..size).await?;
+    Ok(())
+}
+
+async fn restore_checkpoint(
+    connection: &mut SqliteConnection,
+    log: &mut LogState,
+    keys: &[PublicKey],
+) -> Result<(), LedgerError> {
+    let newest: Option<(i64, String)> =
+        sqlx::query_as("SELECT number, text FROM checkpoints WHERE log = ? ORDER BY number DESC LIMIT 1")
+            .bind(log.id)
+            .fetch_optional(&mut *connection)
+            .await
+            .map_err(unread)?;
+    let Some((number, text)) = newest else {
+        log.unsigned = Unsigned::found(log.tree.size());
+        return Ok(());
+    };
+    let bad = |source| LedgerError::corrupt(format!("the newest checkpoint of {} is wrong", log.origin), source);
+    let checkpoint = Checkpoint::open(&text, keys).map_err(bad)?;
+    let fits = checkpoint.origin == log.origin
+        && checkpoint.size <= log.tree.size()
+        && range_hash(connection, log.id, 0..checkpoint.size).await? == checkpoint.root;
+    if !fits {
+        let what = format!("log {} is not the one its newest checkpoint saw", log.origin);
+        return Err(LedgerError::Corrupt { what, source: None });
+    }
+    log.checkpoints = number + 1;
+    log.unsigned = Unsigned::found(log.tree.size() - checkpoint.size);
+    log.newest = Some(checkpoint);
+    Ok(())
+}
+
+fn read_anchor(file: &AnchorFile, origin: &Origin, keys: &[PublicKey]) -> Result<Option<Checkpoint>, OpenError> {
+    let path = || file.path().to_owned();
+    let text = file.read().map_err(|source| OpenError::AnchorUnreadable { path: path(), source })?;
+    let Some(text) = text else { return Ok(None) };
+    let anchor = Checkpoint::open(&text, keys).map_err(|source| OpenError::AnchorForged { path: path(), source })?;
+    if anchor.origin == *origin {
+        Ok(Some(anchor))
+    } else {
+        Err(OpenError::AnchorOfAnotherLog { path: path(), found: anchor.origin, wanted: origin.clone() })
+    }
+}
+
+async fn standing(
+    connection: &mut SqliteConnection,
+    log: &LogState,
+    anchor: &Checkpoint,
+) -> Result<Standing, LedgerError> {
+    let present = log.tree.size();
+    if anchor.size > present {
+        return Ok(Standing::Behind { anchored: anchor.size, present });
+    }
+    let root = range_hash(connection, log.id, 0..anchor.size).await?;
+    Ok(if root == anchor.root { Standing::Sound } else { Standing::Forked { anchored: anchor.size } })
+}

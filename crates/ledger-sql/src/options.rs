@@ -1,0 +1,74 @@
+//! What a ledger is opened with, and why opening fails.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use setpoint_ledger::anchor::AnchorFile;
+use setpoint_ledger::checkpoint::{BadCheckpoint, PublicKey, Signer};
+use setpoint_ledger::{LedgerError, Origin};
+
+/// How to open a ledger.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) folder: PathBuf,
+    pub(crate) signer: Signer,
+    pub(crate) former_keys: Vec<PublicKey>,
+    pub(crate) anchors: BTreeMap<Origin, AnchorFile>,
+    pub(crate) vfs: Option<&'static str>,
+}
+
+impl Options {
+    /// `folder` is the data folder, made if missing; `signer` signs checkpoints.
+    pub fn new(folder: impl Into<PathBuf>, signer: Signer) -> Self {
+        Self { folder: folder.into(), signer, former_keys: Vec::new(), anchors: BTreeMap::new(), vfs: None }
+    }
+
+    /// Checkpoints from before a key rotation are checked with these.
+    #[must_use]
+    pub fn with_former_keys(mut self, keys: Vec<PublicKey>) -> Self {
+        self.former_keys = keys;
+        self
+    }
+
+    /// Anchors one log in a file, which should not lie in the data folder.
+    #[must_use]
+    pub fn with_anchor(mut self, origin: Origin, file: AnchorFile) -> Self {
+        self.anchors.insert(origin, file);
+        self
+    }
+
+    /// The SQLite file layer to use. Tests put a disk under the ledger that loses what was not synced.
+    #[must_use]
+    pub fn with_vfs(mut self, name: &'static str) -> Self {
+        self.vfs = Some(name);
+        self
+    }
+
+    pub(crate) fn keys(&self) -> Vec<PublicKey> {
+        [&[self.signer.public()][..], &self.former_keys].concat()
+    }
+}
+
+/// Why a ledger could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("the data folder {path} is in use by another process: stop that one first")]
+    InUse { path: PathBuf },
+    #[error("the data folder {path} cannot be used: check that it exists and belongs to this user")]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("the ledger {path} cannot be opened: check the disk, then restore a copy")]
+    Database { path: PathBuf, source: sqlx::Error },
+    #[error("the ledger {path} has format {found}, this program knows up to {known}: use a newer program")]
+    TooNew { path: PathBuf, found: i64, known: i64 },
+    #[error("the file {path} is not a ledger: move it out of the data folder")]
+    NotALedger { path: PathBuf },
+    #[error("the anchor {path} cannot be read: make it readable, or point the ledger at another anchor")]
+    AnchorUnreadable { path: PathBuf, source: io::Error },
+    #[error("the anchor {path} cannot be believed: find out who changed it before using another")]
+    AnchorForged { path: PathBuf, source: BadCheckpoint },
+    #[error("the anchor {path} belongs to log {found}, not to {wanted}: correct the configuration")]
+    AnchorOfAnotherLog { path: PathBuf, found: Origin, wanted: Origin },
+    #[error("the ledger {path} contradicts itself: run `setpoint ledger verify` and restore a copy")]
+    Damaged { path: PathBuf, source: Box<LedgerError> },
+}

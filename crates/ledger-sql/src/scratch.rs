@@ -1,0 +1,106 @@
+//! The disposable database beside the ledger: fingerprints, cursors and caches by key.
+//!
+//! Losing it costs time, never truth. So it is not synced, and a damaged one is replaced by an empty one.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Executor as _};
+
+/// The scratch database could not be used, even a fresh one.
+#[derive(Debug, thiserror::Error)]
+#[error("the scratch database {path} cannot be used: check the disk, or delete the file")]
+pub struct ScratchError {
+    pub path: PathBuf,
+    pub source: sqlx::Error,
+}
+
+/// Bytes by area and key, which may be gone at any time.
+#[derive(Debug)]
+pub struct Scratch {
+    pool: SqlitePool,
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// Opens `state.db` in the data folder. What is there but cannot be read is replaced.
+    pub async fn open(folder: &Path) -> Result<Self, ScratchError> {
+        let path = folder.join("state.db");
+        if let Ok(pool) = connect(&path).await {
+            return Ok(Self { pool, path });
+        }
+        for suffix in ["", "-wal", "-shm"] {
+            let mut file = path.clone().into_os_string();
+            file.push(suffix);
+            // If it cannot be removed, connecting fails again and says so.
+            drop(std::fs::remove_file(file));
+        }
+        match connect(&path).await {
+            Ok(pool) => Ok(Self { pool, path }),
+            Err(source) => Err(ScratchError { path, source }),
+        }
+    }
+
+    pub async fn get(&self, area: &str, key: &str) -> Result<Option<Vec<u8>>, ScratchError> {
+        sqlx::query_scalar("SELECT value FROM scratch WHERE area = ? AND key = ?")
+            .bind(area)
+            .bind(key)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|source| self.failed(source))
+    }
+
+    pub async fn put(&self, area: &str, key: &str, value: &[u8]) -> Result<(), ScratchError> {
+        self.run(
+            sqlx::query(
+                "INSERT INTO scratch (area, key, value) VALUES (?, ?, ?)
+                 ON CONFLICT (area, key) DO UPDATE SET value = excluded.value",
+            )
+            .bind(area)
+            .bind(key)
+            .bind(value),
+        )
+        .await
+    }
+
+    pub async fn remove(&self, area: &str, key: &str) -> Result<(), ScratchError> {
+        self.run(sqlx::query("DELETE FROM scratch WHERE area = ? AND key = ?").bind(area).bind(key)).await
+    }
+
+    /// Forgets everything of one area.
+    pub async fn clear(&self, area: &str) -> Result<(), ScratchError> {
+        self.run(sqlx::query("DELETE FROM scratch WHERE area = ?").bind(area)).await
+    }
+
+    async fn run(
+        &self,
+        query: sqlx::query::Query<'_, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>,
+    ) -> Result<(), ScratchError> {
+        query.execute(&self.pool).await.map(drop).map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: sqlx::Error) -> ScratchError {
+        ScratchError { path: self.path.clone(), source }
+    }
+}
+
+async fn connect(path: &Path) -> Result<SqlitePool, sqlx::Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Off)
+        .busy_timeout(Duration::from_secs(5))
+        .disable_statement_logging();
+    let pool = SqlitePoolOptions::new().max_connections(2).connect_with(options).await?;
+    pool.execute(
+        "CREATE TABLE IF NOT EXISTS scratch (
+            area TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (area, key)
+        ) STRICT, WITHOUT ROWID",
+    )
+    .await?;
+    // Damage shows itself here rather than in the middle of work.
+    let sound: String = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&pool).await?;
+    if sound == "ok" { Ok(pool) } else { Err(sqlx::Error::Protocol(sound)) }
+}

@@ -1,0 +1,63 @@
+//! What the writer keeps in memory of each log: enough to append without reading.
+
+use setpoint_ledger::cadence::Unsigned;
+use setpoint_ledger::checkpoint::Checkpoint;
+use setpoint_ledger::merkle::Tree;
+use setpoint_ledger::tenure::Tenure;
+use setpoint_ledger::{Head, LedgerError, Origin, Standing};
+
+/// One log.
+#[derive(Clone, Debug)]
+pub(crate) struct LogState {
+    /// Its row in `logs`.
+    pub(crate) id: i64,
+    pub(crate) origin: Origin,
+    pub(crate) tenure: Tenure,
+    pub(crate) tree: Tree,
+    pub(crate) unsigned: Unsigned,
+    /// How many checkpoints there are: the number of the next.
+    pub(crate) checkpoints: i64,
+    pub(crate) newest: Option<Checkpoint>,
+    /// What the anchor holds.
+    pub(crate) anchor: Option<Checkpoint>,
+    pub(crate) standing: Standing,
+    /// A body was erased, but the write-ahead log may still hold it.
+    pub(crate) purge: bool,
+}
+
+impl LogState {
+    pub(crate) fn new(id: i64, origin: Origin) -> Self {
+        Self {
+            id,
+            origin,
+            tenure: Tenure::default(),
+            tree: Tree::default(),
+            unsigned: Unsigned::default(),
+            checkpoints: 0,
+            newest: None,
+            anchor: None,
+            standing: Standing::Sound,
+            purge: false,
+        }
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        Head {
+            origin: self.origin.clone(),
+            epoch: self.tenure.epoch,
+            size: self.tree.size(),
+            root: self.tree.root(),
+            checkpointed: self.newest.as_ref().map_or(0, |checkpoint| checkpoint.size),
+            anchored: self.anchor.as_ref().map(|anchor| anchor.size),
+            checkpoint_due: self.unsigned.due_at(),
+            standing: self.standing,
+        }
+    }
+
+    pub(crate) fn refuse_unless_sound(&self) -> Result<(), LedgerError> {
+        match self.standing {
+            Standing::Sound => Ok(()),
+            standing => Err(LedgerError::ReadOnly { origin: self.origin.clone(), standing }),
+        }
+    }
+}

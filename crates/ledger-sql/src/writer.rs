@@ -1,0 +1,282 @@
+//! The one writer: a task that takes what waits in its queue, carries all of it out in one transaction, syncs once,
+//! and answers each caller.
+//!
+//! A request that is refused is rolled back alone (a savepoint); its neighbours are committed. A failure of the
+//! database fails the whole group and every request after it, until the ledger is opened again: after a failed sync the
+//! operating system may have dropped the pages, and a second sync would report success for nothing.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use setpoint_core::facts::Facts;
+use setpoint_ledger::anchor::AnchorFile;
+use setpoint_ledger::checkpoint::{Checkpoint, Signer};
+use setpoint_ledger::undo::Undo;
+use setpoint_ledger::{Head, LedgerError, Origin};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection as _, Executor as _};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::folder::Folder;
+use crate::state::LogState;
+use crate::writing::{Failure, Writing, new_log};
+
+/// Requests that wait before callers do.
+pub(crate) const QUEUE: usize = 256;
+/// Requests of one transaction.
+const GROUP: usize = 128;
+
+pub(crate) type Heads = Arc<Mutex<BTreeMap<Origin, (i64, Head)>>>;
+type Carried<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
+
+/// One request in the queue.
+pub(crate) trait Job: Send {
+    fn origin(&self) -> &Origin;
+    /// Carries it out and keeps the answer.
+    fn run<'a>(&'a mut self, writing: Writing<'a>) -> Carried<'a>;
+    /// It was refused: keeps the reason as the answer.
+    fn refuse(&mut self, error: LedgerError);
+    /// Sends the answer, which counts only if the transaction is durable.
+    fn settle(self: Box<Self>, durable: Result<(), LedgerError>);
+}
+
+/// What the queue carries.
+pub(crate) enum Message {
+    Job(Box<dyn Job>),
+    /// Sign what is not signed, then record nothing more.
+    Close(oneshot::Sender<Result<(), LedgerError>>),
+}
+
+/// A [`Job`] made of a closure over the open transaction.
+pub(crate) struct Work<T, F> {
+    pub(crate) origin: Origin,
+    pub(crate) run: Option<F>,
+    pub(crate) answer: Option<Result<T, LedgerError>>,
+    pub(crate) reply: oneshot::Sender<Result<T, LedgerError>>,
+}
+
+pub(crate) type Run<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
+
+impl<T, F> Job for Work<T, F>
+where
+    T: Send,
+    F: for<'a> FnOnce(Writing<'a>) -> Run<'a, T> + Send,
+{
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    fn run<'a>(&'a mut self, writing: Writing<'a>) -> Carried<'a> {
+        let run = self.run.take().expect("a job is run once");
+        let answer = &mut self.answer;
+        Box::pin(async move {
+            *answer = Some(Ok(run(writing).await?));
+            Ok(())
+        })
+    }
+
+    fn refuse(&mut self, error: LedgerError) {
+        self.answer = Some(Err(error));
+    }
+
+    fn settle(self: Box<Self>, durable: Result<(), LedgerError>) {
+        let answer = match (durable, self.answer) {
+            // A refusal stands whatever became of the transaction; an acceptance only with it.
+            (_, Some(Err(refused))) => Err(refused),
+            (Ok(()), Some(Ok(value))) => Ok(value),
+            (Err(error), _) => Err(error),
+            (Ok(()), None) => Err(LedgerError::NotDurable { what: "it was never written".to_owned(), source: None }),
+        };
+        // A caller that no longer waits has dropped its end: there is nobody to tell.
+        drop(self.reply.send(answer));
+    }
+}
+
+pub(crate) struct Writer {
+    pub(crate) connection: SqliteConnection,
+    pub(crate) logs: BTreeMap<Origin, LogState>,
+    pub(crate) facts: BTreeMap<Origin, Facts>,
+    pub(crate) heads: Heads,
+    pub(crate) signer: Signer,
+    pub(crate) anchors: BTreeMap<Origin, AnchorFile>,
+    /// Why nothing more is recorded.
+    pub(crate) stopped: Option<String>,
+    /// Held until the connection is closed.
+    pub(crate) folder: Folder,
+}
+
+impl Writer {
+    /// Starts the task. It ends when every sender of its queue is gone.
+    #[expect(clippy::disallowed_methods, reason = "the door: exactly one task per open ledger")]
+    pub(crate) fn start(self) -> mpsc::Sender<Message> {
+        let (queue, messages) = mpsc::channel(QUEUE);
+        tokio::spawn(self.serve(messages));
+        queue
+    }
+
+    async fn serve(mut self, mut messages: mpsc::Receiver<Message>) {
+        let mut group = Vec::new();
+        while messages.recv_many(&mut group, GROUP).await > 0 {
+            let mut jobs = Vec::new();
+            let mut closing = Vec::new();
+            for message in group.drain(..) {
+                match message {
+                    Message::Job(job) => jobs.push(job),
+                    Message::Close(reply) => closing.push(reply),
+                }
+            }
+            self.commit_group(jobs).await;
+            self.anchor().await;
+            for reply in closing {
+                drop(reply.send(self.close().await));
+            }
+        }
+        // The folder is given back only when SQLite has let go of its files.
+        drop(self.connection.close().await);
+        drop(self.folder);
+    }
+
+    async fn commit_group(&mut self, mut jobs: Vec<Box<dyn Job>>) {
+        if self.stopped.is_none()
+            && let Err(error) = self.transact(&mut jobs).await
+        {
+            self.stop(&error).await;
+        }
+        if self.stopped.is_none() {
+            self.publish();
+            self.purge().await;
+        }
+        for job in jobs {
+            job.settle(self.durable());
+        }
+    }
+
+    /// Empties the write-ahead log after an erasure: what was erased must not survive in it.
+    async fn purge(&mut self) {
+        if !self.logs.values().any(|log| log.purge) {
+            return;
+        }
+        let emptied = sqlx::query_scalar::<_, i64>("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut self.connection);
+        match emptied.await {
+            Ok(0) => self.logs.values_mut().for_each(|log| log.purge = false),
+            // A reader is still in the way: the next group tries again.
+            Ok(_) => {}
+            Err(error) => self.stop(&error).await,
+        }
+    }
+
+    /// One transaction for all jobs, one sync.
+    async fn transact(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), sqlx::Error> {
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        self.connection.execute("BEGIN IMMEDIATE").await?;
+        for job in jobs {
+            self.run(&mut **job).await?;
+        }
+        self.connection.execute("COMMIT").await?;
+        Ok(())
+    }
+
+    /// One job within the transaction; if it is refused it leaves no trace.
+    async fn run(&mut self, job: &mut dyn Job) -> Result<(), sqlx::Error> {
+        let origin = job.origin().clone();
+        let before = self.logs.get(&origin).cloned();
+        self.connection.execute("SAVEPOINT job").await?;
+        let log = match &before {
+            Some(log) => log.clone(),
+            None => new_log(&mut self.connection, &origin).await?,
+        };
+        let log = self.logs.entry(origin.clone()).insert_entry(log).into_mut();
+        let facts = self.facts.entry(origin.clone()).or_default();
+        let mut undo = Undo::default();
+        let writing = Writing { connection: &mut self.connection, log, facts, undo: &mut undo, signer: &self.signer };
+        match job.run(writing).await {
+            Ok(()) => {}
+            Err(Failure::Broken(error)) => return Err(error),
+            Err(Failure::Refused(error)) => {
+                job.refuse(error);
+                undo.take_back(self.facts.entry(origin.clone()).or_default());
+                match before {
+                    Some(log) => self.logs.insert(origin, log),
+                    None => self.logs.remove(&origin),
+                };
+                self.connection.execute("ROLLBACK TO job").await?;
+            }
+        }
+        self.connection.execute("RELEASE job").await?;
+        Ok(())
+    }
+
+    async fn stop(&mut self, error: &sqlx::Error) {
+        self.stopped = Some(error.to_string());
+        // Best effort, to let go of SQLite's lock; after an error it has usually rolled back by itself.
+        drop(self.connection.execute("ROLLBACK").await);
+    }
+
+    fn durable(&self) -> Result<(), LedgerError> {
+        match &self.stopped {
+            None => Ok(()),
+            Some(what) => Err(LedgerError::NotDurable { what: what.clone(), source: None }),
+        }
+    }
+
+    fn publish(&self) {
+        let heads = self.logs.iter().map(|(origin, log)| (origin.clone(), (log.id, log.head())));
+        let mut published = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        *published = heads.collect();
+    }
+
+    /// Brings anchors up to the newest durable checkpoints. An anchor that cannot be written does not stop the log:
+    /// `Head::anchored` shows how far behind it is.
+    async fn anchor(&mut self) {
+        if self.stopped.is_some() {
+            return;
+        }
+        for (origin, file) in &self.anchors {
+            let Some(log) = self.logs.get_mut(origin) else { continue };
+            let Some(newest) = log.newest.clone().filter(|newest| log.anchor.as_ref() != Some(newest)) else {
+                continue;
+            };
+            // A log that is behind its anchor must not move the anchor back: that is what record_gap is for.
+            if log.refuse_unless_sound().is_ok() && write_anchor(file.clone(), newest.clone()).await {
+                log.anchor = Some(newest);
+            }
+        }
+        self.publish();
+    }
+
+    async fn close(&mut self) -> Result<(), LedgerError> {
+        self.durable()?;
+        if let Err(error) = self.sign_all().await {
+            self.stop(&error).await;
+            return self.durable();
+        }
+        self.anchor().await;
+        self.stopped = Some("it was closed".to_owned());
+        Ok(())
+    }
+
+    async fn sign_all(&mut self) -> Result<(), sqlx::Error> {
+        self.connection.execute("BEGIN IMMEDIATE").await?;
+        for (origin, log) in &mut self.logs {
+            let facts = self.facts.entry(origin.clone()).or_default();
+            let (connection, signer) = (&mut self.connection, &self.signer);
+            let mut writing = Writing { connection, log, facts, undo: &mut Undo::default(), signer };
+            match writing.checkpoint().await {
+                // A log whose past is in doubt is not signed.
+                Ok(_) | Err(Failure::Refused(_)) => {}
+                Err(Failure::Broken(error)) => return Err(error),
+            }
+        }
+        self.connection.execute("COMMIT").await?;
+        Ok(())
+    }
+}
+
+async fn write_anchor(file: AnchorFile, checkpoint: Checkpoint) -> bool {
+    let written = tokio::task::spawn_blocking(move || file.write(&checkpoint)).await;
+    matches!(written, Ok(Ok(())))
+}

@@ -1,0 +1,11 @@
+//! The integration tests of the SQLite ledger, in one binary.
+
+mod conformance;
+mod disk;
+mod disk_truth;
+mod group_commit;
+mod scene;
+mod scratch;
+mod story;
+mod tampering;
+mod verifying;

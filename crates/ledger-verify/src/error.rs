@@ -1,0 +1,20 @@
+//! Why a ledger could not even be judged. For whoever asked whether it is sound, the answer is no.
+
+use std::path::PathBuf;
+
+/// The ledger could not be read as one.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    #[error("the ledger {path} cannot be read: it is missing, damaged or not readable by this user")]
+    Unreadable { path: PathBuf, source: sqlx::Error },
+    #[error("the file {path} is not a ledger of a format this verifier knows")]
+    NotALedger { path: PathBuf },
+    #[error("`{text}` is not a verification key: expected `name+id+base64`, as `setpoint ledger key` prints it")]
+    BadKey { text: String },
+    #[error("the log `{origin}` is not in this ledger")]
+    NoSuchLog { origin: String },
+    #[error("record {seq} cannot be proven: {why}")]
+    NotProvable { seq: u64, why: String },
+    #[error("the result cannot be written: check where it goes")]
+    Output { source: std::io::Error },
+}
