@@ -16,14 +16,23 @@ pub const MAX_GROWTH: u64 = 10;
 const FREE_SIZE: u64 = 64 * 1024;
 /// A text with more mistakes than this is broken as a whole; the rest of the list would not help.
 const MAX_DIAGNOSTICS: usize = 50;
+/// How many documents a stream may have: as many as objects may be rendered.
+const MAX_DOCUMENTS: usize = 20_000;
+const MOST_GUESSED: usize = 1_024;
 
 /// Reads every document of a stream. An empty stream (or one of comments) has none; `---` alone is one that is null.
 pub fn parse(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
     source.check()?;
-    let mut composer = Composer { source, parser: Parser::new(source.text()), found: Vec::new() };
+    let mut composer = Composer { source, parser: Parser::new(source.text()), found: Vec::new(), nodes_before: 0 };
     let mut documents = Vec::new();
     loop {
         match composer.document() {
+            Ok(Some(document)) if documents.len() == MAX_DOCUMENTS => {
+                let message = format!("the text has more than {MAX_DOCUMENTS} documents");
+                let diagnostic = Diagnostic::new(Class::Limit, document.root().place(), message);
+                composer.found.push(diagnostic.with_help("split it into several files"));
+                return Diagnostics::unless_empty(composer.found, documents);
+            }
             Ok(Some(document)) => documents.push(document),
             Ok(None) => return Diagnostics::unless_empty(composer.found, documents),
             Err(fault) => {
@@ -39,6 +48,8 @@ struct Composer<'a> {
     source: Source<'a>,
     parser: Parser<'a>,
     found: Vec<Diagnostic>,
+    /// How many nodes the last document had: documents of a stream are alike, and growing a vector copies it.
+    nodes_before: usize,
 }
 
 /// What a node weighs when everything in it is expanded.
@@ -84,7 +95,7 @@ struct Builder<'a> {
     /// Complete nodes whose parent is open.
     pending: Vec<NodeId>,
     anchors: BTreeMap<&'a str, Anchor>,
-    root: Option<(NodeId, Weight)>,
+    root: Option<NodeId>,
     /// Where the last node that was written ends.
     end: usize,
 }
@@ -95,8 +106,8 @@ impl<'a> Composer<'a> {
             return Ok(None);
         }
         let mut builder = Builder {
-            nodes: Vec::new(),
-            children: Vec::new(),
+            nodes: Vec::with_capacity(self.nodes_before),
+            children: Vec::with_capacity(self.nodes_before),
             open: Vec::new(),
             pending: Vec::new(),
             anchors: BTreeMap::new(),
@@ -111,7 +122,13 @@ impl<'a> Composer<'a> {
             self.check_tag(&event);
             builder.event(event)?;
         }
-        let (root, _) = builder.root.expect("the grammar gives every document one root");
+        // Room that was guessed and not used is given back: a stream may have many small documents after a large one.
+        if builder.nodes.len() * 2 < builder.nodes.capacity() {
+            builder.nodes.shrink_to_fit();
+            builder.children.shrink_to_fit();
+        }
+        self.nodes_before = builder.nodes.len().min(MOST_GUESSED);
+        let root = builder.root.expect("the grammar gives every document one root");
         let document = Document { source: self.source, nodes: builder.nodes, children: builder.children, root };
         self.check_keys(&document);
         Ok(Some(document))
@@ -287,7 +304,7 @@ impl<'a> Builder<'a> {
                 parent.weight
             }
             None => {
-                self.root = Some((id, weight));
+                self.root = Some(id);
                 weight
             }
         };

@@ -2,7 +2,8 @@
 //! [`Fault`], so another parser could take its place.
 //!
 //! The rules are those of go-yaml v3, and thus of libyaml, from which it was ported: what kubectl and Helm read is what
-//! we read. Where the two differ (`{a:}`), go-yaml decides. Neither scanner nor grammar recurses: nesting lives in
+//! we read. Where the two differ (`{a:}`), go-yaml decides, but for tabs: go-yaml v3 skips them before some comments, a
+//! side effect of keeping comments that v2 does not have either. Neither scanner nor grammar recurses: nesting lives in
 //! vectors, bounded by [`MAX_DEPTH`].
 //!
 //! - `scanner`: characters to tokens: indentation, simple keys, indicators; `cursor` moves, `token` is what comes out.

@@ -112,7 +112,7 @@ fn failed(lines: &[String]) -> bool {
 }
 
 /// Where libyaml and go-yaml part, we follow go-yaml, so libyaml is no oracle there: libyaml refuses `{a:}` and `"\\'"`, and
-/// go-yaml ends a scalar in brackets before `? `, which then lacks a comma.
+/// go-yaml ends a scalar in brackets before `?`, which then lacks a comma.
 fn is_disputed(text: &str, ours: &[String], theirs: &[String]) -> bool {
     let colon = theirs.last().is_some_and(|line| line.contains("found unexpected ':'"));
     colon || text.contains("\\'") || failed(ours) && text.contains(['[', '{']) && text.contains('?')

@@ -104,8 +104,8 @@ impl<'a> Scanner<'a> {
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' => true,
             b':' => self.is_blank_or_end(1),
-            b',' | b'[' | b']' | b'{' | b'}' => self.in_flow(),
-            b'?' => self.in_flow() && self.is_blank_or_end(1),
+            // `?` too, as in go-yaml: `[http://a?b]` is refused by kubectl, and so it is here.
+            b',' | b'?' | b'[' | b']' | b'{' | b'}' => self.in_flow(),
             _ => self.is_break(),
         }
     }

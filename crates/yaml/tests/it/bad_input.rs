@@ -169,3 +169,9 @@ fn case_43_control_characters_are_refused_and_shown_escaped() {
 fn a_text_beyond_8_mib_is_refused() {
     assert_eq!(classes(&"#".repeat(8 * 1024 * 1024 + 1)), [Class::Limit]);
 }
+
+#[test]
+fn a_text_of_millions_of_documents_is_refused() {
+    assert_eq!(classes(&"---\n".repeat(2_000_000)), [Class::Limit]);
+    assert_eq!(documents(&"---\n".repeat(20_000)), 20_000);
+}
