@@ -20,6 +20,8 @@ impl Folder {
         let failed = |source| OpenError::Folder { path: path.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
         let lock = private_file(&path.join("lock")).map_err(failed)?;
+        // A folder whose name is lost with the power takes everything in it along.
+        path.parent().map_or(Ok(()), sync_folder).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
@@ -30,9 +32,16 @@ impl Folder {
     /// The path of a database, made for this user only. SQLite gives its side files the same rights.
     pub(crate) fn database(&self, name: &str) -> Result<PathBuf, OpenError> {
         let path = self.path.join(name);
-        private_file(&path).map_err(|source| OpenError::Folder { path: path.clone(), source })?;
+        let failed = |source| OpenError::Folder { path: path.clone(), source };
+        private_file(&path).map_err(failed)?;
+        sync_folder(&self.path).map_err(failed)?;
         Ok(path)
     }
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let here = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(here)?.sync_all()
 }
 
 fn private_file(path: &Path) -> io::Result<File> {

@@ -30,6 +30,8 @@ use crate::writing::Writing;
 
 /// Connections that read beside the writer.
 const READERS: u32 = 4;
+/// The number of a log nobody ever wrote, which is empty: SQLite numbers rows from 1.
+const NO_LOG: i64 = 0;
 
 /// The ledger in a data folder.
 #[derive(Debug)]
@@ -48,6 +50,7 @@ impl SqlLedger {
         let failed = |source| OpenError::Database { path: path.clone(), source };
         let connection = schema::connection(&path, options.vfs);
         let mut writer = connection.connect().await.map_err(failed)?;
+        schema::make_durable(&mut writer).await.map_err(failed)?;
         schema::migrate(&mut writer, &path).await?;
         let logs = opening::logs(&mut writer, &path, &options).await?;
         let facts = opening::facts(&mut writer, &path, &logs).await?;
@@ -94,6 +97,7 @@ impl SqlLedger {
         match self.published(origin) {
             Some((log, head)) if range.end <= head.size && range.start <= range.end => Ok(log),
             Some((_, head)) => Err(out_of_log(origin, head.size, range)),
+            None if *range == (0..0) => Ok(NO_LOG),
             None => Err(out_of_log(origin, 0, range)),
         }
     }

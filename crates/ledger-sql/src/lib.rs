@@ -4,7 +4,7 @@
 //! [`opening`] (how a log of millions is opened without reading it), [`writer`] (group commit: many appends, one sync),
 //! [`writing`] (what one append does to the tables), [`reading`], [`ledger`] (the trait), [`scratch`] (what may be lost).
 //!
-//! SQLite runs in WAL mode with `synchronous=FULL`: with less, a committed transaction can vanish on loss of power.
+//! SQLite runs in WAL mode and syncs every commit: with less, a committed transaction can vanish on loss of power.
 
 mod columns;
 mod folder;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Executor as _};
 
 use crate::options::OpenError;
@@ -89,8 +89,6 @@ pub(crate) fn connection(path: &Path, vfs: Option<&'static str>) -> SqliteConnec
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
         .busy_timeout(Duration::from_secs(5))
         // What is erased must not stay in free pages.
         .pragma("secure_delete", "ON")
@@ -99,6 +97,16 @@ pub(crate) fn connection(path: &Path, vfs: Option<&'static str>) -> SqliteConnec
         Some(vfs) => options.vfs(vfs),
         None => options,
     }
+}
+
+/// Makes commits of this connection durable.
+///
+/// In WAL mode EXTRA is FULL: one sync per commit. Until WAL mode is on there is a rollback journal, and only EXTRA syncs
+/// the folder after removing it; with FULL a journal that comes back with the power undoes the switch to WAL, and with it
+/// every later commit (found by the disk-truth tests). So it is set before the mode.
+pub(crate) async fn make_durable(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    connection.execute("PRAGMA synchronous = EXTRA; PRAGMA journal_mode = WAL;").await?;
+    Ok(())
 }
 
 /// Brings the tables to the newest version, in one transaction.

@@ -256,6 +256,8 @@ impl Writer {
         }
         self.anchor().await;
         self.stopped = Some("it was closed".to_owned());
+        // So that the database is whole in one file. Best effort: what is in the write-ahead log is durable there.
+        drop(self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").await);
         Ok(())
     }
 

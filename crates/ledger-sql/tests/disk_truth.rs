@@ -104,7 +104,10 @@ impl Bench {
         drop(ledger);
         self.all_closed().await;
         let copy = self.place.root.path().join("copy.db");
-        std::fs::write(&copy, self.disk.lock().content("ledger.db")).expect("a copy for the verifier");
+        for side in ["", "-wal"] {
+            let content = self.disk.lock().content(&format!("ledger.db{side}"));
+            std::fs::write(format!("{}{side}", copy.display()), content).expect("a copy for the verifier");
+        }
         let anchors = std::fs::read_to_string(self.place.anchor()).ok();
         let report = verify(&copy, anchors.as_slice(), &[key()]).await.expect("it can be judged");
         assert_eq!(report.findings, [], "{what}");

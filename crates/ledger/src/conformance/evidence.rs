@@ -94,6 +94,8 @@ pub(super) async fn asking_beyond_the_log_is_an_error_not_an_empty_answer(harnes
     assert_eq!(ledger.prove_inclusion(&origin("a"), 0, 3).await.unwrap_err().class(), Class::Input);
     assert_eq!(ledger.prove_consistency(&origin("a"), 1, 3).await.unwrap_err().class(), Class::Input);
     assert_eq!(ledger.load(&origin("never")).await.unwrap().head.size, 0);
+    assert!(ledger.records(&origin("never"), 0..0).await.unwrap().is_empty());
+    assert_eq!(ledger.records(&origin("never"), 0..1).await.unwrap_err().class(), Class::Input);
 }
 
 pub(super) async fn a_restored_copy_is_read_only_until_its_gap_is_recorded(harness: &dyn Harness) {
