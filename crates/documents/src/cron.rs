@@ -28,12 +28,9 @@ impl Field for Cron {
         let text = reader.text(node)?;
         match problem_of(text) {
             None => Some(Self(text.to_owned())),
-            Some(problem) => reader.report(
-                Class::Value,
-                node.place(),
-                format!("`{}` is not a cron time", visible_text(text)),
-                problem,
-            ),
+            Some(problem) => {
+                reader.report(Class::Value, node, format!("`{}` is not a cron time", visible_text(text)), problem)
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use setpoint_core::name::Scope;
-use setpoint_yaml::{Class, Diagnostic, Diagnostics, Node, Place, Source, parse, visible_text};
+use setpoint_yaml::{Class, Diagnostic, Diagnostics, Findings, Node, Place, Source, parse, visible_text};
 
 use crate::declaration::{Declaration, Field, FieldDeclaration, Presence, Shape, object};
 use crate::kinds::{AppSpec, BootstrapSpec, NotifierSpec, PolicySpec, ScopeSpec, StoreSpec, TargetSpec};
@@ -103,17 +103,22 @@ impl DocumentKind {
 pub fn read_documents(file: &str, text: &str) -> Result<Vec<Document>, Diagnostics> {
     let trees = parse(Source::new(file, text))?;
     let mut documents = Vec::new();
-    let mut found = Vec::new();
+    let mut found = Findings::default();
     for tree in trees.iter().filter(|tree| !is_empty(tree.root())) {
+        if found.is_full() {
+            break;
+        }
         documents.extend(read_document(tree.root(), &mut found));
     }
     found.extend(duplicates(&documents));
-    Diagnostics::unless_empty(found, documents)
+    found.or_value(documents)
 }
 
 /// Refuses documents of the same kind, scope and name, in one file or in several.
 pub fn check_unique<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Result<(), Diagnostics> {
-    Diagnostics::unless_empty(duplicates(documents), ())
+    let mut found = Findings::default();
+    found.extend(duplicates(documents));
+    found.or_value(())
 }
 
 pub(crate) fn is_empty(root: Node<'_>) -> bool {
@@ -135,10 +140,10 @@ fn duplicates<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Vec<Diag
     found
 }
 
-fn read_document(root: Node<'_>, found: &mut Vec<Diagnostic>) -> Option<Document> {
+fn read_document(root: Node<'_>, found: &mut Findings) -> Option<Document> {
     let mut reader = Reader::new(None);
     let document = read_header(root, &mut reader);
-    found.append(&mut reader.found);
+    found.extend(reader.found);
     document
 }
 
@@ -154,7 +159,7 @@ fn read_header(root: Node<'_>, reader: &mut Reader) -> Option<Document> {
     let node = fields.remove("spec").map_or_else(|| fields.missing("spec", &mut inner), Some);
     let spec = node.and_then(|node| Spec::read(kind.name, node, &mut inner));
     let complete = fields.finish(kind.fields(), &mut inner);
-    reader.found.append(&mut inner.found);
+    reader.found.extend(inner.found);
     let place = root.get("metadata").and_then(|metadata| metadata.get("name")).or(kind_node)?.place();
     version.filter(|()| complete)?;
     Some(Document { metadata: metadata?, spec: spec?, place })
@@ -166,7 +171,7 @@ fn read_version(node: Node<'_>, reader: &mut Reader) -> Option<()> {
         return Some(());
     }
     let message = format!("unknown apiVersion `{}`", visible_text(text));
-    reader.report(Class::Unknown, node.place(), message, format!("expected `{API_VERSION}`"))
+    reader.report(Class::Unknown, node, message, format!("expected `{API_VERSION}`"))
 }
 
 fn read_kind(node: Node<'_>, reader: &mut Reader) -> Option<DocumentKind> {
@@ -179,5 +184,5 @@ fn read_kind(node: Node<'_>, reader: &mut Reader) -> Option<DocumentKind> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("expected {}", list_of(known(), "or")),
     };
-    reader.report(Class::Unknown, node.place(), format!("unknown kind `{}`", visible_text(text)), help)
+    reader.report(Class::Unknown, node, format!("unknown kind `{}`", visible_text(text)), help)
 }

@@ -39,20 +39,18 @@ impl<const LEAST: u64, const MOST: u64> Field for Duration<LEAST, MOST> {
             let message = format!("`{}` is not a duration", visible_text(node.source_text()));
             return reader.report(
                 Class::Type,
-                node.place(),
+                node,
                 message,
                 format!("write a number and a unit, as in `30s`; {bounds}"),
             );
         };
         match parse(text) {
             Some(millis) if (LEAST * 1_000..=MOST * 1_000).contains(&millis) => Some(Self(Span::millis(millis))),
-            Some(_) => {
-                reader.report(Class::Value, node.place(), format!("`{}` is out of range", visible_text(text)), bounds)
-            }
+            Some(_) => reader.report(Class::Value, node, format!("`{}` is out of range", visible_text(text)), bounds),
             None => {
                 let help =
                     format!("write a number and a unit (`ms`, `s`, `m`, `h`, `d`), as in `30s` or `1h30m`; {bounds}");
-                reader.report(Class::Value, node.place(), format!("`{}` is not a duration", visible_text(text)), help)
+                reader.report(Class::Value, node, format!("`{}` is not a duration", visible_text(text)), help)
             }
         }
     }

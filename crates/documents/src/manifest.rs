@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::value::Value;
-use setpoint_yaml::{Class, Diagnostic, Diagnostics, Dialect, Kind, Node, Place, Scalar, Source, parse};
+use setpoint_yaml::{Class, Diagnostic, Diagnostics, Dialect, Findings, Kind, Node, Place, Scalar, Source, parse};
 
 use crate::document::is_empty;
 use crate::text::ascii_text;
@@ -26,19 +26,24 @@ pub struct Manifest {
 /// Reads every resource of a file, or none: the valid rest of a broken file is never used. Empty documents are skipped.
 pub fn read_resources(file: &str, text: &str) -> Result<Vec<Manifest>, Diagnostics> {
     let trees = parse(Source::new(file, text))?;
-    let mut found = Vec::new();
+    let mut found = Findings::default();
     let mut manifests = Vec::new();
     for tree in trees.iter().filter(|tree| !is_empty(tree.root())) {
+        if found.is_full() {
+            break;
+        }
         manifests.extend(read_manifest(tree.root(), &mut found));
     }
     found.extend(duplicates(&manifests));
-    Diagnostics::unless_empty(found, manifests)
+    found.or_value(manifests)
 }
 
 /// Refuses the same object declared twice, in one file or in several. The version of an API is not part of what an
 /// object is: `apps/v1` and `apps/v1beta1` name the same Deployment.
 pub fn check_unique_resources<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Result<(), Diagnostics> {
-    Diagnostics::unless_empty(duplicates(manifests), ())
+    let mut found = Findings::default();
+    found.extend(duplicates(manifests));
+    found.or_value(())
 }
 
 fn duplicates<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Vec<Diagnostic> {
@@ -55,12 +60,12 @@ fn duplicates<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Vec<Diag
     found
 }
 
-fn read_manifest(root: Node<'_>, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
+fn read_manifest(root: Node<'_>, found: &mut Findings) -> Option<Manifest> {
     if !matches!(root.kind(), Kind::Mapping(_)) {
-        found.push(
+        found.add(|| {
             Diagnostic::new(Class::Type, root.place(), "a resource is a mapping")
-                .with_help("expected `apiVersion`, `kind` and `metadata`"),
-        );
+                .with_help("expected `apiVersion`, `kind` and `metadata`")
+        });
         return None;
     }
     let api_version = required(root, "apiVersion", root.get("apiVersion"), found);
@@ -78,24 +83,24 @@ fn read_manifest(root: Node<'_>, found: &mut Vec<Diagnostic>) -> Option<Manifest
 }
 
 /// A text that identifies: there, a string, and of printable ASCII, so that no look-alike or direction mark deceives.
-fn required(root: Node<'_>, field: &str, node: Option<Node<'_>>, found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+fn required(root: Node<'_>, field: &str, node: Option<Node<'_>>, found: &mut Findings) -> Option<Arc<str>> {
     let Some(node) = node else {
         let message = format!("the resource has no `{field}`");
-        found.push(Diagnostic::new(Class::Missing, root.place(), message).with_help(format!("add `{field}`")));
+        found.add(|| Diagnostic::new(Class::Missing, root.place(), message).with_help(format!("add `{field}`")));
         return None;
     };
     let Some(Ok(Scalar::Str(text))) = node.resolve(Dialect::GoYamlV2) else {
         let message = format!("`{field}` is not a string");
-        found.push(
-            Diagnostic::new(Class::Type, node.place(), message).with_help("write a string, in quotes if need be"),
-        );
+        found.add(|| {
+            Diagnostic::new(Class::Type, node.place(), message).with_help("write a string, in quotes if need be")
+        });
         return None;
     };
     if text.is_empty() || text.len() > 1024 || !text.bytes().all(|b| b.is_ascii_graphic()) {
         let message = format!("`{}` cannot be a `{field}`", ascii_text(text));
-        found.push(
-            Diagnostic::new(Class::Value, node.place(), message).with_help("use printable ASCII without spaces only"),
-        );
+        found.add(|| {
+            Diagnostic::new(Class::Value, node.place(), message).with_help("use printable ASCII without spaces only")
+        });
         return None;
     }
     Some(text.into())

@@ -1,6 +1,6 @@
 //! Strict reading of a document's tree. A mistake is reported and reading goes on, so that all of them are told at once.
 
-use setpoint_yaml::{Class, Diagnostic, Dialect, Items, Kind, Node, Place, Scalar, visible_text};
+use setpoint_yaml::{Class, Diagnostic, Dialect, Findings, Items, Kind, Node, Scalar, visible_text};
 
 use crate::declaration::{Declaration, Field, Shape};
 use crate::suggest::nearest;
@@ -11,24 +11,25 @@ pub(crate) const DIALECT: Dialect = Dialect::Yaml12;
 /// Collects what is wrong with one document.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    pub(crate) found: Vec<Diagnostic>,
+    pub(crate) found: Findings,
     /// The whole document, to say where a misplaced field belongs.
     declaration: Option<Declaration>,
 }
 
 impl Reader {
     pub(crate) fn new(declaration: Option<Declaration>) -> Self {
-        Self { found: Vec::new(), declaration }
+        Self { found: Findings::default(), declaration }
     }
 
+    /// Reports a mistake at a node. Always `None`, so that a reader can end with it.
     pub(crate) fn report<T>(
         &mut self,
         class: Class,
-        place: Place,
+        node: Node<'_>,
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Option<T> {
-        self.found.push(Diagnostic::new(class, place, message).with_help(help));
+        self.found.add(|| Diagnostic::new(class, node.place(), message).with_help(help));
         None
     }
 
@@ -39,11 +40,14 @@ impl Reader {
             Kind::Scalar(text) if expected == "a string" => format!("put it in quotes: \"{}\"", visible_text(text)),
             _ => format!("replace it by {expected}"),
         };
-        self.report(Class::Type, node.place(), message, help)
+        self.report(Class::Type, node, message, help)
     }
 
     /// What a scalar means; `None` with a report if it is a collection.
     pub(crate) fn scalar<'d>(&mut self, node: Node<'d>, expected: &str) -> Option<Scalar<'d>> {
+        if self.found.is_full() {
+            return None;
+        }
         match node.resolve(DIALECT) {
             Some(Ok(scalar)) => Some(scalar),
             Some(Err(found)) => {
@@ -74,7 +78,7 @@ impl Reader {
             Ok(value) if (least..=most).contains(&value) => Some(value),
             _ => self.report(
                 Class::Value,
-                node.place(),
+                node,
                 format!("`{digits}` is out of range"),
                 format!("expected {least} to {most}"),
             ),
@@ -98,7 +102,7 @@ impl Reader {
             Some(word) => format!("did you mean `{word}`?"),
             None => format!("expected {}", list_of(known(), "or")),
         };
-        self.report(Class::Value, node.place(), format!("`{}` is not one of the known words", visible_text(text)), help)
+        self.report(Class::Value, node, format!("`{}` is not one of the known words", visible_text(text)), help)
     }
 
     /// The path of a field of that name elsewhere in the document.
@@ -182,10 +186,9 @@ impl<'d> Fields<'d> {
     }
 
     pub(crate) fn missing<T>(&self, name: &str, reader: &mut Reader) -> Option<T> {
-        let place = self.node.place();
         reader.report(
             Class::Missing,
-            place,
+            self.node,
             format!("the field `{name}` is missing"),
             format!("add `{name}:` to this mapping"),
         )
@@ -205,7 +208,7 @@ impl<'d> Fields<'d> {
             }
             _ => {
                 let help = format!("give one of {}", list_of(known.iter().copied(), "and"));
-                reader.report(Class::Value, self.node.place(), "exactly one field is expected here", help)
+                reader.report(Class::Value, self.node, "exactly one field is expected here", help)
             }
         }
     }
@@ -218,8 +221,11 @@ impl<'d> Fields<'d> {
 
     fn report_unknown(&self, known: &[&'static str], reader: &mut Reader) {
         for (key, _) in &self.entries {
+            if reader.found.is_full() {
+                return;
+            }
             let Kind::Scalar(name) = key.kind() else {
-                reader.report::<()>(Class::Type, key.place(), "a key that is not a name", "write the name of a field");
+                reader.report::<()>(Class::Type, *key, "a key that is not a name", "write the name of a field");
                 continue;
             };
             let help = match (reader.belongs_in(name), nearest(name, known.iter().copied())) {
@@ -227,7 +233,7 @@ impl<'d> Fields<'d> {
                 (None, Some(near)) => format!("did you mean `{near}`?"),
                 (None, None) => format!("expected {}", list_of(known.iter().copied(), "or")),
             };
-            reader.report::<()>(Class::Unknown, key.place(), format!("unknown field `{}`", visible_text(name)), help);
+            reader.report::<()>(Class::Unknown, *key, format!("unknown field `{}`", visible_text(name)), help);
         }
     }
 }

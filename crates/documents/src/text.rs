@@ -54,7 +54,7 @@ macro_rules! checked_text {
                 let text = reader.text(node)?;
                 match Self::new(text) {
                     Ok(checked) => Some(checked),
-                    Err(bad) => reader.report(Class::Value, node.place(), format!("`{}` is not {}", bad.text, bad.wanted), bad.problem),
+                    Err(bad) => reader.report(Class::Value, node, format!("`{}` is not {}", bad.text, bad.wanted), bad.problem),
                 }
             }
 
@@ -172,7 +172,7 @@ macro_rules! name_field {
                 match Self::new(text) {
                     Ok(name) => Some(name),
                     Err(BadName { what, text, problem }) => {
-                        reader.report(Class::Value, node.place(), format!("`{text}` is not a valid {what}"), problem)
+                        reader.report(Class::Value, node, format!("`{text}` is not a valid {what}"), problem)
                     }
                 }
             }

@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use setpoint_core::num::Num;
 use setpoint_core::value::Value;
-use setpoint_yaml::{Class, Diagnostic, Diagnostics, Dialect, Entries, Kind, Node, Scalar, visible_text};
+use setpoint_yaml::{Class, Diagnostic, Diagnostics, Dialect, Entries, Findings, Kind, Node, Scalar, visible_text};
 
 /// The value of a tree, with merge keys carried out and exact numbers.
 pub fn read_value(node: Node<'_>, dialect: Dialect) -> Result<Value, Diagnostics> {
-    let mut found = Vec::new();
+    let mut found = Findings::default();
     let value = value_of(node, dialect, &mut found);
-    Diagnostics::unless_empty(found, value.unwrap_or_default())
+    found.or_value(value.unwrap_or_default())
 }
 
 /// `None` means that something was added to `found`. Recursion is bounded by the depth limit of the tree.
-pub(crate) fn value_of(node: Node<'_>, dialect: Dialect, found: &mut Vec<Diagnostic>) -> Option<Value> {
+pub(crate) fn value_of(node: Node<'_>, dialect: Dialect, found: &mut Findings) -> Option<Value> {
+    if found.is_full() {
+        return None;
+    }
     match node.kind() {
         Kind::Scalar(_) => scalar_of(node, dialect, found),
         Kind::Sequence(items) => {
@@ -26,7 +29,7 @@ pub(crate) fn value_of(node: Node<'_>, dialect: Dialect, found: &mut Vec<Diagnos
     }
 }
 
-fn map_of(entries: Entries<'_>, dialect: Dialect, found: &mut Vec<Diagnostic>) -> Option<Value> {
+fn map_of(entries: Entries<'_>, dialect: Dialect, found: &mut Findings) -> Option<Value> {
     let mut map: BTreeMap<Arc<str>, Value> = BTreeMap::new();
     let mut complete = true;
     for (key, value) in entries.merged() {
@@ -37,7 +40,7 @@ fn map_of(entries: Entries<'_>, dialect: Dialect, found: &mut Vec<Diagnostic>) -
         };
         if map.insert(Arc::clone(&key_text), value).is_some() {
             let message = format!("the key `{}` is written twice, in two forms", visible_text(&key_text));
-            found.push(Diagnostic::new(Class::Duplicate, key.place(), message).with_help("keep one of them"));
+            found.add(|| Diagnostic::new(Class::Duplicate, key.place(), message).with_help("keep one of them"));
             complete = false;
         }
     }
@@ -45,7 +48,7 @@ fn map_of(entries: Entries<'_>, dialect: Dialect, found: &mut Vec<Diagnostic>) -
 }
 
 /// A key as JSON has it: kubectl reads the key `on` as `true`, and `0x10` as `16`.
-fn key_of(key: Node<'_>, dialect: Dialect, found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+fn key_of(key: Node<'_>, dialect: Dialect, found: &mut Findings) -> Option<Arc<str>> {
     let scalar = match key.resolve(dialect) {
         Some(Ok(scalar)) => scalar,
         Some(Err(errors)) => {
@@ -62,12 +65,12 @@ fn key_of(key: Node<'_>, dialect: Dialect, found: &mut Vec<Diagnostic>) -> Optio
     }
 }
 
-fn refuse<T>(key: Node<'_>, message: &str, found: &mut Vec<Diagnostic>) -> Option<T> {
-    found.push(Diagnostic::new(Class::Type, key.place(), message).with_help("write a string, in quotes if need be"));
+fn refuse<T>(key: Node<'_>, message: &str, found: &mut Findings) -> Option<T> {
+    found.add(|| Diagnostic::new(Class::Type, key.place(), message).with_help("write a string, in quotes if need be"));
     None
 }
 
-fn scalar_of(node: Node<'_>, dialect: Dialect, found: &mut Vec<Diagnostic>) -> Option<Value> {
+fn scalar_of(node: Node<'_>, dialect: Dialect, found: &mut Findings) -> Option<Value> {
     match node.resolve(dialect)? {
         Ok(Scalar::Null) => Some(Value::Null),
         Ok(Scalar::Bool(value)) => Some(Value::Bool(value)),
@@ -75,18 +78,18 @@ fn scalar_of(node: Node<'_>, dialect: Dialect, found: &mut Vec<Diagnostic>) -> O
         Ok(Scalar::Int(digits) | Scalar::Float(digits)) => match digits.parse::<Num>() {
             Ok(number) => Some(Value::Num(number)),
             Err(bad) => {
-                found.push(
+                found.add(|| {
                     Diagnostic::new(Class::Value, node.place(), bad.to_string())
-                        .with_help("put it in quotes if it is a text"),
-                );
+                        .with_help("put it in quotes if it is a text")
+                });
                 None
             }
         },
         Ok(Scalar::NonFinite(text)) => {
             let message = format!("`{text}` is not a number that JSON has");
-            found.push(
-                Diagnostic::new(Class::Value, node.place(), message).with_help("put it in quotes if it is a text"),
-            );
+            found.add(|| {
+                Diagnostic::new(Class::Value, node.place(), message).with_help("put it in quotes if it is a text")
+            });
             None
         }
         Err(errors) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Class, Diagnostic, Diagnostics};
+use crate::diagnostic::{Class, Diagnostic, Diagnostics, Findings, visible_text};
 use crate::events::{Event, EventKind, Fault, MAX_DEPTH, Parser};
 use crate::source::Source;
 use crate::tree::{Content, Document, Kind, Node, NodeData, NodeId, Span, Tag};
@@ -14,8 +14,6 @@ pub const MAX_ALIASES: u64 = 10_000;
 pub const MAX_GROWTH: u64 = 10;
 /// Growth is not counted below this size: small documents may repeat a default as often as they like.
 const FREE_SIZE: u64 = 64 * 1024;
-/// A text with more mistakes than this is broken as a whole; the rest of the list would not help.
-const MAX_DIAGNOSTICS: usize = 50;
 /// How many documents a stream may have: as many as objects may be rendered.
 const MAX_DOCUMENTS: usize = 20_000;
 const MOST_GUESSED: usize = 1_024;
@@ -23,22 +21,25 @@ const MOST_GUESSED: usize = 1_024;
 /// Reads every document of a stream. An empty stream (or one of comments) has none; `---` alone is one that is null.
 pub fn parse(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
     source.check()?;
-    let mut composer = Composer { source, parser: Parser::new(source.text()), found: Vec::new(), nodes_before: 0 };
+    let mut composer =
+        Composer { source, parser: Parser::new(source.text()), found: Findings::default(), nodes_before: 0 };
     let mut documents = Vec::new();
     loop {
         match composer.document() {
-            Ok(Some(document)) if documents.len() == MAX_DOCUMENTS => {
+            Ok(Some(document)) if documents.len() < MAX_DOCUMENTS => documents.push(document),
+            Ok(Some(document)) => {
                 let message = format!("the text has more than {MAX_DOCUMENTS} documents");
-                let diagnostic = Diagnostic::new(Class::Limit, document.root().place(), message);
-                composer.found.push(diagnostic.with_help("split it into several files"));
-                return Diagnostics::unless_empty(composer.found, documents);
+                let place = document.root().place();
+                composer
+                    .found
+                    .add(|| Diagnostic::new(Class::Limit, place, message).with_help("split it into several files"));
+                return composer.found.or_value(documents);
             }
-            Ok(Some(document)) => documents.push(document),
-            Ok(None) => return Diagnostics::unless_empty(composer.found, documents),
+            Ok(None) => return composer.found.or_value(documents),
             Err(fault) => {
                 let diagnostic = composer.diagnostic(&fault);
-                composer.found.push(diagnostic);
-                return Diagnostics::unless_empty(composer.found, documents);
+                composer.found.add(|| diagnostic);
+                return composer.found.or_value(documents);
             }
         }
     }
@@ -47,7 +48,7 @@ pub fn parse(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
 struct Composer<'a> {
     source: Source<'a>,
     parser: Parser<'a>,
-    found: Vec<Diagnostic>,
+    found: Findings,
     /// How many nodes the last document had: documents of a stream are alike, and growing a vector copies it.
     nodes_before: usize,
 }
@@ -149,12 +150,6 @@ impl<'a> Composer<'a> {
         (span.end()..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
     }
 
-    fn report(&mut self, diagnostic: Diagnostic) {
-        if self.found.len() < MAX_DIAGNOSTICS {
-            self.found.push(diagnostic);
-        }
-    }
-
     fn check_tag(&mut self, event: &Event<'a>) {
         let Some(properties) = &event.properties else { return };
         let Some(tag) = &properties.tag else { return };
@@ -167,13 +162,16 @@ impl<'a> Composer<'a> {
         if fits {
             return;
         }
-        let place = self.source.place(properties.span.start(), properties.span.end());
         let message = match tag {
             Tag::Other(name) => format!("the tag `{name}` is not supported"),
             _ => "the tag does not fit what it stands before".to_owned(),
         };
         let help = "only the tags of YAML's core schema are read (`!!str`, `!!int`, `!!map`, …); remove it";
-        self.report(Diagnostic::new(Class::Tag, place, message).with_help(help));
+        let source = self.source;
+        self.found.add(|| {
+            let place = source.place_on_line(properties.line, properties.span.start(), properties.span.end());
+            Diagnostic::new(Class::Tag, place, message).with_help(help)
+        });
     }
 
     fn check_keys(&mut self, document: &Document<'a>) {
@@ -191,14 +189,16 @@ impl<'a> Composer<'a> {
             if !can_be_merged(value) {
                 let message = "`<<` merges mappings, and this is none";
                 let help = "expected an alias to a mapping, or a sequence of them; quote the key if no merge is meant";
-                self.report(Diagnostic::new(Class::Type, value.place(), message).with_help(help));
+                self.found.add(|| Diagnostic::new(Class::Type, value.place(), message).with_help(help));
             }
         }
         for (first, second) in crate::duplicates::find(entries) {
             let Kind::Scalar(name) = second.kind() else { continue };
-            let message = format!("the key `{}` is written twice", crate::diagnostic::visible_text(name));
-            let diagnostic = Diagnostic::new(Class::Duplicate, second.place(), message);
-            self.report(diagnostic.with_other(first.place(), "first here").with_help("keep one of them"));
+            self.found.add(|| {
+                let message = format!("the key `{}` is written twice", visible_text(name));
+                let diagnostic = Diagnostic::new(Class::Duplicate, second.place(), message);
+                diagnostic.with_other(first.place(), "first here").with_help("keep one of them")
+            });
         }
     }
 }

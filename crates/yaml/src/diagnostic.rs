@@ -57,55 +57,61 @@ pub struct Place {
     pub line: u32,
     /// In characters, counted from 1.
     pub column: u32,
-    /// How many characters of the line are meant; at least 1.
+    /// How many characters are meant; at least 1.
     pub width: u32,
-    /// The line itself, unescaped.
+    /// The line, unescaped; of a long one, what is near the column.
     pub text: String,
+    /// How many characters of the line were left out before `text`.
+    pub left_out: u32,
 }
 
-/// Lines longer than this are cut around the caret: minified JSON is one line of megabytes.
+/// Lines longer than this are cut around the place: minified JSON is one line of megabytes, and every place keeps its own.
 const SHOWN_WIDTH: usize = 120;
 
 impl Place {
-    /// The place of a byte range. A range over several lines is shown by its first.
-    pub(crate) fn of(source: Source<'_>, start: usize, end: usize) -> Self {
-        let (line, line_start, text) = source.line_at(start);
-        let before = &source.text()[line_start..start.max(line_start)];
-        let inside = end.min(line_start + text.len()).max(start);
-        let width = source.text()[start..inside].chars().count().max(1);
+    /// The place of a byte range on a line that starts at `line_start`. A range over several lines is shown by its first.
+    pub(crate) fn of(source: Source<'_>, line: u32, line_start: usize, start: usize, end: usize) -> Self {
+        let before = source.text()[line_start..start].chars().count();
+        let rest = source.rest_of_line(start);
+        let inside = &rest[..rest.len().min(end.saturating_sub(start))];
+        let width = inside.chars().take(SHOWN_WIDTH).count().max(1);
+        let left_out = if before + width > SHOWN_WIDTH { before.saturating_sub(SHOWN_WIDTH / 3) } else { 0 };
+        let near = source.text()[line_start..start].chars().skip(left_out).chain(rest.chars());
+        // One more than is shown tells that there is more.
+        let text = near.take(SHOWN_WIDTH + 1).collect();
         Self {
             file: source.file().to_owned(),
             line,
-            column: bounded(before.chars().count()) + 1,
+            column: bounded(before) + 1,
             width: bounded(width),
-            text: text.to_owned(),
+            text,
+            left_out: bounded(left_out),
         }
     }
 
     fn write_snippet(&self, f: &mut fmt::Formatter<'_>, note: &str) -> fmt::Result {
         let number = self.line.to_string();
         let gutter = number.len();
-        let (shown, caret) = self.visible();
+        let (shown, before, carets) = self.visible();
         writeln!(f, "{:gutter$}--> {}:{}:{}", "", visible_text(&self.file), self.line, self.column)?;
         writeln!(f, "{:gutter$} |", "")?;
         writeln!(f, "{number} | {shown}")?;
-        let carets = "^".repeat(caret.1);
+        let carets = "^".repeat(carets);
         let gap = if note.is_empty() { "" } else { " " };
-        write!(f, "{:gutter$} | {:2$}{carets}{gap}{note}", "", "", caret.0)
+        write!(f, "{:gutter$} | {:before$}{carets}{gap}{note}", "", "")
     }
 
-    /// The line as shown, and (columns before the caret, carets). Control and direction characters are escaped, so that
-    /// what is shown is what is there.
-    fn visible(&self) -> (String, (usize, usize)) {
-        let at = self.column as usize - 1;
-        let skip = if at + self.width as usize > SHOWN_WIDTH { at.saturating_sub(SHOWN_WIDTH / 3) } else { 0 };
+    /// The line as shown, the columns before the carets, and how many carets. Control and direction characters are
+    /// escaped, so that what is shown is what is there.
+    fn visible(&self) -> (String, usize, usize) {
+        let at = (self.column - 1 - self.left_out) as usize;
         let mut shown = String::new();
         let (mut before, mut carets) = (0, 0);
-        if skip > 0 {
+        if self.left_out > 0 {
             shown.push('…');
             before = 1;
         }
-        for (index, c) in self.text.chars().enumerate().skip(skip).take(SHOWN_WIDTH) {
+        for (index, c) in self.text.chars().enumerate().take(SHOWN_WIDTH) {
             let piece = visible_char(c);
             let columns = piece.chars().count();
             if index < at {
@@ -115,10 +121,10 @@ impl Place {
             }
             shown.push_str(&piece);
         }
-        if self.text.chars().nth(skip + SHOWN_WIDTH).is_some() {
+        if self.text.chars().nth(SHOWN_WIDTH).is_some() {
             shown.push('…');
         }
-        (shown, (before, carets.max(1)))
+        (shown, before, carets.max(1))
     }
 }
 
@@ -196,16 +202,51 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
+/// Collects what is wrong while reading goes on. A text with more mistakes than fit is broken as a whole, and the rest of
+/// the list would help nobody.
+#[derive(Clone, Debug, Default)]
+pub struct Findings(Vec<Diagnostic>);
+
+const MAX_FINDINGS: usize = 50;
+
+impl Findings {
+    /// Whether nothing more is kept: time to stop looking.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= MAX_FINDINGS
+    }
+
+    /// Keeps a diagnostic if there is room; it is not even made otherwise.
+    pub fn add(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
+        if !self.is_full() {
+            self.0.push(diagnostic());
+        }
+    }
+
+    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        let room = MAX_FINDINGS - self.0.len();
+        self.0.extend(diagnostics.into_iter().take(room));
+    }
+
+    /// `value` if nothing was found.
+    pub fn or_value<T>(self, value: T) -> Result<T, Diagnostics> {
+        if self.0.is_empty() { Ok(value) } else { Err(Diagnostics::sorted(self.0)) }
+    }
+}
+
+impl IntoIterator for Findings {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 /// Everything wrong with a text, in the order of the text. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// `Err` with everything found, or `value` if nothing was.
-    pub fn unless_empty<T>(found: Vec<Diagnostic>, value: T) -> Result<T, Self> {
-        if found.is_empty() { Ok(value) } else { Err(Self::sorted(found)) }
-    }
-
     fn sorted(mut found: Vec<Diagnostic>) -> Self {
         found.sort_by(|a, b| {
             (&a.place.file, a.place.line, a.place.column).cmp(&(&b.place.file, b.place.line, b.place.column))

@@ -25,7 +25,7 @@ mod source;
 mod tree;
 
 pub use compose::{MAX_ALIASES, MAX_GROWTH, parse};
-pub use diagnostic::{Class, Diagnostic, Diagnostics, Place, visible_text};
+pub use diagnostic::{Class, Diagnostic, Diagnostics, Findings, Place, visible_text};
 pub use resolve::{Dialect, Scalar};
 pub use source::{MAX_BYTES, Source};
 pub use tree::{Document, Entries, Items, Kind, Node, Properties, Span, Style, Tag};

@@ -22,7 +22,7 @@ impl<'a> Source<'a> {
     pub fn decode(file: &'a str, bytes: &'a [u8]) -> Result<Self, Diagnostics> {
         let refuse = |valid: &'a str, message: &str| -> Diagnostics {
             let source = Self { file, text: valid };
-            Diagnostic::new(Class::Encoding, Place::of(source, valid.len(), valid.len()), message)
+            Diagnostic::new(Class::Encoding, source.place(valid.len(), valid.len()), message)
                 .with_help("save the file as UTF-8")
                 .into()
         };
@@ -49,34 +49,37 @@ impl<'a> Source<'a> {
 
     /// The place of a byte range, which must lie on character boundaries.
     pub fn place(self, start: usize, end: usize) -> Place {
-        Place::of(self, start, end)
+        let bytes = self.text.as_bytes();
+        let line_start = self.line_start(start);
+        let (mut line, mut at) = (1, 0);
+        while at < line_start {
+            let length = break_length(bytes, at);
+            line += u32::from(length > 0);
+            at += length.max(1);
+        }
+        Place::of(self, line, line_start, start, end)
     }
 
-    /// The line an offset is in: number from 1, offset of its start, its text without the line break.
-    pub(crate) fn line_at(self, offset: usize) -> (u32, usize, &'a str) {
+    /// The same where the line's number is known: without a look at the lines before.
+    pub(crate) fn place_on_line(self, line: u32, start: usize, end: usize) -> Place {
+        Place::of(self, line, self.line_start(start), start, end)
+    }
+
+    fn line_start(self, offset: usize) -> usize {
         let bytes = self.text.as_bytes();
-        let (mut line, mut start, mut at) = (1, 0, 0);
-        while at < offset {
-            match break_length(bytes, at) {
-                0 => at += 1,
-                length => {
-                    if at + length > offset {
-                        break;
-                    }
-                    at += length;
-                    line += 1;
-                    start = at;
-                }
-            }
-        }
-        if start == 0 && self.text.starts_with(BYTE_ORDER_MARK) && offset >= BYTE_ORDER_MARK.len_utf8() {
-            start = BYTE_ORDER_MARK.len_utf8();
-        }
-        let mut end = offset;
-        while end < bytes.len() && break_length(bytes, end) == 0 {
-            end += 1;
-        }
-        (line, start, &self.text[start..end])
+        let after_break = |at: &usize| {
+            let inside_crlf = bytes[at - 1] == b'\r' && bytes.get(*at) == Some(&b'\n');
+            !inside_crlf && (1..=3.min(*at)).any(|length| break_length(bytes, at - length) == length)
+        };
+        let mark = if self.text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+        (1..=offset).rev().find(after_break).unwrap_or(mark.min(offset))
+    }
+
+    /// From an offset to the end of its line.
+    pub(crate) fn rest_of_line(self, offset: usize) -> &'a str {
+        let bytes = self.text.as_bytes();
+        let end = (offset..bytes.len()).find(|&at| break_length(bytes, at) > 0).unwrap_or(bytes.len());
+        &self.text[offset..end]
     }
 
     /// Refuses what no YAML text may contain: too many bytes, control characters.

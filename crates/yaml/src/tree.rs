@@ -218,7 +218,7 @@ impl<'d> Node<'d> {
     /// Where the node is written, for a diagnostic.
     pub fn place(self) -> Place {
         let span = self.span();
-        self.document.source.place(span.start(), span.end())
+        self.document.source.place_on_line(self.line(), span.start(), span.end())
     }
 
     /// The text of the node as written.

@@ -183,7 +183,7 @@ impl Field for Window {
             _ => {
                 return reader.report(
                     Class::Value,
-                    node.place(),
+                    node,
                     "a window either allows or denies",
                     "give one of `allow` and `deny`",
                 );
@@ -219,7 +219,7 @@ impl Field for Parameters {
 
     fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
         if !matches!(node.kind(), Kind::Mapping(_)) {
-            return reader.report(Class::Type, node.place(), "parameters are a mapping", "write them as `name: value`");
+            return reader.report(Class::Type, node, "parameters are a mapping", "write them as `name: value`");
         }
         value_of(node, DIALECT, &mut reader.found).map(Self)
     }

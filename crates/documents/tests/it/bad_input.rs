@@ -114,3 +114,13 @@ fn case_73_a_senseless_interval_is_an_error_of_that_field_only() {
     }
     assert_eq!(classes(&store("a", ", interval: 1s")), []);
 }
+
+#[test]
+fn a_line_of_megabytes_full_of_mistakes_is_refused_in_a_short_message() {
+    let fields: String = (0..200_000).map(|n| format!(", x{n}: .inf")).collect();
+    let text = format!("apiVersion: v1\nkind: A\nmetadata: {{ name: a{fields} }}\n");
+    let found = read_resources("a.yaml", &text).unwrap_err();
+    assert!(found.to_string().len() < 50_000);
+    let found = read_documents("a.yaml", &store(&format!("a{fields}"), "")).unwrap_err();
+    assert!(found.to_string().len() < 50_000);
+}
