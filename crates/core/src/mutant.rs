@@ -35,10 +35,14 @@ mutants! {
     PruneBeforeFreshRender => "S2",
     /// Let an empty render prune everything.
     EmptyRenderPrunes => "S2",
-    /// Prune although the store has not answered for long.
-    PruneOnStaleStore => "S2",
-    /// Prune while the breaker of a target waits for its first full look.
-    PruneBehindBreaker => "S2",
+    /// Delete right after installation.
+    SkipQuarantine => "S2",
+    /// Prune what was there before us.
+    PruneAdopted => "S1",
+    /// Prune what another object of the target controls.
+    PruneControlled => "S1",
+    /// Believe a target that lags behind its own writes.
+    BelieveStaleAbsence => "S9",
     /// Forget what was deleted today.
     ForgetSpentBudget => "S3",
     /// Write again what is already as declared.

@@ -31,10 +31,10 @@ pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -
     if now.since(snapshot.observation.at) > FRESH {
         return Err(Kept::OldObservation);
     }
-    if now < snapshot.target.quarantine_until {
+    if now < snapshot.target.quarantine_until && !Mutant::SkipQuarantine.is_on() {
         return Err(Kept::Quarantine { left: snapshot.target.quarantine_until.since(now) });
     }
-    if snapshot.target.breaker_open && !Mutant::PruneBehindBreaker.is_on() {
+    if snapshot.target.breaker_open {
         return Err(Kept::BreakerOpen);
     }
     if other_changes {
@@ -45,12 +45,12 @@ pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -
 
 /// The guards that look at one object. The caller has checked that it is ours: claimed by this app, same UID.
 pub fn object_guard(claim: &Claim, live: &Live, allowed: bool) -> Result<(), Kept> {
-    if live.controlled {
+    if live.controlled && !Mutant::PruneControlled.is_on() {
         return Err(Kept::Controlled);
     }
     match claim.origin {
         ClaimOrigin::Recovered => return Err(Kept::Recovered),
-        ClaimOrigin::Adopted if !allowed => return Err(Kept::Adopted),
+        ClaimOrigin::Adopted if !allowed && !Mutant::PruneAdopted.is_on() => return Err(Kept::Adopted),
         ClaimOrigin::Adopted | ClaimOrigin::Created => {}
     }
     if claim.protected && !allowed {

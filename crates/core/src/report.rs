@@ -26,6 +26,8 @@ pub enum Why {
     State { state: State },
     #[error("its state is unknown: {reason}")]
     NotSeen { reason: Blindness },
+    #[error("it seems to be gone, but the target may lag behind; it is looked at again")]
+    PerhapsGone,
     #[error("the outcome of an earlier change ({intent}) is not known yet; it is being looked up")]
     OpenIntent { intent: IntentId },
     #[error("it is backing off after failures until {until:?}")]

@@ -12,6 +12,7 @@ use crate::intent::IntentId;
 use crate::key::Key;
 use crate::live::{Baseline, Observation};
 use crate::modes::States;
+use crate::mutant::Mutant;
 use crate::name::{AppId, LiveVersion, TargetIdentity};
 use crate::time::{Span, Timestamp};
 
@@ -36,6 +37,8 @@ pub struct Snapshot<'a> {
     pub elsewhere: &'a BTreeMap<Key, Elsewhere>,
     pub baselines: &'a BTreeMap<Key, Baseline>,
     pub observation: &'a Observation,
+    /// Since when each key was seen without the object we own there, look after look.
+    pub missing_since: &'a BTreeMap<Key, Timestamp>,
     /// Intents on this app's keys whose end is not known.
     pub open_intents: &'a BTreeMap<Key, IntentId>,
     /// Resources that failed or fight, and until when they are left alone.
@@ -68,6 +71,8 @@ pub struct TargetStanding {
     pub identity: TargetIdentity,
     /// Until this instant nothing is deleted: the installation is new.
     pub quarantine_until: Timestamp,
+    /// What it shows includes its own latest writes. Where it may lag, absence is believed only when seen twice, a while apart.
+    pub fresh_reads: bool,
     /// The circuit breaker opened and no full, fresh look has been had since.
     pub breaker_open: bool,
 }
@@ -142,3 +147,14 @@ pub enum Question {
 
 /// How old an observation or a fresh render may be for a delete to rest on it.
 pub const FRESH: Span = Span::seconds(60);
+
+/// How far a target without fresh reads may lag behind.
+pub const LAG: Span = Span::seconds(60);
+
+impl Snapshot<'_> {
+    /// Whether it is certain that the object we own under `key` is gone, given that the last look did not show it.
+    pub fn is_gone(&self, key: &Key, now: Timestamp) -> bool {
+        let believed = self.missing_since.get(key).is_some_and(|since| now.since(*since) > LAG);
+        self.target.fresh_reads || believed || Mutant::BelieveStaleAbsence.is_on()
+    }
+}

@@ -48,6 +48,8 @@ pub enum Ancestry {
     First,
     Same,
     Descendant,
+    /// The head is an ancestor of what was accepted: a mirror that lags, or a branch that was set back. Not followed.
+    Older,
     /// History was rewritten: the accepted version is not an ancestor of the head.
     Rewritten,
     /// Cannot be told (a shallow clone, a store that did not answer): treated as a reason to hold, never as fine.

@@ -58,6 +58,8 @@ pub struct StoreControl {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetControl {
     pub granularity: Granularity,
+    /// What it shows includes its own latest writes.
+    pub fresh_reads: bool,
 }
 
 /// How the machine paces itself. The defaults are for production.

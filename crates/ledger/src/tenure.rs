@@ -1,5 +1,6 @@
 //! Who may write a log: the rules of leases and epochs, the same for every implementation.
 
+use setpoint_core::mutant::Mutant;
 use setpoint_core::time::{Span, Timestamp};
 
 use crate::contract::{Lease, LeaseRequest};
@@ -48,6 +49,7 @@ impl Tenure {
     /// Refuses a writer of an earlier epoch and one whose lease has run out.
     pub fn admit(&self, origin: &Origin, epoch: u64, now: Timestamp) -> Result<(), LedgerError> {
         match &self.holder {
+            _ if Mutant::IgnoreEpoch.is_on() => Ok(()),
             Some((_, expires)) if epoch == self.epoch && now < *expires => Ok(()),
             Some((_, expires)) if epoch == self.epoch => {
                 Err(LedgerError::Expired { origin: origin.clone(), epoch, expired: *expires })

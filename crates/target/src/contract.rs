@@ -23,6 +23,9 @@ pub struct Capabilities {
     pub granularity: Granularity,
     /// It refuses effects of an epoch older than the newest it has seen.
     pub checks_epochs: bool,
+    /// What it shows includes every effect it has answered for. A target that may lag shows an object for gone, or an older
+    /// one, for at most a minute ([`LAG`](setpoint_core::snapshot::LAG)).
+    pub fresh_reads: bool,
     /// It can say what it would do without doing it.
     pub previews: bool,
 }

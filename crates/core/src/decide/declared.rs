@@ -102,7 +102,7 @@ fn absent(draft: &mut Draft<'_>, seen: &Seen<'_>) {
     if cause == Cause::Drift {
         drifted(draft, seen, cause, &differences, &Writer::Unknown);
     }
-    if !may_change(draft, seen, cause) {
+    if !may_change(draft, seen, cause) || !is_surely_gone(draft, seen, cause) {
         return;
     }
     draft.step(Step {
@@ -116,6 +116,16 @@ fn absent(draft: &mut Draft<'_>, seen: &Seen<'_>) {
         rank: seen.declared.rank,
         differences: Vec::new(),
     });
+}
+
+/// What we made once is made again only when it is certain that it is gone: a lagging target would give us two.
+fn is_surely_gone(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool {
+    let made_before = seen.claim.is_some_and(|claim| claim.uid.is_some());
+    let sure = !made_before || draft.snapshot.is_gone(seen.key, draft.now);
+    if !sure {
+        draft.withhold(seen.key, cause, Why::PerhapsGone);
+    }
+    sure
 }
 
 fn present(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) {

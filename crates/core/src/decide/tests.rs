@@ -50,6 +50,7 @@ struct World {
     elsewhere: BTreeMap<Key, Elsewhere>,
     baselines: BTreeMap<Key, Baseline>,
     observation: Observation,
+    missing_since: BTreeMap<Key, Timestamp>,
     open_intents: BTreeMap<Key, IntentId>,
     backing_off: BTreeMap<Key, Timestamp>,
     waiting_for: Vec<AppId>,
@@ -64,6 +65,7 @@ impl World {
             target: TargetStanding {
                 identity: TargetIdentity::new("host-1").unwrap(),
                 quarantine_until: Timestamp::from_millis(0),
+                fresh_reads: true,
                 breaker_open: false,
             },
             rules: Rules::default(),
@@ -74,6 +76,7 @@ impl World {
             elsewhere: BTreeMap::new(),
             baselines: BTreeMap::new(),
             observation: Observation { at: NOW, states: BTreeMap::new() },
+            missing_since: BTreeMap::new(),
             open_intents: BTreeMap::new(),
             backing_off: BTreeMap::new(),
             waiting_for: Vec::new(),
@@ -144,6 +147,7 @@ impl World {
             elsewhere: &self.elsewhere,
             baselines: &self.baselines,
             observation: &self.observation,
+            missing_since: &self.missing_since,
             open_intents: &self.open_intents,
             backing_off: &self.backing_off,
             waiting_for: &self.waiting_for,
@@ -391,6 +395,22 @@ fn a_resource_moves_between_apps_without_a_delete() {
     giver.elsewhere.insert(key(2), Elsewhere { app: other.clone(), claim: None, declares: true });
     let decision = giver.decide();
     assert_eq!((decision.plan.deletes(), reasons(&decision)), (0, vec![Why::HandOver { app: other }]));
+}
+
+#[test]
+fn a_target_that_may_lag_is_believed_about_absence_only_after_a_while() {
+    let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1).absent(1).claim(2, Some("u2")).absent(2);
+    world.target.fresh_reads = false;
+    for since in [None, Some(NOW - Span::seconds(60))] {
+        world.missing_since.extend(since.map(|since| (key(1), since)));
+        world.missing_since.extend(since.map(|since| (key(2), since)));
+        let decision = world.decide();
+        assert_eq!(reasons(&decision), [Why::PerhapsGone, Why::PerhapsGone]);
+        assert!(decision.plan.is_empty() && decision.changes.is_empty());
+    }
+    world.missing_since = [1, 2].map(|n| (key(n), NOW - Span::seconds(61))).into();
+    let decision = world.decide();
+    assert_eq!((verbs(&decision), decision.changes.len()), (vec![(Verb::Create, Cause::Drift)], 1));
 }
 
 #[test]

@@ -71,6 +71,10 @@ fn judge<'a>(
     match presence {
         Presence::Present(live) if claim.uid.as_ref() == Some(&live.uid) => Some(Candidate { claim, live }),
         Presence::Present(live) if Mutant::DropUidCheck.is_on() => Some(Candidate { claim, live }),
+        Presence::Absent | Presence::Present(_) if claim.uid.is_some() && !draft.snapshot.is_gone(key, draft.now) => {
+            draft.withhold(key, cause, Why::PerhapsGone);
+            None
+        }
         // Gone, or in the hands of someone else: either way there is nothing of ours here any more.
         Presence::Absent | Presence::Present(_) => {
             draft.decision.changes.push(dropped(claim));

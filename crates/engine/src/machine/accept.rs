@@ -186,7 +186,10 @@ impl Machine {
             kept.blessed.as_ref().is_some_and(|version| revision.0.values().any(|offered| offered == version));
         let descends = matches!(ancestry, Ancestry::First | Ancestry::Same | Ancestry::Descendant);
         if !descends && !blessed && !Mutant::FollowRewrittenHistory.is_on() {
-            return self.hold_rewritten(app, revision);
+            return match ancestry {
+                Ancestry::Older => self.tell_older(app, revision),
+                _ => self.hold_rewritten(app, revision),
+            };
         }
         match Bundle::new(app.clone(), kept.sent.target.clone(), resources) {
             Err(problem) => self.refuse(app, revision, &problem.to_string()),
@@ -205,6 +208,14 @@ impl Machine {
         self.append(vec![entry], BTreeMap::new(), Then::Nothing);
         let text = format!("{revision} is refused for {app}: {problem}. The last accepted bundle stays");
         self.tell(NoteKind::Refused, app.to_string(), text);
+    }
+
+    /// A lagging mirror rights itself; a branch that was set back on purpose needs a person. Either way nothing moves back.
+    fn tell_older(&mut self, app: &AppId, revision: &Revision) {
+        let text = format!(
+            "{revision} is older than what was accepted for {app}: not followed. `setpoint release --accept` follows it"
+        );
+        self.tell(NoteKind::Rewritten, app.to_string(), text);
     }
 
     fn hold_rewritten(&mut self, app: &AppId, revision: &Revision) {

@@ -33,6 +33,8 @@ pub(super) struct App {
     /// Something happened while the app was busy: look again afterwards.
     pub(super) again: Option<Priority>,
     pub(super) baselines: BTreeMap<Key, Baseline>,
+    /// Since when each key was seen without the object we own there, look after look.
+    pub(super) missing_since: BTreeMap<Key, Timestamp>,
     pub(super) answers: Answers,
     pub(super) setbacks: Setbacks,
     /// The newest revision that was rendered, whatever came of it.
@@ -90,6 +92,7 @@ impl App {
             phase: Phase::Idle,
             again: None,
             baselines: BTreeMap::new(),
+            missing_since: BTreeMap::new(),
             answers: Answers::default(),
             setbacks: Setbacks::default(),
             considered: None,

@@ -10,10 +10,11 @@ use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::key::Key;
-use setpoint_core::live::{Health, Observation};
+use setpoint_core::live::{Health, Observation, Presence};
 use setpoint_core::modes::{State, States};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::observed::Observed;
 use setpoint_core::report::{Kept, Why};
 use setpoint_core::snapshot::{Budget, Elsewhere, FreshRender, Preview, Question, Snapshot, TargetStanding};
 use setpoint_core::time::{Span, Timestamp};
@@ -148,10 +149,29 @@ impl Machine {
         let Some(Awaited::Look(app)) = self.take(ticket) else { return };
         let Some(target) = self.apps.get(&app).map(|kept| kept.sent.target.clone()) else { return };
         self.note_look(&target, observation);
+        self.note_missing(&app, observation);
         match self.decide(&app, observation) {
             Some(decision) => self.decided(&app, observation, decision),
             None => self.set_phase(&app, Phase::Idle),
         }
+    }
+
+    /// Notes since when what the app owns is not to be seen. Looking away ends the run: only what was seen counts.
+    fn note_missing(&mut self, app: &AppId, observation: &Observation) {
+        let claims = self.holdings.claims_of(app);
+        let is_missing = |key: &Key| {
+            let uid = claims.get(key).and_then(|claim| claim.uid.as_ref());
+            match observation.states.get(key).and_then(Observed::as_known) {
+                Some(Presence::Absent) => uid.is_some(),
+                Some(Presence::Present(live)) => uid.is_some_and(|uid| *uid != live.uid),
+                None => false,
+            }
+        };
+        let missing: Vec<_> = claims.keys().filter(|key| is_missing(key)).cloned().collect();
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let before = std::mem::take(&mut kept.missing_since);
+        let since = |key: Key| (key.clone(), before.get(&key).copied().unwrap_or(observation.at));
+        kept.missing_since = missing.into_iter().map(since).collect();
     }
 
     fn decide(&mut self, app: &AppId, observation: &Observation) -> Option<Decision> {
@@ -178,6 +198,7 @@ impl Machine {
             elsewhere: &self.elsewhere(app, &facts.target, &keys),
             baselines: &kept.baselines,
             observation,
+            missing_since: &kept.missing_since,
             open_intents: &keys.iter().filter_map(open).collect(),
             backing_off: &kept.setbacks.backing_off(self.now, declared),
             waiting_for: &self.waiting_for(app),
@@ -201,6 +222,7 @@ impl Machine {
             identity: target.clone(),
             // Not yet recorded means not yet installed: the quarantine has not even begun.
             quarantine_until: installed.map_or(Timestamp::from_millis(u64::MAX), |at| at + self.settings.quarantine),
+            fresh_reads: self.controls.targets.get(target).is_some_and(|control| control.fresh_reads),
             breaker_open: self.breakers.get(target).is_some_and(super::breaker::Breaker::is_open),
         }
     }
@@ -253,7 +275,7 @@ impl Machine {
             (closed, State::WindowClosed),
             (suspended, State::Suspended),
             (facts.hold.is_some(), State::Held),
-            (stale && !Mutant::PruneOnStaleStore.is_on(), State::StoreStale),
+            (stale, State::StoreStale),
         ];
         also.into_iter().filter(|(holds, _)| *holds).map(|(_, state)| state).chain([mode]).collect()
     }
@@ -340,6 +362,7 @@ impl Machine {
                 closed.map(|(_, until)| *until).filter(|until| *until > self.now).min().unwrap_or(later)
             }
             Why::Kept(Kept::OldObservation) => self.now,
+            Why::PerhapsGone => self.now + Span::seconds(15),
             _ => later,
         }
     }

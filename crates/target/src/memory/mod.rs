@@ -98,6 +98,7 @@ impl MemoryWorld {
         Capabilities {
             granularity: self.options.granularity,
             checks_epochs: self.options.checks_epochs,
+            fresh_reads: true,
             previews: true,
         }
     }
