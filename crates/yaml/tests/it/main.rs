@@ -1,5 +1,6 @@
 //! The integration tests of `setpoint-yaml`, as one binary.
 
 mod bad_input;
+mod go_yaml;
 mod messages;
 mod reading;
