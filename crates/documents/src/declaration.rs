@@ -58,11 +58,12 @@ pub(crate) trait Field: Sized {
     }
 }
 
-/// Declares an object: `"nameInYaml" name_in_rust: Type`, with `= default` if it may be left out.
+/// Declares an object: `"nameInYaml" name_in_rust: Type`, with `= default` if it may be left out. After the name, `=> check`
+/// names a function for rules between fields, which reports what is wrong and says whether nothing is.
 macro_rules! object {
     (
         $(#[doc = $doc:literal])*
-        $vis:vis struct $name:ident {
+        $vis:vis struct $name:ident $(=> $check:path)? {
             $( $(#[doc = $field_doc:literal])* $key:literal $field:ident : $type:ty $(= $default:expr)? ),* $(,)?
         }
     ) => {
@@ -99,7 +100,9 @@ macro_rules! object {
                 let mut fields = crate::reader::Fields::of(node, reader)?;
                 $( let $field = fields.take::<$type>($key, crate::declaration::default_of!($type $(, $default)?), reader); )*
                 let complete = fields.finish(&[$($key),*], reader);
-                Some(Self { $($field: $field?),* }).filter(|_| complete)
+                let object = Some(Self { $($field: $field?),* }).filter(|_| complete);
+                $( let object = object.filter(|object| $check(object, node, reader)); )?
+                object
             }
 
             fn all_defaults() -> Option<Self> {

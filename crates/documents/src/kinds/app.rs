@@ -1,5 +1,7 @@
 //! `kind: App`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use setpoint_core::name::{AppName, StoreName, TargetName};
 use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Kind, Node};
@@ -13,15 +15,15 @@ use crate::value::value_of;
 
 object! {
     /// The unit of acceptance and management: what it is made from, where it is held, and by which rules.
-    pub struct AppSpec {
+    pub struct AppSpec => inputs_are_proper {
         /// What it is a part of, for people and for measures.
         "component" component: Label,
         /// Which of the component's environments it is.
         "environment" environment: Label,
-        /// What it is made from. Each input is a folder of a store.
+        /// What it is made from: at least one folder of a store, each under a name of its own.
         "inputs" inputs: Vec<Input>,
         /// Values handed to the renderer.
-        "parameters" parameters: Parameters = Parameters(Value::Map(std::collections::BTreeMap::new())),
+        "parameters" parameters: Parameters = Parameters(Value::Map(BTreeMap::new())),
         /// The system it is held on.
         "target" target: TargetName,
         /// How it is held.
@@ -35,6 +37,26 @@ object! {
         /// Apps whose versions are accepted in one decision with this one.
         "acceptTogether" accept_together: Vec<AppName> = Vec::new(),
     }
+}
+
+/// An app without inputs would declare that nothing should be there; two of one name would hide one another.
+fn inputs_are_proper(app: &AppSpec, node: Node<'_>, reader: &mut Reader) -> bool {
+    let place = node.get("inputs").unwrap_or(node);
+    if app.inputs.is_empty() {
+        reader.report::<()>(
+            Class::Value,
+            place,
+            "an app has at least one input",
+            "add one, or set `retire: true` to take it down",
+        );
+        return false;
+    }
+    let names: BTreeSet<&str> = app.inputs.iter().map(|input| input.name.as_str()).collect();
+    if names.len() < app.inputs.len() {
+        reader.report::<()>(Class::Duplicate, place, "two inputs have the same name", "rename one of them");
+        return false;
+    }
+    true
 }
 
 object! {

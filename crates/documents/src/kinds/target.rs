@@ -1,11 +1,14 @@
 //! `kind: Target`.
 
+use setpoint_yaml::{Class, Node};
+
 use crate::declaration::{object, words};
+use crate::reader::Reader;
 use crate::text::{AbsolutePath, Line};
 
 object! {
     /// A system under management.
-    pub struct TargetSpec {
+    pub struct TargetSpec => fields_fit_the_family {
         /// What kind of system it is.
         "kind" family: TargetFamily,
         /// The folder of a host that is managed; the whole host if unsaid.
@@ -15,6 +18,20 @@ object! {
         /// What the system must be: a cluster's kube-system UID, a host's machine id. Taken from the first connection if unsaid.
         "identity" identity: Option<Line> = None,
     }
+}
+
+/// A field that another family has would be ignored in silence.
+fn fields_fit_the_family(target: &TargetSpec, node: Node<'_>, reader: &mut Reader) -> bool {
+    let strangers = [
+        ("root", "host", target.root.is_some() && target.family != TargetFamily::Host),
+        ("context", "kubernetes", target.context.is_some() && target.family != TargetFamily::Kubernetes),
+    ];
+    for (field, family, _) in strangers.iter().filter(|(_, _, stranger)| *stranger) {
+        let place = node.get(field).unwrap_or(node);
+        let message = format!("`{field}` means nothing for this kind of target");
+        reader.report::<()>(Class::Value, place, message, format!("remove it, or set `kind: {family}`"));
+    }
+    strangers.iter().all(|(_, _, stranger)| !stranger)
 }
 
 words! {

@@ -31,7 +31,7 @@ metadata: { name: shop }
 spec:
   component: shop
   environment: production
-  inputs: []
+  inputs: [{ name: main, store: a, path: b }]
   target: prod
   prune: false
 ";

@@ -63,7 +63,7 @@ fn an_app_has_what_is_written_and_defaults_for_the_rest() {
 fn leaving_out_an_object_is_the_same_as_leaving_out_each_of_its_fields() {
     let app = |sync: &str| {
         let text = format!(
-            "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [], target: c{sync} }}\n"
+            "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c{sync} }}\n"
         );
         read_documents("a.yaml", &text).expect("is proper").remove(0).spec
     };
@@ -89,8 +89,28 @@ fn urls_and_paths_that_could_be_taken_for_something_else_are_refused() {
 fn a_window_either_allows_or_denies() {
     for window in ["{ for: 1h }", "{ allow: 0 1 * * *, deny: 0 2 * * * }", "{ allow: 0 25 * * * }"] {
         let text = format!(
-            "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [], target: c, sync: {{ windows: [{window}] }} }}\n"
+            "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c, sync: {{ windows: [{window}] }} }}\n"
         );
         assert!(read_documents("a.yaml", &text).is_err(), "{window}");
     }
+}
+
+#[test]
+fn an_app_has_inputs_and_each_has_its_own_name() {
+    for inputs in ["[]", "[{ name: a, store: s, path: p }, { name: a, store: s, path: q }]"] {
+        let text = format!(
+            "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, target: c, inputs: {inputs} }}\n"
+        );
+        assert!(read_documents("a.yaml", &text).is_err(), "{inputs}");
+    }
+}
+
+#[test]
+fn a_target_has_no_fields_of_another_kind_of_target() {
+    let target = |spec: &str| {
+        let text = format!("apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: {{ name: a }}\nspec: {{ {spec} }}\n");
+        read_documents("a.yaml", &text).is_ok()
+    };
+    assert!(target("kind: host, root: /srv") && target("kind: kubernetes, context: prod") && target("kind: memory"));
+    assert!(!target("kind: memory, root: /srv") && !target("kind: host, context: prod"));
 }
