@@ -163,7 +163,7 @@ impl<'a> Composer<'a> {
             return;
         }
         let message = match tag {
-            Tag::Other(name) => format!("the tag `{name}` is not supported"),
+            Tag::Other(name) => format!("the tag `{}` is not supported", visible_text(name)),
             _ => "the tag does not fit what it stands before".to_owned(),
         };
         let help = "only the tags of YAML's core schema are read (`!!str`, `!!int`, `!!map`, …); remove it";

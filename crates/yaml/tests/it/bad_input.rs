@@ -175,3 +175,9 @@ fn a_text_of_millions_of_documents_is_refused() {
     assert_eq!(classes(&"---\n".repeat(2_000_000)), [Class::Limit]);
     assert_eq!(documents(&"---\n".repeat(20_000)), 20_000);
 }
+
+#[test]
+fn case_43_a_tag_cannot_hide_control_characters_in_its_escapes() {
+    let found = parse(Source::new("a.yaml", "a: !%1b%5b2J%e2%80%ae x\n")).unwrap_err().to_string();
+    assert!(found.contains(r"`!\u{1b}[2J\u{202e}`"), "{found}");
+}
