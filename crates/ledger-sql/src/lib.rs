@@ -2,11 +2,12 @@
 //!
 //! Reading order: [`options`] (what is configured), [`folder`](mod@folder) and [`schema`](mod@schema) (what is on disk),
 //! [`opening`] (how a log of millions is opened without reading it), [`writer`] (group commit: many appends, one sync),
-//! [`writing`] (what one append does to the tables), [`reading`], [`ledger`] (the trait), [`scratch`] (what may be lost).
+//! [`writing`] and [`fact_rows`](mod@fact_rows) (what one append does to the tables), [`reading`], [`ledger`] (the trait), [`scratch`] (what may be lost).
 //!
 //! SQLite runs in WAL mode and syncs every commit: with less, a committed transaction can vanish on loss of power.
 
 mod columns;
+mod fact_rows;
 mod folder;
 mod ledger;
 mod opening;
@@ -15,6 +16,8 @@ mod reading;
 mod schema;
 mod scratch;
 mod state;
+#[cfg(feature = "workload")]
+pub mod workload;
 mod writer;
 mod writing;
 

@@ -1,22 +1,20 @@
 //! What one request does to the tables, inside a transaction that [`crate::writer`] opens and commits.
 
-use setpoint_core::facts::{Change, Facts};
+use setpoint_core::facts::Facts;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::cadence::Unsigned;
 use setpoint_ledger::checkpoint::{Checkpoint, Signer};
-use setpoint_ledger::record::{Entry, Salt, Sealed, canonical_bytes, seal};
+use setpoint_ledger::record::{Entry, Salt, Sealed, seal};
 use setpoint_ledger::undo::{self, Undo};
 use setpoint_ledger::{Appended, Batch, Body, Erasure, Gap, Lease, LeaseRequest, LedgerError, Origin, Standing};
 use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite, SqliteConnection};
 
 use crate::columns::integer;
+use crate::fact_rows::{Touched, pieces};
 use crate::opening::insert_log;
 use crate::reading;
 use crate::state::LogState;
-
-/// Rows of one statement: enough that the way to SQLite's thread and back no longer counts.
-const ROWS: usize = 64;
 
 /// Why a request was not carried out.
 #[derive(Debug)]
@@ -146,9 +144,7 @@ impl Writing<'_> {
         let first = self.log.tree.size();
         let misfit = |source| LedgerError::Misfit { origin: self.log.origin.clone(), source };
         *self.undo = undo::apply(self.facts, &entries).map_err(misfit)?;
-        for change in entries.iter().flat_map(|entry| &entry.changes) {
-            self.change(change).await?;
-        }
+        Touched::by(&entries).store(self.connection, self.log.id, self.facts).await?;
         let mut sealed = Vec::with_capacity(entries.len());
         for (seq, entry) in (first..).zip(entries) {
             sealed.push(seal(entry, &self.log.origin, epoch, seq, random_salt)?);
@@ -173,9 +169,9 @@ impl Writing<'_> {
     }
 
     async fn store_records(&mut self, sealed: &[Sealed]) -> Outcome<()> {
-        for chunk in sealed.chunks(ROWS) {
+        for piece in pieces(sealed) {
             let mut insert = QueryBuilder::<Sqlite>::new("INSERT INTO records (log, seq, bytes) ");
-            insert.push_values(chunk, |mut row, record| {
+            insert.push_values(piece, |mut row, record| {
                 row.push_bind(self.log.id).push_bind(integer(record.seq)).push_bind(&record.bytes);
             });
             insert.build().execute(&mut *self.connection).await?;
@@ -212,69 +208,6 @@ impl Writing<'_> {
         log.newest = Some(checkpoint);
         Ok(())
     }
-
-    /// Brings the tables to where [`setpoint_core::facts::Facts::apply`] has brought the facts.
-    async fn change(&mut self, change: &Change) -> Outcome<()> {
-        let log = self.log.id;
-        let query = match change {
-            Change::PutClaim { claim, .. } => return self.put_claim(claim).await,
-            Change::Installed { at } => {
-                sqlx::query("UPDATE logs SET installed = ? WHERE log = ?").bind(integer(at.as_millis())).bind(log)
-            }
-            Change::DropClaim { target, key, .. } => {
-                let drop = sqlx::query("DELETE FROM claims WHERE target = ? AND key = ? AND log = ?");
-                drop.bind(target.as_str()).bind(key.to_text()).bind(log)
-            }
-            Change::OpenIntent { intent } => {
-                let open = sqlx::query("INSERT INTO intents (log, id, intent) VALUES (?, ?, ?)");
-                open.bind(log).bind(intent.id.to_string()).bind(stored_text(intent)?)
-            }
-            Change::CloseIntent { intent, .. } => {
-                sqlx::query("DELETE FROM intents WHERE log = ? AND id = ?").bind(log).bind(intent.to_string())
-            }
-            Change::PutApp { app, facts } => {
-                let put = sqlx::query("INSERT OR REPLACE INTO apps (log, app, facts) VALUES (?, ?, ?)");
-                put.bind(log).bind(app.to_string()).bind(stored_text(facts)?)
-            }
-            Change::ForgetApp { app } => {
-                sqlx::query("DELETE FROM apps WHERE log = ? AND app = ?").bind(log).bind(app.to_string())
-            }
-        };
-        match query.execute(&mut *self.connection).await?.rows_affected() {
-            1 => Ok(()),
-            // The facts had it and the tables did not: someone else has changed them.
-            rows => {
-                Err(LedgerError::Corrupt { what: format!("a change met {rows} rows, not one"), source: None }.into())
-            }
-        }
-    }
-
-    async fn put_claim(&mut self, claim: &setpoint_core::claim::Claim) -> Outcome<()> {
-        let put = sqlx::query(
-            "INSERT INTO claims (target, key, log, claim) VALUES (?, ?, ?, ?)
-             ON CONFLICT (target, key) DO UPDATE SET claim = excluded.claim WHERE log = excluded.log",
-        );
-        let (target, key) = (claim.target.clone(), claim.key.clone());
-        let put = put.bind(target.as_str()).bind(key.to_text()).bind(self.log.id).bind(stored_text(claim)?);
-        if put.execute(&mut *self.connection).await?.rows_affected() == 1 {
-            return Ok(());
-        }
-        let holder: String = sqlx::query_scalar(
-            "SELECT origin FROM claims JOIN logs ON logs.log = claims.log WHERE target = ? AND key = ?",
-        )
-        .bind(target.as_str())
-        .bind(key.to_text())
-        .fetch_one(&mut *self.connection)
-        .await?;
-        let holder = Origin::new(&holder).map_err(|error| LedgerError::corrupt("a log has no valid origin", error))?;
-        Err(LedgerError::Claimed { target, key, holder }.into())
-    }
-}
-
-/// Facts are stored in the same canonical form in which their records hold them: a verifier compares bytes.
-fn stored_text<T: serde::Serialize>(fact: &T) -> Result<String, LedgerError> {
-    let bytes = canonical_bytes(fact)?;
-    Ok(String::from_utf8(bytes).expect("canonical JSON is UTF-8"))
 }
 
 fn random_salt() -> Result<Salt, LedgerError> {

@@ -122,6 +122,11 @@ impl MemoryLog {
         Loaded { facts, head: self.head(origin) }
     }
 
+    /// A log's facts, without copying them.
+    pub fn facts(&self, origin: &Origin) -> &Facts {
+        &self.log(origin).facts
+    }
+
     pub fn head(&self, origin: &Origin) -> Head {
         let log = self.log(origin);
         Head {

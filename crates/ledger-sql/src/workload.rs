@@ -1,0 +1,178 @@
+//! Work for benches: fills a ledger with records like those of real rounds. Measures nothing itself.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::Change;
+use setpoint_core::intent::{IntentEnd, IntentId};
+use setpoint_core::name::{Actor, Scope};
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_ledger::checkpoint::Signer;
+use setpoint_ledger::{Batch, Entry, Kind, Lease, LeaseRequest, Ledger as _, Origin};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+use crate::{Options, SqlLedger};
+
+/// Why a bench could not do its work.
+pub type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// A data folder to work in, and the runtime to work with.
+#[derive(Debug)]
+pub struct Workload {
+    folder: PathBuf,
+    runtime: Runtime,
+    signer: Signer,
+    origin: Origin,
+}
+
+/// An open ledger with the lease on its log.
+#[derive(Debug)]
+pub struct Opened {
+    ledger: Arc<SqlLedger>,
+    lease: Lease,
+    /// Numbers intents, so that none is opened twice.
+    next: u64,
+}
+
+impl Workload {
+    pub fn new(folder: &Path) -> Result<Self, Failed> {
+        let origin = Origin::new("setpoint.bench")?;
+        let signer = Signer::new(origin.clone(), &[1; 32]);
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        Ok(Self { folder: folder.to_owned(), runtime, signer, origin })
+    }
+
+    /// Where the database is, for the verifier.
+    pub fn database(&self) -> PathBuf {
+        self.folder.join("ledger.db")
+    }
+
+    /// The key that verifies its checkpoints, in the form of signed notes.
+    pub fn verification_key(&self) -> String {
+        self.signer.public().to_text()
+    }
+
+    /// Opens the ledger as the engine does at its start: every log is checked, its facts are loaded.
+    pub fn open(&self) -> Result<Opened, Failed> {
+        self.runtime.block_on(async {
+            let ledger = SqlLedger::open(Options::new(&self.folder, self.signer.clone())).await?;
+            ledger.load(&self.origin).await?;
+            let request = LeaseRequest {
+                origin: self.origin.clone(),
+                holder: "bench".to_owned(),
+                now: Timestamp::default(),
+                length: Span::hours(1_000_000),
+            };
+            let lease = ledger.acquire(request).await?;
+            Ok(Opened { ledger: Arc::new(ledger), lease, next: 0 })
+        })
+    }
+
+    /// Closes the ledger and waits until its files are free.
+    pub fn close(&self, opened: Opened) -> Result<(), Failed> {
+        self.runtime.block_on(opened.ledger.close())?;
+        drop(opened);
+        let lock = File::open(self.folder.join("lock"))?;
+        lock.lock()?;
+        Ok(())
+    }
+
+    /// Appends batches one after the other, each waiting for its own sync.
+    pub fn append(&self, opened: &mut Opened, batches: u64, records: usize) -> Result<(), Failed> {
+        self.runtime.block_on(async {
+            for _ in 0..batches {
+                let batch = opened.batch(records);
+                opened.ledger.append(batch).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Appends batches from many callers at once, which share syncs. Answers how many batches were appended.
+    pub fn append_together(
+        &self,
+        opened: &mut Opened,
+        callers: u64,
+        batches: u64,
+        records: usize,
+    ) -> Result<u64, Failed> {
+        self.runtime.block_on(async {
+            let mut running = JoinSet::new();
+            for _ in 0..callers {
+                let work: Vec<_> = (0..batches).map(|_| opened.batch(records)).collect();
+                let ledger = Arc::clone(&opened.ledger);
+                running.spawn(async move {
+                    for batch in work {
+                        ledger.append(batch).await?;
+                    }
+                    Ok::<_, setpoint_ledger::LedgerError>(())
+                });
+            }
+            while let Some(done) = running.join_next().await {
+                done??;
+            }
+            Ok(callers * batches)
+        })
+    }
+
+    /// What the disk itself can do: writes and syncs as many bytes as a small commit, so many times.
+    pub fn sync_raw(&self, times: u64) -> Result<(), Failed> {
+        let path = self.folder.join("raw");
+        let mut file = File::create(&path)?;
+        for _ in 0..times {
+            file.write_all(&[0; 4_096])?;
+            file.sync_data()?;
+        }
+        std::fs::remove_file(path)?;
+        Ok(())
+    }
+}
+
+impl Opened {
+    /// Plans, intents with their claims, and results, as a round of the engine writes them.
+    fn batch(&mut self, records: usize) -> Batch {
+        let entries = (0..records).map(|_| self.entry()).collect();
+        Batch::new(&self.lease, Timestamp::default(), entries)
+    }
+
+    fn entry(&mut self) -> Entry {
+        let (number, step) = (self.next / 4, self.next % 4);
+        self.next += 1;
+        let id = IntentId { epoch: self.lease.epoch, number };
+        let (kind, changes) = match step {
+            0 => (Kind::Plan, Vec::new()),
+            1 => (Kind::Intent, open_intent(id)),
+            2 => (Kind::EffectResult, vec![Change::CloseIntent { intent: id, end: IntentEnd::Done }]),
+            _ => (Kind::DriftObserved, Vec::new()),
+        };
+        let actor = Actor::new("engine").expect("a valid actor");
+        let entry = Entry::new(
+            kind,
+            Scope::default_scope(),
+            format!("web/app-{}", number % 1_000),
+            actor,
+            Timestamp::default(),
+        );
+        let entry = entry.with_data("plan", Digest::of(&number.to_le_bytes()).to_string()).with_data("step", step);
+        changes.into_iter().fold(entry, Entry::with_change)
+    }
+}
+
+/// The claim on one of ten thousand files, and the intent to change it.
+fn open_intent(id: IntentId) -> Vec<Change> {
+    let digest = Digest::of(b"bundle");
+    let (key, app) = (format!("file::/srv/app/{}", id.number % 10_000), "web/shop");
+    let claim = json!({ "target": "machine-1", "key": key, "app": app, "origin": "created" });
+    let intent = json!({
+        "id": id, "app": app, "target": "machine-1", "key": key, "verb": "create",
+        "plan": digest, "bundle": digest, "at": 0, "leave_by": 5, "land_by": 35,
+    });
+    let claim = serde_json::from_value(claim).expect("a claim's stored form");
+    let intent = serde_json::from_value(intent).expect("an intent's stored form");
+    vec![Change::PutClaim { claim, from: None }, Change::OpenIntent { intent }]
+}
