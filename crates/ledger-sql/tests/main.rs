@@ -3,6 +3,7 @@
 mod conformance;
 mod disk;
 mod disk_truth;
+mod doubt;
 mod group_commit;
 mod scene;
 mod scratch;
