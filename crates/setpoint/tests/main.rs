@@ -1,4 +1,10 @@
-//! The command line as a user meets it: the built binary, its output and its exit codes.
+//! The product from the outside: the built binary with its output and exit codes, the interpreter on systems in memory, and
+//! recovery.
 
+mod converging;
+mod enduring;
+mod recovering;
+mod scene;
 mod setpoint;
+mod stopping;
 mod usage;

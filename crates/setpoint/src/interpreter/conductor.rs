@@ -1,0 +1,226 @@
+//! The conductor: the loop that gives the machine one event at a time and sees its effects begun. The only place where tasks
+//! are started.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::future::Future;
+use std::sync::Arc;
+
+use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_engine::machine::AppStatus;
+use setpoint_engine::{Effect, Event, Machine, Settings, Ticket};
+use setpoint_target::Target;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{timeout, timeout_at};
+
+use super::desk::{Desk, Request};
+use super::handle::StopError;
+use super::hands::{Hands, fenced};
+use super::lane::Lane;
+use super::surroundings::{Limits, Surroundings};
+use crate::doors::{Clock, duration};
+
+/// What reaches the loop.
+#[derive(Debug)]
+pub(super) enum Message {
+    Event(Event),
+    Status {
+        app: AppId,
+        reply: oneshot::Sender<Option<AppStatus>>,
+    },
+    /// Finish what is under way, then end.
+    Stop,
+}
+
+pub(super) struct Conductor {
+    machine: Machine,
+    clock: Clock,
+    patience: Span,
+    hands: Arc<Hands>,
+    desk: Arc<Desk>,
+    lane: mpsc::UnboundedSender<Request>,
+    messages: mpsc::Sender<Message>,
+    /// Counts steps, so that whoever waits for something to become true knows when to look again.
+    steps: watch::Sender<u64>,
+    /// Every task but the loop itself. Dropping it ends them.
+    tasks: JoinSet<()>,
+    /// When the machine wants to be woken.
+    wake: Option<Timestamp>,
+    /// Effects on targets that have left, and when they can no longer land.
+    acting: BTreeMap<Ticket, Timestamp>,
+    /// Batches on their way into the ledger.
+    writing: BTreeSet<Ticket>,
+    /// Set once the loop is to end: the instant after which it waits for nothing more.
+    stop_by: Option<Timestamp>,
+}
+
+impl Conductor {
+    pub(super) fn new(
+        surroundings: &Arc<Surroundings>,
+        settings: Settings,
+        limits: Limits,
+        messages: mpsc::Sender<Message>,
+        steps: watch::Sender<u64>,
+    ) -> Self {
+        let (clock, patience) = (surroundings.clock, settings.patience);
+        let desk = Arc::new(Desk::new(Arc::clone(surroundings), patience));
+        let (lane, requests) = mpsc::unbounded_channel();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Lane::new(Arc::clone(&desk), clock, requests).serve(messages.clone()));
+        for (identity, target) in &surroundings.targets {
+            tasks.spawn(hint(identity.clone(), Arc::clone(target), messages.clone()));
+        }
+        Self {
+            machine: Machine::new(settings),
+            clock,
+            patience,
+            hands: Arc::new(Hands::new(Arc::clone(surroundings), patience, limits)),
+            desk,
+            lane,
+            messages,
+            steps,
+            tasks,
+            wake: None,
+            acting: BTreeMap::new(),
+            writing: BTreeSet::new(),
+            stop_by: None,
+        }
+    }
+
+    /// Runs until it is told to stop, then gives the lease back and closes the ledger.
+    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Message>) -> Result<(), StopError> {
+        self.step(Event::Started);
+        while !self.is_done() {
+            match self.next(&mut inbox).await {
+                Some(Message::Event(event)) => self.step(event),
+                // Nobody waits for the answer any more: nothing to do about it.
+                Some(Message::Status { app, reply }) => drop(reply.send(self.machine.status(&app))),
+                Some(Message::Stop) => self.begin_to_stop(),
+                None => self.step(Event::Woke),
+            }
+            // What a task ended with does not matter: one that panicked has not answered, and the machine gives its ticket up.
+            while self.tasks.try_join_next().is_some() {}
+        }
+        if self.lane.is_closed() {
+            return Err(StopError::Crashed);
+        }
+        self.leave().await
+    }
+
+    /// The next message; `None` when the time has come that the machine wants to be woken at.
+    async fn next(&self, inbox: &mut mpsc::Receiver<Message>) -> Option<Message> {
+        match self.wake.into_iter().chain(self.stop_by).min() {
+            Some(at) => timeout_at(self.clock.instant_of(at), inbox.recv()).await.ok().flatten(),
+            None => inbox.recv().await,
+        }
+    }
+
+    fn step(&mut self, event: Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            self.note_answer(&event);
+            self.wake = None;
+            for effect in self.machine.step(self.clock.now(), event) {
+                events.extend(self.begin(effect));
+            }
+        }
+        self.steps.send_modify(|count| *count += 1);
+    }
+
+    fn note_answer(&mut self, event: &Event) {
+        match event {
+            Event::Executed { ticket, .. } => {
+                self.acting.remove(ticket);
+            }
+            Event::Appended { ticket } | Event::AppendFailed { ticket, .. } => {
+                self.writing.remove(ticket);
+            }
+            _ => {}
+        }
+    }
+
+    /// Sees an effect begun. Answers at once only what is not to be done any more.
+    fn begin(&mut self, effect: Effect) -> Option<Event> {
+        let (hands, stopping) = (Arc::clone(&self.hands), self.stop_by.is_some());
+        match effect {
+            Effect::WakeAt { at } => self.wake = Some(at),
+            Effect::Renew { epoch, length } => self.ask_ledger(Request::Renew { epoch, length }),
+            Effect::Load { epoch } => self.ask_ledger(Request::Load { epoch }),
+            Effect::Append { ticket, epoch, entries, bundles } => {
+                self.writing.insert(ticket);
+                self.ask_ledger(Request::Append { ticket, epoch, entries, bundles });
+            }
+            Effect::Execute { ticket, work, .. } if stopping => {
+                // Its intents are recorded, so its end must be too: it never left.
+                let outcomes = fenced(work.len(), "the engine is stopping");
+                return Some(Event::Executed { ticket, outcomes });
+            }
+            // Questions can be asked again by whoever comes next, and who stops does not become the writer again.
+            _ if stopping => {}
+            Effect::Acquire { length } => self.ask_ledger(Request::Acquire { length }),
+            Effect::Execute { ticket, target, work, fence } => {
+                self.acting.insert(ticket, fence.land_by);
+                self.spawn(hands.execute(ticket, target, work, fence));
+            }
+            Effect::Poll { ticket, store } => self.spawn(hands.poll(ticket, store)),
+            Effect::Render { ticket, app, revision, accepted } => {
+                self.spawn(hands.render(ticket, app, revision, accepted));
+            }
+            Effect::RenderAfresh { ticket, app } => self.spawn(hands.render_afresh(ticket, app)),
+            Effect::Observe { ticket, target, keys } => self.spawn(hands.observe(ticket, target, keys)),
+            Effect::Preview { ticket, target, resource } => self.spawn(hands.preview(ticket, target, resource)),
+            Effect::Settle { ticket, target, intent, declared } => {
+                self.spawn(hands.settle(ticket, target, intent, declared));
+            }
+            Effect::Notify { ticket, note } => self.spawn(hands.notify(ticket, note)),
+        }
+        None
+    }
+
+    fn ask_ledger(&self, request: Request) {
+        // A lane that is gone ends the loop: see `is_done`.
+        drop(self.lane.send(request));
+    }
+
+    fn spawn(&mut self, effect: impl Future<Output = Option<Event>> + Send + 'static) {
+        let messages = self.messages.clone();
+        self.tasks.spawn(async move {
+            if let Some(event) = effect.await {
+                // The loop has ended: nobody is left to tell.
+                drop(messages.send(Message::Event(event)).await);
+            }
+        });
+    }
+
+    /// From now on nothing new leaves. What has left is waited for, and its end recorded.
+    fn begin_to_stop(&mut self) {
+        let now = self.clock.now();
+        let landed = self.acting.values().copied().max().unwrap_or(now).max(now);
+        self.stop_by.get_or_insert(landed + self.patience);
+    }
+
+    fn is_done(&self) -> bool {
+        let quiet = self.acting.is_empty() && self.writing.is_empty();
+        let stopped = self.stop_by.is_some_and(|by| quiet || self.clock.now() >= by);
+        stopped || self.lane.is_closed()
+    }
+
+    async fn leave(mut self) -> Result<(), StopError> {
+        self.tasks.shutdown().await;
+        match timeout(duration(self.patience), self.desk.leave()).await {
+            Ok(left) => left.map_err(|source| StopError::NotLeft { source }),
+            Err(_elapsed) => Err(StopError::Silent { patience: self.patience }),
+        }
+    }
+}
+
+/// Passes a target's hints on, for as long as anyone listens.
+async fn hint(identity: TargetIdentity, target: Arc<dyn Target>, messages: mpsc::Sender<Message>) {
+    loop {
+        let event = Event::Hinted { target: identity.clone(), hint: target.hints().await };
+        if messages.send(Message::Event(event)).await.is_err() {
+            return;
+        }
+    }
+}

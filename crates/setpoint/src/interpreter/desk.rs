@@ -1,0 +1,267 @@
+//! The desk: what the ledger is asked for, and how its answers become events. Opens the ledger, and opens it again after it
+//! could not make something durable; keeps the lease.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use setpoint_core::bundle::{BadBundle, Bundle};
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::Facts;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_engine::{Event, Ticket};
+use setpoint_ledger::{Batch, Class, Entry, Lease, LeaseRequest, Ledger, LedgerError};
+use tokio::time::timeout;
+
+use super::surroundings::Surroundings;
+use crate::complaint::told;
+use crate::doors::duration;
+
+/// What the ledger is asked for.
+#[derive(Debug)]
+pub(super) enum Request {
+    Acquire {
+        length: Span,
+    },
+    Renew {
+        epoch: u64,
+        length: Span,
+    },
+    Load {
+        epoch: u64,
+    },
+    Append {
+        ticket: Ticket,
+        epoch: u64,
+        entries: Vec<Entry>,
+        bundles: BTreeMap<Digest, Vec<u8>>,
+    },
+    /// Sign what is due while nothing else happens.
+    Checkpoint,
+}
+
+/// Why a request to the ledger came to nothing.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("the ledger could not be opened")]
+    NotOpened { source: Box<dyn Error + Send + Sync> },
+    #[error("the ledger is not open: it is opened again with the next lease")]
+    NotOpen,
+    #[error("the ledger did not answer within {patience}")]
+    Silent { patience: Span },
+    #[error("bundle {digest} is not in the ledger: run `setpoint ledger verify` and restore a copy")]
+    NoBundle { digest: Digest },
+    #[error("bundle {digest} cannot be used: run `setpoint ledger verify` and restore a copy")]
+    BadBundle { digest: Digest, source: Box<BadBundle> },
+    #[error("the ledger did not do what it was asked")]
+    Refused { source: LedgerError },
+}
+
+impl Failure {
+    fn class(&self) -> Class {
+        match self {
+            Self::Refused { source } => source.class(),
+            Self::NoBundle { .. } | Self::BadBundle { .. } => Class::Corrupt,
+            Self::NotOpened { .. } | Self::NotOpen | Self::Silent { .. } => Class::Unavailable,
+        }
+    }
+
+    fn held_until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Refused { source: LedgerError::Held { until, .. } } => Some(*until),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Desk {
+    surroundings: Arc<Surroundings>,
+    patience: Span,
+    /// Locked for a moment at a time, never while something is awaited.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ledger: Option<Arc<dyn Ledger>>,
+    lease: Option<Lease>,
+    checkpoint_due: Option<Timestamp>,
+}
+
+impl Desk {
+    pub(super) fn new(surroundings: Arc<Surroundings>, patience: Span) -> Self {
+        Self { surroundings, patience, state: Mutex::default() }
+    }
+
+    /// When a checkpoint is due if nothing more is written.
+    pub(super) fn checkpoint_due(&self) -> Option<Timestamp> {
+        self.state().checkpoint_due
+    }
+
+    /// Carries out a request. Every request is answered but a checkpoint, of which the machine knows nothing.
+    pub(super) async fn carry_out(self: Arc<Self>, request: Request) -> Option<Event> {
+        match request {
+            Request::Acquire { length } => Some(self.acquire(length).await),
+            Request::Renew { epoch, length } => Some(self.renew(epoch, length).await),
+            Request::Load { epoch } => Some(self.load(epoch).await),
+            Request::Append { ticket, epoch, entries, bundles } => {
+                Some(self.append(ticket, epoch, entries, bundles).await)
+            }
+            Request::Checkpoint => {
+                self.checkpoint().await;
+                None
+            }
+        }
+    }
+
+    /// Gives the lease back and closes the ledger. Without an open ledger there is nothing to do.
+    pub(super) async fn leave(&self) -> Result<(), LedgerError> {
+        let (ledger, lease) = {
+            let mut state = self.state();
+            (state.ledger.take(), state.lease.take())
+        };
+        let Some(ledger) = ledger else { return Ok(()) };
+        let released = match &lease {
+            Some(lease) => ledger.release(lease).await,
+            None => Ok(()),
+        };
+        // Closing signs what is not signed: it is worth it whatever became of the lease.
+        ledger.close().await.and(released)
+    }
+
+    async fn acquire(&self, length: Span) -> Event {
+        match self.bounded(self.acquired(length)).await {
+            Ok(Lease { epoch, expires, .. }) => Event::LeaseGranted { epoch, expires },
+            Err(failure) => Event::LeaseRefused { until: failure.held_until(), detail: told(&failure) },
+        }
+    }
+
+    async fn acquired(&self, length: Span) -> Result<Lease, Failure> {
+        let ledger = self.opened().await?;
+        let Surroundings { origin, holder, clock, .. } = &*self.surroundings;
+        let request = LeaseRequest { origin: origin.clone(), holder: holder.clone(), now: clock.now(), length };
+        let lease = self.judged(&ledger, ledger.acquire(request).await)?;
+        self.state().lease = Some(lease.clone());
+        Ok(lease)
+    }
+
+    async fn renew(&self, epoch: u64, length: Span) -> Event {
+        match self.bounded(self.renewed(epoch, length)).await {
+            Ok(expires) => Event::LeaseRenewed { epoch, expires },
+            Err(_) => Event::LeaseNotRenewed { epoch },
+        }
+    }
+
+    async fn renewed(&self, epoch: u64, length: Span) -> Result<Timestamp, Failure> {
+        let ledger = self.ledger()?;
+        let lease = self.state().lease.clone().filter(|lease| lease.epoch == epoch).ok_or(Failure::NotOpen)?;
+        let lease = self.judged(&ledger, ledger.renew(&lease, self.surroundings.clock.now(), length).await)?;
+        let expires = lease.expires;
+        let mut state = self.state();
+        // A lease acquired in the meantime is the one to keep.
+        if state.lease.as_ref().is_some_and(|held| held.epoch == epoch) {
+            state.lease = Some(lease);
+        }
+        Ok(expires)
+    }
+
+    async fn load(&self, epoch: u64) -> Event {
+        match self.bounded(self.loaded()).await {
+            Ok((facts, bundles)) => Event::Loaded { epoch, facts: Box::new(facts), bundles },
+            Err(failure) => Event::LoadFailed { epoch, detail: told(&failure) },
+        }
+    }
+
+    /// The facts and exactly the bundles they name. One bundle that cannot be had is a failure of the whole: an app without
+    /// its bundle would look like an app that declares nothing.
+    async fn loaded(&self) -> Result<(Facts, BTreeMap<Digest, Arc<Bundle>>), Failure> {
+        let ledger = self.ledger()?;
+        let facts = self.judged(&ledger, ledger.load(&self.surroundings.origin).await)?.facts;
+        let mut bundles = BTreeMap::new();
+        for digest in facts.bundles() {
+            let bytes = self.judged(&ledger, ledger.bundle(&digest).await)?.ok_or(Failure::NoBundle { digest })?;
+            let unusable = |source| Failure::BadBundle { digest, source: Box::new(source) };
+            let bundle = Bundle::from_bytes(&bytes, digest).map_err(unusable)?;
+            bundles.insert(digest, Arc::new(bundle));
+        }
+        Ok((facts, bundles))
+    }
+
+    async fn append(
+        &self,
+        ticket: Ticket,
+        epoch: u64,
+        entries: Vec<Entry>,
+        bundles: BTreeMap<Digest, Vec<u8>>,
+    ) -> Event {
+        match self.bounded(self.appended(epoch, entries, bundles)).await {
+            Ok(()) => Event::Appended { ticket },
+            Err(failure) => Event::AppendFailed { ticket, class: failure.class(), detail: told(&failure) },
+        }
+    }
+
+    async fn appended(
+        &self,
+        epoch: u64,
+        entries: Vec<Entry>,
+        bundles: BTreeMap<Digest, Vec<u8>>,
+    ) -> Result<(), Failure> {
+        let ledger = self.ledger()?;
+        let Surroundings { origin, clock, .. } = &*self.surroundings;
+        let batch = Batch { origin: origin.clone(), epoch, now: clock.now(), entries, bundles };
+        self.judged(&ledger, ledger.append(batch).await)?;
+        // What is recorded is recorded, whether or not the ledger can say when it wants to sign it.
+        if let Ok(head) = ledger.head(origin).await {
+            self.state().checkpoint_due = head.checkpoint_due;
+        }
+        Ok(())
+    }
+
+    /// A checkpoint that fails is tried again after the next record; one the disk refused stops the ledger as ever.
+    async fn checkpoint(&self) {
+        self.state().checkpoint_due = None;
+        if let Ok(ledger) = self.ledger() {
+            let signed = async { self.judged(&ledger, ledger.checkpoint(&self.surroundings.origin).await) };
+            drop(self.bounded(signed).await);
+        }
+    }
+
+    /// The open ledger, opened if it is not.
+    async fn opened(&self) -> Result<Arc<dyn Ledger>, Failure> {
+        if let Ok(open) = self.ledger() {
+            return Ok(open);
+        }
+        let ledger = (self.surroundings.open_ledger)().await.map_err(|source| Failure::NotOpened { source })?;
+        self.state().ledger = Some(Arc::clone(&ledger));
+        Ok(ledger)
+    }
+
+    fn ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
+        self.state().ledger.clone().ok_or(Failure::NotOpen)
+    }
+
+    /// Lets go of a ledger that could not make something durable: the next lease opens it anew.
+    fn judged<T>(&self, ledger: &Arc<dyn Ledger>, answer: Result<T, LedgerError>) -> Result<T, Failure> {
+        answer.map_err(|source| {
+            let mut state = self.state();
+            // A late answer of a ledger that was let go says nothing about the one opened since.
+            let current = state.ledger.as_ref().is_some_and(|open| Arc::ptr_eq(open, ledger));
+            if current && source.class() == Class::NotDurable {
+                *state = State::default();
+            }
+            Failure::Refused { source }
+        })
+    }
+
+    async fn bounded<T>(&self, request: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let silent = Failure::Silent { patience: self.patience };
+        timeout(duration(self.patience), request).await.unwrap_or(Err(silent))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics between two changes of it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

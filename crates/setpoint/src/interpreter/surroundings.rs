@@ -1,0 +1,93 @@
+//! What the outside must offer the interpreter, and how much may be asked of it at once.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use setpoint_core::digest::Digest;
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::Revision;
+use setpoint_engine::{Note, RenderOutcome};
+use setpoint_ledger::{Ledger, Origin};
+use setpoint_target::{Answer, Target};
+
+use crate::doors::Clock;
+
+/// A ledger that is being opened.
+pub type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Ledger>, Box<dyn Error + Send + Sync>>> + Send>>;
+
+/// Opens the ledger: at the start, and again after it could not make something durable.
+pub type OpenLedger = Box<dyn Fn() -> Opening + Send + Sync>;
+
+/// Where declared state comes from. An error is told as what it is; it never stands for "nothing declared".
+pub trait Sources: Send + Sync + fmt::Debug {
+    /// The store's head. `now` is when the look began.
+    fn poll<'a>(&'a self, store: &'a StoreName, now: Timestamp) -> Answer<'a, Observed<VersionId>>;
+
+    /// Renders an app from a revision, unless everything it reads is as it was at `accepted`.
+    fn render<'a>(
+        &'a self,
+        app: &'a AppId,
+        revision: &'a Revision,
+        accepted: Option<&'a Revision>,
+    ) -> Answer<'a, RenderOutcome>;
+
+    /// The digest of the bundle that the stores' heads, read without any cache, give now. A delete rests on it.
+    fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>>;
+}
+
+/// Reaches people.
+pub trait Messenger: Send + Sync + fmt::Debug {
+    /// Whether the note has arrived. `false` makes the machine try again later.
+    fn deliver<'a>(&'a self, note: &'a Note) -> Answer<'a, bool>;
+}
+
+/// Everything outside of the machine.
+pub struct Surroundings {
+    /// The clock of the process.
+    pub clock: Clock,
+    /// The log to write.
+    pub origin: Origin,
+    /// Who writes it. The same after a restart, so that the lease of a crashed process need not run out first.
+    pub holder: String,
+    pub open_ledger: OpenLedger,
+    pub targets: BTreeMap<TargetIdentity, Arc<dyn Target>>,
+    pub sources: Arc<dyn Sources>,
+    pub messenger: Arc<dyn Messenger>,
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings")
+            .field("origin", &self.origin)
+            .field("holder", &self.holder)
+            .field("targets", &self.targets)
+            .field("sources", &self.sources)
+            .field("messenger", &self.messenger)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How much may be under way at once. Who comes later waits for a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Stores asked for their heads.
+    pub fetches: usize,
+    pub renders: usize,
+    /// Calls to one target: a target that hangs keeps no other waiting.
+    pub calls_per_target: usize,
+    pub deliveries: usize,
+    /// Events that wait for the machine before those who bring them do.
+    pub events: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { fetches: 16, renders: 4, calls_per_target: 32, deliveries: 4, events: 1_024 }
+    }
+}

@@ -1,0 +1,16 @@
+//! The product as a library, so that its parts can be tested without a process: the command line, the interpreter of the
+//! machine's effects, and the recovery of lost claims. `main.rs` only calls [`run`].
+
+mod cli;
+mod complaint;
+pub mod doors;
+mod exit;
+pub mod interpreter;
+pub mod recover;
+
+use std::process::ExitCode;
+
+/// Runs the process: arguments in, answer and exit code out.
+pub fn run() -> ExitCode {
+    cli::run(doors::arguments(), &mut doors::output(), &mut doors::complaints()).into()
+}

@@ -1,0 +1,141 @@
+//! The interpreter when its surroundings fail: a store that hangs, a disk that fails once, an effect that is late, a crash.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use setpoint::doors::Clock;
+use setpoint_core::intent::Intent;
+use setpoint_core::key::Key;
+use setpoint_core::live::Observation;
+use setpoint_core::name::TargetIdentity;
+use setpoint_core::resource::Resource;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+use setpoint_target::memory::Fault;
+use setpoint_target::{
+    Answer, Capabilities, Fence, Hint, MemoryTarget, Outcome, Refusal, Settlement, Target, Unidentifiable, Work,
+};
+
+use crate::scene::{Scene, app, body, key, resources, until, until_converged};
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_keeps_no_other_app_waiting_for_good() {
+    let (mut scene, hung, shop) = (Scene::new(), app("hung"), app("shop"));
+    // With one turn for all stores the hung one is in everybody's way: its call must end.
+    (scene.limits.fetches, scene.limits.renders) = (1, 1);
+    scene.shelf.publish(&hung, resources(&hung, 3, 1));
+    scene.shelf.publish(&shop, resources(&shop, 20, 1));
+    scene.shelf.hang(&hung);
+    let started = scene.clock.now();
+    let mut handle = scene.start(&[&hung, &shop]).await;
+    until_converged(&mut handle, &shop).await;
+    assert_eq!(scene.standing().len(), 20);
+    let took = scene.clock.now().since(started);
+    assert!(took <= Span::minutes(3), "it took {took}");
+    handle.stop().await.expect("a hung store does not hinder the stop");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_fails_once_is_opened_again_and_the_work_goes_on() {
+    let (scene, shop) = (Scene::new(), app("shop"));
+    scene.shelf.publish(&shop, resources(&shop, 20, 1));
+    let mut handle = scene.start(&[&shop]).await;
+    until_converged(&mut handle, &shop).await;
+    let epoch = scene.ledger.log().head(&crate::scene::origin()).epoch;
+    scene.ledger.log().break_disk();
+    scene.target.with_world(|world| world.edit(&key(&shop, 3), &Arc::new(body(&shop, 3, 666)), "mallory"));
+    until(&mut handle, &shop, |status| {
+        status.converged && scene.standing()[&key(&shop, 3).to_string()] == body(&shop, 3, 1)
+    })
+    .await;
+    assert_eq!(scene.openings.load(Ordering::Relaxed), 2);
+    assert!(scene.ledger.log().head(&crate::scene::origin()).epoch > epoch);
+    assert_eq!(scene.facts().intents.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_crash_open_intents_are_settled_and_nothing_is_made_twice() {
+    let (scene, shop) = (Scene::new(), app("shop"));
+    scene.shelf.publish(&shop, resources(&shop, 20, 1));
+    // The first object is made, and nobody hears of it.
+    scene.target.fail_next_execute(Fault::TimeoutAfter);
+    let mut handle = scene.start(&[&shop]).await;
+    until(&mut handle, &shop, |_| scene.standing().len() == 1).await;
+    drop(handle);
+    assert_eq!(scene.facts().intents.len(), 1);
+
+    let restarted = scene.clock.now();
+    let mut handle = scene.start(&[&shop]).await;
+    until_converged(&mut handle, &shop).await;
+    assert_eq!(scene.facts().intents.len(), 0);
+    assert_eq!(scene.standing().len(), 20);
+    assert!(scene.records().contains("found done"), "{}", scene.records());
+    let waited = scene.clock.now().since(restarted);
+    assert!(waited >= Span::seconds(40), "what was under way could still have landed after {waited}");
+}
+
+/// A target whose looks at one app never end, and that remembers when effects left.
+#[derive(Debug)]
+struct Blocked {
+    inner: MemoryTarget,
+    clock: Clock,
+    /// A look at this key hangs.
+    hung: Key,
+    left: Mutex<Vec<(Timestamp, Fence)>>,
+}
+
+impl Target for Blocked {
+    fn identity(&self) -> Answer<'_, Result<TargetIdentity, Refusal>> {
+        self.inner.identity()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
+        self.inner.key(api_version, kind, body)
+    }
+
+    fn observe(&self, keys: BTreeSet<Key>, now: Timestamp) -> Answer<'_, Observation> {
+        if keys.contains(&self.hung) { Box::pin(std::future::pending()) } else { self.inner.observe(keys, now) }
+    }
+
+    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+        self.inner.preview(resource)
+    }
+
+    fn execute(&self, work: Vec<Work>, fence: Fence) -> Answer<'_, Vec<Outcome>> {
+        self.left.lock().expect("no test panics in here").push((self.clock.now(), fence));
+        self.inner.execute(work, fence)
+    }
+
+    fn settle<'a>(&'a self, intent: &'a Intent, declared: Option<&'a Resource>) -> Answer<'a, Settlement> {
+        self.inner.settle(intent, declared)
+    }
+
+    fn hints(&self) -> Answer<'_, Hint> {
+        self.inner.hints()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_effect_that_is_late_does_not_leave_and_its_intent_is_closed() {
+    let (mut scene, shop, zoo) = (Scene::new(), app("shop"), app("zoo"));
+    // One turn at the target, which a look that hangs takes before the effect can have it.
+    scene.limits.calls_per_target = 1;
+    scene.shelf.publish(&shop, resources(&shop, 1, 1));
+    scene.shelf.publish(&zoo, resources(&zoo, 1, 1));
+    let (inner, clock, hung) = (scene.target.clone(), scene.clock, key(&zoo, 0));
+    let target = Arc::new(Blocked { inner, clock, hung, left: Mutex::default() });
+    let mut handle = scene.start_on(Arc::<Blocked>::clone(&target), &[&shop, &zoo]).await;
+    until(&mut handle, &shop, |_| scene.records().contains("could not leave in time")).await;
+    assert_eq!(target.left.lock().expect("no test panics in here").len(), 0);
+    assert_eq!(scene.facts().intents.len(), 0);
+
+    // Turns at the target are fair, so in the end the effect gets one in time.
+    until(&mut handle, &shop, |_| scene.standing().len() == 1).await;
+    let left = target.left.lock().expect("no test panics in here").clone();
+    assert!(left.iter().all(|(at, fence)| *at <= fence.leave_by), "{left:?}");
+}

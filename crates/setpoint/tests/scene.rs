@@ -1,0 +1,253 @@
+//! What the tests of the interpreter act on: sources, a messenger, a ledger and a target in memory, and a clock that all runs of
+//! a test share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::{pending, ready};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use setpoint::doors::Clock;
+use setpoint::interpreter::{Handle, Limits, Messenger, Sources, Surroundings, start};
+use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::Facts;
+use setpoint_core::key::Key;
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::resource::Resource;
+use setpoint_core::snapshot::Rules;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+use setpoint_core::version::{Ancestry, Revision};
+use setpoint_engine::machine::AppStatus;
+use setpoint_engine::{
+    AppControl, Controls, Mode, Note, OnFailure, RenderOutcome, Settings, StoreControl, TargetControl,
+};
+use setpoint_ledger::checkpoint::Signer;
+use setpoint_ledger::{Ledger, MemoryLedger, MemoryLog, Origin};
+use setpoint_target::{Answer, Granularity, MemoryOptions, MemoryTarget, MemoryWorld, Target};
+
+/// What one app declares at the version its store is at.
+#[derive(Debug)]
+struct Shelved {
+    version: u32,
+    resources: Vec<Resource>,
+    hangs: bool,
+}
+
+/// Stores in memory: each app reads the store of its own name.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf(Mutex<BTreeMap<String, Shelved>>);
+
+impl Shelf {
+    /// The app's store moves on to declare this.
+    pub(crate) fn publish(&self, app: &AppId, resources: Vec<Resource>) {
+        let mut shelf = self.0.lock().expect("no test panics in here");
+        let version = shelf.get(app.name.as_str()).map_or(1, |shelved| shelved.version + 1);
+        shelf.insert(app.name.to_string(), Shelved { version, resources, hangs: false });
+    }
+
+    /// From now on the app's store does not answer.
+    pub(crate) fn hang(&self, app: &AppId) {
+        self.0.lock().expect("no test panics in here").get_mut(app.name.as_str()).expect("published").hangs = true;
+    }
+
+    fn read<'a, T: Send + 'a>(&'a self, name: &str, read: impl FnOnce(&Shelved) -> T) -> Answer<'a, T> {
+        let shelf = self.0.lock().expect("no test panics in here");
+        match shelf.get(name).expect("tests ask for published stores only") {
+            shelved if shelved.hangs => Box::pin(pending()),
+            shelved => Box::pin(ready(read(shelved))),
+        }
+    }
+}
+
+impl Sources for Shelf {
+    fn poll<'a>(&'a self, store: &'a StoreName, now: Timestamp) -> Answer<'a, Observed<VersionId>> {
+        let head = |shelved: &Shelved| VersionId::new(&format!("v{}", shelved.version)).expect("a valid version");
+        self.read(store.as_str(), |shelved| Observed::known(head(shelved), now))
+    }
+
+    fn render<'a>(
+        &'a self,
+        app: &'a AppId,
+        _revision: &'a Revision,
+        accepted: Option<&'a Revision>,
+    ) -> Answer<'a, RenderOutcome> {
+        let ancestry = if accepted.is_some() { Ancestry::Descendant } else { Ancestry::First };
+        self.read(app.name.as_str(), |shelved| RenderOutcome::Rendered {
+            resources: shelved.resources.clone(),
+            ancestry,
+        })
+    }
+
+    fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>> {
+        self.read(app.name.as_str(), |shelved| Ok(bundle(app, shelved.resources.clone()).digest()))
+    }
+}
+
+/// Notes that reached people.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox(Mutex<Vec<Note>>);
+
+impl Messenger for Mailbox {
+    fn deliver<'a>(&'a self, note: &'a Note) -> Answer<'a, bool> {
+        self.0.lock().expect("no test panics in here").push(note.clone());
+        Box::pin(ready(true))
+    }
+}
+
+/// A small world in memory that outlives the interpreters a test runs in it.
+pub(crate) struct Scene {
+    pub(crate) clock: Clock,
+    pub(crate) ledger: MemoryLedger,
+    pub(crate) target: MemoryTarget,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) limits: Limits,
+    /// How often the ledger was opened.
+    pub(crate) openings: Arc<AtomicUsize>,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let signer = Signer::new(origin(), &[7; 32]);
+        Self {
+            clock: Clock::start(),
+            ledger: MemoryLedger::new(MemoryLog::new(signer)),
+            target: MemoryTarget::new(MemoryWorld::new(identity(), MemoryOptions::default())),
+            shelf: Arc::default(),
+            limits: Limits::default(),
+            openings: Arc::default(),
+        }
+    }
+
+    /// Starts an interpreter that holds these apps.
+    pub(crate) async fn start(&self, apps: &[&AppId]) -> Handle {
+        self.start_on(Arc::new(self.target.clone()), apps).await
+    }
+
+    /// The same, with something between the interpreter and the target.
+    pub(crate) async fn start_on(&self, target: Arc<dyn Target>, apps: &[&AppId]) -> Handle {
+        let (ledger, openings) = (self.ledger.clone(), Arc::clone(&self.openings));
+        let surroundings = Surroundings {
+            clock: self.clock,
+            origin: origin(),
+            holder: "test".to_owned(),
+            open_ledger: Box::new(move || {
+                openings.fetch_add(1, Ordering::Relaxed);
+                let anchors = ledger.log().anchors().clone();
+                ledger.log().reopen(&anchors);
+                let opened: Arc<dyn Ledger> = Arc::new(ledger.clone());
+                Box::pin(ready(Ok(opened)))
+            }),
+            targets: BTreeMap::from([(identity(), target)]),
+            sources: Arc::<Shelf>::clone(&self.shelf),
+            messenger: Arc::new(Mailbox::default()),
+        };
+        let handle = start(surroundings, Settings::default(), self.limits);
+        handle.control(controls(apps)).await.expect("it runs");
+        handle
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        self.ledger.log().load(&origin()).facts
+    }
+
+    /// Everything recorded so far, as text.
+    pub(crate) fn records(&self) -> String {
+        let log = self.ledger.log();
+        let records = log.records(&origin(), 0..log.head(&origin()).size).expect("within the log");
+        records.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned() + "\n").collect()
+    }
+
+    /// What stands on the target, by name.
+    pub(crate) fn standing(&self) -> BTreeMap<String, Value> {
+        self.target.with_world(|world| {
+            world.objects().map(|(key, object)| (key.to_string(), Value::clone(&object.live.value))).collect()
+        })
+    }
+}
+
+/// Waits until `wanted` holds for the app's status; fails after a day of the test's time.
+pub(crate) async fn until(handle: &mut Handle, app: &AppId, wanted: impl Fn(&AppStatus) -> bool) -> AppStatus {
+    let waiting = async {
+        loop {
+            if let Some(status) = handle.status(app).await.expect("it runs")
+                && wanted(&status)
+            {
+                return status;
+            }
+            handle.stepped().await.expect("it runs");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(86_400), waiting).await.expect("it happens within a day")
+}
+
+pub(crate) async fn until_converged(handle: &mut Handle, app: &AppId) -> AppStatus {
+    until(handle, app, |status| status.converged).await
+}
+
+pub(crate) fn origin() -> Origin {
+    Origin::new("setpoint.test").expect("a valid origin")
+}
+
+pub(crate) fn identity() -> TargetIdentity {
+    TargetIdentity::new("machine-1").expect("a valid identity")
+}
+
+pub(crate) fn app(name: &str) -> AppId {
+    format!("web/{name}").parse().expect("a valid app")
+}
+
+pub(crate) fn bundle(app: &AppId, resources: Vec<Resource>) -> Bundle {
+    Bundle::new(app.clone(), identity(), resources).expect("a valid bundle")
+}
+
+/// `count` objects of an app, all with this content; each after the first comes after it.
+pub(crate) fn resources(app: &AppId, count: u32, content: i64) -> Vec<Resource> {
+    let after_first = |n: u32| if n == 0 { BTreeSet::new() } else { BTreeSet::from([key(app, 0)]) };
+    let resource = |n: u32| Resource {
+        key: key(app, n),
+        api_version: "test/v1".into(),
+        kind: "Thing".into(),
+        body: body(app, n, content),
+        after: after_first(n),
+        protected: false,
+    };
+    (0..count).map(resource).collect()
+}
+
+pub(crate) fn key(app: &AppId, n: u32) -> Key {
+    Key::new("test/Thing", "lab", &format!("{}-{n}", app.name)).expect("a valid key")
+}
+
+pub(crate) fn body(app: &AppId, n: u32, content: i64) -> Value {
+    let metadata = [("name", Value::str(&format!("{}-{n}", app.name))), ("namespace", Value::str("lab"))];
+    Value::map([("metadata", Value::map(metadata)), ("content", Value::int(content))])
+}
+
+fn store_of(app: &AppId) -> StoreName {
+    StoreName::new(app.name.as_str()).expect("a valid store")
+}
+
+fn controls(apps: &[&AppId]) -> Controls {
+    let control = |app: &AppId| AppControl {
+        target: identity(),
+        stores: BTreeSet::from([store_of(app)]),
+        rules: Rules::default(),
+        mode: Mode::Auto,
+        retire: false,
+        depends_on: BTreeSet::new(),
+        closed: Vec::new(),
+        deadline: Span::minutes(10),
+        on_failure: OnFailure::Alert,
+    };
+    Controls {
+        apps: apps.iter().map(|app| ((*app).clone(), control(app))).collect(),
+        stores: apps.iter().map(|app| (store_of(app), StoreControl { interval: Span::seconds(30) })).collect(),
+        targets: BTreeMap::from([(
+            identity(),
+            TargetControl { granularity: Granularity::Resource, fresh_reads: true },
+        )]),
+    }
+}
