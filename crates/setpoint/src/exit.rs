@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     Done,
     /// 1: it could not run: wrong usage, an unreadable file, a full disk. It says nothing about what was asked.
     CouldNotRun,
+    /// 4: it ran, and what was to be shown is not so: a ledger is not sound, a record cannot be proven.
+    NotShown,
 }
 
 impl From<Exit> for ExitCode {
@@ -16,6 +18,7 @@ impl From<Exit> for ExitCode {
         match exit {
             Exit::Done => Self::SUCCESS,
             Exit::CouldNotRun => Self::from(1),
+            Exit::NotShown => Self::from(4),
         }
     }
 }

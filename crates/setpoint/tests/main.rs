@@ -3,8 +3,10 @@
 
 mod converging;
 mod enduring;
+mod ledger;
 mod recovering;
 mod scene;
+mod schema;
 mod setpoint;
 mod stopping;
 mod usage;

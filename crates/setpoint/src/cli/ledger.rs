@@ -1,0 +1,169 @@
+//! `setpoint ledger`: checks a ledger, proves a record and exports a log, with the verifier that shares no code with the writer.
+//! Reads only; an engine may be writing the ledger at the same time.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use setpoint_ledger_verify::{Finding, Key, LogReport, Report, VerifyError, export, prove, verify};
+use tokio::runtime::Builder;
+
+use super::{Failure, Form};
+use crate::complaint::told;
+use crate::exit::Exit;
+
+/// Checks a ledger, proves a record, exports a log
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Recomputes every hash and signature and says whether the ledger is sound
+    ///
+    /// Records are safe from unseen change as far as an anchor covers them: give every anchor there is.
+    Verify {
+        #[command(flatten)]
+        ledger: Ledger,
+        /// A file with a checkpoint that was kept elsewhere; may be given several times
+        #[arg(long = "anchor", value_name = "FILE")]
+        anchors: Vec<PathBuf>,
+        /// How the answer is written
+        #[arg(long, value_enum, default_value_t = Form::Text)]
+        output: Form,
+    },
+    /// Proves that a record is what the newest checkpoint signed, in steps a person can recompute
+    Prove {
+        #[command(flatten)]
+        ledger: Ledger,
+        /// The log the record is in
+        #[arg(long, value_name = "ORIGIN")]
+        log: String,
+        /// Its number, counted from 0
+        #[arg(long, value_name = "NUMBER")]
+        record: u64,
+        /// How the answer is written
+        #[arg(long, value_enum, default_value_t = Form::Text)]
+        output: Form,
+    },
+    /// Writes every record of a log as one line of JSON, exactly as stored
+    Export {
+        /// The database file, for example `data/ledger.db`
+        ledger: PathBuf,
+        /// The log to export
+        #[arg(long, value_name = "ORIGIN")]
+        log: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Ledger {
+    /// The database file, for example `data/ledger.db`
+    #[arg(value_name = "LEDGER")]
+    path: PathBuf,
+    /// A key that may sign checkpoints, as `name+id+base64`; may be given several times, after a rotation for example
+    #[arg(long = "key", value_name = "KEY", required = true)]
+    keys: Vec<Key>,
+}
+
+pub(super) fn run(command: &Command, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| could_not_run(&error))?;
+    match command {
+        Command::Verify { ledger: Ledger { path, keys }, anchors, output: form } => {
+            let anchors = anchors.iter().map(|file| read_anchor(file)).collect::<Result<Vec<_>, _>>()?;
+            check_readable(path)?;
+            let report = runtime.block_on(verify(path, &anchors, keys)).map_err(failure)?;
+            match form {
+                Form::Text => write_report(&report, output)?,
+                Form::Json => writeln!(output, "{:#}", report_json(&report))?,
+            }
+            Ok(if report.is_sound() { Exit::Done } else { Exit::NotShown })
+        }
+        Command::Prove { ledger: Ledger { path, keys }, log, record, output: form } => {
+            check_readable(path)?;
+            let proof = runtime.block_on(prove(path, log, *record, keys)).map_err(failure)?;
+            match form {
+                Form::Text => output.write_all(proof.as_bytes())?,
+                Form::Json => writeln!(output, "{:#}", json!({ "log": log, "record": record, "proof": proof }))?,
+            }
+            Ok(Exit::Done)
+        }
+        Command::Export { ledger, log } => {
+            check_readable(ledger)?;
+            runtime.block_on(export(ledger, log, output)).map_err(failure)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn read_anchor(file: &Path) -> Result<String, Failure> {
+    let unreadable = |error: io::Error| {
+        let file = file.display();
+        Failure::Told(
+            Exit::CouldNotRun,
+            format!("cannot read the anchor {file}: {error}; check the path and its rights"),
+        )
+    };
+    fs::read_to_string(file).map_err(unreadable)
+}
+
+/// A wrong path says nothing about a ledger. A file that is there and cannot be understood does.
+fn check_readable(path: &Path) -> Result<(), Failure> {
+    let unreadable = |error: io::Error| {
+        let path = path.display();
+        Failure::Told(
+            Exit::CouldNotRun,
+            format!("cannot read the ledger {path}: {error}; check the path and its rights"),
+        )
+    };
+    File::open(path).map(drop).map_err(unreadable)
+}
+
+fn failure(error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Output { source } => Failure::Output(source),
+        VerifyError::BadKey { .. } | VerifyError::NoSuchLog { .. } => could_not_run(&error),
+        VerifyError::Unreadable { .. } | VerifyError::NotALedger { .. } | VerifyError::NotProvable { .. } => {
+            Failure::Told(Exit::NotShown, told(&error))
+        }
+    }
+}
+
+fn could_not_run(error: &(dyn std::error::Error + 'static)) -> Failure {
+    Failure::Told(Exit::CouldNotRun, told(error))
+}
+
+fn write_report(report: &Report, output: &mut impl Write) -> io::Result<()> {
+    for log in &report.logs {
+        let LogReport { origin, records, root, checkpoints, signed, anchored, bodies, erased, gaps } = log;
+        writeln!(output, "log {origin}: records {records}, signed {signed}, anchored {anchored}")?;
+        writeln!(output, "  checkpoints {checkpoints}, bodies {bodies}, erased {erased}, recorded gaps {gaps}")?;
+        writeln!(output, "  root {root}")?;
+    }
+    if report.is_sound() {
+        return writeln!(output, "sound");
+    }
+    writeln!(output, "NOT SOUND:")?;
+    for finding in &report.findings {
+        writeln!(output, "  {finding}")?;
+    }
+    if report.more > 0 {
+        writeln!(output, "  and {} more", report.more)?;
+    }
+    Ok(())
+}
+
+fn report_json(report: &Report) -> serde_json::Value {
+    let log = |log: &LogReport| {
+        let LogReport { origin, records, root, checkpoints, signed, anchored, bodies, erased, gaps } = log;
+        json!({
+            "origin": origin, "records": records, "root": root, "checkpoints": checkpoints, "signed": signed,
+            "anchored": anchored, "bodies": bodies, "erased": erased, "gaps": gaps,
+        })
+    };
+    let finding = |finding: &Finding| json!({ "origin": finding.origin, "record": finding.seq, "what": finding.what });
+    json!({
+        "sound": report.is_sound(),
+        "logs": report.logs.iter().map(log).collect::<Vec<_>>(),
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "more": report.more,
+    })
+}

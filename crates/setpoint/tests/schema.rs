@@ -1,0 +1,32 @@
+//! `setpoint schema`: the documents explained.
+
+use crate::setpoint::run;
+
+#[test]
+fn the_reference_page_is_what_the_binary_writes() {
+    let run = run(&["schema", "--markdown"]);
+    assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""));
+    assert_eq!(run.output, include_str!("../../../docs/reference.md"));
+}
+
+#[test]
+fn a_kind_may_be_written_in_any_case() {
+    let run = run(&["schema", "scope"]);
+    assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""));
+    assert_eq!(run.output, include_str!("golden/schema-scope.txt"));
+}
+
+#[test]
+fn without_a_kind_all_are_explained() {
+    let run = run(&["schema"]);
+    for kind in ["Bootstrap", "Store", "Target", "App", "Policy", "Scope", "Notifier"] {
+        assert!(run.output.contains(&format!("{kind} (setpoint.dev/v1)")), "no {kind} in:\n{}", run.output);
+    }
+}
+
+#[test]
+fn an_unknown_kind_is_exit_1_and_the_nearest_is_named() {
+    let run = run(&["schema", "ap"]);
+    assert_eq!((run.code, run.output.as_str()), (Some(1), ""));
+    assert_eq!(run.complaints, "error: there is no kind `ap`; did you mean `App`?\n");
+}
