@@ -44,7 +44,8 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(here)?.sync_all()
 }
 
-fn private_file(path: &Path) -> io::Result<File> {
+/// Opens or makes a file that only this user can read.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
     // A file from elsewhere, a restored copy for example, may have come with wider rights.
     if file.metadata()?.permissions().mode() & 0o077 != 0 {

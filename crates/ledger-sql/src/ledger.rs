@@ -30,6 +30,8 @@ use crate::writing::Writing;
 
 /// Connections that read beside the writer.
 const READERS: u32 = 4;
+/// Snapshots that are tried until one is of the same moment as the published head.
+const MOST_SNAPSHOTS: u32 = 1_000;
 /// The number of a log nobody ever wrote, which is empty: SQLite numbers rows from 1.
 const NO_LOG: i64 = 0;
 
@@ -118,7 +120,7 @@ impl SqlLedger {
     /// Facts and size of one moment: read in one snapshot, and again if a commit fell between it and the head.
     async fn load_consistently(&self, origin: &Origin) -> Result<Loaded, LedgerError> {
         let mut reader = self.reader().await?;
-        loop {
+        for _ in 0..MOST_SNAPSHOTS {
             let Some((log, head)) = self.published(origin) else {
                 return Ok(Loaded { facts: Facts::default(), head: empty_head(origin) });
             };
@@ -135,6 +137,8 @@ impl SqlLedger {
             drop(snapshot);
             tokio::task::yield_now().await;
         }
+        let what = format!("log {origin} never stood still for its facts to be read");
+        Err(LedgerError::Unavailable { what, source: None })
     }
 }
 

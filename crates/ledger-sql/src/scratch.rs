@@ -8,6 +8,8 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Executor as _};
 
+use crate::folder::private_file;
+
 /// The scratch database could not be used, even a fresh one.
 #[derive(Debug, thiserror::Error)]
 #[error("the scratch database {path} cannot be used: check the disk, or delete the file")]
@@ -86,9 +88,10 @@ impl Scratch {
 }
 
 async fn connect(path: &Path) -> Result<SqlitePool, sqlx::Error> {
+    private_file(path)?;
     let options = SqliteConnectOptions::new()
         .filename(path)
-        .create_if_missing(true)
+        .create_if_missing(false)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Off)
         .busy_timeout(Duration::from_secs(5))

@@ -6,6 +6,8 @@ use setpoint_ledger_sql::Scratch;
 async fn what_is_put_is_there_until_it_is_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let scratch = Scratch::open(folder.path()).await.expect("it opens");
+    let rights = std::fs::metadata(folder.path().join("state.db")).expect("its file").permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&rights) & 0o077, 0, "for one user only");
     scratch.put("cursor", "platform", b"1").await.expect("put");
     scratch.put("cursor", "platform", b"2").await.expect("put again");
     scratch.put("other", "platform", b"3").await.expect("put");

@@ -9,7 +9,7 @@ pub enum VerifyError {
     Unreadable { path: PathBuf, source: sqlx::Error },
     #[error("the file {path} is not a ledger of a format this verifier knows")]
     NotALedger { path: PathBuf },
-    #[error("`{text}` is not a verification key: expected `name+id+base64`, as `setpoint ledger key` prints it")]
+    #[error("`{text}` is not a verification key: expected `name+id+base64`, the form of signed notes")]
     BadKey { text: String },
     #[error("the log `{origin}` is not in this ledger")]
     NoSuchLog { origin: String },

@@ -54,6 +54,8 @@ pub struct Batch {
 impl Batch {
     /// Most entries of one batch: a transaction must not starve its neighbours.
     pub const MOST_ENTRIES: usize = 10_000;
+    /// The longest bundle.
+    pub const LONGEST_BUNDLE: usize = 64 << 20;
 
     pub fn new(lease: &Lease, now: Timestamp, entries: Vec<Entry>) -> Self {
         Self { origin: lease.origin.clone(), epoch: lease.epoch, now, entries, bundles: BTreeMap::new() }
@@ -66,6 +68,9 @@ impl Batch {
         }
         if self.entries.len() > Self::MOST_ENTRIES {
             return Err(LedgerError::input(format!("a batch of more than {} entries: split it", Self::MOST_ENTRIES)));
+        }
+        if self.bundles.values().any(|bytes| bytes.len() > Self::LONGEST_BUNDLE) {
+            return Err(LedgerError::input("a bundle longer than 64 MiB: split its app"));
         }
         match self.bundles.iter().find(|(digest, bytes)| Digest::of(bytes) != **digest) {
             Some((digest, _)) => {
@@ -200,7 +205,7 @@ impl Gap {
 
 /// A set of logs, one writer each, with the facts their records make.
 ///
-/// Crash recovery relies on this, and every implementation shows it by passing [`crate::conformance`]:
+/// Crash recovery relies on this, and every implementation shows it by passing the suite in `conformance`:
 ///
 /// 1. **An answered append is durable.** When [`append`](Self::append) answers `Ok`, the batch survives loss of power.
 /// 2. **All or nothing.** A batch is there with its records, facts, bodies and bundles, or nothing of it is. One that

@@ -5,7 +5,7 @@
 //! relies on), [`memory`] (the ledger of the simulator and of tests).
 //!
 //! This crate holds no database and no async runtime: the simulator links it. The conformance suite that every
-//! implementation passes is [`conformance`], behind the feature of that name.
+//! implementation passes is `conformance`, behind the feature of that name.
 
 pub mod anchor;
 pub mod cadence;

@@ -205,15 +205,20 @@ impl MemoryLog {
     pub fn record_gap(&mut self, gap: &Gap) -> Result<Lease, LedgerError> {
         self.writable.map_err(not_durable)?;
         let origin = &gap.lease.origin;
-        let log = self.log(origin).clone();
+        let log = self.log(origin);
         let Some(anchor) = self.anchors.get(origin).cloned() else {
             return Err(LedgerError::input("there is no gap: the log has no anchor"));
         };
         let entry = gap.entry(log.standing, log.tree.size(), &anchor)?;
         let log = self.logs.entry(origin.clone()).or_default();
+        let before = (log.tenure.clone(), log.standing);
         let lease = log.tenure.acquire(&gap.lease, anchor.epoch)?;
         log.standing = Standing::Sound;
-        self.record(origin, lease.epoch, gap.lease.now, vec![entry])?;
+        if let Err(error) = self.record(origin, lease.epoch, gap.lease.now, vec![entry]) {
+            let log = self.logs.entry(origin.clone()).or_default();
+            (log.tenure, log.standing) = before;
+            return Err(error);
+        }
         Ok(lease)
     }
 
@@ -227,8 +232,9 @@ impl MemoryLog {
     }
 
     pub fn close(&mut self) -> Result<(), LedgerError> {
-        let unsigned: Vec<_> =
-            self.logs.iter().filter(|(_, log)| !log.unsigned.is_empty()).map(|(origin, _)| origin.clone()).collect();
+        // A log whose past is in doubt is not signed.
+        let to_sign = self.logs.iter().filter(|(_, log)| !log.unsigned.is_empty() && log.standing == Standing::Sound);
+        let unsigned: Vec<_> = to_sign.map(|(origin, _)| origin.clone()).collect();
         for origin in unsigned {
             self.checkpoint(&origin)?;
         }
