@@ -12,7 +12,8 @@ pub struct Claim {
     pub target: TargetIdentity,
     pub key: Key,
     pub app: AppId,
-    /// The incarnation we own. `None` between the intent to create it and the answer.
+    /// The incarnation we own. `None` between the intent to create it and the answer; and after it where someone said that it was
+    /// made but not as what. A create that did not happen leaves no claim.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub uid: Option<Uid>,
     pub origin: ClaimOrigin,

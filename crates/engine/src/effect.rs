@@ -33,7 +33,8 @@ pub enum Effect {
     Load {
         epoch: u64,
     },
-    /// Record all of it or nothing, durably.
+    /// Record all of it or nothing, durably. Appends are recorded, and answered, in the order in which they are given: later ones
+    /// rest on earlier ones.
     Append {
         ticket: Ticket,
         epoch: u64,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
+use setpoint_core::intent::IntentId;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{Actor, AppId, TargetIdentity, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
@@ -141,6 +142,11 @@ pub enum Order {
     Resume,
     /// Stay at the bundle the app is at.
     Hold,
+    /// A person looked: the change of unknown outcome happened, or it did not.
+    Settle {
+        intent: IntentId,
+        done: bool,
+    },
     /// Let go of a hold; after a rewrite `accept` names the version that is right.
     Release {
         accept: Option<VersionId>,

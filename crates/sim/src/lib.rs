@@ -1,1 +1,25 @@
-//! A seeded world with faults that drives the shipped engine
+//! A seeded world with faults that drives the shipped engine through its public types.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | [`tape`] | every decision of a run, labelled: draw, record, replay, shrink |
+//! | [`universe`] | what exists in a run |
+//! | [`world`], `carry` | simulated time; carrying out the machine's effects, honestly or not |
+//! | `actors` | authors, people, strangers |
+//! | [`fault`] | the kinds of trouble and how often each was injected |
+//! | [`monitor`] | the properties, checked against what the world truly is |
+//! | [`run`] | trouble, peace, rest |
+//!
+//! ## Determinism
+//! A run is a function of its tape: one thread, simulated clocks, ordered maps. One seed in a hundred is run twice and the traces compared.
+
+mod actors;
+mod carry;
+pub mod fault;
+mod instance;
+pub mod monitor;
+pub mod run;
+pub mod store;
+pub mod tape;
+pub mod universe;
+pub mod world;

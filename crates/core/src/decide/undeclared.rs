@@ -1,6 +1,6 @@
 //! Judges what we own and no longer declare: forget it where it is gone, delete it where every guard agrees, keep it elsewhere.
 
-use crate::claim::Claim;
+use crate::claim::{Claim, ClaimOrigin};
 use crate::facts::Change;
 use crate::intent::{Expect, Verb};
 use crate::key::Key;
@@ -71,7 +71,13 @@ fn judge<'a>(
     match presence {
         Presence::Present(live) if claim.uid.as_ref() == Some(&live.uid) => Some(Candidate { claim, live }),
         Presence::Present(live) if Mutant::DropUidCheck.is_on() => Some(Candidate { claim, live }),
-        Presence::Absent | Presence::Present(_) if claim.uid.is_some() && !draft.snapshot.is_gone(key, draft.now) => {
+        // We made something here whose UID nobody could tell us. It may be this: remembered, but not ours to delete.
+        Presence::Present(live) if claim.uid.is_none() => {
+            let claim = Claim { uid: Some(live.uid.clone()), origin: ClaimOrigin::Adopted, ..claim.clone() };
+            draft.decision.changes.push(Change::PutClaim { claim, from: None });
+            None
+        }
+        Presence::Absent | Presence::Present(_) if !draft.snapshot.is_gone(key, draft.now) => {
             draft.withhold(key, cause, Why::PerhapsGone);
             None
         }

@@ -213,11 +213,13 @@ impl Machine {
                 let why = refusal.detail;
                 let entry = entry.with_data("outcome", "refused").with_data("why", why.as_str());
                 let mut entry = entry.with_change(close(IntentEnd::NotDone { why }));
-                entry.changes.extend(claim_forgotten(&work.step));
+                entry.changes.extend(claim_after_refusal(&work.step));
                 Some(entry)
             }
             Outcome::Unknown { detail } if Mutant::RepeatUnknownCreate.is_on() => {
-                Some(entry.with_change(close(IntentEnd::NotDone { why: detail })))
+                let mut entry = entry.with_change(close(IntentEnd::NotDone { why: detail }));
+                entry.changes.extend(claim_after_refusal(&work.step));
+                Some(entry)
             }
             Outcome::Unknown { .. } => {
                 let fence = self.batch_of(app)?.fence;
@@ -314,9 +316,11 @@ fn claim_after(step: &Step, live: Option<&Live>) -> Option<Change> {
     (step.claim.uid != uid).then(|| Change::PutClaim { claim: Claim { uid, ..step.claim.clone() }, from: None })
 }
 
-/// With this mistake a refused delete leaves an orphan nobody remembers.
-fn claim_forgotten(step: &Step) -> Option<Change> {
-    (Mutant::ForgetTombstone.is_on() && step.verb == Verb::Delete).then(|| dropped(step))
+/// The claim after a step that did not happen: what was not made is not owned. (With the mistake, a refused delete leaves an orphan.)
+fn claim_after_refusal(step: &Step) -> Option<Change> {
+    let not_made = step.verb == Verb::Create;
+    let forgotten = Mutant::ForgetTombstone.is_on() && step.verb == Verb::Delete;
+    (not_made || forgotten).then(|| dropped(step))
 }
 
 fn dropped(step: &Step) -> Change {

@@ -162,7 +162,7 @@ impl Machine {
         let is_missing = |key: &Key| {
             let uid = claims.get(key).and_then(|claim| claim.uid.as_ref());
             match observation.states.get(key).and_then(Observed::as_known) {
-                Some(Presence::Absent) => uid.is_some(),
+                Some(Presence::Absent) => true,
                 Some(Presence::Present(live)) => uid.is_some_and(|uid| *uid != live.uid),
                 None => false,
             }

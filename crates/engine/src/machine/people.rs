@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::facts::{Change, PruneAllowance};
 use setpoint_core::hold::{Hold, HoldReason, Suspension};
+use setpoint_core::intent::IntentEnd;
 use setpoint_core::modes::State;
 use setpoint_core::name::AppId;
 use setpoint_core::time::Span;
@@ -167,6 +168,13 @@ impl Machine {
                 facts.hold = Some(Hold { bundle: facts.held_at(), why, by: by.clone(), at: self.now });
                 Kind::Override
             }
+            Order::Settle { intent, done } => {
+                let Some(open) = self.holdings.facts().intents.get(intent).cloned() else { return };
+                let end = if *done { IntentEnd::Done } else { IntentEnd::NotDone { why: reason.clone() } };
+                changes.push(Change::CloseIntent { intent: *intent, end });
+                changes.extend(if *done { None } else { self.claim_of_not_done(&open) });
+                Kind::Override
+            }
             Order::Release { accept } => {
                 facts.hold = None;
                 kept.blessed.clone_from(accept);
@@ -201,6 +209,7 @@ fn order_name(order: &Order) -> &'static str {
         Order::Suspend { .. } => "suspend",
         Order::Resume => "resume",
         Order::Hold => "hold",
+        Order::Settle { .. } => "settle",
         Order::Release { .. } => "release",
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use setpoint_core::claim::Claim;
 use setpoint_core::facts::Change;
-use setpoint_core::intent::{Intent, IntentEnd, IntentId};
+use setpoint_core::intent::{Intent, IntentEnd, IntentId, Verb};
 use setpoint_core::live::Live;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::{Entry, Kind};
@@ -63,8 +63,12 @@ impl Machine {
         let mut entry =
             Entry::new(Kind::EffectResult, intent.app.scope.clone(), subject, super::entries::engine(), self.now)
                 .with_data("outcome", if end == IntentEnd::Done { "found done" } else { "found not done" })
-                .with_change(Change::CloseIntent { intent: id, end });
-        entry.changes.extend(self.claim_of_settled(&intent, live.as_ref()));
+                .with_change(Change::CloseIntent { intent: id, end: end.clone() });
+        let claim = match end {
+            IntentEnd::Done => self.claim_of_done(&intent, live.as_ref()),
+            IntentEnd::NotDone { .. } => self.claim_of_not_done(&intent),
+        };
+        entry.changes.extend(claim);
         self.append(vec![entry], BTreeMap::new(), Then::Look { app: intent.app, priority: Priority::Drift });
     }
 
@@ -76,10 +80,18 @@ impl Machine {
     }
 
     /// What was made and never answered for gets its UID now.
-    fn claim_of_settled(&self, intent: &Intent, live: Option<&Live>) -> Option<Change> {
+    fn claim_of_done(&self, intent: &Intent, live: Option<&Live>) -> Option<Change> {
         let uid = Some(live?.uid.clone());
         let claim = self.holdings.facts().claims.get(&(intent.target.clone(), intent.key.clone()))?;
         let ours = claim.app == intent.app && claim.uid != uid;
         ours.then(|| Change::PutClaim { claim: Claim { uid, ..claim.clone() }, from: None })
+    }
+
+    /// What was not made is not owned.
+    pub(super) fn claim_of_not_done(&self, intent: &Intent) -> Option<Change> {
+        let (target, key, app) = (intent.target.clone(), intent.key.clone(), intent.app.clone());
+        let claim = self.holdings.facts().claims.get(&(target.clone(), key.clone()))?;
+        let made_nothing = intent.verb == Verb::Create && claim.app == app && claim.uid.is_none();
+        made_nothing.then_some(Change::DropClaim { target, key, app })
     }
 }

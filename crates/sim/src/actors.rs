@@ -1,0 +1,239 @@
+//! Those who are not the engine: authors who commit, people who order, strangers who meddle, rules that deny.
+
+use std::sync::Arc;
+
+use setpoint_core::key::Key;
+use setpoint_core::live::Health;
+use setpoint_core::name::Actor;
+use setpoint_core::time::Span;
+use setpoint_engine::{Command, Order};
+
+use crate::fault::Fault;
+use crate::store::{Declared, Folder, body};
+use crate::world::{Happening, World};
+
+impl World {
+    /// One of them does something, and another will before long.
+    pub(crate) fn act(&mut self) {
+        if self.calm {
+            return;
+        }
+        let pause = 5_000 + u64::from(self.tape.pick("act pause", 90)) * 1_000;
+        self.after(pause, Happening::Act);
+        let app = self.tape.pick("whom", self.universe.apps.len() as u32) as usize;
+        match self.tape.pick("act", 24) {
+            0..=5 => self.commit_change(app),
+            6..=9 => self.commit_removal(app),
+            10 => self.commit_broken(app),
+            11 => self.commit_rewritten(app),
+            12 => self.commit_empty(app),
+            13..=16 => self.meddle(app),
+            17 => self.replace_objects(app),
+            18 => self.control_an_object(app),
+            19 => self.deny_deletes(app),
+            20 => self.sicken(app),
+            21 | 22 => self.give_order(app),
+            _ => self.fight(app),
+        }
+    }
+
+    fn folder(&self, app: usize) -> Declared {
+        let store = &self.stores[self.universe.store_of(app)];
+        match store.head_folder(&self.universe.apps[app]) {
+            Some(Folder::Declares(declared)) => declared.clone(),
+            _ => Declared::new(),
+        }
+    }
+
+    pub(crate) fn commit(&mut self, app: usize, folder: Folder) {
+        let store = self.universe.store_of(app);
+        if self.timeline.is_some() {
+            self.remark(&format!("author: commits {folder:?} for {}", self.universe.apps[app]));
+        }
+        self.stores[store].commit(self.now, &self.universe.apps[app], folder);
+    }
+
+    fn any_key(&mut self, app: usize) -> Key {
+        let keys = &self.universe.keys[app];
+        keys[self.tape.pick("key", keys.len() as u32) as usize].clone()
+    }
+
+    fn commit_change(&mut self, app: usize) {
+        let mut declared = self.folder(app);
+        for _ in 0..=self.tape.pick("keys changed", 3) {
+            let key = self.any_key(app);
+            let content = 2 + self.tape.pick("content", 6);
+            declared.insert(key, content);
+        }
+        self.commit(app, Folder::Declares(declared));
+    }
+
+    fn commit_removal(&mut self, app: usize) {
+        let mut declared = self.folder(app);
+        let many = self.tape.happens("remove many", 250);
+        let count = if many { declared.len() * 9 / 10 } else { 1 };
+        for _ in 0..count {
+            let n = self.tape.pick("removed", declared.len().max(1) as u32) as usize;
+            let Some(key) = declared.keys().nth(n).cloned() else { break };
+            declared.remove(&key);
+        }
+        self.commit(app, Folder::Declares(declared));
+    }
+
+    fn commit_broken(&mut self, app: usize) {
+        self.commit(app, Folder::Broken);
+    }
+
+    fn commit_rewritten(&mut self, app: usize) {
+        let declared = self.folder(app);
+        let store = self.universe.store_of(app);
+        self.stores[store].rewrite(self.now, &self.universe.apps[app], Folder::Declares(declared));
+    }
+
+    fn commit_empty(&mut self, app: usize) {
+        if self.strikes(Fault::StoreEmpty, "store empty") {
+            self.commit(app, Folder::Declares(Declared::new()));
+        }
+    }
+
+    /// Someone edits or removes something, ours or not.
+    fn meddle(&mut self, app: usize) {
+        let (target, key) = (self.universe.target_of(app), self.any_key(app));
+        if self.tape.happens("remove it", 350) {
+            self.targets[target].remove(&key);
+        } else {
+            let value = Arc::new(body(90 + self.tape.pick("edit", 5)));
+            self.targets[target].edit(&key, &value, "ada");
+        }
+        self.hint(target);
+    }
+
+    /// Someone puts objects of their own where we have or will have ours. A provider that hands out ids has no such thing.
+    fn replace_objects(&mut self, app: usize) {
+        let target = self.universe.target_of(app);
+        if !self.universe.targets[target].options.idempotent_create {
+            return;
+        }
+        for _ in 0..=self.tape.pick("replaced", 3) {
+            let key = self.any_key(app);
+            self.targets[target].recreate(&key, Arc::new(body(80)), "grace");
+        }
+        self.hint(target);
+    }
+
+    fn control_an_object(&mut self, app: usize) {
+        let (target, key) = (self.universe.target_of(app), self.any_key(app));
+        let controlled = !self.tape.happens("let go", 300);
+        self.targets[target].set_controlled(&key, controlled);
+        self.hint(target);
+    }
+
+    fn deny_deletes(&mut self, app: usize) {
+        let target = self.universe.target_of(app);
+        for key in self.universe.keys[app].clone() {
+            if self.tape.happens("lift", 300) {
+                self.targets[target].allow(&key);
+            } else if self.strikes(Fault::DeleteDenied, "delete denied") {
+                self.targets[target].deny_delete(&key);
+            } else if self.tape.happens("invalid", 60) {
+                self.targets[target].find_invalid(&key);
+            }
+        }
+    }
+
+    fn sicken(&mut self, app: usize) {
+        let (target, key) = (self.universe.target_of(app), self.any_key(app));
+        let health = [Health::Degraded, Health::Healthy, Health::Progressing][self.tape.pick("health", 3) as usize];
+        self.targets[target].set_health(&key, health);
+        self.hint(target);
+    }
+
+    fn give_order(&mut self, app: usize) {
+        let order = match self.tape.pick("order", 6) {
+            0 => Order::Sync { allow_prune: self.tape.pick("allowed", 3) },
+            1 => {
+                let minutes = u64::from(1 + self.tape.pick("suspend minutes", 20));
+                // An order names an instant of the writer's clock; here all clocks hear the same.
+                let until = self.instances[0].clock(self.now) + Span::minutes(minutes);
+                Order::Suspend { until }
+            }
+            2 => Order::Resume,
+            3 => Order::Hold,
+            4 => Order::Release { accept: None },
+            _ => self.blessing(app),
+        };
+        self.give(app, order);
+    }
+
+    /// A person says that the store's head is right, whatever history says.
+    fn blessing(&mut self, app: usize) -> Order {
+        let head = self.stores[self.universe.store_of(app)].head();
+        self.monitor.blessed.insert((self.universe.apps[app].clone(), head.clone()));
+        Order::Release { accept: Some(head) }
+    }
+
+    pub(crate) fn give(&mut self, app: usize, order: Order) {
+        if self.timeline.is_some() {
+            self.remark(&format!("person: {order:?} for {}", self.universe.apps[app]));
+        }
+        let by = Actor::new("ada").expect("a plain name");
+        let command = Command { app: self.universe.apps[app].clone(), by, reason: "because".into(), order };
+        self.order(&command);
+    }
+
+    /// Someone undoes what we do, as fast as we do it, for a while.
+    fn fight(&mut self, app: usize) {
+        let (target, key) = (self.universe.target_of(app), self.any_key(app));
+        self.fights.push((target, key, self.now + 15 * 60_000));
+    }
+
+    /// Everyone stops: the engine must now come to rest at what the stores declare.
+    pub(crate) fn make_peace(&mut self) {
+        self.calm = true;
+        self.fights.clear();
+        self.store_down_until.fill(0);
+        for instance in &mut self.instances {
+            instance.paused_until = instance.paused_until.min(self.now + 1_000);
+        }
+        for app in 0..self.universe.apps.len() {
+            let target = self.universe.target_of(app);
+            let adopts = self.universe.controls.apps[&self.universe.apps[app]].rules.adopt;
+            for key in self.universe.keys[app].clone() {
+                if !adopts && !self.is_ours(app, &key) {
+                    // What we may not take over, a person takes away.
+                    self.targets[target].remove(&key);
+                }
+                self.targets[target].allow(&key);
+                self.targets[target].set_controlled(&key, false);
+                self.targets[target].set_health(&key, Health::Healthy);
+            }
+            self.hint(target);
+        }
+        // The last word of each author: something valid that no other app declares.
+        for app in 0..self.universe.apps.len() {
+            let own = self.universe.keys[app].len() - 2;
+            let declared: Declared =
+                self.universe.keys[app][..own].iter().take(5).map(|key| (key.clone(), 50)).collect();
+            self.commit(app, Folder::Declares(declared));
+        }
+    }
+
+    /// What a person does about everything that waits for one.
+    pub(crate) fn help_out(&mut self) {
+        for app in 0..self.universe.apps.len() {
+            let blessing = self.blessing(app);
+            self.give(app, Order::Resume);
+            self.give(app, blessing);
+            self.give(app, Order::Sync { allow_prune: 0 });
+        }
+        let unsettled: Vec<_> = self.ledger.facts(&self.origin).intents.values().cloned().collect();
+        for intent in unsettled {
+            let target = self.target_index(&intent.target);
+            let app = self.app_index(&intent.app);
+            if !self.universe.targets[target].options.marks {
+                let done = crate::monitor::truth_of(&self.targets[target], intent.id, &intent.key);
+                self.give(app, Order::Settle { intent: intent.id, done });
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! `run`, `mutants`, `replay`: what the simulator can be asked to do, and how it answers.
+#![expect(clippy::print_stdout, reason = "this is a command line tool")]
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use setpoint_sim::fault::{Fault, Injected};
+use setpoint_sim::run::{Outcome, run_seed, run_tape};
+use setpoint_sim::tape;
+
+const HELP: &str = "Drives the shipped engine through seeded worlds with faults.
+
+  setpoint-sim run [--seeds N] [--from S]     N seeds (2000), from seed S (0); then the mutants, if compiled in
+  setpoint-sim replay FILE                    runs a recorded tape and prints what happened
+
+Ends with `seeds N ok` and `mutants M/M caught`; exit code 1 otherwise.";
+
+/// Below this many seeds it is no surprise that some fault or refusal was never seen.
+const ENOUGH_SEEDS: u64 = 2_000;
+/// Intended refusals that must have been seen.
+const REFUSALS: &[&str] = &[
+    "manual",
+    "observe",
+    "suspended",
+    "held",
+    "not seen",
+    "perhaps gone",
+    "open intent",
+    "backing off",
+    "owned by another app",
+    "not ours",
+    "controlled",
+    "preview pending",
+    "dependency not ready",
+    "handed over",
+    "empty bundle",
+    "incomplete observation",
+    "quarantine",
+    "other changes first",
+    "adopted",
+    "protected",
+    "over budget",
+    "fresh render pending",
+    "store stale",
+];
+
+pub(crate) fn main(arguments: &[String]) -> ExitCode {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["run", options @ ..] => match (number(options, "--seeds", 2_000), number(options, "--from", 0)) {
+            (Ok(seeds), Ok(from)) => run(seeds, from),
+            (Err(problem), _) | (_, Err(problem)) => usage(&problem),
+        },
+        ["replay", file] => replay(file),
+        _ => usage(HELP),
+    }
+}
+
+fn usage(text: &str) -> ExitCode {
+    println!("{text}");
+    ExitCode::FAILURE
+}
+
+fn number(options: &[&str], name: &str, default: u64) -> Result<u64, String> {
+    match options.iter().position(|option| *option == name) {
+        None => Ok(default),
+        Some(at) => {
+            let value = options.get(at + 1).ok_or(format!("{name} needs a number"))?;
+            value.parse().map_err(|_| format!("{name}: `{value}` is not a number"))
+        }
+    }
+}
+
+/// What all seeds together found.
+#[derive(Default)]
+struct Total {
+    injected: Injected,
+    seen: BTreeSet<String>,
+    steps: u64,
+    writes: u64,
+    failure: Option<(u64, Outcome)>,
+    nondeterministic: Option<u64>,
+}
+
+fn run(seeds: u64, from: u64) -> ExitCode {
+    let total = run_seeds(seeds, from);
+    print_faults(&total);
+    let mut good = report_failure(&total);
+    if seeds >= ENOUGH_SEEDS {
+        good &= report_unseen(&total);
+    }
+    println!("{} steps of the engine, {} creates and updates landed", total.steps, total.writes);
+    if good {
+        println!("seeds {seeds} ok");
+    }
+    if good && mutants() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Both cores take the next seed that nobody has taken; the total does not depend on who took which.
+fn run_seeds(seeds: u64, from: u64) -> Total {
+    let next = AtomicU64::new(from);
+    let total = Mutex::new(Total::default());
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= from + seeds || total.lock().expect("no run panics").failure.is_some() {
+                        return;
+                    }
+                    let outcome = run_seed(seed);
+                    let again = seed.is_multiple_of(100).then(|| run_seed(seed).trace);
+                    note(&mut total.lock().expect("no run panics"), seed, outcome, again);
+                }
+            });
+        }
+    });
+    total.into_inner().expect("no run panics")
+}
+
+fn note(total: &mut Total, seed: u64, outcome: Outcome, again: Option<u64>) {
+    total.injected.add(&outcome.injected);
+    total.seen.extend(outcome.seen.iter().cloned());
+    total.steps += outcome.steps;
+    total.writes += outcome.writes;
+    if again.is_some_and(|trace| trace != outcome.trace) {
+        total.nondeterministic = Some(seed);
+    }
+    if outcome.violation.is_some() && total.failure.as_ref().is_none_or(|(first, _)| seed < *first) {
+        total.failure = Some((seed, outcome));
+    }
+}
+
+fn print_faults(total: &Total) {
+    for fault in Fault::ALL {
+        println!("{:>10} × {fault}", total.injected.times(*fault));
+    }
+}
+
+/// Prints the first failure with its shrunk tape, and keeps the tape.
+fn report_failure(total: &Total) -> bool {
+    if let Some(seed) = total.nondeterministic {
+        println!("seed {seed} differs from itself: something in it is not deterministic");
+        return false;
+    }
+    let Some((seed, outcome)) = &total.failure else { return true };
+    let violation = outcome.violation.as_ref().expect("it failed");
+    println!("seed {seed} violates {}: {}", violation.property, violation.detail);
+    let fails = |choices: &[tape::Choice]| {
+        let found = run_tape(choices.to_vec(), false).0.violation;
+        found.is_some_and(|found| found.property == violation.property)
+    };
+    let shrunk = tape::shrink(outcome.tape.clone(), 400, fails);
+    let file = format!("seed-{seed}.tape");
+    let text = format!("# {}: {}\n{}", violation.property, violation.detail.replace('\n', " "), tape::to_text(&shrunk));
+    match std::fs::write(&file, text) {
+        Ok(()) => println!(
+            "its tape, shrunk from {} to {} choices, is in {file}: setpoint-sim replay {file}",
+            outcome.tape.len(),
+            shrunk.len()
+        ),
+        Err(error) => println!("its tape could not be written to {file}: {error}"),
+    }
+    false
+}
+
+fn report_unseen(total: &Total) -> bool {
+    let never: Vec<_> = Fault::ALL.iter().filter(|fault| total.injected.times(**fault) == 0).collect();
+    let unseen: Vec<_> = REFUSALS.iter().filter(|refusal| !total.seen.contains(**refusal)).collect();
+    for fault in &never {
+        println!("never injected: {fault}");
+    }
+    for refusal in &unseen {
+        println!("refusal never seen: {refusal}");
+    }
+    never.is_empty() && unseen.is_empty()
+}
+
+fn replay(file: &str) -> ExitCode {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => return usage(&format!("{file} cannot be read: {error}")),
+    };
+    let choices = match tape::from_text(&text) {
+        Ok(choices) => choices,
+        Err(problem) => return usage(&format!("{file}: {problem}")),
+    };
+    let (outcome, timeline) = run_tape(choices, true);
+    for line in timeline {
+        println!("{line}");
+    }
+    match outcome.violation {
+        None => {
+            println!("no property is violated");
+            ExitCode::SUCCESS
+        }
+        Some(violation) => {
+            println!("violates {}: {}", violation.property, violation.detail);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(not(feature = "mutants"))]
+fn mutants() -> bool {
+    println!("mutants are not compiled in (feature `mutants`)");
+    true
+}
+
+/// Switches on one mistake after the other; each must be caught by the property it is named for.
+#[cfg(feature = "mutants")]
+fn mutants() -> bool {
+    use setpoint_core::mutant::Mutant;
+    let mut caught = 0;
+    for mutant in Mutant::ALL {
+        match catch(*mutant) {
+            Ok((seed, detail)) => {
+                caught += 1;
+                println!("caught {mutant:?} by {} at seed {seed}: {detail}", mutant.property());
+            }
+            Err(problem) => println!("NOT caught: {mutant:?}, {problem}"),
+        }
+    }
+    println!("mutants {caught}/{} caught", Mutant::ALL.len());
+    caught == Mutant::ALL.len()
+}
+
+#[cfg(feature = "mutants")]
+fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(u64, String), String> {
+    let next = AtomicU64::new(0);
+    let found = Mutex::new(None::<(u64, String)>);
+    let others = Mutex::new(BTreeSet::new());
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                setpoint_core::mutant::switch(Some(mutant));
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= ENOUGH_SEEDS || found.lock().expect("no run panics").is_some() {
+                        return;
+                    }
+                    match run_seed(seed).violation {
+                        Some(violation) if violation.property == mutant.property() => {
+                            found.lock().expect("no run panics").get_or_insert((seed, violation.detail));
+                        }
+                        Some(violation) => drop(others.lock().expect("no run panics").insert(violation.property)),
+                        None => {}
+                    }
+                }
+            });
+        }
+    });
+    let others = others.into_inner().expect("no run panics");
+    found
+        .into_inner()
+        .expect("no run panics")
+        .ok_or_else(|| format!("in {ENOUGH_SEEDS} seeds; others that broke: {others:?}"))
+}

@@ -1,0 +1,186 @@
+//! One run: trouble for a while, then peace, then rest. Safety is checked all the way, liveness at the end.
+
+use std::collections::BTreeSet;
+
+use setpoint_core::key::Key;
+use setpoint_engine::{AppControl, Mode};
+
+use crate::fault::{Injected, Swarm};
+use crate::monitor::Violation;
+use crate::store::{Folder, body};
+use crate::tape::{Choice, Tape};
+use crate::world::{Happening, World};
+
+const MINUTE: u64 = 60_000;
+/// How long the trouble lasts.
+const TROUBLE: u64 = 45 * MINUTE;
+/// How long the engine may take to come to rest: back-offs of an hour, a takeover, two sweeps.
+const REST: u64 = 100 * MINUTE;
+/// And then nothing may be written for this long.
+const QUIET: u64 = 25 * MINUTE;
+
+/// What a run found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub violation: Option<Violation>,
+    pub injected: Injected,
+    pub seen: BTreeSet<String>,
+    pub trace: u64,
+    pub steps: u64,
+    pub writes: u64,
+    pub tape: Vec<Choice>,
+}
+
+/// Runs one seed.
+pub fn run_seed(seed: u64) -> Outcome {
+    finish(&run(World::new(Tape::from_seed(seed), None, None)))
+}
+
+/// Runs a tape, with a timeline of what happened.
+pub fn run_tape(choices: Vec<Choice>, timeline: bool) -> (Outcome, Vec<String>) {
+    let mut world = World::new(Tape::replay(choices), None, None);
+    world.timeline = timeline.then(Vec::new);
+    let mut world = run(world);
+    let timeline = world.timeline.take().unwrap_or_default();
+    (finish(&world), timeline)
+}
+
+/// Trouble, peace, rest.
+fn run(mut world: World) -> World {
+    world.prepare();
+    world.after(20_000, Happening::Act);
+    world.run_until(TROUBLE, |_| false);
+    world.come_to_rest();
+    world
+}
+
+fn finish(world: &World) -> Outcome {
+    Outcome {
+        violation: world.monitor.violation.clone(),
+        injected: world.injected().clone(),
+        seen: world.seen().clone(),
+        trace: world.trace(),
+        steps: world.steps,
+        writes: world.monitor.writes,
+        tape: world.tape.choices(),
+    }
+}
+
+impl World {
+    /// The engine starts from any state of the world (L2), not only from an empty one.
+    fn prepare(&mut self) {
+        for app in 0..self.universe.apps.len() {
+            let target = self.universe.target_of(app);
+            for key in self.universe.keys[app].clone() {
+                let idempotent = self.universe.targets[target].options.idempotent_create;
+                if idempotent && self.tape.happens("stranger at first", 120) {
+                    let content = if self.tape.happens("equal", 300) { 1 } else { 70 };
+                    self.targets[target].recreate(&key, std::sync::Arc::new(body(content)), "someone");
+                }
+            }
+            self.targets[target].take_changed();
+        }
+    }
+
+    /// Faults off; the engine must come to what is declared, and then stay.
+    pub(crate) fn come_to_rest(&mut self) {
+        if self.monitor.violation.is_some() {
+            return;
+        }
+        self.swarm = Swarm::none();
+        self.make_peace();
+        let (mut next_help, end) = (self.now, self.now + REST);
+        while self.now < end && self.monitor.violation.is_none() && self.unrest().is_some() {
+            if self.now >= next_help {
+                self.help_out();
+                next_help = self.now + 10 * MINUTE;
+            }
+            let until = self.now + MINUTE;
+            self.run_until(until, |_| false);
+            self.now = self.now.max(until);
+        }
+        if self.monitor.violation.is_some() {
+            return;
+        }
+        if let Some(detail) = self.unrest() {
+            return self.monitor.not_live(detail);
+        }
+        let writes = self.monitor.writes;
+        let until = self.now + QUIET;
+        self.run_until(until, |_| false);
+        if self.monitor.writes != writes {
+            let more = self.monitor.writes - writes;
+            self.monitor.not_live(format!("{more} writes although everything was in place"));
+        }
+        if let Some(detail) = self.unrest() {
+            self.monitor.not_live(format!("it did not stay: {detail}"));
+        }
+        self.check_ledger();
+    }
+
+    /// What is not yet as it should be; `None` when the world is at rest.
+    fn unrest(&self) -> Option<String> {
+        if !self.instances.iter().any(|instance| instance.up) {
+            return Some("no instance is up".into());
+        }
+        (0..self.universe.apps.len()).find_map(|app| self.unrest_of(app)).or_else(|| self.orphan())
+    }
+
+    fn unrest_of(&self, n: usize) -> Option<String> {
+        let app = &self.universe.apps[n];
+        let control: &AppControl = &self.universe.controls.apps[app];
+        let target = &self.targets[self.universe.target_of(n)];
+        let store = &self.stores[self.universe.store_of(n)];
+        let Some(Folder::Declares(declared)) = store.head_folder(app) else { return None };
+        if control.mode == Mode::Observe {
+            return None;
+        }
+        for (key, content) in declared {
+            let live = target.objects().find(|(at, _)| *at == key).map(|(_, object)| &object.live);
+            if live.is_none_or(|live| *live.value != body(*content)) {
+                let status = self.instances.iter().filter_map(|instance| instance.machine.status(app)).next();
+                let why = status.map(|status| format!("{:?}, hold {:?}", status.report, status.facts.hold));
+                return Some(format!("{key} of {app} is not as declared: {live:?}; report {why:?}"));
+            }
+        }
+        None
+    }
+
+    /// Whether what stands under the key is the incarnation that is claimed.
+    pub(crate) fn is_ours(&self, app: usize, key: &Key) -> bool {
+        let target = &self.targets[self.universe.target_of(app)];
+        let claim = self.ledger.facts(&self.origin).claims.get(&(target.identity().clone(), key.clone()));
+        let mut standing = target.objects().filter(|(at, _)| *at == key);
+        standing.all(|(_, object)| claim.is_some_and(|claim| claim.uid.as_ref() == Some(&object.live.uid)))
+    }
+
+    /// Something we made that is not declared and that nobody remembers.
+    fn orphan(&self) -> Option<String> {
+        for target in &self.targets {
+            for (key, object) in target.objects().filter(|(_, object)| object.created_by.is_some()) {
+                let place = (target.identity().clone(), key.clone());
+                let claim = self.ledger.facts(&self.origin).claims.get(&place);
+                let remembered =
+                    claim.is_some_and(|claim| claim.uid.as_ref().is_none_or(|uid| *uid == object.live.uid));
+                if !remembered {
+                    return Some(format!(
+                        "{key} was made by us and nobody remembers it: {claim:?}, it is {}",
+                        object.live.uid
+                    ));
+                }
+            }
+        }
+        None
+    }
+
+    /// The tables are what a replay of the records gives.
+    fn check_ledger(&mut self) {
+        match self.ledger.replay_check(&self.origin) {
+            Ok(None) => {}
+            Ok(Some(difference)) => {
+                self.monitor.not_live(format!("the ledger's tables differ from its records: {difference}"));
+            }
+            Err(error) => self.monitor.not_live(format!("the ledger cannot be replayed: {error}")),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What exists in a run: apps, stores, targets and their kinds, drawn once at its beginning.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::key::Key;
+use setpoint_core::live::Health;
+use setpoint_core::name::{AppId, StoreName, TargetIdentity};
+use setpoint_core::snapshot::Rules;
+use setpoint_core::time::Span;
+use setpoint_engine::{AppControl, Controls, Mode, OnFailure, Settings, StoreControl, TargetControl};
+use setpoint_target::Granularity;
+use setpoint_target::memory::MemoryOptions;
+
+use crate::store::{Declared, Folder};
+use crate::tape::Tape;
+
+/// The pace of the simulated engine: production's shape, shorter waits.
+pub fn settings() -> Settings {
+    Settings {
+        lease: Span::seconds(60),
+        quarantine: Span::minutes(4),
+        sweep: Span::minutes(10),
+        patience: Span::seconds(20),
+        most_busy: 2,
+        most_renders: 2,
+        breaker_calls: 6,
+        ..Settings::default()
+    }
+}
+
+/// How long the engine may go on believing a store before it must notice that it does not answer.
+pub const POLL: Span = Span::minutes(3);
+
+#[derive(Clone, Debug)]
+pub struct Universe {
+    pub apps: Vec<AppId>,
+    pub stores: Vec<StoreName>,
+    pub targets: Vec<SimTargetKind>,
+    pub controls: Controls,
+    /// Keys each app may declare; some of them more than one app may.
+    pub keys: Vec<Vec<Key>>,
+    pub instances: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct SimTargetKind {
+    pub identity: TargetIdentity,
+    pub options: MemoryOptions,
+    pub fresh_reads: bool,
+}
+
+impl Universe {
+    pub fn draw(tape: &mut Tape) -> Self {
+        let apps: Vec<AppId> = (0..2 + tape.pick("apps", 2)).map(app).collect();
+        let stores: Vec<_> = (0..1 + tape.pick("stores", 2)).map(store).collect();
+        let targets: Vec<_> = (0..1 + tape.pick("targets", 2)).map(|n| target(tape, n)).collect();
+        let target_of = |n: usize| &targets[n % targets.len()];
+        let keys = (0..apps.len()).map(|n| keys(n, n % targets.len())).collect();
+        let mut controls = Controls::default();
+        for store in &stores {
+            controls.stores.insert(store.clone(), StoreControl { interval: POLL });
+        }
+        for kind in &targets {
+            let control = TargetControl { granularity: kind.options.granularity, fresh_reads: kind.fresh_reads };
+            controls.targets.insert(kind.identity.clone(), control);
+        }
+        for (n, app) in apps.iter().enumerate() {
+            let store = stores[n % stores.len()].clone();
+            let mut control = control(tape, store, target_of(n).identity.clone());
+            // Nobody can wait for an app that is only observed.
+            let first_acts = controls.apps.get(&apps[0]).is_some_and(|first: &AppControl| first.mode != Mode::Observe);
+            if n == 1 && first_acts && tape.happens("depends", 200) {
+                control.depends_on.insert(apps[0].clone());
+            }
+            controls.apps.insert(app.clone(), control);
+        }
+        let instances = 1 + tape.pick("instances", 2) as usize;
+        Self { apps, stores, targets, controls, keys, instances }
+    }
+
+    pub fn store_of(&self, app: usize) -> usize {
+        app % self.stores.len()
+    }
+
+    pub fn target_of(&self, app: usize) -> usize {
+        app % self.targets.len()
+    }
+
+    /// What the stores hold at the beginning.
+    pub fn first_folders(&self, tape: &mut Tape, store: usize) -> BTreeMap<AppId, Folder> {
+        let mut folders = BTreeMap::new();
+        for (n, app) in self.apps.iter().enumerate().filter(|(n, _)| self.store_of(*n) == store) {
+            // Shared keys come last in the list and are not declared at first: they would collide.
+            let own = &self.keys[n][..self.keys[n].len() - 2];
+            let count = 3 + tape.pick("first keys", own.len() as u32 - 3) as usize;
+            let declared: Declared = own[..count].iter().map(|key| (key.clone(), 1)).collect();
+            folders.insert(app.clone(), Folder::Declares(declared));
+        }
+        folders
+    }
+}
+
+fn app(n: u32) -> AppId {
+    let scope = ["web", "data"][n as usize % 2];
+    format!("{scope}/app-{n}").parse().expect("a valid name")
+}
+
+fn store(n: u32) -> StoreName {
+    StoreName::new(&format!("store-{n}")).expect("a valid name")
+}
+
+fn target(tape: &mut Tape, n: u32) -> SimTargetKind {
+    let idempotent_create = !tape.happens("create makes one more", 300);
+    let options = MemoryOptions {
+        granularity: if tape.happens("unit target", 150) { Granularity::Unit } else { Granularity::Resource },
+        checks_epochs: !tape.happens("ignores epochs", 600),
+        idempotent_create,
+        marks: !tape.happens("no marks", 150),
+        first_health: Health::Healthy,
+    };
+    let fresh_reads = !tape.happens("lags", 300);
+    let identity = TargetIdentity::new(&format!("target-{n}")).expect("a valid identity");
+    SimTargetKind { identity, options, fresh_reads }
+}
+
+/// Keys of its own and two that the apps of the same target share.
+fn keys(app: usize, target: usize) -> Vec<Key> {
+    let key = |name: String| Key::new("thing", "", &name).expect("a valid key");
+    let own = (0..10).map(|n| key(format!("app-{app}-{n}")));
+    own.chain((0..2).map(|n| key(format!("shared-{target}-{n}")))).collect()
+}
+
+fn control(tape: &mut Tape, store: StoreName, target: TargetIdentity) -> AppControl {
+    let mode = match tape.pick("mode", 12) {
+        11 => Mode::Manual,
+        10 => Mode::Observe,
+        _ => Mode::Auto,
+    };
+    AppControl {
+        target,
+        stores: BTreeSet::from([store]),
+        rules: Rules { prune: true, adopt: !tape.happens("no adoption", 150) },
+        mode,
+        retire: false,
+        depends_on: BTreeSet::new(),
+        closed: Vec::new(),
+        deadline: Span::minutes(6),
+        on_failure: [OnFailure::Rollback, OnFailure::Hold, OnFailure::Alert][tape.pick("on failure", 3) as usize],
+    }
+}

@@ -1,0 +1,507 @@
+//! The world: a queue of happenings in simulated time, the systems the engine talks to, and the instances of the engine.
+//!
+//! No reconcile logic lives here. The world carries out the effects of the shipped [`Machine`](setpoint_engine::Machine), honestly or
+//! with faults, and tells it what happened.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::name::AppId;
+use setpoint_core::report::Why;
+use setpoint_engine::{Command, Effect, Event, Machine};
+use setpoint_ledger::checkpoint::Signer;
+use setpoint_ledger::{MemoryLog, Origin};
+use setpoint_target::memory::MemoryWorld;
+use setpoint_target::{Fence, Hint, Work};
+
+use crate::fault::{Fault, Injected, Swarm};
+use crate::instance::Instance;
+use crate::monitor::{Bundles, Monitor};
+use crate::store::SimStore;
+use crate::tape::Tape;
+use crate::universe::{Universe, settings};
+
+/// Something that will happen.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// An instance hears of something.
+    Deliver {
+        to: Recipient,
+        event: Box<Event>,
+    },
+    /// A wake-up an instance asked for.
+    Wake {
+        to: Recipient,
+    },
+    /// An effect reaches the system it is for.
+    Arrive {
+        from: Recipient,
+        effect: Box<Effect>,
+    },
+    /// Steps are about to leave an instance.
+    Leave {
+        from: Recipient,
+        effect: Box<Effect>,
+    },
+    /// Steps land on a target.
+    Land {
+        from: Recipient,
+        landing: Box<Landing>,
+    },
+    Start {
+        instance: usize,
+    },
+    /// Someone who is not the engine does something.
+    Act,
+}
+
+/// An instance in one of its lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recipient {
+    pub(crate) instance: usize,
+    pub(crate) life: u32,
+}
+
+/// Steps under way to a target.
+#[derive(Debug)]
+pub(crate) struct Landing {
+    pub(crate) ticket: setpoint_engine::Ticket,
+    pub(crate) target: usize,
+    pub(crate) work: Vec<Work>,
+    pub(crate) fence: Fence,
+}
+
+/// What one run is made of and what it found.
+#[derive(Debug)]
+pub struct World {
+    pub(crate) now: u64,
+    order: u64,
+    queue: BTreeMap<(u64, u64), Happening>,
+    pub(crate) tape: Tape,
+    pub(crate) swarm: Swarm,
+    pub(crate) injected: Injected,
+    pub(crate) universe: Universe,
+    pub(crate) stores: Vec<SimStore>,
+    pub(crate) store_down_until: Vec<u64>,
+    pub(crate) targets: Vec<MemoryWorld>,
+    /// Earlier states of each target, newest last: what a lagging target may show.
+    pub(crate) past: Vec<VecDeque<(u64, MemoryWorld)>>,
+    pub(crate) ledger: MemoryLog,
+    pub(crate) origin: Origin,
+    pub(crate) bundles: Bundles,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) monitor: Monitor,
+    /// Reasons for which the engine was seen to withhold something.
+    pub(crate) seen: BTreeSet<String>,
+    /// Keys someone fights us over, and until when.
+    pub(crate) fights: Vec<(usize, setpoint_core::key::Key, u64)>,
+    /// No more faults and no more trouble from outside.
+    pub(crate) calm: bool,
+    pub(crate) steps: u64,
+    trace: u64,
+    /// For scripted runs: what to do at the k-th of something.
+    pub(crate) script: Script,
+    pub(crate) timeline: Option<Vec<String>>,
+}
+
+/// Faults at exact places, for the systematic runs.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// Crash the acting instance after its k-th effect.
+    pub crash_after_effect: Option<u64>,
+    /// Serve the k-th look from before the last change.
+    pub stale_look: Option<u64>,
+    /// Drop the k-th hint.
+    pub drop_hint: Option<u64>,
+    pub effects: u64,
+    pub looks: u64,
+    pub hints: u64,
+}
+
+impl World {
+    pub fn new(mut tape: Tape, swarm: Option<Swarm>, universe: Option<Universe>) -> Self {
+        let swarm = swarm.unwrap_or_else(|| Swarm::draw(&mut tape));
+        let universe = universe.unwrap_or_else(|| Universe::draw(&mut tape));
+        let stores: Vec<_> =
+            (0..universe.stores.len()).map(|n| SimStore::new(universe.first_folders(&mut tape, n))).collect();
+        let targets: Vec<_> =
+            universe.targets.iter().map(|kind| MemoryWorld::new(kind.identity.clone(), kind.options)).collect();
+        let instances = (0..universe.instances).map(|n| Instance::new(n, settings())).collect::<Vec<_>>();
+        let mut world = Self {
+            now: 0,
+            order: 0,
+            queue: BTreeMap::new(),
+            tape,
+            swarm,
+            injected: Injected::default(),
+            store_down_until: vec![0; stores.len()],
+            stores,
+            past: targets.iter().map(|_| VecDeque::new()).collect(),
+            targets,
+            ledger: MemoryLog::new(Signer::new(Origin::new("sim").expect("a valid name"), &[7; 32])),
+            origin: Origin::new("sim").expect("a valid name"),
+            bundles: BTreeMap::new(),
+            instances,
+            monitor: Monitor::default(),
+            seen: BTreeSet::new(),
+            fights: Vec::new(),
+            calm: false,
+            steps: 0,
+            trace: 0,
+            script: Script::default(),
+            timeline: None,
+            universe,
+        };
+        for instance in 0..world.instances.len() {
+            world.at(instance as u64 * 5_000, Happening::Start { instance });
+        }
+        world
+    }
+
+    pub(crate) fn at(&mut self, at: u64, happening: Happening) {
+        self.order += 1;
+        self.queue.insert((at.max(self.now), self.order), happening);
+    }
+
+    pub(crate) fn after(&mut self, delay: u64, happening: Happening) {
+        self.at(self.now + delay, happening);
+    }
+
+    /// Runs until `end`, or until a property is violated or `stop` says so.
+    pub(crate) fn run_until(&mut self, end: u64, mut stop: impl FnMut(&mut Self) -> bool) {
+        const MOST_STEPS: u64 = 60_000;
+        while let Some((at, _)) = self.queue.first_key_value().map(|(at, _)| *at) {
+            if at > end || self.monitor.violation.is_some() {
+                break;
+            }
+            if self.steps > MOST_STEPS {
+                self.monitor.not_live(format!("no rest after {MOST_STEPS} steps"));
+                break;
+            }
+            let (_, happening) = self.queue.pop_first().expect("it has a first");
+            self.now = at;
+            self.happen(happening);
+            if stop(self) {
+                return;
+            }
+        }
+        self.now = self.now.max(end);
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Start { instance } => self.start(instance),
+            Happening::Deliver { to, event } => self.deliver(to, event),
+            Happening::Wake { to } => self.wake(to),
+            Happening::Arrive { from, effect } => self.arrive(from, *effect),
+            Happening::Leave { from, effect } => self.leave(from, *effect),
+            Happening::Land { from, landing } => {
+                self.land(from, *landing);
+                self.fight_back();
+            }
+            Happening::Act => self.act(),
+        }
+    }
+
+    /// Those who fight us undo what has just landed.
+    fn fight_back(&mut self) {
+        let now = self.now;
+        self.fights.retain(|(_, _, until)| *until > now);
+        for (target, key, _) in self.fights.clone() {
+            let value = std::sync::Arc::new(crate::store::body(666));
+            if self.targets[target].edit(&key, &value, "rival") {
+                self.hint(target);
+            }
+        }
+    }
+
+    /// Whether a fault strikes; counted when it does.
+    pub(crate) fn strikes(&mut self, fault: Fault, label: &'static str) -> bool {
+        let strikes = !self.calm && self.tape.happens(label, self.swarm.rate(fault));
+        if strikes {
+            self.injected.note(fault);
+        }
+        strikes
+    }
+
+    pub(crate) fn is_current(&self, who: Recipient) -> bool {
+        let instance = &self.instances[who.instance];
+        instance.up && instance.life == who.life
+    }
+
+    fn start(&mut self, n: usize) {
+        if self.strikes(Fault::ClockJump, "clock at start") {
+            let hours = i64::from(self.tape.pick("clock hours", 5)) - 2;
+            self.instances[n].offset = hours * 3_600_000;
+        }
+        let instance = &mut self.instances[n];
+        instance.machine = Machine::new(settings());
+        instance.life += 1;
+        instance.up = true;
+        instance.lease = None;
+        instance.wake = None;
+        self.step(n, Event::Controls(self.universe.controls.clone()));
+        self.step(n, Event::Started);
+    }
+
+    /// The process dies: what is on its way to it is lost, what has left it is not.
+    pub(crate) fn crash(&mut self, n: usize) {
+        self.instances[n].up = false;
+        let storm = self.strikes(Fault::CrashStorm, "crash storm");
+        let delay = if storm { 500 } else { 1_000 + u64::from(self.tape.pick("down seconds", 90)) * 1_000 };
+        self.after(delay, Happening::Start { instance: n });
+    }
+
+    fn deliver(&mut self, to: Recipient, event: Box<Event>) {
+        if !self.is_current(to) {
+            return;
+        }
+        let paused_until = self.instances[to.instance].paused_until;
+        if paused_until > self.now {
+            return self.at(paused_until, Happening::Deliver { to, event });
+        }
+        self.step(to.instance, *event);
+    }
+
+    fn wake(&mut self, to: Recipient) {
+        if !self.is_current(to) {
+            return;
+        }
+        let instance = &mut self.instances[to.instance];
+        if instance.paused_until > self.now {
+            let resume = instance.paused_until;
+            return self.at(resume, Happening::Wake { to });
+        }
+        let due = instance.wake.is_some_and(|at| at <= instance.clock(self.now));
+        if due {
+            instance.wake = None;
+            self.step(to.instance, Event::Woke);
+        }
+    }
+
+    /// One step of the shipped machine, and its effects on their way.
+    pub(crate) fn step(&mut self, n: usize, event: Event) {
+        if self.strikes(Fault::Pause, "pause") {
+            let seconds = [5, 70, 150][self.tape.pick("pause", 3) as usize];
+            self.instances[n].paused_until = self.now + seconds * 1_000;
+        }
+        self.steps += 1;
+        let instance = &mut self.instances[n];
+        let clock = instance.clock(self.now);
+        let life = instance.life;
+        let effects = instance.machine.step(clock, event);
+        for effect in effects {
+            self.note(n, &effect);
+            if let Effect::WakeAt { at } = effect {
+                self.wake_later(n, at);
+                continue;
+            }
+            self.script.effects += 1;
+            let crash = self.script.crash_after_effect == Some(self.script.effects);
+            self.send(Recipient { instance: n, life }, effect);
+            if crash || self.strikes(Fault::Crash, "crash") {
+                self.crash(n);
+                return;
+            }
+        }
+        self.collect_reasons(n);
+    }
+
+    fn wake_later(&mut self, n: usize, at: setpoint_core::time::Timestamp) {
+        let instance = &mut self.instances[n];
+        if instance.wake == Some(at) {
+            return;
+        }
+        instance.wake = Some(at);
+        let (life, delay) = (instance.life, instance.until(at, self.now));
+        self.after(delay, Happening::Wake { to: Recipient { instance: n, life } });
+    }
+
+    /// Mixes what the engine does into the trace, so that two runs can be compared.
+    fn note(&mut self, n: usize, effect: &Effect) {
+        let kind = effect_name(effect);
+        for byte in kind.bytes().chain(self.now.to_le_bytes()).chain([n as u8]) {
+            self.trace = (self.trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        if let Effect::Notify { note, .. } = effect
+            && note.kind == setpoint_engine::NoteKind::RuleBroken
+        {
+            self.monitor.rule_broken(&note.text);
+        }
+        if self.timeline.is_some() && !matches!(effect, Effect::WakeAt { .. } | Effect::Renew { .. }) {
+            let text = format!("{n}: {}", describe(effect));
+            self.remark(&text);
+        }
+    }
+
+    /// Adds a line to the timeline of a replay.
+    pub(crate) fn remark(&mut self, text: &str) {
+        let now = self.now;
+        if let Some(timeline) = &mut self.timeline {
+            timeline.push(format!("{:>8}.{:03} {text}", now / 1_000, now % 1_000));
+        }
+    }
+
+    pub fn trace(&self) -> u64 {
+        self.trace
+    }
+
+    /// A look at the reports now and then is enough to know which refusals were seen.
+    fn collect_reasons(&mut self, n: usize) {
+        if !self.steps.is_multiple_of(16) {
+            return;
+        }
+        for app in self.universe.apps.clone() {
+            let Some(status) = self.instances[n].machine.status(&app) else { continue };
+            for withheld in status.report {
+                let name = reason_name(&withheld.why);
+                if !self.seen.contains(name) {
+                    self.seen.insert(name.to_owned());
+                }
+            }
+        }
+    }
+
+    /// A hint travels to every instance, or gets lost, doubled or late.
+    pub(crate) fn hint(&mut self, target: usize) {
+        let keys = self.targets[target].take_changed();
+        if keys.is_empty() {
+            return;
+        }
+        let state = self.targets[target].clone();
+        let past = &mut self.past[target];
+        past.push_back((self.now, state));
+        while past.len() > 6 || past.front().is_some_and(|(at, _)| self.now - at > 45_000) && past.len() > 1 {
+            past.pop_front();
+        }
+        let identity = self.targets[target].identity().clone();
+        for instance in 0..self.instances.len() {
+            self.script.hints += 1;
+            if self.script.drop_hint == Some(self.script.hints) {
+                continue;
+            }
+            if self.strikes(Fault::DroppedEvent, "hint dropped") {
+                continue;
+            }
+            let lost = self.strikes(Fault::EventsLost, "events lost");
+            let hint = if lost { Hint::Lost } else { Hint::Changed { keys: keys.clone() } };
+            let times = if self.strikes(Fault::DuplicatedEvent, "hint doubled") { 2 } else { 1 };
+            for _ in 0..times {
+                let late = self.strikes(Fault::ReorderedEvent, "hint late");
+                let delay = if late { 2_000 + u64::from(self.tape.pick("late", 10_000)) } else { 20 };
+                let to = Recipient { instance, life: self.instances[instance].life };
+                let event = Event::Hinted { target: identity.clone(), hint: hint.clone() };
+                self.after(delay, Happening::Deliver { to, event: Box::new(event) });
+            }
+        }
+    }
+
+    /// A person orders something; every instance hears it, the writer acts.
+    pub(crate) fn order(&mut self, command: &Command) {
+        for instance in 0..self.instances.len() {
+            let to = Recipient { instance, life: self.instances[instance].life };
+            self.after(10, Happening::Deliver { to, event: Box::new(Event::Command(command.clone())) });
+        }
+    }
+
+    pub(crate) fn target_index(&self, identity: &setpoint_core::name::TargetIdentity) -> usize {
+        let found = self.targets.iter().position(|target| target.identity() == identity);
+        found.expect("the engine talks only to targets of the universe")
+    }
+
+    pub(crate) fn app_index(&self, app: &AppId) -> usize {
+        self.universe.apps.iter().position(|known| known == app).expect("the engine talks only of apps of the universe")
+    }
+
+    pub(crate) fn keep_bundle(&mut self, bundle: Arc<Bundle>) {
+        self.bundles.insert(bundle.digest(), bundle);
+    }
+
+    pub fn injected(&self) -> &Injected {
+        &self.injected
+    }
+
+    pub fn seen(&self) -> &BTreeSet<String> {
+        &self.seen
+    }
+}
+
+pub(crate) fn effect_name(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::Acquire { .. } => "acquire",
+        Effect::Renew { .. } => "renew",
+        Effect::Load { .. } => "load",
+        Effect::Append { .. } => "append",
+        Effect::Poll { .. } => "poll",
+        Effect::Render { .. } => "render",
+        Effect::RenderAfresh { .. } => "render afresh",
+        Effect::Observe { .. } => "look",
+        Effect::Preview { .. } => "preview",
+        Effect::Execute { .. } => "execute",
+        Effect::Settle { .. } => "settle",
+        Effect::Notify { .. } => "notify",
+        Effect::WakeAt { .. } => "wake",
+    }
+}
+
+fn describe(effect: &Effect) -> String {
+    match effect {
+        Effect::Append { entries, .. } => {
+            let entries = entries.iter().map(|entry| format!("{:?} {} {:?}", entry.kind, entry.subject, entry.changes));
+            format!("append {}", entries.collect::<Vec<_>>().join(" | "))
+        }
+        Effect::Execute { work, fence, .. } => {
+            let steps = work
+                .iter()
+                .map(|work| format!("{} {:?} {} {:?}", work.intent, work.step.verb, work.step.key, work.step.expect));
+            format!("execute in epoch {}: {}", fence.epoch, steps.collect::<Vec<_>>().join(", "))
+        }
+        Effect::Settle { intent, .. } => format!("settle {} {:?} {}", intent.id, intent.verb, intent.key),
+        Effect::Notify { note, .. } => format!("notify {}: {}", note.kind, note.text),
+        Effect::Render { app, revision, .. } => format!("render {app} {revision}"),
+        Effect::Observe { keys, target, .. } => format!("look at {} keys of {target}", keys.len()),
+        other => effect_name(other).to_owned(),
+    }
+}
+
+/// The kind of a reason, without its particulars.
+pub fn reason_name(why: &Why) -> &'static str {
+    use setpoint_core::report::Kept;
+    match why {
+        Why::State { state } => match state {
+            setpoint_core::modes::State::Manual => "manual",
+            setpoint_core::modes::State::Observe => "observe",
+            setpoint_core::modes::State::Suspended => "suspended",
+            setpoint_core::modes::State::Held => "held",
+            setpoint_core::modes::State::StoreStale => "store stale",
+            _ => "other state",
+        },
+        Why::NotSeen { .. } => "not seen",
+        Why::PerhapsGone => "perhaps gone",
+        Why::OpenIntent { .. } => "open intent",
+        Why::BackingOff { .. } => "backing off",
+        Why::OwnedByOther { .. } => "owned by another app",
+        Why::NotOurs => "not ours",
+        Why::Controlled | Why::Kept(Kept::Controlled) => "controlled",
+        Why::PreviewPending => "preview pending",
+        Why::PreviewRefused { .. } => "preview refused",
+        Why::DependencyNotReady { .. } => "dependency not ready",
+        Why::AppNotReady { .. } => "app not ready",
+        Why::HandOver { .. } => "handed over",
+        Why::Kept(Kept::PruneOff) => "prune off",
+        Why::Kept(Kept::EmptyBundle) => "empty bundle",
+        Why::Kept(Kept::IncompleteObservation) => "incomplete observation",
+        Why::Kept(Kept::OldObservation) => "old observation",
+        Why::Kept(Kept::Quarantine { .. }) => "quarantine",
+        Why::Kept(Kept::BreakerOpen) => "breaker open",
+        Why::Kept(Kept::OtherChangesFirst) => "other changes first",
+        Why::Kept(Kept::Adopted) => "adopted",
+        Why::Kept(Kept::Recovered) => "recovered",
+        Why::Kept(Kept::Protected) => "protected",
+        Why::Kept(Kept::OverBudget { .. }) => "over budget",
+        Why::Kept(Kept::OverFleetBudget { .. }) => "over fleet budget",
+        Why::Kept(Kept::FreshRenderPending) => "fresh render pending",
+        Why::Kept(Kept::FreshRenderDiffers) => "fresh render differs",
+    }
+}
