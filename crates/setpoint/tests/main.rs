@@ -2,6 +2,7 @@
 //! recovery.
 
 mod converging;
+mod durable;
 mod enduring;
 mod ledger;
 mod recovering;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint::doors::Clock;
-use setpoint::interpreter::{Handle, Limits, Messenger, Sources, Surroundings, start};
+use setpoint::interpreter::{Handle, Limits, Messenger, OpenLedger, Opening, Sources, Surroundings, start};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
@@ -129,17 +129,23 @@ impl Scene {
     /// The same, with something between the interpreter and the target.
     pub(crate) async fn start_on(&self, target: Arc<dyn Target>, apps: &[&AppId]) -> Handle {
         let (ledger, openings) = (self.ledger.clone(), Arc::clone(&self.openings));
+        let open_ledger = move || -> Opening {
+            openings.fetch_add(1, Ordering::Relaxed);
+            let anchors = ledger.log().anchors().clone();
+            ledger.log().reopen(&anchors);
+            let opened: Arc<dyn Ledger> = Arc::new(ledger.clone());
+            Box::pin(ready(Ok(opened)))
+        };
+        self.start_with(Box::new(open_ledger), target, apps).await
+    }
+
+    /// The same, with another ledger.
+    pub(crate) async fn start_with(&self, open_ledger: OpenLedger, target: Arc<dyn Target>, apps: &[&AppId]) -> Handle {
         let surroundings = Surroundings {
             clock: self.clock,
             origin: origin(),
             holder: "test".to_owned(),
-            open_ledger: Box::new(move || {
-                openings.fetch_add(1, Ordering::Relaxed);
-                let anchors = ledger.log().anchors().clone();
-                ledger.log().reopen(&anchors);
-                let opened: Arc<dyn Ledger> = Arc::new(ledger.clone());
-                Box::pin(ready(Ok(opened)))
-            }),
+            open_ledger,
             targets: BTreeMap::from([(identity(), target)]),
             sources: Arc::<Shelf>::clone(&self.shelf),
             messenger: Arc::new(Mailbox::default()),

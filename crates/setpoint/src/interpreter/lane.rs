@@ -28,32 +28,62 @@ enum Place {
     Answered(Option<Event>),
 }
 
+/// What is under way, oldest first.
+#[derive(Default)]
+struct Places(VecDeque<Place>);
+
+impl Places {
+    fn add(&mut self, under_way: UnderWay) {
+        self.0.push_back(Place::Waiting(under_way));
+    }
+
+    /// The answer to the oldest request. All of them are polled, from the oldest on: a request begins by being polled first.
+    fn poll_oldest(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        for place in &mut self.0 {
+            if let Place::Waiting(under_way) = place
+                && let Poll::Ready(event) = under_way.as_mut().poll(context)
+            {
+                *place = Place::Answered(event);
+            }
+        }
+        match self.0.pop_front() {
+            Some(Place::Answered(event)) => Poll::Ready(event),
+            Some(waiting) => {
+                self.0.push_front(waiting);
+                Poll::Pending
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
 pub(super) struct Lane {
     desk: Arc<Desk>,
     clock: Clock,
     requests: mpsc::UnboundedReceiver<Request>,
-    places: VecDeque<Place>,
+    places: Places,
 }
 
 impl Lane {
     /// The queue has no bound of its own: the machine has a bounded number of requests open.
     pub(super) fn new(desk: Arc<Desk>, clock: Clock, requests: mpsc::UnboundedReceiver<Request>) -> Self {
-        Self { desk, clock, requests, places: VecDeque::new() }
+        Self { desk, clock, requests, places: Places::default() }
     }
 
     /// Serves until nobody asks any more.
     pub(super) async fn serve(mut self, messages: mpsc::Sender<Message>) {
         loop {
-            let due = self.desk.checkpoint_due().filter(|_| self.places.is_empty());
+            // Only while nothing is under way: the next append may sign by itself.
+            let due = self.desk.checkpoint_due().filter(|_| self.places.0.is_empty());
             let next = match due.map(|at| self.clock.instant_of(at)) {
                 Some(instant) => timeout_at(instant, poll_fn(|context| self.poll_next(context))).await,
                 None => Ok(poll_fn(|context| self.poll_next(context)).await),
             };
             match next {
                 Err(_elapsed) => self.begin(Request::Checkpoint),
-                Ok(None) => return,
-                Ok(Some(None)) => {}
-                Ok(Some(Some(event))) => {
+                Ok(Next::Ended) => return,
+                Ok(Next::Answer(None)) => {}
+                Ok(Next::Answer(Some(event))) => {
                     if messages.send(Message::Event(event)).await.is_err() {
                         return;
                     }
@@ -63,36 +93,72 @@ impl Lane {
     }
 
     fn begin(&mut self, request: Request) {
-        let under_way = Arc::clone(&self.desk).carry_out(request);
-        self.places.push_back(Place::Waiting(Box::pin(under_way)));
+        self.places.add(Box::pin(Arc::clone(&self.desk).carry_out(request)));
     }
 
-    /// The answer to the oldest request; `None` when there is none and never will be.
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Option<Event>>> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Next> {
         let mut ended = false;
-        while self.places.len() < MOST && !ended {
+        while self.places.0.len() < MOST && !ended {
             match self.requests.poll_recv(context) {
                 Poll::Ready(Some(request)) => self.begin(request),
                 Poll::Ready(None) => ended = true,
                 Poll::Pending => break,
             }
         }
-        // From the oldest on: a request is begun by being polled for the first time.
-        for place in &mut self.places {
-            if let Place::Waiting(under_way) = place
-                && let Poll::Ready(event) = under_way.as_mut().poll(context)
-            {
-                *place = Place::Answered(event);
-            }
+        if ended && self.places.0.is_empty() {
+            return Poll::Ready(Next::Ended);
         }
-        match self.places.pop_front() {
-            Some(Place::Answered(event)) => Poll::Ready(Some(event)),
-            Some(waiting) => {
-                self.places.push_front(waiting);
-                Poll::Pending
-            }
-            None if ended => Poll::Ready(None),
-            None => Poll::Pending,
+        self.places.poll_oldest(context).map(Next::Answer)
+    }
+}
+
+/// What the lane goes on with.
+enum Next {
+    Answer(Option<Event>),
+    /// Nobody will ask any more, and everybody is answered.
+    Ended,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::task::Waker;
+
+    use setpoint_engine::Ticket;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// The ticket of the oldest answer, if it is there.
+    fn oldest(places: &mut Places) -> Option<u64> {
+        match places.poll_oldest(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Some(Event::Appended { ticket })) => Some(ticket.0),
+            _ => None,
         }
+    }
+
+    #[test]
+    fn requests_begin_in_order_without_waiting_and_are_answered_in_order() {
+        let (mut places, begun) = (Places::default(), Arc::new(Mutex::new(Vec::new())));
+        let mut done = Vec::new();
+        for number in 0..3 {
+            let (answer, answered) = oneshot::channel::<()>();
+            let begun = Arc::clone(&begun);
+            places.add(Box::pin(async move {
+                begun.lock().unwrap().push(number);
+                answered.await.unwrap();
+                Some(Event::Appended { ticket: Ticket(number) })
+            }));
+            done.push(answer);
+        }
+        assert_eq!(oldest(&mut places), None);
+        assert_eq!(*begun.lock().unwrap(), [0, 1, 2], "all are under way, so that they can share a sync");
+        done.pop().unwrap().send(()).unwrap();
+        assert_eq!(oldest(&mut places), None, "the last may not overtake the first");
+        for answer in done {
+            answer.send(()).unwrap();
+        }
+        let answers: Vec<_> = std::iter::from_fn(|| oldest(&mut places)).collect();
+        assert_eq!(answers, [0, 1, 2]);
     }
 }
