@@ -83,31 +83,23 @@ impl Workload {
     }
 
     /// Appends batches one after the other, each waiting for its own sync.
-    pub fn append(&self, opened: &mut Opened, batches: u64, records: usize) -> Result<(), Failed> {
+    pub fn append(&self, opened: &Opened, batches: Vec<Batch>) -> Result<(), Failed> {
         self.runtime.block_on(async {
-            for _ in 0..batches {
-                let batch = opened.batch(records);
+            for batch in batches {
                 opened.ledger.append(batch).await?;
             }
             Ok(())
         })
     }
 
-    /// Appends batches from many callers at once, which share syncs. Answers how many batches were appended.
-    pub fn append_together(
-        &self,
-        opened: &mut Opened,
-        callers: u64,
-        batches: u64,
-        records: usize,
-    ) -> Result<u64, Failed> {
+    /// Appends batches from many callers at once, which share syncs. Each inner list is one caller's.
+    pub fn append_together(&self, opened: &Opened, callers: Vec<Vec<Batch>>) -> Result<(), Failed> {
         self.runtime.block_on(async {
             let mut running = JoinSet::new();
-            for _ in 0..callers {
-                let work: Vec<_> = (0..batches).map(|_| opened.batch(records)).collect();
+            for batches in callers {
                 let ledger = Arc::clone(&opened.ledger);
                 running.spawn(async move {
-                    for batch in work {
+                    for batch in batches {
                         ledger.append(batch).await?;
                     }
                     Ok::<_, setpoint_ledger::LedgerError>(())
@@ -116,7 +108,7 @@ impl Workload {
             while let Some(done) = running.join_next().await {
                 done??;
             }
-            Ok(callers * batches)
+            Ok(())
         })
     }
 
@@ -134,6 +126,14 @@ impl Workload {
 }
 
 impl Opened {
+    /// Batches of so many records each, to be appended in this order. Made beforehand: making them is not measured.
+    ///
+    /// Four records belong together (plan, intent, result, drift): what one of several callers appends must be a multiple
+    /// of four records, or a result could overtake its intent.
+    pub fn prepare(&mut self, batches: u64, records: usize) -> Vec<Batch> {
+        (0..batches).map(|_| self.batch(records)).collect()
+    }
+
     /// Plans, intents with their claims, and results, as a round of the engine writes them.
     fn batch(&mut self, records: usize) -> Batch {
         let entries = (0..records).map(|_| self.entry()).collect();
