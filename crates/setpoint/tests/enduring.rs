@@ -129,8 +129,11 @@ async fn an_effect_that_is_late_does_not_leave_and_its_intent_is_closed() {
     scene.shelf.publish(&zoo, resources(&zoo, 1, 1));
     let (inner, clock, hung) = (scene.target.clone(), scene.clock, key(&zoo, 0));
     let target = Arc::new(Blocked { inner, clock, hung, left: Mutex::default() });
+    let started = scene.clock.now();
     let mut handle = scene.start_on(Arc::<Blocked>::clone(&target), &[&shop, &zoo]).await;
     until(&mut handle, &shop, |_| scene.records().contains("could not leave in time")).await;
+    let waited = scene.clock.now().since(started);
+    assert!(waited >= Span::seconds(5) && waited <= Span::seconds(6), "it waited {waited} for its turn");
     assert_eq!(target.left.lock().expect("no test panics in here").len(), 0);
     assert_eq!(scene.facts().intents.len(), 0);
 

@@ -4,6 +4,7 @@
 mod converging;
 mod durable;
 mod enduring;
+mod forgetful;
 mod ledger;
 mod recovering;
 mod scene;

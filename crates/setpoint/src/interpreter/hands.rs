@@ -5,7 +5,6 @@
 //! on a target is the exception, because what is not known about it must be said.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::Future;
 use std::sync::Arc;
 
 use setpoint_core::intent::Intent;
@@ -17,7 +16,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_engine::{Event, Note, Ticket};
-use setpoint_target::{Fence, Outcome, Refusal, RefusalClass, Settlement, Target, Work};
+use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement, Target, Work};
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 
@@ -52,8 +51,7 @@ impl Hands {
     }
 
     pub(super) async fn poll(self: Arc<Self>, ticket: Ticket, store: StoreName) -> Option<Event> {
-        let call = async { self.surroundings.sources.poll(&store, self.now()).await };
-        let head = self.in_turn(&self.fetch, call).await?;
+        let head = self.in_turn(&self.fetch, || self.surroundings.sources.poll(&store, self.now())).await?;
         Some(Event::Polled { ticket, head })
     }
 
@@ -64,13 +62,13 @@ impl Hands {
         revision: Revision,
         accepted: Option<Revision>,
     ) -> Option<Event> {
-        let call = self.surroundings.sources.render(&app, &revision, accepted.as_ref());
+        let call = || self.surroundings.sources.render(&app, &revision, accepted.as_ref());
         let outcome = self.in_turn(&self.render, call).await?;
         Some(Event::Rendered { ticket, outcome })
     }
 
     pub(super) async fn render_afresh(self: Arc<Self>, ticket: Ticket, app: AppId) -> Option<Event> {
-        let bundle = self.in_turn(&self.render, self.surroundings.sources.render_afresh(&app)).await?;
+        let bundle = self.in_turn(&self.render, || self.surroundings.sources.render_afresh(&app)).await?;
         Some(Event::RenderedAfresh { ticket, bundle })
     }
 
@@ -82,7 +80,7 @@ impl Hands {
     ) -> Option<Event> {
         let observation = match self.reach(&target) {
             // The instant of a look is when it begins, which is after the wait for a turn.
-            Some((there, turns)) => self.in_turn(turns, async { there.observe(keys, self.now()).await }).await?,
+            Some((there, turns)) => self.in_turn(turns, || there.observe(keys, self.now())).await?,
             None => unseen(&keys, &target, self.now()),
         };
         Some(Event::Observed { ticket, observation })
@@ -95,7 +93,7 @@ impl Hands {
         resource: Arc<Resource>,
     ) -> Option<Event> {
         let verdict = match self.reach(&target) {
-            Some((there, turns)) => self.in_turn(turns, there.preview(&resource)).await?,
+            Some((there, turns)) => self.in_turn(turns, || there.preview(&resource)).await?,
             None => Err(refusal(RefusalClass::Unavailable, not_connected(&target))),
         };
         Some(Event::Previewed { ticket, verdict })
@@ -137,22 +135,22 @@ impl Hands {
         declared: Option<Arc<Resource>>,
     ) -> Option<Event> {
         let settlement = match self.reach(&target) {
-            Some((there, turns)) => self.in_turn(turns, there.settle(&intent, declared.as_deref())).await?,
+            Some((there, turns)) => self.in_turn(turns, || there.settle(&intent, declared.as_deref())).await?,
             None => Settlement::Unknown { detail: not_connected(&target) },
         };
         Some(Event::Settled { ticket, settlement })
     }
 
     pub(super) async fn notify(self: Arc<Self>, ticket: Ticket, note: Note) -> Option<Event> {
-        let delivered = self.in_turn(&self.deliver, self.surroundings.messenger.deliver(&note)).await?;
+        let delivered = self.in_turn(&self.deliver, || self.surroundings.messenger.deliver(&note)).await?;
         Some(Event::Notified { ticket, delivered })
     }
 
-    /// Waits for a turn and then for the answer; `None` once the machine has given up.
-    async fn in_turn<T>(&self, turns: &Semaphore, call: impl Future<Output = T>) -> Option<T> {
+    /// Waits for a turn, only then makes the call, and waits for its answer; `None` once the machine has given up.
+    async fn in_turn<'a, T>(&self, turns: &Semaphore, call: impl FnOnce() -> Answer<'a, T>) -> Option<T> {
         let answer = async {
             let _turn = turns.acquire().await.expect("no pool is ever closed");
-            call.await
+            call().await
         };
         timeout(duration(self.patience), answer).await.ok()
     }
@@ -186,4 +184,121 @@ fn unseen(keys: &BTreeSet<Key>, target: &TargetIdentity, at: Timestamp) -> Obser
 
 fn not_connected(target: &TargetIdentity) -> String {
     format!("nothing is connected to target `{target}`: check its document and its address")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use setpoint_core::digest::Digest;
+    use setpoint_core::name::VersionId;
+    use setpoint_core::value::Value;
+    use setpoint_engine::RenderOutcome;
+    use setpoint_ledger::Origin;
+    use setpoint_target::conformance::Steps;
+    use setpoint_target::{MemoryOptions, MemoryTarget, MemoryWorld};
+
+    use super::super::surroundings::{Messenger, Sources};
+    use super::*;
+    use crate::doors::Clock;
+
+    /// Stores and people that never answer.
+    #[derive(Debug)]
+    struct Silence;
+
+    impl Sources for Silence {
+        fn poll<'a>(&'a self, _: &'a StoreName, _: Timestamp) -> Answer<'a, Observed<VersionId>> {
+            Box::pin(pending())
+        }
+
+        fn render<'a>(&'a self, _: &'a AppId, _: &'a Revision, _: Option<&'a Revision>) -> Answer<'a, RenderOutcome> {
+            Box::pin(pending())
+        }
+
+        fn render_afresh<'a>(&'a self, _: &'a AppId) -> Answer<'a, Result<Digest, Blindness>> {
+            Box::pin(pending())
+        }
+    }
+
+    impl Messenger for Silence {
+        fn deliver<'a>(&'a self, _: &'a Note) -> Answer<'a, bool> {
+            Box::pin(pending())
+        }
+    }
+
+    fn identity() -> TargetIdentity {
+        TargetIdentity::new("machine-1").unwrap()
+    }
+
+    fn hands(target: &MemoryTarget, clock: Clock) -> Arc<Hands> {
+        let there: Arc<dyn Target> = Arc::new(target.clone());
+        let surroundings = Surroundings {
+            clock,
+            origin: Origin::new("setpoint.test").unwrap(),
+            holder: "test".to_owned(),
+            open_ledger: Box::new(|| Box::pin(pending())),
+            targets: BTreeMap::from([(identity(), there)]),
+            sources: Arc::new(Silence),
+            messenger: Arc::new(Silence),
+        };
+        Arc::new(Hands::new(Arc::new(surroundings), Span::seconds(60), Limits::default()))
+    }
+
+    fn work() -> Vec<Work> {
+        let key = Key::new("test/Thing", "lab", "a").unwrap();
+        let (api_version, kind, body) = ("test/v1".into(), "Thing".into(), Value::Null);
+        let resource = Resource { key, api_version, kind, body, after: BTreeSet::new(), protected: false };
+        vec![Steps::new(identity()).create(&resource)]
+    }
+
+    async fn outcomes(hands: &Arc<Hands>, target: TargetIdentity, leave_by: Timestamp) -> Vec<Outcome> {
+        let fence = Fence { epoch: Steps::EPOCH, leave_by, land_by: leave_by + Span::seconds(30) };
+        match Arc::clone(hands).execute(Ticket(1), target, work(), fence).await {
+            Some(Event::Executed { outcomes, .. }) => outcomes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refusal_class(outcomes: &[Outcome]) -> Option<RefusalClass> {
+        match outcomes {
+            [Outcome::Refused { refusal }] => Some(refusal.class),
+            _ => None,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_effect_leaves_at_the_last_instant_and_not_after_it() {
+        let (target, clock) =
+            (MemoryTarget::new(MemoryWorld::new(identity(), MemoryOptions::default())), Clock::start());
+        let hands = hands(&target, clock);
+        let late = outcomes(&hands, identity(), clock.now() - Span::millis(1)).await;
+        assert_eq!(refusal_class(&late), Some(RefusalClass::Fenced));
+        assert_eq!(target.with_world(|world| world.change_count()), 0);
+        let in_time = outcomes(&hands, identity(), clock.now()).await;
+        assert!(matches!(in_time[..], [Outcome::Done { .. }]), "{in_time:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_target_nobody_is_connected_to_is_unseen_and_not_empty() {
+        let target = MemoryTarget::new(MemoryWorld::new(identity(), MemoryOptions::default()));
+        let hands = hands(&target, Clock::start());
+        let other = TargetIdentity::new("machine-2").unwrap();
+        let keys: BTreeSet<Key> = work().into_iter().map(|work| work.step.key).collect();
+        let seen = Arc::clone(&hands).observe(Ticket(1), other.clone(), keys.clone()).await;
+        let Some(Event::Observed { observation, .. }) = seen else { panic!("{seen:?}") };
+        assert_eq!(observation.states.keys().cloned().collect::<BTreeSet<_>>(), keys);
+        assert!(observation.states.values().all(|state| !state.is_known()));
+        let refused = outcomes(&hands, other, Timestamp::from_millis(u64::MAX / 2)).await;
+        assert_eq!(refusal_class(&refused), Some(RefusalClass::Unavailable));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_nobody_answers_ends_when_the_machine_gives_up() {
+        let (target, clock) =
+            (MemoryTarget::new(MemoryWorld::new(identity(), MemoryOptions::default())), Clock::start());
+        let asked = clock.now();
+        let answer = hands(&target, clock).poll(Ticket(1), StoreName::new("store").unwrap()).await;
+        assert!(answer.is_none(), "{answer:?}");
+        assert_eq!(clock.now().since(asked), Span::seconds(60));
+    }
 }
