@@ -128,6 +128,8 @@ async fn nothing_is_held_until_the_bundle_is_back(damage: Damage) {
         handle.stepped().await.expect("it runs");
     }
     assert_eq!(handle.status(&shop).await.expect("it runs"), None, "nothing was taken up");
+    let trouble = handle.trouble().expect("a person can find out why");
+    assert!(trouble.starts_with("bundle ") && trouble.contains("restore a copy"), "{trouble}");
     assert_eq!(scene.ledger.log().head(&origin()).size, size, "nothing was recorded");
 
     damaged.store(false, Ordering::Relaxed);
@@ -135,6 +137,7 @@ async fn nothing_is_held_until_the_bundle_is_back(damage: Damage) {
         status.converged && scene.standing()[&key(&shop, 3).to_string()] == body(&shop, 3, 1)
     })
     .await;
+    assert_eq!(handle.trouble(), None);
 }
 
 #[tokio::test(start_paused = true)]

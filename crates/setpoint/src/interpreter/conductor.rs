@@ -33,6 +33,15 @@ pub(super) enum Message {
     Stop,
 }
 
+/// What can be seen of the loop without asking it.
+#[derive(Debug, Default)]
+pub(super) struct Pulse {
+    /// Counts steps, so that whoever waits for something to become true knows when to look again.
+    steps: u64,
+    /// What the ledger last failed with, until it does what it is asked again.
+    pub(super) trouble: Option<String>,
+}
+
 pub(super) struct Conductor {
     machine: Machine,
     clock: Clock,
@@ -41,8 +50,7 @@ pub(super) struct Conductor {
     desk: Arc<Desk>,
     lane: mpsc::UnboundedSender<Request>,
     messages: mpsc::Sender<Message>,
-    /// Counts steps, so that whoever waits for something to become true knows when to look again.
-    steps: watch::Sender<u64>,
+    pulse: watch::Sender<Pulse>,
     /// Every task but the loop itself. Dropping it ends them.
     tasks: JoinSet<()>,
     /// When the machine wants to be woken.
@@ -61,7 +69,7 @@ impl Conductor {
         settings: Settings,
         limits: Limits,
         messages: mpsc::Sender<Message>,
-        steps: watch::Sender<u64>,
+        pulse: watch::Sender<Pulse>,
     ) -> Self {
         let (clock, patience) = (surroundings.clock, settings.patience);
         let desk = Arc::new(Desk::new(Arc::clone(surroundings), patience));
@@ -79,7 +87,7 @@ impl Conductor {
             desk,
             lane,
             messages,
-            steps,
+            pulse,
             tasks,
             wake: None,
             acting: BTreeMap::new(),
@@ -125,7 +133,7 @@ impl Conductor {
                 events.extend(self.begin(effect));
             }
         }
-        self.steps.send_modify(|count| *count += 1);
+        self.pulse.send_modify(|pulse| pulse.steps += 1);
     }
 
     fn note_answer(&mut self, event: &Event) {
@@ -135,6 +143,17 @@ impl Conductor {
             }
             Event::Appended { ticket } | Event::AppendFailed { ticket, .. } => {
                 self.writing.remove(ticket);
+            }
+            _ => {}
+        }
+        match event {
+            Event::LeaseRefused { detail, .. }
+            | Event::LoadFailed { detail, .. }
+            | Event::AppendFailed { detail, .. } => {
+                self.pulse.send_modify(|pulse| pulse.trouble = Some(detail.clone()));
+            }
+            Event::Loaded { .. } | Event::Appended { .. } => {
+                self.pulse.send_modify(|pulse| pulse.trouble = None);
             }
             _ => {}
         }

@@ -8,14 +8,14 @@ use setpoint_ledger::LedgerError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::conductor::Message;
+use super::conductor::{Message, Pulse};
 
 /// A running interpreter. Dropping it without [`stop`](Self::stop) ends it as a crash would: safely, because every effect under
 /// way has its intent in the ledger, but the next start has to wait for those and settle them.
 #[derive(Debug)]
 pub struct Handle {
     messages: mpsc::Sender<Message>,
-    steps: watch::Receiver<u64>,
+    pulse: watch::Receiver<Pulse>,
     task: JoinHandle<Result<(), StopError>>,
 }
 
@@ -40,10 +40,10 @@ pub enum StopError {
 impl Handle {
     pub(super) fn new(
         messages: mpsc::Sender<Message>,
-        steps: watch::Receiver<u64>,
+        pulse: watch::Receiver<Pulse>,
         task: JoinHandle<Result<(), StopError>>,
     ) -> Self {
-        Self { messages, steps, task }
+        Self { messages, pulse, task }
     }
 
     /// Hands over the accepted control documents, all of them.
@@ -65,7 +65,12 @@ impl Handle {
 
     /// Waits until something has happened since this was last asked.
     pub async fn stepped(&mut self) -> Result<(), Ended> {
-        self.steps.changed().await.map_err(|_| Ended)
+        self.pulse.changed().await.map_err(|_| Ended)
+    }
+
+    /// What the ledger last failed with, until it does what it is asked again. While there is trouble nothing may be held.
+    pub fn trouble(&self) -> Option<String> {
+        self.pulse.borrow().trouble.clone()
     }
 
     /// Lets nothing new leave, waits for what has left until it can no longer land, records its end, gives the lease back and

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use setpoint_engine::Settings;
 use tokio::sync::{mpsc, watch};
 
-use conductor::Conductor;
+use conductor::{Conductor, Pulse};
 pub use handle::{Ended, Handle, StopError};
 pub use surroundings::{Limits, Messenger, OpenLedger, Opening, Sources, Surroundings};
 
@@ -31,8 +31,8 @@ pub use surroundings::{Limits, Messenger, OpenLedger, Opening, Sources, Surround
 #[expect(clippy::disallowed_methods, reason = "the door: one task for the loop, every other task is counted by it")]
 pub fn start(surroundings: Surroundings, settings: Settings, limits: Limits) -> Handle {
     let (messages, inbox) = mpsc::channel(limits.events);
-    let (steps, seen) = watch::channel(0);
+    let (pulse, felt) = watch::channel(Pulse::default());
     let surroundings = Arc::new(surroundings);
-    let conductor = Conductor::new(&surroundings, settings, limits, messages.clone(), steps);
-    Handle::new(messages, seen, tokio::spawn(conductor.run(inbox)))
+    let conductor = Conductor::new(&surroundings, settings, limits, messages.clone(), pulse);
+    Handle::new(messages, felt, tokio::spawn(conductor.run(inbox)))
 }
