@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use setpoint::interpreter::Opening;
 use setpoint_core::digest::Digest;
@@ -124,9 +125,12 @@ async fn nothing_is_held_until_the_bundle_is_back(damage: Damage) {
     };
     let size = scene.ledger.log().head(&origin()).size;
     let mut handle = scene.start_with(Box::new(open_ledger), Arc::new(scene.target.clone()), &[&shop]).await;
-    while loads.load(Ordering::Relaxed) < 3 {
-        handle.stepped().await.expect("it runs");
-    }
+    let tried = async {
+        while loads.load(Ordering::Relaxed) < 3 {
+            handle.stepped().await.expect("it runs");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(3_600), tried).await.expect("it goes on trying");
     assert_eq!(handle.status(&shop).await.expect("it runs"), None, "nothing was taken up");
     let trouble = handle.trouble().expect("a person can find out why");
     assert!(trouble.starts_with("bundle ") && trouble.contains("restore a copy"), "{trouble}");
