@@ -96,8 +96,10 @@ impl World {
         if !self.is_current(from) {
             return;
         }
-        let anchors = self.ledger.anchors().clone();
-        self.ledger.reopen(&anchors);
+        if std::mem::take(&mut self.disk_broken) {
+            let anchors = self.ledger.anchors().clone();
+            self.ledger.reopen(&anchors);
+        }
         let instance = &self.instances[from.instance];
         let request = LeaseRequest {
             origin: self.origin.clone(),
@@ -158,7 +160,7 @@ impl World {
         bundles: BTreeMap<Digest, Vec<u8>>,
     ) -> Result<(), (Class, String)> {
         if self.strikes(Fault::DiskLost, "disk lost") {
-            self.ledger.break_disk();
+            self.break_disk();
         }
         let now = self.instances[from.instance].clock(self.now);
         let before = self.ledger.facts(&self.origin).clone();
@@ -174,10 +176,15 @@ impl World {
         let facts = self.ledger.facts(&self.origin);
         self.monitor.recorded(facts, &self.bundles, self.now, entries);
         if self.strikes(Fault::DiskKept, "disk kept") {
-            self.ledger.break_disk();
+            self.break_disk();
             return Err((Class::NotDurable, "the sync failed".into()));
         }
         Ok(())
+    }
+
+    fn break_disk(&mut self) {
+        self.disk_broken = true;
+        self.ledger.break_disk();
     }
 
     fn poll(&mut self, store: &StoreName) -> Observed<setpoint_core::name::VersionId> {

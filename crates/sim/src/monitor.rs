@@ -14,7 +14,7 @@ use setpoint_core::modes::Cause;
 use setpoint_core::name::{AppId, TargetIdentity, Uid, VersionId};
 use setpoint_core::prune::{app_budget, fleet_budget};
 use setpoint_core::version::Ancestry;
-use setpoint_ledger::Entry;
+use setpoint_ledger::{Entry, Kind};
 use setpoint_target::memory::MemoryWorld;
 use setpoint_target::{Fence, Outcome, RefusalClass, Work};
 
@@ -42,11 +42,11 @@ pub struct Monitor {
     /// Deletes people allowed.
     allowed: BTreeMap<AppId, u32>,
     pub blessed: BTreeSet<(AppId, VersionId)>,
-    /// Heals and refused tries per key, with the world's time: bounded effort (L3).
+    /// Heals per key and refused tries per key and input, with the world's time: bounded effort (L3).
     /// When an instance became the writer: what it remembered of setbacks, it has forgotten then.
     tenures: Vec<u64>,
     heals: BTreeMap<Key, Vec<u64>>,
-    refusals: BTreeMap<Key, Vec<u64>>,
+    refusals: BTreeMap<(Key, Option<Digest>), Vec<u64>>,
     /// When each app's durable bundle began to declare what it declares.
     declared_since: BTreeMap<AppId, (u64, BTreeSet<Key>)>,
     pub violation: Option<Violation>,
@@ -144,7 +144,8 @@ impl Monitor {
             }
             Outcome::Refused { refusal } if matches!(refusal.class, RefusalClass::Denied | RefusalClass::Invalid) => {
                 let most = 14 * (1 + self.recent_tenures(scene.now));
-                let often = too_often(self.refusals.entry(key.clone()).or_default(), scene.now, most);
+                let input = (key.clone(), work.step.resource.as_ref().map(|resource| resource.digest()));
+                let often = too_often(self.refusals.entry(input).or_default(), scene.now, most);
                 self.holds("L3", !often, || format!("{key} is refused again and again and tried again and again"));
             }
             Outcome::Refused { .. } | Outcome::Unknown { .. } => {}
@@ -156,7 +157,8 @@ impl Monitor {
 
     /// Entries have become durable; `scene` is how things stood before.
     pub fn recording(&mut self, scene: &Ledgered<'_>, entries: &[Entry]) {
-        for change in entries.iter().flat_map(|entry| &entry.changes) {
+        for (entry, change) in entries.iter().flat_map(|entry| entry.changes.iter().map(move |change| (entry, change)))
+        {
             match change {
                 Change::OpenIntent { intent } if intent.verb == Verb::Delete => {
                     let uid = intent.expect.as_ref().map(|expect| expect.uid.clone());
@@ -168,9 +170,8 @@ impl Monitor {
                 }
                 Change::PutApp { app, facts } => {
                     self.acceptance(scene, app, facts);
-                    if let Some(leave) = &facts.allowance {
-                        let allowed = self.allowed.entry(app.clone()).or_default();
-                        *allowed = (*allowed).max(leave.left);
+                    if let Some(leave) = facts.allowance.as_ref().filter(|_| entry.kind == Kind::Approval) {
+                        *self.allowed.entry(app.clone()).or_default() += leave.left;
                     }
                 }
                 Change::PutClaim { claim, from: Some(from) } => {

@@ -115,7 +115,10 @@ impl World {
         if let Some(detail) = self.unrest() {
             self.monitor.not_live(format!("it did not stay: {detail}"));
         }
-        self.check_ledger();
+        // A replay reads every record; one run in eight is enough to find a table that differs.
+        if self.steps.is_multiple_of(8) {
+            self.check_ledger();
+        }
     }
 
     /// What is not yet as it should be; `None` when the world is at rest.

@@ -88,6 +88,8 @@ pub struct World {
     /// Earlier states of each target, newest last: what a lagging target may show.
     pub(crate) past: Vec<VecDeque<(u64, MemoryWorld)>>,
     pub(crate) ledger: MemoryLog,
+    /// The ledger must be opened again before it records anything.
+    pub(crate) disk_broken: bool,
     pub(crate) origin: Origin,
     pub(crate) bundles: Bundles,
     pub(crate) instances: Vec<Instance>,
@@ -141,6 +143,7 @@ impl World {
             targets,
             ledger: MemoryLog::new(Signer::new(Origin::new("sim").expect("a valid name"), &[7; 32])),
             origin: Origin::new("sim").expect("a valid name"),
+            disk_broken: false,
             bundles: BTreeMap::new(),
             instances,
             monitor: Monitor::default(),

@@ -77,6 +77,7 @@ impl Machine {
             return self.append(entries, BTreeMap::new(), Then::PlanEnded { app: app.clone() });
         }
         entries.extend(self.pay_for_deletes(app, &steps));
+        let first = IntentId { epoch, number: self.last_intent + 1 };
         let mut current = Vec::with_capacity(steps.len());
         for step in steps {
             self.last_intent += 1;
@@ -92,9 +93,9 @@ impl Machine {
         if let Some(batch) = self.batch_of(app) {
             batch.current = current;
         }
-        self.append(entries, BTreeMap::new(), Then::Leave { app: app.clone() });
+        self.append(entries, BTreeMap::new(), Then::Leave { app: app.clone(), first });
         if Mutant::SkipIntent.is_on() {
-            self.effects_may_leave(app);
+            self.effects_may_leave(app, first);
         }
     }
 
@@ -149,11 +150,14 @@ impl Machine {
     }
 
     /// The intents are durable. An effect that cannot leave in time does not leave at all.
-    pub(super) fn effects_may_leave(&mut self, app: &AppId) {
+    pub(super) fn effects_may_leave(&mut self, app: &AppId, first: IntentId) {
         let (may_act, now, skew) = (self.may_act(), self.now, self.settings.skew);
         let Some(target) = self.apps.get(app).map(|kept| kept.sent.target.clone()) else { return };
         let Some(batch) = self.batch_of(app) else { return };
         let (fence, work) = (batch.fence, batch.current.clone());
+        if work.first().map(|work| work.intent) != Some(first) {
+            return;
+        }
         if !may_act || now > fence.leave_by {
             let refusal =
                 Refusal { class: RefusalClass::Fenced, detail: "it could not leave in time".into(), retry_after: None };
@@ -232,7 +236,9 @@ impl Machine {
     fn step_done(&mut self, app: &AppId, step: &Step, live: Option<&Live>) {
         let now = self.now;
         let Some(kept) = self.apps.get_mut(app) else { return };
-        kept.setbacks.succeeded(&step.key);
+        // What was missing was another incarnation.
+        kept.missing_since.remove(&step.key);
+        kept.setbacks.succeeded(&step.key, step.resource.as_ref().map(|resource| resource.digest()));
         if let (Some(resource), Some(live)) = (&step.resource, live) {
             let baseline = Baseline { declared: resource.digest(), fingerprint: live.fingerprint };
             kept.baselines.insert(step.key.clone(), baseline);
@@ -265,6 +271,15 @@ impl Machine {
     pub(super) fn plan_ended(&mut self, app: &AppId) {
         self.set_phase(app, Phase::Idle);
         self.wants_look(app, Priority::Drift);
+    }
+
+    /// The intents of the next rank were refused. Results that were to be recorded with them still are: they are true.
+    pub(super) fn overtaken_acting(&mut self, app: &AppId, mut entries: Vec<Entry>) {
+        entries.retain(|entry| entry.kind == Kind::EffectResult);
+        if entries.is_empty() {
+            return self.overtaken(app);
+        }
+        self.append(entries, BTreeMap::new(), Then::PlanEnded { app: app.clone() });
     }
 
     /// Another batch made this one impossible: nothing of it happened, so look and decide anew.

@@ -45,12 +45,9 @@ impl Machine {
     }
 
     /// What was noted about the app is durable.
-    pub(super) fn noted(&mut self, app: &AppId, priority: Priority) {
-        self.redeclare(app);
-        if self.apps.get(app).is_some_and(|kept| matches!(kept.phase, Phase::Noting)) {
-            self.set_phase(app, Phase::Idle);
-        }
-        self.wants_look(app, priority);
+    pub(super) fn noted(&mut self, app: &AppId) {
+        self.set_phase(app, Phase::Idle);
+        self.wants_look(app, Priority::Drift);
     }
 
     pub(super) fn hinted(&mut self, target: &TargetIdentity, hint: &Hint) {
@@ -298,7 +295,7 @@ impl Machine {
             let mut entry = self.app_entry(Kind::AppState, app).with_data("what", "claims follow what was seen");
             entry.changes = decision.changes;
             self.set_phase(app, Phase::Noting);
-            self.append(vec![entry], BTreeMap::new(), Then::Look { app: app.clone(), priority: Priority::Drift });
+            self.append(vec![entry], BTreeMap::new(), Then::Noted { app: app.clone() });
             return;
         }
         self.schedule_next_look(app, &decision);

@@ -115,9 +115,14 @@ enum Then {
     Accepted {
         app: AppId,
     },
-    /// The intents of a batch of steps are durable: the effects may leave.
+    /// Claims that follow from what was seen are durable.
+    Noted {
+        app: AppId,
+    },
+    /// The intents of a batch of steps, from this one on, are durable: the effects may leave.
     Leave {
         app: AppId,
+        first: IntentId,
     },
     /// The last results of a plan are durable.
     PlanEnded {
@@ -221,9 +226,13 @@ impl Machine {
         }
         match append.then {
             Then::Nothing => {}
-            Then::Look { app, priority } => self.noted(&app, priority),
+            Then::Look { app, priority } => {
+                self.redeclare(&app);
+                self.wants_look(&app, priority);
+            }
+            Then::Noted { app } => self.noted(&app),
             Then::Accepted { app } => self.accepted(&app),
-            Then::Leave { app } => self.effects_may_leave(&app),
+            Then::Leave { app, first } => self.effects_may_leave(&app, first),
             Then::PlanEnded { app } => self.plan_ended(&app),
         }
     }
@@ -231,8 +240,10 @@ impl Machine {
     fn append_failed(&mut self, ticket: Ticket, class: Class) {
         let Some(Awaited::Append(append)) = self.take(ticket) else { return };
         match (class, append.then) {
-            // The batch contradicts what another one made true in the meantime: nothing happened, decide anew.
-            (Class::Conflict | Class::Input, Then::Leave { app } | Then::Look { app, .. }) => self.overtaken(&app),
+            // The batch contradicts what another one made true in the meantime: nothing of it is recorded, decide anew.
+            (Class::Conflict | Class::Input, Then::Leave { app, .. }) => self.overtaken_acting(&app, append.entries),
+            (Class::Conflict | Class::Input, Then::Noted { app }) => self.overtaken(&app),
+            (Class::Conflict | Class::Input, Then::Look { app, priority }) => self.wants_look(&app, priority),
             // Whether it is recorded is not known, or we are no longer the writer: start over from what is recorded.
             _ => self.lose_tenure(),
         }

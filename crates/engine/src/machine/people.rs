@@ -169,6 +169,10 @@ impl Machine {
                 Kind::Override
             }
             Order::Settle { intent, done } => {
+                // A person is asked only once looking could not tell; before, the effect may still land.
+                if !self.is_beyond_telling(*intent) {
+                    return;
+                }
                 let Some(open) = self.holdings.facts().intents.get(intent).cloned() else { return };
                 let end = if *done { IntentEnd::Done } else { IntentEnd::NotDone { why: reason.clone() } };
                 changes.push(Change::CloseIntent { intent: *intent, end });

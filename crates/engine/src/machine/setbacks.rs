@@ -17,20 +17,20 @@ const LONGEST_UNAVAILABLE: Span = Span::minutes(1);
 /// After this many failures of one input only once in a while.
 const ENOUGH: u32 = 8;
 const RARELY: Span = Span::hours(1);
+const MOST_FAILURES: usize = 1_000;
 /// Heals of one resource within the window before it counts as a fight.
 const PATIENT_HEALS: u32 = 3;
 const FIGHT_WINDOW: Span = Span::minutes(10);
 
 #[derive(Debug, Default)]
 pub(super) struct Setbacks {
-    failures: BTreeMap<Key, Failure>,
+    /// By resource and by what was declared when it failed (`None` for a delete): going back to an old input does not make it new.
+    failures: BTreeMap<(Key, Option<Digest>), Failure>,
     heals: BTreeMap<Key, Heals>,
 }
 
 #[derive(Debug)]
 struct Failure {
-    /// What was declared when it failed; `None` for a delete.
-    input: Option<Digest>,
     times: u32,
     until: Timestamp,
 }
@@ -52,10 +52,8 @@ impl Setbacks {
         at_least: Span,
         now: Timestamp,
     ) -> Timestamp {
-        let failure = self.failures.entry(key.clone()).or_insert(Failure { input, times: 0, until: now });
-        if failure.input != input {
-            *failure = Failure { input, times: 0, until: now };
-        }
+        self.forget_old(now);
+        let failure = self.failures.entry((key.clone(), input)).or_insert(Failure { times: 0, until: now });
         let pause = match class {
             // The object moved under us, or we were late: nothing is wrong with the declaration.
             RefusalClass::Conflict | RefusalClass::Fenced => FIRST,
@@ -71,8 +69,15 @@ impl Setbacks {
         failure.until
     }
 
-    pub(super) fn succeeded(&mut self, key: &Key) {
-        self.failures.remove(key);
+    pub(super) fn succeeded(&mut self, key: &Key, input: Option<Digest>) {
+        self.failures.remove(&(key.clone(), input));
+    }
+
+    /// Memory is bounded: what failed long ago may be tried afresh.
+    fn forget_old(&mut self, now: Timestamp) {
+        if self.failures.len() >= MOST_FAILURES {
+            self.failures.retain(|_, failure| now < failure.until + RARELY);
+        }
     }
 
     /// A drift was healed. `true` when that makes it a fight.
@@ -102,8 +107,8 @@ impl Setbacks {
         let failures = self
             .failures
             .iter()
-            .filter(|(key, failure)| failure.input == declared(key))
-            .map(|(key, failure)| (key, failure.until));
+            .filter(|((key, input), _)| *input == declared(key))
+            .map(|((key, _), failure)| (key, failure.until));
         let heals = self.heals.iter().map(|(key, heals)| (key, heals.until));
         let mut until = BTreeMap::new();
         for (key, at) in failures.chain(heals).filter(|(_, at)| *at > now) {
@@ -137,6 +142,8 @@ mod tests {
         assert!(setbacks.backing_off(at(0), |_| Some(old)).contains_key(&key()));
         assert!(setbacks.backing_off(at(0), |_| Some(new)).is_empty());
         assert_eq!(setbacks.failed(&key(), RefusalClass::Denied, Some(new), Span::ZERO, at(0)), at(1));
+        let back = setbacks.failed(&key(), RefusalClass::Invalid, Some(old), Span::ZERO, at(0));
+        assert_eq!(back, at(3600), "an old input is not new again");
     }
 
     #[test]

@@ -59,6 +59,9 @@ impl Machine {
             }
         };
         self.unsettled.remove(&id);
+        if let Some(kept) = self.apps.get_mut(&intent.app) {
+            kept.missing_since.remove(&intent.key);
+        }
         let subject = format!("{} {}", intent.app, intent.key);
         let mut entry =
             Entry::new(Kind::EffectResult, intent.app.scope.clone(), subject, super::entries::engine(), self.now)
@@ -70,6 +73,11 @@ impl Machine {
         };
         entry.changes.extend(claim);
         self.append(vec![entry], BTreeMap::new(), Then::Look { app: intent.app, priority: Priority::Drift });
+    }
+
+    /// It was looked at in due time, and looking could not tell.
+    pub(super) fn is_beyond_telling(&self, id: IntentId) -> bool {
+        self.unsettled.get(&id).is_some_and(|unsettled| unsettled.tries > 0)
     }
 
     pub(super) fn settle_later(&mut self, id: IntentId) {
