@@ -56,11 +56,11 @@ mutants! {
     /// Let an old holder go on writing the log after a new epoch began.
     IgnoreEpoch => "S8",
     /// Act on a takeover without waiting for the predecessor's effects to land.
-    ActBeforeTakeoverWait => "S8",
+    ActBeforeTakeoverWait => "S7",
     /// Repeat a create whose outcome is not known.
     RepeatUnknownCreate => "S9",
     /// Drop the claim when a delete was answered, not when absence was observed.
-    ForgetTombstone => "L1",
+    ForgetTombstone => "S2",
     /// Take a heal that changes nothing for progress and never slow down.
     CountHealAsProgress => "L3",
     /// Retry a failed step at once, for ever.

@@ -301,18 +301,24 @@ impl World {
         } else {
             1 + u64::from(self.tape.pick("way", 40))
         };
-        let landing = Landing { ticket, target: self.target_index(&target), work, fence };
+        // The caller may have given up on it before it lands.
+        let answer = !(slow && self.tape.happens("given up early", 500));
+        if !answer {
+            let outcomes = work.iter().map(|_| Outcome::Unknown { detail: "timed out".into() }).collect();
+            self.reply(from, Event::Executed { ticket, outcomes });
+        }
+        let landing = Landing { ticket, target: self.target_index(&target), work, fence, answer };
         self.after(delay, Happening::Land { from, landing: Box::new(landing) });
     }
 
     pub(crate) fn land(&mut self, from: Recipient, landing: Landing) {
-        let Landing { ticket, target, work, fence } = landing;
+        let Landing { ticket, target, work, fence, answer } = landing;
         let mut outcomes = Vec::with_capacity(work.len());
         for work in &work {
             outcomes.push(self.land_one(target, work, fence));
         }
         self.hint(target);
-        if !self.strikes(Fault::LostAnswer, "answer lost") {
+        if answer && !self.strikes(Fault::LostAnswer, "answer lost") {
             self.reply(from, Event::Executed { ticket, outcomes });
         }
     }

@@ -69,6 +69,7 @@ impl Monitor {
     /// An effect is about to land: everything it rests on must be so.
     pub fn landing(&mut self, scene: &Scene<'_>, work: &Work) {
         let step = &work.step;
+        self.holds("S9", !scene.makes_one_more(work), || format!("one more object is made for {}", step.key));
         let intent = scene.facts.intents.get(&work.intent);
         self.holds("S7", intent.is_some(), || format!("{:?} {} without a durable intent", step.verb, step.key));
         match step.verb {
@@ -301,6 +302,13 @@ pub struct Scene<'a> {
 pub type Bundles = BTreeMap<Digest, Arc<Bundle>>;
 
 impl Scene<'_> {
+    /// A create that lands where something of ours stands, on a target that makes one more object for each.
+    fn makes_one_more(&self, work: &Work) -> bool {
+        let kind = self.universe.targets.iter().find(|kind| kind.identity == *self.target.identity());
+        let again = work.step.verb == Verb::Create && kind.is_some_and(|kind| !kind.options.idempotent_create);
+        again && self.target.objects().any(|(key, object)| *key == work.step.key && object.created_by.is_some())
+    }
+
     /// Whether the app's folder was whole and did not declare the key at some instant the engine may have looked.
     fn undeclared_lately(&self, app: &AppId, key: &Key) -> bool {
         let Some(n) = self.universe.apps.iter().position(|known| known == app) else { return false };

@@ -115,9 +115,38 @@ impl World {
         if let Some(detail) = self.unrest() {
             self.monitor.not_live(format!("it did not stay: {detail}"));
         }
+        self.probe();
         // A replay reads every record; one run in eight is enough to find a table that differs.
         if self.steps.is_multiple_of(8) {
             self.check_ledger();
+        }
+    }
+
+    /// Without faults an edit is healed at once, whatever the engine is doing: the sweep is only the net beneath.
+    fn probe(&mut self) {
+        const SOON: u64 = MINUTE;
+        if self.monitor.violation.is_some() {
+            return;
+        }
+        for _ in 0..4 {
+            let app = self.tape.pick("probed app", self.universe.apps.len() as u32) as usize;
+            let Some(Folder::Declares(declared)) =
+                self.stores[self.universe.store_of(app)].head_folder(&self.universe.apps[app])
+            else {
+                return;
+            };
+            let key = declared.keys().nth(self.tape.pick("probed key", declared.len() as u32) as usize).cloned();
+            let target = self.universe.target_of(app);
+            if key.is_some_and(|key| self.targets[target].edit(&key, &std::sync::Arc::new(body(99)), "probe")) {
+                self.hint(target);
+            }
+            let until = self.now + u64::from(self.tape.pick("probe pause", 250));
+            self.run_until(until, |_| false);
+        }
+        let until = self.now + SOON;
+        self.run_until(until, |_| false);
+        if let Some(detail) = self.unrest() {
+            self.monitor.not_live(format!("an edit was not healed within {} s: {detail}", SOON / 1_000));
         }
     }
 

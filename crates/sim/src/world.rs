@@ -70,6 +70,8 @@ pub(crate) struct Landing {
     pub(crate) target: usize,
     pub(crate) work: Vec<Work>,
     pub(crate) fence: Fence,
+    /// Whether anyone still waits for the answer.
+    pub(crate) answer: bool,
 }
 
 /// What one run is made of and what it found.
