@@ -119,6 +119,8 @@ pub enum NoteKind {
     StoreStale,
     /// A target failed too often.
     BreakerOpen,
+    /// Apps depend on each other in a circle.
+    DependencyCycle,
     /// A plan broke a rule that no plan may break.
     RuleBroken,
 }
@@ -134,6 +136,7 @@ impl fmt::Display for NoteKind {
             Self::Unsettled => "outcome-unknown",
             Self::StoreStale => "store-stale",
             Self::BreakerOpen => "target-failing",
+            Self::DependencyCycle => "dependency-cycle",
             Self::RuleBroken => "rule-broken",
         })
     }

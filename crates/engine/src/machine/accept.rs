@@ -137,13 +137,14 @@ impl Machine {
     }
 
     pub(super) fn start_renders(&mut self) {
-        while self.running_renders() < self.settings.most_renders {
+        while self.rendering < self.settings.most_renders {
             let Some(app) = self.renders.pop_first() else { return };
             let (Some(revision), Some(kept)) = (self.offered(&app), self.apps.get_mut(&app)) else { continue };
             if kept.rendering || kept.considered.as_ref() == Some(&revision) {
                 continue;
             }
             kept.rendering = true;
+            self.rendering += 1;
             let accepted = kept.sent.accepted.as_ref().map(|accepted| accepted.revision.clone());
             let awaited = Awaited::Render { app: app.clone(), revision: revision.clone() };
             let ticket = self.ask(awaited, self.settings.patience);
@@ -151,12 +152,9 @@ impl Machine {
         }
     }
 
-    fn running_renders(&self) -> usize {
-        self.awaited.values().filter(|awaited| matches!(awaited, Awaited::Render { .. })).count()
-    }
-
     pub(super) fn rendered(&mut self, ticket: Ticket, outcome: RenderOutcome) {
         let Some(Awaited::Render { app, revision }) = self.take(ticket) else { return };
+        self.rendering -= 1;
         match outcome {
             RenderOutcome::Failed { .. } => return self.render_failed(&app),
             RenderOutcome::Unchanged => {}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use setpoint_core::claim::Claim;
-use setpoint_core::facts::{Change, Facts, Misfit};
+use setpoint_core::facts::{AppFacts, Change, Facts, Misfit};
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
@@ -43,6 +43,9 @@ impl Holdings {
 
     /// Applies a change that is durable.
     pub(super) fn apply(&mut self, change: &Change, now: Timestamp) -> Result<(), Misfit> {
+        if let Change::PutApp { app, facts } = change {
+            self.note_deletions(app, facts, now);
+        }
         self.facts.apply(change)?;
         match change {
             Change::PutClaim { claim, from } => {
@@ -56,12 +59,17 @@ impl Holdings {
                     owned.remove(key);
                 }
             }
-            Change::OpenIntent { intent } if intent.verb == setpoint_core::intent::Verb::Delete => {
-                self.deletions.push_back((now, 1));
-            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// What an app paid for since its facts were last put counts for the fleet too.
+    fn note_deletions(&mut self, app: &AppId, facts: &AppFacts, now: Timestamp) {
+        let before = self.facts.apps.get(app).and_then(|facts| facts.deletions.last());
+        if let Some(paid) = facts.deletions.last().filter(|paid| Some(*paid) != before) {
+            self.deletions.push_back((now, paid.count));
+        }
     }
 
     pub(super) fn claims_of(&self, app: &AppId) -> &BTreeMap<Key, Claim> {

@@ -70,11 +70,14 @@ pub struct Machine {
     unsettled: BTreeMap<IntentId, Unsettled>,
     notes: Notes,
     queue: Queue,
-    /// Apps that wait to be rendered.
+    /// Apps that wait to be rendered, and how many are being rendered.
     renders: BTreeSet<AppId>,
+    rendering: usize,
     /// Apps of each scope that are busy.
     busy: BTreeMap<Scope, usize>,
     timers: Timers,
+    /// The wake-up that was last asked for.
+    woken_at: Option<Timestamp>,
     awaited: BTreeMap<Ticket, Awaited>,
     last_ticket: u64,
     last_intent: u64,
@@ -146,6 +149,8 @@ impl Machine {
             notes: Notes::default(),
             queue: Queue::default(),
             renders: BTreeSet::new(),
+            rendering: 0,
+            woken_at: None,
             busy: BTreeMap::new(),
             timers: Timers::default(),
             awaited: BTreeMap::new(),
@@ -169,7 +174,7 @@ impl Machine {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Started => self.acquire(),
-            Event::Woke => {}
+            Event::Woke => self.woken_at = None,
             Event::LeaseGranted { epoch, expires } => self.lease_granted(epoch, expires),
             Event::LeaseRefused { until, .. } => self.lease_refused(until),
             Event::LeaseRenewed { epoch, expires } => self.lease_renewed(epoch, expires),
@@ -276,7 +281,10 @@ impl Machine {
             None => {}
             Some(Awaited::Append(_)) => self.lose_tenure(),
             Some(Awaited::Poll(store)) => self.poll_failed(&store),
-            Some(Awaited::Render { app, .. }) => self.render_failed(&app),
+            Some(Awaited::Render { app, .. }) => {
+                self.rendering -= 1;
+                self.render_failed(&app);
+            }
             Some(Awaited::Afresh { app, .. } | Awaited::Preview { app, .. }) => self.question_failed(&app, ticket),
             Some(Awaited::Look(app)) => self.look_failed(&app),
             Some(Awaited::Effects { app }) => self.effects_unanswered(&app),
@@ -294,9 +302,11 @@ impl Machine {
     }
 
     fn wake_at_next_timer(&mut self) {
-        if let Some(at) = self.timers.next() {
+        let next = self.timers.next();
+        if let Some(at) = next.filter(|_| next != self.woken_at) {
             self.effects.push(Effect::WakeAt { at });
         }
+        self.woken_at = next;
     }
 
     /// The app's keys: what it is to be held at and what it owns.

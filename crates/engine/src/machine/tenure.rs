@@ -9,13 +9,14 @@ use std::sync::Arc;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change, Facts};
+use setpoint_core::graph;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::Kind;
 
 use crate::controls::Controls;
-use crate::effect::Effect;
+use crate::effect::{Effect, NoteKind};
 
 use super::app::App;
 use super::holdings::Holdings;
@@ -178,6 +179,7 @@ impl Machine {
         self.unsettled.clear();
         self.queue.clear();
         self.renders.clear();
+        self.rendering = 0;
         self.busy.clear();
         self.awaited.clear();
         self.timers.clear();
@@ -214,6 +216,7 @@ impl Machine {
             return;
         }
         self.take_up_stores();
+        self.tell_cycles();
         let wanted: Vec<_> = self.controls.apps.iter().map(|(app, control)| (app.clone(), control.clone())).collect();
         for (app, control) in wanted {
             self.apps.entry(app.clone()).or_insert_with(|| App::new(AppFacts::new(control.target.clone()), self.now));
@@ -222,6 +225,16 @@ impl Machine {
         let gone: Vec<_> = self.apps.keys().filter(|app| !self.controls.apps.contains_key(app)).cloned().collect();
         for app in gone {
             self.take_up_app(&app, None);
+        }
+    }
+
+    /// Apps that wait for each other wait for ever: people must know which.
+    fn tell_cycles(&mut self) {
+        let depends_on = self.controls.apps.iter().map(|(app, control)| (app.clone(), control.depends_on.clone()));
+        if let Err(cycle) = graph::ranks(depends_on.collect()) {
+            let subject = cycle.path.first().map(ToString::to_string).unwrap_or_default();
+            let text = format!("{cycle}. Their declared changes wait until one of the `dependsOn` is removed");
+            self.tell(NoteKind::DependencyCycle, subject, text);
         }
     }
 
