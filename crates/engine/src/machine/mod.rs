@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | [`tenure`] | becoming, being and ceasing to be the one writer |
 //! | [`accept`] | from a store's head to a durable bundle |
-//! | [`hold`] | look, decide, ask |
+//! | [`look`], [`orient`] | what is seen; what a decision rests on |
+//! | [`hold`], [`ask`] | what follows from a decision; what must be known first |
 //! | [`act`] | intents, effects, results |
 //! | [`settle`] | finding out how an intent ended that nobody answered for |
 //! | [`people`] | orders, deadlines, notes |
@@ -15,10 +16,13 @@
 mod accept;
 mod act;
 mod app;
+mod ask;
 mod breaker;
 mod entries;
 mod hold;
 mod holdings;
+mod look;
+mod orient;
 mod people;
 mod queue;
 mod setbacks;

@@ -1,0 +1,94 @@
+//! Questions a decision needs answered first, and their answers.
+
+use std::collections::BTreeSet;
+
+use setpoint_core::digest::Digest;
+use setpoint_core::name::AppId;
+use setpoint_core::snapshot::{FreshRender, Preview, Question};
+use setpoint_core::time::Span;
+use setpoint_target::Refusal;
+
+use crate::effect::{Effect, Ticket};
+
+use super::app::Phase;
+use super::queue::Priority;
+use super::timers::Timer;
+use super::{Awaited, Machine};
+
+impl Machine {
+    pub(super) fn ask_questions(&mut self, app: &AppId, questions: BTreeSet<Question>) {
+        let Some(bundle) = self.bundle_of(app).cloned() else { return self.set_phase(app, Phase::Idle) };
+        let mut asked = BTreeSet::new();
+        for question in questions {
+            match question {
+                // Open intents are settled on their own clock, see `settle`.
+                Question::Settle { .. } => {}
+                Question::FreshRender { bundle } => {
+                    let ticket = self.ask(Awaited::Afresh { app: app.clone(), bundle }, self.settings.patience);
+                    self.effects.push(Effect::RenderAfresh { ticket, app: app.clone() });
+                    asked.insert(ticket);
+                }
+                Question::Preview { key, version, declared } => {
+                    let Some(resource) = bundle.resources().get(&key).map(|declared| declared.resource.clone()) else {
+                        continue;
+                    };
+                    let awaited = Awaited::Preview { app: app.clone(), key, version, declared };
+                    let ticket = self.ask(awaited, self.settings.patience);
+                    let target = bundle.target().clone();
+                    self.effects.push(Effect::Preview { ticket, target, resource });
+                    asked.insert(ticket);
+                }
+            }
+        }
+        let phase = if asked.is_empty() { Phase::Idle } else { Phase::Asking(asked) };
+        self.set_phase(app, phase);
+    }
+
+    pub(super) fn rendered_afresh(&mut self, ticket: Ticket, rendered: Option<Digest>) {
+        let Some(Awaited::Afresh { app, bundle }) = self.take(ticket) else { return };
+        let Some(rendered) = rendered else { return self.question_failed(&app, ticket) };
+        let at = self.now;
+        if let Some(kept) = self.apps.get_mut(&app) {
+            kept.answers.fresh_render = Some(FreshRender { of: bundle, rendered, at });
+        }
+        if rendered != bundle {
+            // The store has moved, or our render was wrong: either way it is time to ask it.
+            let control = self.apps.get(&app).and_then(|kept| kept.control.as_ref());
+            for store in control.map(|control| control.stores.clone()).into_iter().flatten() {
+                self.timers.set(Timer::Poll(store), self.now);
+            }
+        }
+        self.answered(&app, ticket);
+    }
+
+    pub(super) fn previewed(&mut self, ticket: Ticket, verdict: Result<(), Refusal>) {
+        let Some(Awaited::Preview { app, key, version, declared }) = self.take(ticket) else { return };
+        if let Some(kept) = self.apps.get_mut(&app) {
+            let verdict = verdict.map_err(|refusal| refusal.detail);
+            kept.answers.previews.insert(key, Preview { version, declared, verdict });
+        }
+        self.answered(&app, ticket);
+    }
+
+    pub(super) fn question_failed(&mut self, app: &AppId, ticket: Ticket) {
+        self.timers.set_no_later(Timer::Look(app.clone()), self.now + Span::seconds(5));
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        if let Phase::Asking(left) = &mut kept.phase {
+            left.remove(&ticket);
+            if left.is_empty() {
+                self.set_phase(app, Phase::Idle);
+            }
+        }
+    }
+
+    /// One of the answers is in; with the last one the app is looked at again and decided anew.
+    pub(super) fn answered(&mut self, app: &AppId, ticket: Ticket) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let Phase::Asking(left) = &mut kept.phase else { return };
+        left.remove(&ticket);
+        if left.is_empty() {
+            self.set_phase(app, Phase::Idle);
+            self.wants_look(app, Priority::Drift);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Looking: which apps want it, and what is seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::facts::Change;
+use setpoint_core::key::Key;
+use setpoint_core::live::{Observation, Presence};
+use setpoint_core::mutant::Mutant;
+use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::observed::Observed;
+use setpoint_core::time::Span;
+use setpoint_ledger::Kind;
+use setpoint_target::Hint;
+
+use crate::effect::{Effect, Ticket};
+
+use super::app::Phase;
+use super::queue::Priority;
+use super::timers::Timer;
+use super::{Awaited, Machine, Then};
+
+const LONGEST_BLIND: Span = Span::minutes(1);
+
+impl Machine {
+    /// The app should be looked at. While it is busy, that is remembered.
+    pub(super) fn wants_look(&mut self, app: &AppId, priority: Priority) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        if kept.phase.is_idle() {
+            self.queue.push(app, priority, self.now);
+        } else if !Mutant::LoseHintWhileBusy.is_on() {
+            kept.again = Some(kept.again.map_or(priority, |again| again.min(priority)));
+        }
+    }
+
+    /// What was noted about the app is durable.
+    pub(super) fn noted(&mut self, app: &AppId) {
+        self.set_phase(app, Phase::Idle);
+        self.wants_look(app, Priority::Drift);
+    }
+
+    pub(super) fn hinted(&mut self, target: &TargetIdentity, hint: &Hint) {
+        let apps = match hint {
+            Hint::Lost => self.apps_on(target),
+            Hint::Changed { keys } => {
+                let owner = |key: &Key| {
+                    let place = (target.clone(), key.clone());
+                    self.holdings.facts().claims.get(&place).map(|claim| claim.app.clone())
+                };
+                keys.iter().filter_map(owner).collect::<BTreeSet<_>>().into_iter().collect()
+            }
+        };
+        for app in apps {
+            self.wants_look(&app, Priority::Drift);
+        }
+    }
+
+    pub(super) fn set_phase(&mut self, app: &AppId, phase: Phase) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let was_idle = kept.phase.is_idle();
+        let is_idle = phase.is_idle();
+        kept.phase = phase;
+        let busy = self.busy.entry(app.scope.clone()).or_default();
+        match (was_idle, is_idle) {
+            (true, false) => *busy += 1,
+            (false, true) => *busy -= 1,
+            _ => {}
+        }
+        if is_idle && let Some(priority) = self.apps.get_mut(app).and_then(|kept| kept.again.take()) {
+            self.queue.push(app, priority, self.now);
+        }
+    }
+
+    pub(super) fn start_looks(&mut self) {
+        if !self.may_act() {
+            return;
+        }
+        while self.busy.values().sum::<usize>() < self.settings.most_busy {
+            let (apps, breakers, now) = (&self.apps, &self.breakers, self.now);
+            let may_start = |app: &AppId| {
+                let target = apps.get(app).map(|kept| &kept.sent.target);
+                let breaker = target.and_then(|target| breakers.get(target));
+                !breaker.is_some_and(|breaker| breaker.is_closed_to_calls(now))
+            };
+            let Some(app) = self.queue.pop(&self.busy, self.settings.most_busy, may_start) else { return };
+            self.look(&app);
+        }
+    }
+
+    pub(super) fn look(&mut self, app: &AppId) {
+        let Some(facts) = self.holdings.facts().apps.get(app) else { return };
+        let (target, retiring) = (facts.target.clone(), facts.retiring);
+        let keys = self.keys_of(app);
+        if retiring && self.holdings.claims_of(app).is_empty() {
+            return self.forget(app);
+        }
+        if self.bundle_of(app).is_none() || keys.is_empty() {
+            return;
+        }
+        let ticket = self.ask(Awaited::Look(app.clone()), self.settings.patience);
+        self.set_phase(app, Phase::Looking);
+        self.effects.push(Effect::Observe { ticket, target, keys });
+    }
+
+    /// Nothing of a retired app is left.
+    pub(super) fn forget(&mut self, app: &AppId) {
+        let entry = self.app_entry(Kind::AppState, app).with_data("what", "retired");
+        let entry = entry.with_change(Change::ForgetApp { app: app.clone() });
+        self.append(vec![entry], BTreeMap::new(), Then::Nothing);
+        self.queue.remove(app);
+        for timer in [Timer::Look(app.clone()), Timer::Sweep(app.clone()), Timer::Deadline(app.clone())] {
+            self.timers.cancel(&timer);
+        }
+        self.undeclare(app);
+        self.apps.remove(app);
+    }
+
+    pub(super) fn look_failed(&mut self, app: &AppId) {
+        if let Some(target) = self.apps.get(app).map(|kept| kept.sent.target.clone()) {
+            self.note_call(&target, false);
+        }
+        self.set_phase(app, Phase::Idle);
+        self.look_after_blindness(app);
+    }
+
+    pub(super) fn look_after_blindness(&mut self, app: &AppId) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        kept.converged = false;
+        kept.look_failures += 1;
+        let pause = Span::seconds(1).doubled(kept.look_failures - 1, LONGEST_BLIND);
+        self.timers.set_no_later(Timer::Look(app.clone()), self.now + pause);
+    }
+
+    pub(super) fn observed(&mut self, ticket: Ticket, observation: &Observation) {
+        let Some(Awaited::Look(app)) = self.take(ticket) else { return };
+        let Some(target) = self.apps.get(&app).map(|kept| kept.sent.target.clone()) else { return };
+        self.note_look(&target, observation);
+        self.note_missing(&app, observation);
+        match self.decide(&app, observation) {
+            Some(decision) => self.decided(&app, observation, decision),
+            None => self.set_phase(&app, Phase::Idle),
+        }
+    }
+
+    /// Notes since when what the app owns is not to be seen. Looking away ends the run: only what was seen counts.
+    pub(super) fn note_missing(&mut self, app: &AppId, observation: &Observation) {
+        let claims = self.holdings.claims_of(app);
+        let is_missing = |key: &Key| {
+            let uid = claims.get(key).and_then(|claim| claim.uid.as_ref());
+            match observation.states.get(key).and_then(Observed::as_known) {
+                Some(Presence::Absent) => true,
+                Some(Presence::Present(live)) => uid.is_some_and(|uid| *uid != live.uid),
+                None => false,
+            }
+        };
+        let missing: Vec<_> = claims.keys().filter(|key| is_missing(key)).cloned().collect();
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let before = std::mem::take(&mut kept.missing_since);
+        let since = |key: Key| (key.clone(), before.get(&key).copied().unwrap_or(observation.at));
+        kept.missing_since = missing.into_iter().map(since).collect();
+    }
+}

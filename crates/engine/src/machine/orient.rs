@@ -1,0 +1,157 @@
+//! Everything a decision rests on, put together from what is durable, what is remembered and what was seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::check::check;
+use setpoint_core::decide::{Decision, decide};
+use setpoint_core::facts::AppFacts;
+use setpoint_core::hold::{Hold, HoldReason};
+use setpoint_core::key::Key;
+use setpoint_core::live::Observation;
+use setpoint_core::modes::{State, States};
+use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::snapshot::{Budget, Elsewhere, Snapshot, TargetStanding};
+use setpoint_core::time::Timestamp;
+
+use crate::controls::Mode;
+use crate::effect::NoteKind;
+
+use super::Machine;
+
+impl Machine {
+    pub(super) fn decide(&mut self, app: &AppId, observation: &Observation) -> Option<Decision> {
+        let keys = self.keys_of(app);
+        let bundle = self.bundle_of(app)?.clone();
+        let facts = self.holdings.facts().apps.get(app)?.clone();
+        let budget = self.budget(app, &facts);
+        let kept = self.apps.get(app)?;
+        let target = self.standing(&facts.target);
+        let open = |key: &Key| Some((key.clone(), self.holdings.facts().busy(&facts.target, key)?));
+        let declared = |key: &Key| bundle.resources().get(key).map(|declared| declared.digest);
+        let rules = kept.control.as_ref().map(|control| control.rules.clone()).unwrap_or_default();
+        let rolled_back = |hold: &Hold| matches!(hold.why, HoldReason::RolledBack { .. });
+        let snapshot = Snapshot {
+            app,
+            target: &target,
+            rules: &rules,
+            states: self.states_of(app, &facts),
+            bundle: &bundle,
+            retiring: facts.retiring,
+            rolling_back: facts.hold.as_ref().is_some_and(rolled_back),
+            converged_before: facts.last_good.as_ref().is_some_and(|good| good.bundle == bundle.digest()),
+            claims: self.holdings.claims_of(app),
+            elsewhere: &self.elsewhere(app, &facts.target, &keys),
+            baselines: &kept.baselines,
+            observation,
+            missing_since: &kept.missing_since,
+            open_intents: &keys.iter().filter_map(open).collect(),
+            backing_off: &kept.setbacks.backing_off(self.now, declared),
+            waiting_for: &self.waiting_for(app),
+            budget: &budget,
+            answers: &kept.answers,
+            parent: kept.last_plan,
+        };
+        let mut decision = decide(&snapshot, self.now);
+        let violations = check(&decision.plan, &snapshot, self.now);
+        if let Some(violation) = violations.first() {
+            decision.plan.steps.clear();
+            let text = violation.to_string();
+            self.tell(NoteKind::RuleBroken, app.to_string(), text);
+        }
+        Some(decision)
+    }
+
+    pub(super) fn standing(&self, target: &TargetIdentity) -> TargetStanding {
+        let installed = self.holdings.facts().installed_at;
+        TargetStanding {
+            identity: target.clone(),
+            // Not yet recorded means not yet installed: the quarantine has not even begun.
+            quarantine_until: installed.map_or(Timestamp::from_millis(u64::MAX), |at| at + self.settings.quarantine),
+            fresh_reads: self.controls.targets.get(target).is_some_and(|control| control.fresh_reads),
+            breaker_open: self.breakers.get(target).is_some_and(super::breaker::Breaker::is_open),
+        }
+    }
+
+    pub(super) fn budget(&mut self, app: &AppId, facts: &AppFacts) -> Budget {
+        Budget {
+            owned: self.holdings.claims_of(app).len() as u32,
+            spent: self.holdings.spent_by(app, self.now),
+            fleet_owned: self.holdings.facts().claims.len() as u32,
+            fleet_spent: self.holdings.spent_by_fleet(self.now),
+            allowance: facts.allowance.clone(),
+        }
+    }
+
+    /// Other apps' interest in the keys of this one.
+    pub(super) fn elsewhere(
+        &self,
+        app: &AppId,
+        target: &TargetIdentity,
+        keys: &BTreeSet<Key>,
+    ) -> BTreeMap<Key, Elsewhere> {
+        let interest = |key: &Key| {
+            let claim = self.holdings.facts().claims.get(&(target.clone(), key.clone()));
+            if let Some(claim) = claim.filter(|claim| claim.app != *app) {
+                let declares = self.holdings.is_declared_by(target, key, &claim.app);
+                return Some(Elsewhere { app: claim.app.clone(), claim: Some(claim.clone()), declares });
+            }
+            let other = self.holdings.declared_by_other(target, key, app)?;
+            Some(Elsewhere { app: other.clone(), claim: None, declares: true })
+        };
+        keys.iter().filter_map(|key| Some((key.clone(), interest(key)?))).collect()
+    }
+
+    /// Apps this one depends on that have not converged.
+    pub(super) fn waiting_for(&self, app: &AppId) -> Vec<AppId> {
+        let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
+        let depends_on = control.into_iter().flat_map(|control| &control.depends_on);
+        depends_on.filter(|other| !self.apps.get(other).is_some_and(|kept| kept.converged)).cloned().collect()
+    }
+
+    pub(super) fn states_of(&self, app: &AppId, facts: &AppFacts) -> States {
+        let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
+        let mode = match control.map(|control| control.mode) {
+            None if facts.retiring => State::Auto,
+            None => State::Frozen,
+            Some(Mode::Observe) => State::Observe,
+            Some(Mode::Manual) if facts.let_through != facts.held_at() => State::Manual,
+            Some(Mode::Manual | Mode::Auto) => State::Auto,
+        };
+        let closed = control
+            .is_some_and(|control| control.closed.iter().any(|(from, until)| *from <= self.now && self.now < *until));
+        let suspended = facts.suspension.as_ref().is_some_and(|suspension| self.now < suspension.until);
+        let stale = control.is_some_and(|control| control.stores.iter().any(|store| self.is_stale(store)));
+        let also = [
+            (closed, State::WindowClosed),
+            (suspended, State::Suspended),
+            (facts.hold.is_some(), State::Held),
+            (stale, State::StoreStale),
+        ];
+        also.into_iter().filter(|(holds, _)| *holds).map(|(_, state)| state).chain([mode]).collect()
+    }
+
+    /// Brings the index of declared keys up to date with the app's durable bundle.
+    pub(super) fn redeclare(&mut self, app: &AppId) {
+        let retiring = self.holdings.facts().apps.get(app).is_some_and(|facts| facts.retiring);
+        let bundle = self.bundle_of(app).filter(|_| !retiring).cloned();
+        self.index(app, bundle.as_ref());
+    }
+
+    pub(super) fn undeclare(&mut self, app: &AppId) {
+        self.index(app, None);
+    }
+
+    pub(super) fn index(&mut self, app: &AppId, bundle: Option<&Arc<Bundle>>) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let digest = |bundle: Option<&Arc<Bundle>>| bundle.map(|bundle| bundle.digest());
+        if digest(kept.indexed.as_ref()) == digest(bundle) {
+            return;
+        }
+        let before = std::mem::replace(&mut kept.indexed, bundle.cloned());
+        let target = kept.sent.target.clone();
+        let before = before.iter().flat_map(|bundle| bundle.resources().keys());
+        self.holdings.declares(app, &target, before, bundle.iter().flat_map(|bundle| bundle.resources().keys()));
+    }
+}
