@@ -210,8 +210,7 @@ pub fn seal(
 
 /// The canonical bytes of anything that serialises: records, and the rows of the facts beside them.
 pub fn canonical_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, LedgerError> {
-    let value = serde_json::to_value(value).map_err(|error| LedgerError::input(error.to_string()))?;
-    canonical::to_bytes(&value).map_err(|error| LedgerError::input(error.to_string()))
+    canonical::to_bytes(value).map_err(|error| LedgerError::input(error.to_string()))
 }
 
 #[cfg(test)]
