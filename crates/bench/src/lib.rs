@@ -4,6 +4,7 @@
 //! the ratio holds on any machine. It is built only for benches: the product and its tests never depend on it.
 
 pub mod core;
+pub mod machine;
 pub mod stopwatch;
 pub mod table;
 

@@ -7,6 +7,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use setpoint_bench::machine;
 
 fn main() -> ExitCode {
     match run(std::env::args().nth(1).as_deref()) {
@@ -23,7 +24,9 @@ fn run(suite: Option<&str>) -> anyhow::Result<bool> {
     if cfg!(debug_assertions) {
         bail!("this is a debug build, whose figures mean nothing; run `cargo xtask bench core`");
     }
-    let table = setpoint_bench::measure(suite.context("name a suite: `core`")?)?;
-    print!("{table}");
+    let suite = suite.context("name a suite: `core`")?;
+    let before = machine::describe();
+    let table = setpoint_bench::measure(suite)?;
+    println!("{before} at the start\n\n{table}");
     Ok(table.is_met())
 }

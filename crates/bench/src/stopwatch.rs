@@ -15,6 +15,14 @@ pub fn shortest_of<T>(runs: u32, mut work: impl FnMut() -> T) -> Duration {
     timed.min().expect("there is at least one run")
 }
 
+/// What the work answers and how long it took, done once: for work that changes what it works on.
+#[expect(clippy::disallowed_methods, reason = "the one door of benches to the clock")]
+pub fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let answer = black_box(work());
+    (answer, start.elapsed())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,5 +32,12 @@ mod tests {
         let mut runs = 0;
         shortest_of(3, || runs += 1);
         assert_eq!(runs, 4);
+    }
+
+    #[test]
+    fn work_that_is_timed_once_is_done_once_and_answers() {
+        let (answer, taken) = time(|| 7);
+        assert_eq!(answer, 7);
+        assert!(taken < Duration::from_secs(60));
     }
 }

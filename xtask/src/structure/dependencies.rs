@@ -55,6 +55,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-ledger",
             "setpoint-ledger-sql",
             "setpoint-ledger-verify",
+            "setpoint-sim",
             "setpoint-target",
             "setpoint-yaml",
         ],

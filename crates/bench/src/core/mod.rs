@@ -1,8 +1,17 @@
 //! The suite `core`: what the crates without I/O and the ledger must reach.
 
+mod decide;
+mod fleet;
+mod ledger;
+mod simulator;
 mod yaml;
 
 use crate::Measurement;
 
 /// Every measurement of the suite, in the order of the table.
-pub const MEASUREMENTS: &[Measurement] = &[("yaml", yaml::parse)];
+pub const MEASUREMENTS: &[Measurement] = &[
+    ("decide", decide::decide_all),
+    ("ledger", ledger::append_open_verify),
+    ("yaml", yaml::parse),
+    ("simulator", simulator::run_seeds),
+];

@@ -1,0 +1,159 @@
+//! Apps at rest: everything declared is in place, claimed and remembered, as after a long quiet night.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::key::Key;
+use setpoint_core::live::{Baseline, Health, Live, Observation, Presence, Writer};
+use setpoint_core::modes::{State, States};
+use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
+use setpoint_core::observed::Observed;
+use setpoint_core::resource::Resource;
+use setpoint_core::snapshot::{Answers, Budget, Rules, Snapshot, TargetStanding};
+use setpoint_core::time::Timestamp;
+use setpoint_core::value::Value;
+
+/// Resources of each app.
+pub(super) const RESOURCES: usize = 100;
+/// When everything is looked at and decided.
+pub(super) const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+/// What the apps of a fleet share.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    target: TargetStanding,
+    rules: Rules,
+    budget: Budget,
+    answers: Answers,
+}
+
+impl Surroundings {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let target = TargetStanding {
+            identity: TargetIdentity::new("cluster-1")?,
+            quarantine_until: Timestamp::default(),
+            fresh_reads: true,
+            breaker_open: false,
+        };
+        let owned = RESOURCES as u32;
+        let budget = Budget { owned, spent: 0, fleet_owned: owned, fleet_spent: 0, allowance: None };
+        Ok(Self { target, rules: Rules::default(), budget, answers: Answers::default() })
+    }
+}
+
+/// One app at rest.
+#[derive(Debug)]
+pub(super) struct AtRest {
+    app: AppId,
+    bundle: Bundle,
+    claims: BTreeMap<Key, Claim>,
+    baselines: BTreeMap<Key, Baseline>,
+    observation: Observation,
+}
+
+impl AtRest {
+    pub(super) fn new(number: usize, around: &Surroundings) -> anyhow::Result<Self> {
+        let app: AppId = format!("team-{}/service-{number}", number % 25).parse()?;
+        let bundle = bundle(&app, around, None)?;
+        let mut at_rest = Self {
+            app,
+            bundle,
+            claims: BTreeMap::new(),
+            baselines: BTreeMap::new(),
+            observation: Observation { at: NOW, states: BTreeMap::new() },
+        };
+        for (n, (key, declared)) in at_rest.bundle.resources().iter().enumerate() {
+            let live = live(&format!("uid-{number}-{n}"), &declared.resource.body)?;
+            at_rest.claims.insert(key.clone(), claim(key, &at_rest.app, around, &live.uid));
+            let baseline = Baseline { declared: declared.digest, fingerprint: live.fingerprint };
+            at_rest.baselines.insert(key.clone(), baseline);
+            at_rest.observation.states.insert(key.clone(), Observed::known(Presence::Present(live), NOW));
+        }
+        Ok(at_rest)
+    }
+
+    /// The same app after a new version that changes one of its resources was accepted.
+    pub(super) fn with_one_change(mut self, around: &Surroundings) -> anyhow::Result<Self> {
+        self.bundle = bundle(&self.app, around, Some(RESOURCES / 2))?;
+        Ok(self)
+    }
+
+    pub(super) fn snapshot<'a>(&'a self, around: &'a Surroundings) -> Snapshot<'a> {
+        Snapshot {
+            app: &self.app,
+            target: &around.target,
+            rules: &around.rules,
+            states: States::default().with(State::Auto),
+            bundle: &self.bundle,
+            retiring: false,
+            rolling_back: false,
+            converged_before: true,
+            claims: &self.claims,
+            elsewhere: const { &BTreeMap::new() },
+            baselines: &self.baselines,
+            observation: &self.observation,
+            missing_since: const { &BTreeMap::new() },
+            open_intents: const { &BTreeMap::new() },
+            backing_off: const { &BTreeMap::new() },
+            waiting_for: &[],
+            budget: &around.budget,
+            answers: &around.answers,
+            parent: None,
+        }
+    }
+}
+
+fn bundle(app: &AppId, around: &Surroundings, changed: Option<usize>) -> anyhow::Result<Bundle> {
+    let resources = (0..RESOURCES).map(|n| resource(app, n, changed == Some(n))).collect::<Result<_, _>>()?;
+    Ok(Bundle::new(app.clone(), around.target.identity.clone(), resources)?)
+}
+
+fn resource(app: &AppId, n: usize, changed: bool) -> anyhow::Result<Resource> {
+    let name = format!("{app}-{n}").replace('/', "-");
+    let labels = Value::map([("app.kubernetes.io/name", Value::str(&name)), ("tier", Value::str("backend"))]);
+    let tag = if changed { "2.0" } else { "1.0" };
+    let container = Value::map([
+        ("name", Value::str("main")),
+        ("image", Value::str(&format!("images.example/{name}:{tag}"))),
+        ("args", Value::Seq(vec![Value::str("--port=8080"), Value::str("--verbose")])),
+    ]);
+    let body = Value::map([
+        ("metadata", Value::map([("name", Value::str(&name)), ("labels", labels)])),
+        ("spec", Value::map([("replicas", Value::int(3)), ("containers", Value::Seq(vec![container]))])),
+    ]);
+    Ok(Resource {
+        key: Key::new("apps/Deployment", "web", &name)?,
+        api_version: "apps/v1".into(),
+        kind: "Deployment".into(),
+        body,
+        after: BTreeSet::new(),
+        protected: false,
+    })
+}
+
+fn live(uid: &str, body: &Value) -> anyhow::Result<Live> {
+    Ok(Live {
+        uid: Uid::new(uid)?,
+        version: LiveVersion::new("7")?,
+        value: Arc::new(body.clone()),
+        fingerprint: Live::fingerprint_of(body),
+        controlled: false,
+        writer: Writer::Unknown,
+        health: Health::Healthy,
+    })
+}
+
+fn claim(key: &Key, app: &AppId, around: &Surroundings, uid: &Uid) -> Claim {
+    Claim {
+        target: around.target.identity.clone(),
+        key: key.clone(),
+        app: app.clone(),
+        uid: Some(uid.clone()),
+        origin: ClaimOrigin::Created,
+        tombstone: false,
+        rank: 0,
+        protected: false,
+    }
+}

@@ -1,0 +1,31 @@
+//! Where and under which load a bench was taken: figures without it cannot be compared.
+
+use std::fs;
+use std::thread;
+
+/// One line: processor, cores, and how busy they were over the last minute.
+pub fn describe() -> String {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let model = read("/proc/cpuinfo", |text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        line.split_once(':').map(|(_, model)| model.trim().to_owned())
+    });
+    let load = read("/proc/loadavg", |text| text.split(' ').next().map(str::to_owned));
+    format!("{model}, {cores} cores, load {load}")
+}
+
+/// Elsewhere than on Linux there is no such file, and the line says so.
+fn read(path: &str, part: impl FnOnce(&str) -> Option<String>) -> String {
+    let text = fs::read_to_string(path).ok();
+    text.as_deref().and_then(part).unwrap_or_else(|| format!("(no {path})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_said_and_not_left_out() {
+        assert_eq!(read("/nonexistent", |_| None), "(no /nonexistent)");
+    }
+}
