@@ -166,7 +166,7 @@ impl World {
     }
 
     /// A person says that the store's head is right, whatever history says.
-    fn blessing(&mut self, app: usize) -> Order {
+    pub(crate) fn blessing(&mut self, app: usize) -> Order {
         let head = self.stores[self.universe.store_of(app)].head();
         self.monitor.blessed.insert((self.universe.apps[app].clone(), head.clone()));
         Order::Release { accept: Some(head) }
@@ -197,7 +197,8 @@ impl World {
         }
         for app in 0..self.universe.apps.len() {
             let target = self.universe.target_of(app);
-            let adopts = self.universe.controls.apps[&self.universe.apps[app]].rules.adopt;
+            let control = self.universe.controls.apps.get(&self.universe.apps[app]);
+            let adopts = control.is_none_or(|control| control.rules.adopt);
             for key in self.universe.keys[app].clone() {
                 if !adopts && !self.is_ours(app, &key) {
                     // What we may not take over, a person takes away.

@@ -228,10 +228,11 @@ impl World {
             return RenderOutcome::Unchanged;
         }
         match folder {
-            Some(Folder::Declares(declared)) => RenderOutcome::Rendered {
-                resources: store::resources(declared),
-                ancestry: store.ancestry(before, offered),
-            },
+            Some(Folder::Declares(declared)) => {
+                let mut resources = store::resources(declared);
+                resources.truncate(self.script.render_keeps.unwrap_or(usize::MAX));
+                RenderOutcome::Rendered { resources, ancestry: store.ancestry(before, offered) }
+            }
             Some(Folder::Broken) => RenderOutcome::Refused { problems: vec!["app.yaml:3:5: unknown field".into()] },
             // A vanished folder is an error, never an empty app.
             None => RenderOutcome::Refused { problems: vec!["its folder is not there".into()] },

@@ -1,5 +1,7 @@
-//! `run`, `mutants`, `replay`: what the simulator can be asked to do, and how it answers.
+//! `run`, `systematic`, `replay`: what the simulator can be asked to do, and how it answers.
 #![expect(clippy::print_stdout, reason = "this is a command line tool")]
+
+mod systematic;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -12,10 +14,14 @@ use setpoint_sim::tape;
 
 const HELP: &str = "Drives the shipped engine through seeded worlds with faults.
 
-  setpoint-sim run [--seeds N] [--from S]     N seeds (2000), from seed S (0); then the mutants, if compiled in
+  setpoint-sim run [--seeds N] [--from S]     N seeds (2000), from seed S (0); then the scenarios; then the mutants, if compiled in
+  setpoint-sim systematic [--only NAME]       the scenarios (whose name contains NAME), with a fault at every place
+  setpoint-sim systematic --only NAME --crash K
+                                              one of them with one fault (--crash, --pause, --stale, --drop; at place
+                                              K from 1, or 0 for none), and what happened
   setpoint-sim replay FILE                    runs a recorded tape and prints what happened
 
-Ends with `seeds N ok` and `mutants M/M caught`; exit code 1 otherwise.";
+Ends with `seeds N ok`, `scenarios N, runs M ok` and `mutants M/M caught`; exit code 1 otherwise.";
 
 /// Below this many seeds it is no surprise that some fault or refusal was never seen.
 const ENOUGH_SEEDS: u64 = 2_000;
@@ -53,6 +59,10 @@ pub(crate) fn main(arguments: &[String]) -> ExitCode {
             (Ok(seeds), Ok(from)) => run(seeds, from),
             (Err(problem), _) | (_, Err(problem)) => usage(&problem),
         },
+        ["systematic", options @ ..] => match systematic::Request::read(options) {
+            Ok(request) => exit_code(systematic::answer(&request)),
+            Err(problem) => usage(&problem),
+        },
         ["replay", file] => replay(file),
         _ => usage(HELP),
     }
@@ -61,6 +71,10 @@ pub(crate) fn main(arguments: &[String]) -> ExitCode {
 fn usage(text: &str) -> ExitCode {
     println!("{text}");
     ExitCode::FAILURE
+}
+
+fn exit_code(good: bool) -> ExitCode {
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn number(options: &[&str], name: &str, default: u64) -> Result<u64, String> {
@@ -95,7 +109,7 @@ fn run(seeds: u64, from: u64) -> ExitCode {
     if good {
         println!("seeds {seeds} ok");
     }
-    if good && mutants() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    exit_code(good && systematic::answer(&systematic::Request::default()) && mutants())
 }
 
 /// Both cores take the next seed that nobody has taken; the total does not depend on who took which.

@@ -87,6 +87,11 @@ impl Swarm {
         Self(BTreeMap::new())
     }
 
+    /// These faults whenever they can strike, and no others: for scripted runs.
+    pub fn certain(faults: &[Fault]) -> Self {
+        Self(faults.iter().map(|fault| (*fault, 1000)).collect())
+    }
+
     pub fn rate(&self, fault: Fault) -> u32 {
         self.0.get(&fault).copied().unwrap_or(0)
     }

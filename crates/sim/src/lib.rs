@@ -9,6 +9,7 @@
 //! | [`fault`] | the kinds of trouble and how often each was injected |
 //! | [`monitor`] | the properties, checked against what the world truly is |
 //! | [`run`] | trouble, peace, rest |
+//! | [`scenario`] | incidents as scripts, each run with a fault at every place where one can strike |
 //!
 //! ## Determinism
 //! A run is a function of its tape: one thread, simulated clocks, ordered maps. One seed in a hundred is run twice and the traces compared.
@@ -19,6 +20,7 @@ pub mod fault;
 mod instance;
 pub mod monitor;
 pub mod run;
+pub mod scenario;
 pub mod store;
 pub mod tape;
 pub mod universe;

@@ -52,6 +52,8 @@ pub struct Monitor {
     pub violation: Option<Violation>,
     /// Creates and updates that landed.
     pub writes: u64,
+    /// What our deletes removed. One that is repeated, because a lagging look still showed it, removes nothing more.
+    pub deleted: BTreeSet<(Key, Uid)>,
 }
 
 const MINUTE: u64 = 60_000;
@@ -133,6 +135,9 @@ impl Monitor {
             Outcome::Done { .. } => {
                 // A delete may come late for good reasons (budget, quarantine); the others may not.
                 self.writes += u64::from(work.step.verb != Verb::Delete);
+                if let (Verb::Delete, Some(expect)) = (work.step.verb, &work.step.expect) {
+                    self.deleted.insert((key.clone(), expect.uid.clone()));
+                }
                 let newest = self.newest_epoch.entry(scene.target.identity().clone()).or_default();
                 let before = *newest;
                 *newest = fence.epoch.max(before);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use setpoint_core::key::Key;
-use setpoint_engine::{AppControl, Mode};
+use setpoint_engine::Mode;
 
 use crate::fault::{Injected, Swarm};
 use crate::monitor::Violation;
@@ -160,7 +160,8 @@ impl World {
 
     fn unrest_of(&self, n: usize) -> Option<String> {
         let app = &self.universe.apps[n];
-        let control: &AppControl = &self.universe.controls.apps[app];
+        // Without its document an app is frozen, and one that is taken down declares nothing.
+        let control = self.universe.controls.apps.get(app).filter(|control| !control.retire)?;
         let target = &self.targets[self.universe.target_of(n)];
         let store = &self.stores[self.universe.store_of(n)];
         let Some(Folder::Declares(declared)) = store.head_folder(app) else { return None };

@@ -40,10 +40,10 @@ impl Tape {
         drawn
     }
 
-    /// Whether something happens that happens `per_mille` times in a thousand.
+    /// Whether something happens that happens `per_mille` times in a thousand. What is certain either way is no choice.
     pub fn happens(&mut self, label: &'static str, per_mille: u32) -> bool {
-        if per_mille == 0 {
-            return false;
+        if per_mille == 0 || per_mille >= 1000 {
+            return per_mille != 0;
         }
         let drawn = match &mut self.source {
             Source::Seed(state) => u32::from(((draw(state) >> 32) * 1000) >> 32 < u64::from(per_mille)),

@@ -22,6 +22,9 @@ use crate::store::SimStore;
 use crate::tape::Tape;
 use crate::universe::{Universe, settings};
 
+/// Longer than a lease, and than another instance takes to take over.
+const LONG_PAUSE: u64 = 150_000;
+
 /// Something that will happen.
 #[derive(Debug)]
 pub(crate) enum Happening {
@@ -114,10 +117,14 @@ pub struct World {
 pub struct Script {
     /// Crash the acting instance after its k-th effect.
     pub crash_after_effect: Option<u64>,
+    /// Let the acting instance stand still, for longer than its lease, after its k-th effect.
+    pub pause_after_effect: Option<u64>,
     /// Serve the k-th look from before the last change.
     pub stale_look: Option<u64>,
     /// Drop the k-th hint.
     pub drop_hint: Option<u64>,
+    /// A render gives only so many of the resources the folder declares, and says nothing of it.
+    pub render_keeps: Option<usize>,
     pub effects: u64,
     pub looks: u64,
     pub hints: u64,
@@ -304,6 +311,9 @@ impl World {
             }
             self.script.effects += 1;
             let crash = self.script.crash_after_effect == Some(self.script.effects);
+            if self.script.pause_after_effect == Some(self.script.effects) {
+                self.instances[n].paused_until = self.now + LONG_PAUSE;
+            }
             self.send(Recipient { instance: n, life }, effect);
             if crash || self.strikes(Fault::Crash, "crash") {
                 self.crash(n);

@@ -1,0 +1,177 @@
+//! The vocabulary of scripts. Everything it asks is asked of the true world: targets, stores and ledger, not of what the engine believes.
+//! Resources are named by their app and the place of their key in the app's list; the last two places are shared with the other apps of
+//! the target.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use setpoint_core::claim::Claim;
+use setpoint_core::key::Key;
+use setpoint_engine::{Controls, Event, Order};
+use setpoint_target::memory::Object;
+
+use super::MINUTE;
+use crate::fault::{Fault, Swarm};
+use crate::store::{Declared, Folder, body};
+use crate::world::{Happening, Recipient, World, reason_name};
+
+/// The first key that apps of one target share.
+pub(super) const SHARED: usize = 10;
+
+/// Acts.
+impl World {
+    pub(super) fn key(&self, app: usize, n: usize) -> &Key {
+        &self.universe.keys[app][n]
+    }
+
+    /// An author commits these keys, and nothing else, with one content.
+    pub(super) fn declare(&mut self, app: usize, keys: impl IntoIterator<Item = usize>, content: u32) {
+        let folder = self.declaration(app, keys, content);
+        self.commit(app, folder);
+    }
+
+    /// The same, over a rewritten history.
+    pub(super) fn force_push(&mut self, app: usize, keys: impl IntoIterator<Item = usize>, content: u32) {
+        let folder = self.declaration(app, keys, content);
+        let store = self.universe.store_of(app);
+        self.stores[store].rewrite(self.now, &self.universe.apps[app], folder);
+    }
+
+    fn declaration(&self, app: usize, keys: impl IntoIterator<Item = usize>, content: u32) -> Folder {
+        Folder::Declares(keys.into_iter().map(|n| (self.key(app, n).clone(), content)).collect::<Declared>())
+    }
+
+    /// From now on these faults strike whenever they can, and no others.
+    pub(super) fn suffer(&mut self, faults: &[Fault]) {
+        self.swarm = Swarm::certain(faults);
+    }
+
+    pub(super) fn recover(&mut self) {
+        self.swarm = Swarm::none();
+    }
+
+    /// A stranger writes over an object.
+    pub(super) fn meddle_with(&mut self, app: usize, n: usize) {
+        let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
+        self.targets[target].edit(&key, &Arc::new(body(90)), "ada");
+        self.hint(target);
+    }
+
+    /// A stranger puts an object of their own in place of what stands there.
+    pub(super) fn put_strangers(&mut self, app: usize, keys: Range<usize>, content: u32) {
+        let target = self.universe.target_of(app);
+        for n in keys {
+            let key = self.key(app, n).clone();
+            self.targets[target].recreate(&key, Arc::new(body(content)), "grace");
+        }
+        self.hint(target);
+    }
+
+    pub(super) fn let_control(&mut self, app: usize, n: usize) {
+        let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
+        self.targets[target].set_controlled(&key, true);
+        self.hint(target);
+    }
+
+    /// New control documents are accepted; every instance hears of it.
+    pub(super) fn control(&mut self, change: impl FnOnce(&mut Controls)) {
+        change(&mut self.universe.controls);
+        for instance in 0..self.instances.len() {
+            let to = Recipient { instance, life: self.instances[instance].life };
+            let event = Box::new(Event::Controls(self.universe.controls.clone()));
+            self.after(10, Happening::Deliver { to, event });
+        }
+    }
+
+    /// A person says that the head of the store is right.
+    pub(super) fn bless(&mut self, app: usize) {
+        let order = self.blessing(app);
+        self.give(app, order);
+    }
+
+    /// A person suspends an app until a minute of the first instance's clock.
+    pub(super) fn suspend(&mut self, app: usize, until_minute: u64) {
+        let until = self.instances[0].clock(until_minute * MINUTE);
+        self.give(app, Order::Suspend { until });
+    }
+
+    /// An instance stands still.
+    pub(super) fn pause(&mut self, instance: usize, seconds: u64) {
+        self.instances[instance].paused_until = self.now + seconds * 1_000;
+    }
+}
+
+/// Questions.
+impl World {
+    pub(super) fn object(&self, app: usize, n: usize) -> Option<&Object> {
+        let key = self.key(app, n);
+        let mut objects = self.targets[self.universe.target_of(app)].objects();
+        objects.find(|(at, _)| *at == key).map(|(_, object)| object)
+    }
+
+    /// Whether all of these stand with this content.
+    pub(super) fn stand(&self, app: usize, keys: impl IntoIterator<Item = usize>, content: u32) -> bool {
+        let as_declared = |n| self.object(app, n).is_some_and(|object| *object.live.value == body(content));
+        keys.into_iter().all(as_declared)
+    }
+
+    /// How many of these stand, whatever their content.
+    pub(super) fn standing(&self, app: usize, keys: Range<usize>) -> usize {
+        keys.filter(|n| self.object(app, *n).is_some()).count()
+    }
+
+    /// Whether exactly one object stands under each of these.
+    pub(super) fn single(&self, app: usize, keys: Range<usize>) -> bool {
+        let target = &self.targets[self.universe.target_of(app)];
+        keys.into_iter().all(|n| target.instances(self.key(app, n)) == 1)
+    }
+
+    /// Whether this run has a fault at a place of its own, beside what the script does.
+    pub(super) fn is_struck(&self) -> bool {
+        let script = &self.script;
+        [script.crash_after_effect, script.pause_after_effect, script.stale_look, script.drop_hint]
+            .iter()
+            .any(Option::is_some)
+    }
+
+    /// How many objects we deleted.
+    pub(super) fn deletes(&self) -> usize {
+        self.monitor.deleted.len()
+    }
+
+    pub(super) fn claim(&self, app: usize, n: usize) -> Option<&Claim> {
+        let target = self.targets[self.universe.target_of(app)].identity();
+        self.ledger.facts(&self.origin).claims.get(&(target.clone(), self.key(app, n).clone()))
+    }
+
+    /// Whether the ledger knows the app.
+    pub(super) fn is_known(&self, app: usize) -> bool {
+        self.ledger.facts(&self.origin).apps.contains_key(&self.universe.apps[app])
+    }
+
+    /// Changes whose end is not known.
+    pub(super) fn open_intents(&self) -> usize {
+        self.ledger.facts(&self.origin).intents.len()
+    }
+
+    pub(super) fn is_held(&self, app: usize) -> bool {
+        let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
+        facts.is_some_and(|facts| facts.hold.is_some())
+    }
+
+    /// What the instances say they do not do, for people.
+    pub(super) fn reports_of_all(&self) -> String {
+        let apps = self.universe.apps.iter();
+        let says = |app| self.instances.iter().filter_map(move |instance| Some((app, instance.machine.status(app)?)));
+        let reports = apps
+            .flat_map(says)
+            .map(|(app, status)| format!("{app}: {:?}, hold {:?}", status.report, status.facts.hold));
+        reports.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether an instance gives this reason for something it does not do.
+    pub(super) fn reports(&self, app: usize, reason: &str) -> bool {
+        let reports = self.instances.iter().filter_map(|instance| instance.machine.status(&self.universe.apps[app]));
+        reports.flat_map(|status| status.report).any(|withheld| reason_name(&withheld.why) == reason)
+    }
+}

@@ -1,0 +1,148 @@
+//! What must not be deleted, whatever the store seems to say, and what must be once it can.
+
+use setpoint_engine::Order;
+
+use super::Scenario;
+use super::acts::SHARED;
+use crate::fault::Fault;
+use crate::world::World;
+
+pub(super) fn all() -> Vec<Scenario> {
+    vec![
+        most_removed(),
+        emptied(),
+        emptied_beside_adopted(),
+        unreadable_target(),
+        render_gives_less(),
+        render_gives_nothing(),
+        store_flaps(),
+        controlled_and_replaced(),
+        denied_delete(),
+    ]
+}
+
+fn most_removed() -> Scenario {
+    Scenario::new("a change that removes nine tenths deletes no more than the budget")
+        .answers(3)
+        .given(|world| world.declare(0, 0..10, 1))
+        .at(10, |world| world.declare(0, 0..1, 1))
+        .expect(60, "one was deleted", |world| world.deletes() == 1 && world.standing(0, 0..10) == 9)
+        .expect(60, "the report says why", |world| world.reports(0, "over budget"))
+        .at(60, |world| world.give(0, Order::Sync { allow_prune: 3 }))
+        .expect(90, "no more than a person allowed is deleted", |world| world.deletes() <= 4)
+}
+
+fn emptied() -> Scenario {
+    Scenario::new("an emptied folder deletes nothing")
+        .answers(4)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| world.declare(0, 0..0, 1))
+        .expect(50, "everything stands", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(50, "the report says why", |world| world.reports(0, "empty bundle"))
+}
+
+fn emptied_beside_adopted() -> Scenario {
+    Scenario::new("an emptied folder deletes nothing where adopted and shared objects stand")
+        .answers(5)
+        .given(|world| {
+            world.put_strangers(0, 0..3, 1);
+            world.declare(0, (0..6).chain([SHARED]), 1);
+        })
+        .at(10, |world| {
+            world.declare(0, 0..0, 1);
+            world.declare(1, (0..3).chain([SHARED]), 1);
+        })
+        .expect(50, "everything stands", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(50, "what is shared has changed hands", |world| {
+            world.stand(1, [SHARED], 1)
+                && world.claim(1, SHARED).is_some_and(|claim| claim.app == world.universe.apps[1])
+        })
+}
+
+fn unreadable_target() -> Scenario {
+    Scenario::new("nothing is concluded from a target that cannot be read")
+        .answers(6)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| {
+            world.suffer(&[Fault::TargetUnreachable]);
+            world.declare(0, 1..6, 1);
+        })
+        .expect(15, "everything stands", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .at(15, World::recover)
+        .expect(60, "what was removed is deleted then", |world| {
+            world.deletes() == 1 && world.stand(0, 1..6, 1) && world.standing(0, 0..1) == 0
+        })
+}
+
+fn render_gives_less() -> Scenario {
+    Scenario::new("a render that loses resources deletes none of them")
+        .answers(7)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| {
+            world.script.render_keeps = Some(3);
+            world.declare(0, 0..6, 2);
+        })
+        .expect(50, "everything stands", |world| world.standing(0, 0..6) == 6 && world.deletes() == 0)
+        .expect(50, "the report says why", |world| world.reports(0, "fresh render differs"))
+        .at(50, |world| {
+            world.script.render_keeps = None;
+            world.declare(0, 0..6, 3);
+        })
+        .expect(80, "the next whole render is held", |world| world.stand(0, 0..6, 3) && world.deletes() == 0)
+}
+
+fn render_gives_nothing() -> Scenario {
+    Scenario::new("a render that gives nothing deletes nothing")
+        .answers(7)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| {
+            world.script.render_keeps = Some(0);
+            world.declare(0, 0..6, 2);
+        })
+        .expect(50, "everything stands", |world| world.standing(0, 0..6) == 6 && world.deletes() == 0)
+        .at(50, |world| world.script.render_keeps = None)
+}
+
+fn store_flaps() -> Scenario {
+    Scenario::new("a store that answers with an older head moves nothing back")
+        .answers(7)
+        .given(|world| world.declare(0, 0..3, 1))
+        .at(6, |world| world.declare(0, 0..8, 2))
+        .at(20, |world| world.suffer(&[Fault::StoreStale]))
+        .at(30, |world| world.suffer(&[Fault::StoreUnreachable]))
+        .at(34, |world| world.suffer(&[Fault::StoreStale]))
+        .at(40, World::recover)
+        .expect(50, "everything stands as last declared", |world| world.stand(0, 0..8, 2) && world.deletes() == 0)
+}
+
+fn controlled_and_replaced() -> Scenario {
+    Scenario::new("an object that another one controls, or that someone put in our place, is not deleted")
+        .answers(13)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(8, |world| {
+            world.let_control(0, 1);
+            world.put_strangers(0, 2..3, 1);
+        })
+        .at(20, |world| world.declare(0, [0, 3, 4, 5], 1))
+        .expect(60, "both stand", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(60, "the report says why", |world| world.reports(0, "controlled"))
+}
+
+fn denied_delete() -> Scenario {
+    Scenario::new("a denied delete is remembered until the object is gone")
+        .answers(28)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| {
+            let key = world.key(0, 3).clone();
+            world.targets[0].deny_delete(&key);
+            world.declare(0, [0, 1, 2, 4, 5], 1);
+        })
+        .expect(50, "it stands and is still ours", |world| world.stand(0, [3], 1) && world.claim(0, 3).is_some())
+        .at(50, |world| {
+            let key = world.key(0, 3).clone();
+            world.targets[0].allow(&key);
+        })
+        .expect(120, "it is deleted and forgotten", |world| {
+            world.deletes() == 1 && world.standing(0, 3..4) == 0 && world.claim(0, 3).is_none()
+        })
+}

@@ -1,0 +1,125 @@
+//! Scenarios: incidents and the turns of an app's life as scripts. Each is run plainly, and then once for every place where a
+//! fault can strike: where the seeds search at random, these leave no gap.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `acts` | what a script does to the world and asks of it |
+//! | `deletion` | what must not be deleted, and what must |
+//! | `outage` | stores, targets, disks and instances that fail |
+//! | `life` | the turns of an app's life: hand-over, rollback, suspension, freeze, retirement |
+//! | [`variation`] | one fault at one place |
+
+mod acts;
+mod deletion;
+mod life;
+mod outage;
+pub mod variation;
+
+use crate::fault::Swarm;
+use crate::monitor::Violation;
+use crate::tape::Tape;
+use crate::universe::Universe;
+use crate::world::{Script, World};
+
+const MINUTE: u64 = 60_000;
+
+/// A script with what must be so along the way.
+#[derive(Debug)]
+pub struct Scenario {
+    /// A sentence: what the engine does.
+    pub name: &'static str,
+    /// The incident of the field it answers, by the number the research gave it.
+    pub incident: Option<u32>,
+    universe: Universe,
+    steps: Vec<Step>,
+}
+
+/// One line of a script, at an instant of the world.
+#[derive(Debug)]
+struct Step {
+    at: u64,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Act(fn(&mut World)),
+    /// Must be so now, in the world as it truly is.
+    Expect(&'static str, fn(&World) -> bool),
+}
+
+/// All of them.
+pub fn all() -> Vec<Scenario> {
+    deletion::all().into_iter().chain(outage::all()).chain(life::all()).collect()
+}
+
+impl Scenario {
+    /// Two apps of one store on one plain target, held by one instance.
+    fn new(name: &'static str) -> Self {
+        let universe = Universe::draw(&mut Tape::replay(Vec::new()));
+        Self { name, incident: None, universe, steps: Vec::new() }
+    }
+
+    fn answers(mut self, incident: u32) -> Self {
+        self.incident = Some(incident);
+        self
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Universe)) -> Self {
+        change(&mut self.universe);
+        self
+    }
+
+    /// What is so before the engine starts.
+    fn given(self, act: fn(&mut World)) -> Self {
+        self.at(0, act)
+    }
+
+    fn at(mut self, minute: u64, act: fn(&mut World)) -> Self {
+        self.steps.push(Step { at: minute * MINUTE, what: What::Act(act) });
+        self
+    }
+
+    fn expect(mut self, minute: u64, what: &'static str, holds: fn(&World) -> bool) -> Self {
+        self.steps.push(Step { at: minute * MINUTE, what: What::Expect(what, holds) });
+        self
+    }
+
+    /// The world before the script begins; `lags`: its targets may show an older state.
+    fn world(&self, lags: bool) -> World {
+        let mut universe = self.universe.clone();
+        if lags {
+            for target in &mut universe.targets {
+                target.fresh_reads = false;
+            }
+            for control in universe.controls.targets.values_mut() {
+                control.fresh_reads = false;
+            }
+        }
+        World::new(Tape::replay(Vec::new()), Some(Swarm::none()), Some(universe))
+    }
+
+    /// Plays the script, then lets the world come to rest without any more faults. Gives how many places there were for them.
+    fn play(&self, world: &mut World) -> Script {
+        for step in &self.steps {
+            if step.at > world.now {
+                world.run_until(step.at, |_| false);
+            }
+            if world.monitor.violation.is_some() {
+                break;
+            }
+            match step.what {
+                What::Act(act) => act(world),
+                What::Expect(what, holds) if !holds(world) => {
+                    let reports = world.reports_of_all();
+                    let detail = format!("at minute {} it is not so that {what}; {reports}", step.at / MINUTE);
+                    world.monitor.violation = Some(Violation { property: "script", detail });
+                }
+                What::Expect(..) => {}
+            }
+        }
+        let places = std::mem::take(&mut world.script);
+        world.come_to_rest();
+        places
+    }
+}

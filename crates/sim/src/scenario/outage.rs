@@ -1,0 +1,116 @@
+//! Stores, targets, disks and instances that fail: what is held stays held, and nobody acts twice.
+
+use super::Scenario;
+use crate::fault::Fault;
+use crate::world::World;
+
+pub(super) fn all() -> Vec<Scenario> {
+    vec![
+        disconnected(),
+        store_down(),
+        paused_holder(),
+        lease_lost(),
+        lost_answers(),
+        lost_answers_without_marks(),
+        broken_disk(),
+    ]
+}
+
+fn disconnected() -> Scenario {
+    Scenario::new("an engine that is cut off from everything freezes and removes nothing")
+        .answers(10)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| world.suffer(&[Fault::StoreUnreachable, Fault::TargetUnreachable]))
+        .at(12, |world| world.declare(0, 0..5, 2))
+        .expect(40, "everything stands as it was", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .at(40, World::recover)
+        .expect(90, "it goes on where the store is by now", |world| world.stand(0, 0..5, 2) && world.deletes() == 1)
+}
+
+fn store_down() -> Scenario {
+    Scenario::new("an edit is healed while the store is down")
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| world.suffer(&[Fault::StoreUnreachable]))
+        .at(30, |world| world.meddle_with(0, 2))
+        .expect(50, "it is healed", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .at(50, World::recover)
+}
+
+/// The target cannot check epochs: only the engine's own waiting keeps two holders apart.
+fn paused_holder() -> Scenario {
+    Scenario::new("a holder that stood still while another took over does not act any more")
+        .answers(26)
+        .with(|universe| {
+            universe.instances = 2;
+            universe.targets[0].options.checks_epochs = false;
+        })
+        .given(|world| {
+            world.instances[1].offset = 3_000;
+            world.declare(0, 0..6, 1);
+        })
+        .at(10, |world| {
+            world.declare(0, 0..5, 2);
+            world.meddle_with(0, 0);
+            world.pause(0, 400);
+        })
+        .at(13, |world| world.meddle_with(0, 1))
+        .expect(50, "everything is as declared", |world| world.stand(0, 0..5, 2) && world.deletes() == 1)
+}
+
+fn lease_lost() -> Scenario {
+    Scenario::new("a holder that cannot renew its lease lets go")
+        .answers(26)
+        .with(|universe| universe.instances = 2)
+        .given(|world| {
+            world.instances[1].offset = -3_000;
+            world.declare(0, 0..6, 1);
+        })
+        .at(10, |world| {
+            world.suffer(&[Fault::LeaseLoss]);
+            world.declare(0, 0..5, 2);
+        })
+        .at(14, |world| world.meddle_with(0, 1))
+        .at(20, World::recover)
+        .expect(60, "everything is as declared", |world| world.stand(0, 0..5, 2) && world.deletes() == 1)
+}
+
+fn lost_answers() -> Scenario {
+    Scenario::new("a create whose answer is lost is looked up, not repeated")
+        .answers(29)
+        .with(|universe| universe.targets[0].options.idempotent_create = false)
+        .given(|world| {
+            world.suffer(&[Fault::LostAnswer]);
+            world.declare(0, 0..6, 1);
+        })
+        .at(5, World::recover)
+        .expect(50, "there is one of each", |world| world.single(0, 0..6) && world.stand(0, 0..6, 1))
+}
+
+fn lost_answers_without_marks() -> Scenario {
+    Scenario::new("a create whose end cannot be told waits for a person")
+        .answers(29)
+        .with(|universe| {
+            universe.targets[0].options.idempotent_create = false;
+            universe.targets[0].options.marks = false;
+        })
+        .given(|world| {
+            world.suffer(&[Fault::TimeoutAfter]);
+            world.declare(0, 0..6, 1);
+        })
+        .at(5, World::recover)
+        .expect(30, "nothing is made twice", |world| (0..6).all(|n| world.targets[0].instances(world.key(0, n)) <= 1))
+        .expect(30, "it is remembered", |world| world.open_intents() > 0)
+}
+
+fn broken_disk() -> Scenario {
+    Scenario::new("nothing is done on the strength of a record that the disk lost")
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| {
+            world.suffer(&[Fault::DiskLost]);
+            world.declare(0, 0..5, 2);
+        })
+        .expect(14, "everything stands as it was", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .at(14, |world| world.suffer(&[Fault::DiskKept]))
+        .at(15, World::recover)
+        .expect(60, "everything is as declared", |world| world.stand(0, 0..5, 2) && world.deletes() == 1)
+}

@@ -1,0 +1,77 @@
+//! The simulator held against itself: runs repeat exactly, and what it once found stays fixed.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use setpoint_sim::run::{run_seed, run_tape};
+use setpoint_sim::scenario;
+use setpoint_sim::scenario::variation::Variation;
+use setpoint_sim::tape;
+
+fn regressions() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
+    let entries = std::fs::read_dir(&folder).expect("the folder of regressions is there");
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for seed in [0, 7, 4_257] {
+        let (first, second) = (run_seed(seed), run_seed(seed));
+        assert_eq!((first.trace, first.steps, &first.tape), (second.trace, second.steps, &second.tape), "seed {seed}");
+    }
+}
+
+#[test]
+fn different_seeds_give_different_traces() {
+    let traces: BTreeSet<u64> = (0..20).map(|seed| run_seed(seed).trace).collect();
+    assert_eq!(traces.len(), 20);
+}
+
+#[test]
+fn a_tape_replays_to_the_trace_of_its_seed() {
+    for seed in [3, 16, 1_675] {
+        let drawn = run_seed(seed);
+        let read = tape::from_text(&tape::to_text(&drawn.tape)).expect("what is written can be read");
+        let (replayed, timeline) = run_tape(read, true);
+        assert_eq!((replayed.trace, replayed.steps), (drawn.trace, drawn.steps), "seed {seed}");
+        assert!(!timeline.is_empty());
+    }
+}
+
+#[test]
+fn the_properties_hold_for_fifty_seeds() {
+    for seed in 0..50 {
+        assert_eq!(run_seed(seed).violation, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn what_was_once_found_stays_fixed() {
+    let files = regressions();
+    assert!(!files.is_empty());
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a tape is text");
+        assert!(text.starts_with("# "), "{} does not begin with what it once violated", file.display());
+        let choices = tape::from_text(&text).unwrap_or_else(|problem| panic!("{}: {problem}", file.display()));
+        assert_eq!(run_tape(choices, false).0.violation, None, "{}", file.display());
+    }
+}
+
+#[test]
+fn every_scenario_holds_without_faults() {
+    for scenario in scenario::all() {
+        assert_eq!(scenario.run(Variation::Plain, false).violation, None, "{}", scenario.name);
+    }
+}
+
+#[test]
+fn the_incidents_of_the_field_have_scenarios_with_names_of_their_own() {
+    let scenarios = scenario::all();
+    let answered: BTreeSet<u32> = scenarios.iter().filter_map(|scenario| scenario.incident).collect();
+    assert!(answered.is_superset(&BTreeSet::from([3, 4, 5, 6, 7, 10, 13, 26, 28, 29, 32])), "{answered:?}");
+    let names: BTreeSet<_> = scenarios.iter().map(|scenario| scenario.name).collect();
+    assert_eq!(names.len(), scenarios.len());
+}
