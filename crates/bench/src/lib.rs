@@ -15,13 +15,19 @@ use crate::table::Table;
 /// A named measurement; it adds one or more rows.
 pub type Measurement = (&'static str, fn(&mut Table) -> anyhow::Result<()>);
 
-/// Takes every measurement of a suite, in order.
-pub fn measure(suite: &str) -> anyhow::Result<Table> {
+/// Takes the measurements of a suite in order: all of them, or the one that is named.
+pub fn measure(suite: &str, only: Option<&str>) -> anyhow::Result<Table> {
     let measurements = match suite {
         "core" => core::MEASUREMENTS,
         other => bail!("there is no suite `{other}`; there is `core`"),
     };
-    take(suite, measurements)
+    let wanted = |(name, _): &&Measurement| only.is_none_or(|only| only == *name);
+    let wanted: Vec<Measurement> = measurements.iter().filter(wanted).copied().collect();
+    if let (Some(only), true) = (only, wanted.is_empty()) {
+        let names: Vec<&str> = measurements.iter().map(|(name, _)| *name).collect();
+        bail!("the suite `{suite}` has no measurement `{only}`; it has {}", names.join(", "));
+    }
+    take(suite, &wanted)
 }
 
 fn take(suite: &str, measurements: &[Measurement]) -> anyhow::Result<Table> {
@@ -44,6 +50,12 @@ mod tests {
     fn a_suite_without_measurements_is_an_error_and_not_a_success() {
         let error = take("core", &[]).unwrap_err().to_string();
         assert!(error.contains("measures nothing yet"), "{error}");
+    }
+
+    #[test]
+    fn a_measurement_that_is_not_there_is_told_with_those_that_are() {
+        let error = measure("core", Some("toml")).unwrap_err().to_string();
+        assert_eq!(error, "the suite `core` has no measurement `toml`; it has decide, ledger, yaml, simulator");
     }
 
     #[test]

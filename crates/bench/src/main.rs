@@ -1,4 +1,5 @@
-//! Runs one suite of measurements and judges it: `cargo xtask bench core`.
+//! Runs one suite of measurements and judges it: `cargo xtask bench core`. Whoever works on one thing runs its measurement
+//! alone: `cargo run --release -p setpoint-bench -- core ledger`.
 //!
 //! Exit code 0 means that every bar was met; 1 that one was missed, that a peer is missing, or that nothing was measured.
 
@@ -10,7 +11,8 @@ use anyhow::{Context, bail};
 use setpoint_bench::machine;
 
 fn main() -> ExitCode {
-    match run(std::env::args().nth(1).as_deref()) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(arguments.first().map(String::as_str), arguments.get(1).map(String::as_str)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -20,13 +22,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(suite: Option<&str>) -> anyhow::Result<bool> {
+fn run(suite: Option<&str>, only: Option<&str>) -> anyhow::Result<bool> {
     if cfg!(debug_assertions) {
         bail!("this is a debug build, whose figures mean nothing; run `cargo xtask bench core`");
     }
     let suite = suite.context("name a suite: `core`")?;
     let before = machine::describe();
-    let table = setpoint_bench::measure(suite)?;
+    let table = setpoint_bench::measure(suite, only)?;
     println!("{before} at the start\n\n{table}");
     Ok(table.is_met())
 }

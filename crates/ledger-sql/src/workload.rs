@@ -1,7 +1,6 @@
 //! Work for benches: fills a ledger with records like those of real rounds. Measures nothing itself.
 
 use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -110,18 +109,6 @@ impl Workload {
             }
             Ok(())
         })
-    }
-
-    /// What the disk itself can do: writes and syncs as many bytes as a small commit, so many times.
-    pub fn sync_raw(&self, times: u64) -> Result<(), Failed> {
-        let path = self.folder.join("raw");
-        let mut file = File::create(&path)?;
-        for _ in 0..times {
-            file.write_all(&[0; 4_096])?;
-            file.sync_data()?;
-        }
-        std::fs::remove_file(path)?;
-        Ok(())
     }
 }
 
