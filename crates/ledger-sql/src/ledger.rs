@@ -38,7 +38,7 @@ const NO_LOG: i64 = 0;
 /// The ledger in a data folder.
 #[derive(Debug)]
 pub struct SqlLedger {
-    queue: mpsc::Sender<Message>,
+    queue: mpsc::UnboundedSender<Message>,
     readers: SqlitePool,
     heads: Heads,
 }
@@ -72,7 +72,9 @@ impl SqlLedger {
         Ok(Self { queue: writer.start(), readers, heads })
     }
 
-    /// Puts a request into the writer's queue and waits until it is durable, or refused.
+    /// Puts a request into the writer's queue; the answer comes when it is durable, or refused.
+    ///
+    /// It is queued by the call, not when the answer is first awaited: requests are carried out in the order of the calls.
     fn write<T, F>(&self, origin: Origin, run: F) -> Answer<'_, T>
     where
         T: Send + 'static,
@@ -80,8 +82,17 @@ impl SqlLedger {
     {
         let (reply, answer) = oneshot::channel();
         let work = Work { origin, run: Some(run), answer: None, reply };
+        self.ask(Message::Job(Box::new(work)), answer)
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        message: Message,
+        answer: oneshot::Receiver<Result<T, LedgerError>>,
+    ) -> Answer<'_, T> {
+        let queued = self.queue.send(message).map_err(|_| writer_is_gone());
         Box::pin(async move {
-            self.queue.send(Message::Job(Box::new(work))).await.map_err(|_| writer_is_gone())?;
+            queued?;
             answer.await.map_err(|_| writer_is_gone())?
         })
     }
@@ -199,13 +210,12 @@ impl Ledger for SqlLedger {
     }
 
     fn erase_body(&self, erasure: Erasure) -> Answer<'_, Appended> {
-        let erased = self.within(&erasure.origin, &(erasure.seq..erasure.seq + 1));
-        let write =
-            self.write(erasure.origin.clone(), move |mut w| Box::pin(async move { w.erase_body(&erasure).await }));
-        Box::pin(async move {
-            erased?;
-            write.await
-        })
+        match self.within(&erasure.origin, &(erasure.seq..erasure.seq + 1)) {
+            Ok(_) => {
+                self.write(erasure.origin.clone(), move |mut w| Box::pin(async move { w.erase_body(&erasure).await }))
+            }
+            Err(error) => Box::pin(async { Err(error) }),
+        }
     }
 
     fn bundle(&self, digest: &Digest) -> Answer<'_, Option<Vec<u8>>> {
@@ -256,10 +266,7 @@ impl Ledger for SqlLedger {
     }
 
     fn close(&self) -> Answer<'_, ()> {
-        Box::pin(async move {
-            let (reply, answer) = oneshot::channel();
-            self.queue.send(Message::Close(reply)).await.map_err(|_| writer_is_gone())?;
-            answer.await.map_err(|_| writer_is_gone())?
-        })
+        let (reply, answer) = oneshot::channel();
+        self.ask(Message::Close(reply), answer)
     }
 }

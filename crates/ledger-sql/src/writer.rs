@@ -23,8 +23,6 @@ use crate::folder::Folder;
 use crate::state::LogState;
 use crate::writing::{Failure, Writing, new_log};
 
-/// Requests that wait before callers do.
-pub(crate) const QUEUE: usize = 256;
 /// Requests of one transaction.
 const GROUP: usize = 128;
 
@@ -109,14 +107,17 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the task. It ends when every sender of its queue is gone.
+    ///
+    /// The queue has no bound of its own: each request in it is one that a caller waits for, so that it holds no more than
+    /// callers would hold themselves if they waited in front of it.
     #[expect(clippy::disallowed_methods, reason = "the door: exactly one task per open ledger")]
-    pub(crate) fn start(self) -> mpsc::Sender<Message> {
-        let (queue, messages) = mpsc::channel(QUEUE);
+    pub(crate) fn start(self) -> mpsc::UnboundedSender<Message> {
+        let (queue, messages) = mpsc::unbounded_channel();
         tokio::spawn(self.serve(messages));
         queue
     }
 
-    async fn serve(mut self, mut messages: mpsc::Receiver<Message>) {
+    async fn serve(mut self, mut messages: mpsc::UnboundedReceiver<Message>) {
         let mut group = Vec::new();
         while messages.recv_many(&mut group, GROUP).await > 0 {
             let mut jobs = Vec::new();

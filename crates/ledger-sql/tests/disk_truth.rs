@@ -190,3 +190,24 @@ async fn a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
     assert!(refused > runs / 2, "most faults must reach the caller: {refused} of {runs}");
     println!("{runs} runs, {refused} of them refused");
 }
+
+/// Case 77, its second half. A real read-only mount does not refuse what SQLite has mapped already and cannot be switched at a
+/// given operation, so the disk below SQLite is what turns read-only, before each of them in turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn case_77_a_file_system_that_turns_read_only_stops_the_ledger_and_loses_nothing() {
+    let bench = Bench::new("read-only");
+    let mut refused = 0;
+    for at in 0.. {
+        bench.reset(Some(Fault::ReadOnly { at }));
+        let told = bench.work().await;
+        bench.all_closed().await;
+        if !bench.disk.lock().has_struck() {
+            assert!(refused > 10, "the workload ended before the fault: {at}");
+            break;
+        }
+        assert!(told.refused.is_none_or(|class| class == Class::NotDurable), "{:?} at operation {at}", told.refused);
+        refused += u64::from(told.refused.is_some());
+        bench.disk.lock().power_cycle(Loss::Drop, &mut dice(at));
+        bench.check(&told, &format!("read-only from operation {at} on")).await;
+    }
+}

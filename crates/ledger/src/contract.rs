@@ -217,6 +217,9 @@ impl Gap {
 /// 6. **Doubt stops writing.** After an error while making records durable nothing more is recorded until the ledger is
 ///    opened again: the operating system may have dropped the pages it could not write. Reading goes on.
 /// 7. **A claim has one holder**: a `(target identity, key)` claimed in one log is refused in another.
+/// 8. **In the order of the calls.** Whoever calls [`append`](Self::append) twice finds the first batch before the second,
+///    whichever answer is awaited first; so a batch may rest on one whose answer is still on its way. A call is a request:
+///    dropping its answer does not take it back.
 ///
 /// An error never stands for "nothing there".
 pub trait Ledger: Send + Sync + fmt::Debug {

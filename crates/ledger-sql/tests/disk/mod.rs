@@ -15,6 +15,9 @@ pub(crate) enum Fault {
     PowerLoss { at: u64 },
     /// Operations of one sort fail, the n-th only or all from it on.
     Refusal { of: Operation, at: u64, lasting: bool, full: bool },
+    /// The file system turns read-only, as Linux remounts one it finds damaged: nothing can be changed any more, and
+    /// syncing, which has nothing to do, succeeds.
+    ReadOnly { at: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +161,10 @@ impl Disk {
             {
                 self.struck = true;
                 Err(if full { Refused::Full } else { Refused::Broken })
+            }
+            Some(Fault::ReadOnly { at }) if number >= at && sort != Operation::Sync => {
+                self.struck = true;
+                Err(Refused::Broken)
             }
             _ => Ok(()),
         }

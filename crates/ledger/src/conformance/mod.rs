@@ -58,6 +58,7 @@ cases![
     writing::an_answered_append_is_there_after_opening_again,
     writing::a_batch_whose_last_change_does_not_fit_leaves_nothing,
     writing::records_are_numbered_without_gaps_and_epochs_never_fall,
+    writing::appends_are_recorded_in_the_order_of_the_calls,
     writing::an_earlier_epoch_and_an_expired_lease_record_nothing,
     writing::a_log_has_one_holder_at_a_time,
     writing::facts_are_the_fold_of_the_records,

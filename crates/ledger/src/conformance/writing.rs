@@ -61,6 +61,18 @@ pub(super) async fn records_are_numbered_without_gaps_and_epochs_never_fall(harn
     assert_eq!(ledger.records(&origin("a"), 4..6).await.unwrap(), stored[4..6]);
 }
 
+pub(super) async fn appends_are_recorded_in_the_order_of_the_calls(harness: &dyn Harness) {
+    let ledger = harness.open().await;
+    let holder = lease(&*ledger, "a").await;
+    let opened = vec![entry(Kind::Intent, "shop").with_change(open_intent(1, 1))];
+    let closed = vec![entry(Kind::EffectResult, "shop").with_change(close_intent(1, 1))];
+    let first = ledger.append(batch(&holder, opened));
+    drop(ledger.append(batch(&holder, seen(2))));
+    let third = ledger.append(batch(&holder, closed));
+    assert_eq!(third.await.unwrap().seqs, 3..4, "it rests on the first, although it is awaited before it");
+    assert_eq!(first.await.unwrap().seqs, 0..1);
+}
+
 pub(super) async fn an_earlier_epoch_and_an_expired_lease_record_nothing(harness: &dyn Harness) {
     let ledger = harness.open().await;
     let first = ledger.acquire(request("a", "one", 0)).await.unwrap();
