@@ -1,9 +1,11 @@
 //! The data folder: locked by one process, readable by one user.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use setpoint_ledger::checkpoint::PublicKey;
 
 use crate::options::OpenError;
 
@@ -36,6 +38,26 @@ impl Folder {
         private_file(&path).map_err(failed)?;
         sync_folder(&self.path).map_err(failed)?;
         Ok(path)
+    }
+}
+
+/// Where the public keys of a data folder are, one to a line, the one that signs now first.
+const KEYS: &str = "ledger.keys";
+
+impl Folder {
+    /// Writes down who signs here, so that a new user can be told. Whole or not at all: it is renamed into place.
+    pub(crate) fn write_keys(&self, keys: &[PublicKey]) -> Result<(), OpenError> {
+        let path = self.path.join(KEYS);
+        let failed = |source| OpenError::Folder { path: path.clone(), source };
+        let text: String = keys.iter().map(|key| key.to_text() + "\n").collect();
+        if fs::read(&path).is_ok_and(|written| written == text.as_bytes()) {
+            return Ok(());
+        }
+        let next = path.with_extension("keys.next");
+        let mut file = private_file(&next).map_err(failed)?;
+        file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).map_err(failed)?;
+        file.sync_all().and_then(|()| fs::rename(&next, &path)).map_err(failed)?;
+        sync_folder(&self.path).map_err(failed)
     }
 }
 

@@ -49,6 +49,7 @@ impl SqlLedger {
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let folder = Folder::take(&options.folder)?;
         let path = folder.database("ledger.db")?;
+        folder.write_keys(&options.keys())?;
         let failed = |source| OpenError::Database { path: path.clone(), source };
         let connection = schema::connection(&path, options.vfs);
         let mut writer = connection.connect().await.map_err(failed)?;

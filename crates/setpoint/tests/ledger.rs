@@ -78,6 +78,42 @@ fn signer() -> Signer {
 }
 
 #[test]
+fn the_key_of_a_data_folder_is_the_one_that_verifies_its_ledger() {
+    let place = Place::new();
+    let folder = place.folder.path().join("data");
+    let told = run(&["ledger", "key", folder.to_str().expect("a plain path")]);
+    assert_eq!((told.code, told.complaints.as_str()), (Some(0), ""));
+    assert_eq!(told.output, include_str!("golden/ledger-key.txt"));
+    let path = place.database();
+    let verified = run(&["ledger", "verify", path.to_str().expect("a plain path"), "--key", told.output.trim()]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+#[test]
+fn a_folder_without_keys_or_with_half_a_key_is_exit_1() {
+    let place = Place::new();
+    let folder = place.folder.path().join("data");
+    let path = folder.to_str().expect("a plain path");
+    for content in ["", "setpoint.test+0011"] {
+        fs::write(folder.join("ledger.keys"), content).expect("it can be written");
+        let run = run(&["ledger", "key", path]);
+        assert_eq!((run.code, run.output.as_str()), (Some(1), ""), "{run:?}");
+    }
+    fs::remove_file(folder.join("ledger.keys")).expect("it can be removed");
+    let run = run(&["ledger", "key", path]);
+    assert_eq!((run.code, run.output.as_str()), (Some(1), ""));
+    assert!(run.complaints.contains("give the data folder"), "{}", run.complaints);
+}
+
+#[test]
+fn the_help_of_verify_teaches_where_the_key_comes_from() {
+    let run = run(&["ledger", "verify", "--help"]);
+    for part in ["setpoint ledger key data", "kept elsewhere", "--anchor"] {
+        assert!(run.output.contains(part), "no `{part}` in:\n{}", run.output);
+    }
+}
+
+#[test]
 fn a_sound_ledger_is_exit_0() {
     let place = Place::new();
     let run = place.run("verify", &["--anchor", &place.anchor()]);

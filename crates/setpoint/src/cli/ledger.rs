@@ -1,4 +1,4 @@
-//! `setpoint ledger`: checks a ledger, proves a record and exports a log, with the verifier that shares no code with the writer.
+//! `setpoint ledger`: shows who signs a ledger, checks it, proves a record and exports a log, with the verifier that shares no code with the writer.
 //! Reads only; an engine may be writing the ledger at the same time.
 
 use std::fs::{self, File};
@@ -14,12 +14,22 @@ use super::{Failure, Form};
 use crate::complaint::told;
 use crate::exit::Exit;
 
-/// Checks a ledger, proves a record, exports a log
+/// Shows who signs a ledger, checks it, proves a record, exports a log
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Prints the public keys that sign the ledger of a data folder, one to a line, the current one first
+    ///
+    /// Whoever can change the ledger can change this file too. Print the key once, when the ledger is new, keep it elsewhere, and
+    /// verify with that copy.
+    Key {
+        /// The data folder of the engine, for example `data`
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
     /// Recomputes every hash and signature and says whether the ledger is sound
     ///
     /// Records are safe from unseen change as far as an anchor covers them: give every anchor there is.
+    /// The key comes from `setpoint ledger key data`, printed once when the ledger was new and kept elsewhere.
     Verify {
         #[command(flatten)]
         ledger: Ledger,
@@ -67,6 +77,7 @@ pub(super) struct Ledger {
 pub(super) fn run(command: &Command, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| could_not_run(&error))?;
     match command {
+        Command::Key { folder } => write_keys(folder, output),
         Command::Verify { ledger: Ledger { path, keys }, anchors, output: form } => {
             let anchors = anchors.iter().map(|file| read_anchor(file)).collect::<Result<Vec<_>, _>>()?;
             check_readable(path)?;
@@ -92,6 +103,25 @@ pub(super) fn run(command: &Command, output: &mut (impl Write + Send)) -> Result
             Ok(Exit::Done)
         }
     }
+}
+
+/// Each line is read as the key it is said to be before it is passed on: half a file is no answer.
+fn write_keys(folder: &Path, output: &mut impl Write) -> Result<Exit, Failure> {
+    let path = folder.join("ledger.keys");
+    let unreadable = |error: io::Error| {
+        let path = path.display();
+        let next = "give the data folder that an engine has opened, and check its rights";
+        Failure::Told(Exit::CouldNotRun, format!("cannot read the keys in {path}: {error}; {next}"))
+    };
+    let text = fs::read_to_string(&path).map_err(unreadable)?;
+    for line in text.lines() {
+        line.parse::<Key>().map_err(failure)?;
+    }
+    if text.is_empty() {
+        return Err(unreadable(io::ErrorKind::UnexpectedEof.into()));
+    }
+    output.write_all(text.as_bytes())?;
+    Ok(Exit::Done)
 }
 
 fn read_anchor(file: &Path) -> Result<String, Failure> {
