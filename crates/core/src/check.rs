@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::claim::ClaimOrigin;
 use crate::intent::Verb;
 use crate::key::Key;
 use crate::live::{Live, Presence};
@@ -55,6 +56,12 @@ pub enum Rule {
     NoDeleteInDoubt,
     #[error("what another object controls is not deleted")]
     ControlledIsKept,
+    #[error("what was there before us, was rebuilt after a loss or is protected is deleted only with a person's leave")]
+    LeaveForOthers,
+    #[error("a prune rests on a fresh render that equals the bundle, and on `sync.prune`")]
+    PruneIsRendered,
+    #[error("what another app owns and declares is not touched")]
+    OthersAreLeftAlone,
     #[error("deletes stay within the budgets or a person's leave")]
     WithinBudget,
     #[error("deletes and other changes do not share a plan")]
@@ -78,6 +85,9 @@ pub fn check(plan: &Plan, snapshot: &Snapshot<'_>, now: Timestamp) -> Vec<Violat
         broken(names_agree(plan, step, snapshot), Rule::SameAppAndTarget);
         broken(snapshot.states.permission(step.cause).0 == Permission::Act, Rule::Permitted);
         broken(!snapshot.open_intents.contains_key(&step.key), Rule::NoOpenIntent);
+        let others = snapshot.elsewhere.get(&step.key);
+        let untouched = others.is_none_or(|others| !(others.declares && others.claim.is_some()));
+        broken(untouched, Rule::OthersAreLeftAlone);
         let Some(presence) = snapshot.observation.states.get(&step.key).and_then(Observed::as_known) else {
             broken(false, Rule::SeenBeforeChanged);
             continue;
@@ -141,6 +151,14 @@ fn check_delete(
     broken(now >= snapshot.target.quarantine_until && !snapshot.target.breaker_open, Rule::NoDeleteInDoubt);
     broken(!live.controlled, Rule::ControlledIsKept);
     broken(matches!(step.cause, Cause::Prune | Cause::Retire), Rule::Permitted);
+    let leave = snapshot.budget.allowance.as_ref().is_some_and(|leave| leave.bundle == snapshot.bundle.digest());
+    let ordinary = claim.is_some_and(|claim| claim.origin == ClaimOrigin::Created && !claim.protected);
+    let paid = claim.is_some_and(|claim| claim.tombstone && claim.origin != ClaimOrigin::Recovered);
+    broken(ordinary || leave || paid, Rule::LeaveForOthers);
+    let rendered = snapshot.answers.fresh_render.is_some_and(|render| {
+        render.of == snapshot.bundle.digest() && render.rendered == render.of && now.since(render.at) <= FRESH
+    });
+    broken(snapshot.retiring || snapshot.rules.prune && rendered, Rule::PruneIsRendered);
 }
 
 fn check_deletes_together(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violation>) {

@@ -44,10 +44,3 @@ pub enum ClaimOrigin {
     /// Rebuilt after the data folder was lost: nothing is deleted until a person releases it.
     Recovered,
 }
-
-impl ClaimOrigin {
-    /// Whether owning the object this way is enough to delete it.
-    pub fn may_delete(self) -> bool {
-        matches!(self, Self::Created)
-    }
-}

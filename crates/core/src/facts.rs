@@ -50,6 +50,9 @@ pub struct AppFacts {
     /// The bundle a person let through; in manual mode no other is applied.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub let_through: Option<Digest>,
+    /// Versions a person said are right although history was rewritten; over with the next acceptance.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub blessed: Option<Revision>,
     /// Its document is gone from the store: nothing is changed and nothing is deleted until it returns or is retired.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub frozen: bool,
@@ -69,6 +72,7 @@ impl AppFacts {
             deletions: Vec::new(),
             allowance: None,
             let_through: None,
+            blessed: None,
             frozen: false,
             retiring: false,
         }
@@ -76,17 +80,17 @@ impl AppFacts {
 
     /// The bundle the app is to be held at: the hold's, where there is one.
     pub fn held_at(&self) -> Option<Digest> {
-        self.hold
-            .as_ref()
-            .and_then(|hold| hold.bundle)
-            .or_else(|| self.accepted.as_ref().map(|accepted| accepted.bundle))
+        match &self.hold {
+            Some(hold) => hold.bundle,
+            None => self.accepted.as_ref().map(|accepted| accepted.bundle),
+        }
     }
 
     /// Every bundle these facts speak of.
     pub fn bundles(&self) -> impl Iterator<Item = Digest> {
         let accepted = self.accepted.as_ref().map(|accepted| accepted.bundle);
         let last_good = self.last_good.as_ref().map(|accepted| accepted.bundle);
-        [self.held_at(), accepted, last_good].into_iter().flatten()
+        [self.held_at(), accepted, last_good, self.let_through].into_iter().flatten()
     }
 }
 

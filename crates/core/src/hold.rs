@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::name::{Actor, VersionId};
+use crate::name::Actor;
 use crate::time::Timestamp;
+use crate::version::Revision;
 
 /// A pin: the app stays at a bundle until released.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +26,8 @@ pub enum HoldReason {
     Asked { reason: String },
     /// The bundle with this sequence failed; let go when a newer one is accepted.
     RolledBack { failed: u64 },
-    /// The store's head does not descend from what was accepted; a person decides which is right.
-    Rewritten { accepted: VersionId, offered: VersionId },
+    /// The stores' heads do not descend from what was accepted; a person decides which is right.
+    Rewritten { accepted: Revision, offered: Revision },
 }
 
 impl HoldReason {

@@ -56,6 +56,16 @@ pub enum Writer {
     Unknown,
 }
 
+impl Writer {
+    /// A name to show.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Proven { who } | Self::Likely { who } => who,
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// What is known of an object's well-being. `Unknown` is not healthy: its controller must have spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

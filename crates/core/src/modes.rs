@@ -78,8 +78,9 @@ pub const fn permission(cause: Cause, state: State) -> Permission {
         (State::Suspended | State::TargetUnknown, _) => Wait,
         (State::Manual | State::WindowClosed, Drift | Addition | Rollback) => Act,
         (State::Manual | State::WindowClosed, Declared | Environment | Prune | Retire) => Wait,
-        (State::Held, Drift | Addition | Rollback) => Act,
-        (State::Held, Declared | Environment | Prune | Retire) => Wait,
+        // The bundle in question is the one the app is held at: reaching it is no change of mind.
+        (State::Held, Declared | Drift | Addition | Rollback) => Act,
+        (State::Held, Environment | Prune | Retire) => Wait,
         (State::StoreStale, Declared | Drift | Addition | Rollback) => Act,
         (State::StoreStale, Environment | Prune | Retire) => Wait,
     }
@@ -162,7 +163,7 @@ mod tests {
             (State::WindowClosed, "W W A A W W A"),
             (State::Frozen, "R R R R R R R"),
             (State::Suspended, "W W W W W W W"),
-            (State::Held, "W W A A W W A"),
+            (State::Held, "A W A A W W A"),
             (State::StoreStale, "A W A A W W A"),
             (State::TargetUnknown, "W W W W W W W"),
         ];

@@ -40,6 +40,9 @@ pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -
     if other_changes {
         return Err(Kept::OtherChangesFirst);
     }
+    if snapshot.unconsidered.is_some() && !snapshot.retiring {
+        return Err(Kept::OthersNotConsidered);
+    }
     Ok(())
 }
 
@@ -53,7 +56,8 @@ pub fn object_guard(claim: &Claim, live: &Live, allowed: bool) -> Result<(), Kep
         ClaimOrigin::Adopted if !allowed && !Mutant::PruneAdopted.is_on() => return Err(Kept::Adopted),
         ClaimOrigin::Adopted | ClaimOrigin::Created => {}
     }
-    if claim.protected && !allowed {
+    // A tombstone was allowed when its delete was first intended.
+    if claim.protected && !allowed && !claim.tombstone {
         return Err(Kept::Protected);
     }
     Ok(())

@@ -30,7 +30,7 @@ pub enum Why {
     PerhapsGone,
     #[error("the outcome of an earlier change ({intent}) is not known yet; it is being looked up")]
     OpenIntent { intent: IntentId },
-    #[error("it is backing off after failures until {until:?}")]
+    #[error("it is left alone for a while after failures or a fight with another writer")]
     BackingOff { until: Timestamp },
     #[error("app {app} owns it and still declares it: remove it from one of the two")]
     OwnedByOther { app: AppId },
@@ -74,16 +74,22 @@ pub enum Kept {
     Adopted,
     #[error("our ownership was rebuilt after a loss: run `setpoint release` first")]
     Recovered,
-    #[error("another object of the target controls it")]
+    #[error("another object of the target controls it: delete that one instead")]
     Controlled,
     #[error("deleting it would take other things with it (protected): run `setpoint sync --allow-prune` with a reason")]
     Protected,
     #[error("the app's budget of {budget} deletes a day is spent ({spent} used): run `setpoint sync --allow-prune`")]
     OverBudget { budget: u32, spent: u32 },
-    #[error("the fleet's budget of {budget} deletes an hour is spent ({spent} used)")]
+    #[error(
+        "the fleet's budget of {budget} deletes an hour is spent ({spent} used): wait, or run `setpoint sync --allow-prune`"
+    )]
     OverFleetBudget { budget: u32, spent: u32 },
+    #[error("something that depends on it is still there")]
+    DependentStands,
+    #[error("another app may be about to declare it: the stores' heads are still being rendered")]
+    OthersNotConsidered,
     #[error("a fresh render from the store is awaited")]
     FreshRenderPending,
-    #[error("a fresh render from the store gives something else than what was accepted")]
+    #[error("a fresh render from the store gives something else than what was accepted; the store is asked again")]
     FreshRenderDiffers,
 }

@@ -43,6 +43,8 @@ pub struct Snapshot<'a> {
     pub open_intents: &'a BTreeMap<Key, IntentId>,
     /// Resources that failed or fight, and until when they are left alone.
     pub backing_off: &'a BTreeMap<Key, Timestamp>,
+    /// An app that reads the same stores and has not seen their heads yet: it may be about to declare what this one no longer does.
+    pub unconsidered: Option<&'a AppId>,
     /// Apps this one depends on that have not converged.
     pub waiting_for: &'a [AppId],
     pub budget: &'a Budget,

@@ -93,22 +93,6 @@ impl Value {
             _ => None,
         }
     }
-
-    /// Every resource this value waits for.
-    pub fn deferred(&self) -> Vec<&Deferred> {
-        let mut found = Vec::new();
-        self.collect_deferred(&mut found);
-        found
-    }
-
-    fn collect_deferred<'a>(&'a self, found: &mut Vec<&'a Deferred>) {
-        match self {
-            Self::Deferred(deferred) => found.push(deferred),
-            Self::Seq(items) => items.iter().for_each(|item| item.collect_deferred(found)),
-            Self::Map(map) => map.values().for_each(|item| item.collect_deferred(found)),
-            _ => {}
-        }
-    }
 }
 
 impl From<&str> for Value {

@@ -6,19 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{StoreName, VersionId};
-use crate::time::Timestamp;
 
-/// One immutable, uniquely named state of one store, and who made it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Version {
-    pub store: StoreName,
-    pub id: VersionId,
-    pub author: String,
-    pub at: Timestamp,
-    pub message: String,
-}
-
-/// One version per named input.
+/// What an app is made from: one version of each store it reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Revision(pub BTreeMap<StoreName, VersionId>);

@@ -14,6 +14,8 @@ use setpoint_core::version::Revision;
 use setpoint_ledger::Entry;
 use setpoint_target::{Fence, Work};
 
+use crate::event::OrderId;
+
 /// Names one request of the machine. Never used twice, so a late answer cannot be taken for another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
@@ -46,12 +48,14 @@ pub enum Effect {
         ticket: Ticket,
         store: StoreName,
     },
-    /// Render an app from a revision, if what it reads differs from what `accepted` was made from.
+    /// Render an app from a revision, if what it reads differs from what `accepted` was made from. Ancestry is asked against
+    /// `descends_from`: what was accepted, or what a person said is right instead.
     Render {
         ticket: Ticket,
         app: AppId,
         revision: Revision,
         accepted: Option<Revision>,
+        descends_from: Option<Revision>,
     },
     /// Read the stores' heads and render once more, without any cache.
     RenderAfresh {
@@ -85,7 +89,13 @@ pub enum Effect {
         ticket: Ticket,
         note: Note,
     },
-    /// Call [`step`](crate::Machine::step) with [`Event::Woke`](crate::Event::Woke) then, if not before.
+    /// Tell the person who gave an order whether it is recorded; what is not recorded has not been ordered.
+    Ordered {
+        id: OrderId,
+        outcome: Result<(), &'static str>,
+    },
+    /// Call [`step`](crate::Machine::step) with [`Event::Woke`](crate::Event::Woke) then, if not before. Every step asks anew: only the
+    /// last one counts.
     WakeAt {
         at: Timestamp,
     },
@@ -119,6 +129,8 @@ pub enum NoteKind {
     StoreStale,
     /// A target failed too often.
     BreakerOpen,
+    /// An app's document names another target than the one it is held on.
+    TargetMoved,
     /// Apps depend on each other in a circle.
     DependencyCycle,
     /// A plan broke a rule that no plan may break.
@@ -136,6 +148,7 @@ impl fmt::Display for NoteKind {
             Self::Unsettled => "outcome-unknown",
             Self::StoreStale => "store-stale",
             Self::BreakerOpen => "target-failing",
+            Self::TargetMoved => "target-moved",
             Self::DependencyCycle => "dependency-cycle",
             Self::RuleBroken => "rule-broken",
         })

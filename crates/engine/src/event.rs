@@ -8,11 +8,11 @@ use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
 use setpoint_core::intent::IntentId;
 use setpoint_core::live::Observation;
-use setpoint_core::name::{Actor, AppId, TargetIdentity, VersionId};
+use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
-use setpoint_core::version::Ancestry;
+use setpoint_core::version::{Ancestry, Revision};
 use setpoint_ledger::Class;
 use setpoint_target::{Hint, Outcome, Refusal, Settlement};
 
@@ -95,6 +95,10 @@ pub enum Event {
         target: TargetIdentity,
         hint: Hint,
     },
+    /// A store may have moved: a webhook. Never a statement about what it holds.
+    StoreHinted {
+        store: StoreName,
+    },
     /// The accepted control documents, all of them.
     Controls(Controls),
     /// A person wants something.
@@ -120,9 +124,14 @@ pub enum RenderOutcome {
     },
 }
 
-/// A person's order for one app.
+/// Names an order within one process, so that its giver can be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OrderId(pub u64);
+
+/// A person's order for one app. Always answered, by [`Effect::Ordered`](crate::Effect::Ordered).
 #[derive(Clone, Debug)]
 pub struct Command {
+    pub id: OrderId,
     pub app: AppId,
     pub by: Actor,
     pub reason: String,
@@ -147,8 +156,8 @@ pub enum Order {
         intent: IntentId,
         done: bool,
     },
-    /// Let go of a hold; after a rewrite `accept` names the version that is right.
+    /// Let go of a hold; after a rewrite `accept` names the versions that are right.
     Release {
-        accept: Option<VersionId>,
+        accept: Option<Revision>,
     },
 }

@@ -10,5 +10,5 @@ pub mod machine;
 
 pub use controls::{AppControl, Controls, Mode, OnFailure, Settings, StoreControl, TargetControl};
 pub use effect::{Effect, Note, NoteKind, Ticket};
-pub use event::{Command, Event, Order, RenderOutcome};
+pub use event::{Command, Event, Order, OrderId, RenderOutcome};
 pub use machine::Machine;

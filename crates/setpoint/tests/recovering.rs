@@ -11,7 +11,7 @@ use setpoint_core::name::{Actor, AppId};
 use setpoint_core::observed::Blindness;
 use setpoint_core::report::{Kept, Why};
 use setpoint_core::time::Span;
-use setpoint_engine::{Command, Order};
+use setpoint_engine::{Command, Order, OrderId};
 use setpoint_target::Target;
 
 use crate::scene::{Scene, app, bundle, identity, key, origin, resources, until, until_converged};
@@ -65,8 +65,9 @@ async fn nothing_is_deleted_after_a_recovery_until_a_person_releases_the_app() {
     assert_eq!(scene.standing().len(), 20);
 
     let order = Order::Release { accept: None };
-    let command = Command { app: shop.clone(), by: actor(), reason: "I looked at all of it".to_owned(), order };
-    handle.order(command).await.expect("it runs");
+    let command =
+        Command { id: OrderId(1), app: shop.clone(), by: actor(), reason: "I looked at all of it".to_owned(), order };
+    assert_eq!(handle.order(command).await.expect("it runs"), Ok(()));
     until(&mut handle, &shop, |_| scene.standing().len() == 19).await;
     assert!(!scene.standing().contains_key(&key(&shop, 19).to_string()));
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint::doors::Clock;
-use setpoint::interpreter::{Handle, Limits, Messenger, OpenLedger, Opening, Sources, Surroundings, start};
+use setpoint::interpreter::{Handle, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Surroundings, start};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
@@ -19,7 +19,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
-use setpoint_core::version::{Ancestry, Revision};
+use setpoint_core::version::Ancestry;
 use setpoint_engine::machine::AppStatus;
 use setpoint_engine::{
     AppControl, Controls, Mode, Note, OnFailure, RenderOutcome, Settings, StoreControl, TargetControl,
@@ -68,14 +68,9 @@ impl Sources for Shelf {
         self.read(store.as_str(), |shelved| Observed::known(head(shelved), now))
     }
 
-    fn render<'a>(
-        &'a self,
-        app: &'a AppId,
-        _revision: &'a Revision,
-        accepted: Option<&'a Revision>,
-    ) -> Answer<'a, RenderOutcome> {
-        let ancestry = if accepted.is_some() { Ancestry::Descendant } else { Ancestry::First };
-        self.read(app.name.as_str(), |shelved| RenderOutcome::Rendered {
+    fn render<'a>(&'a self, wanted: &'a Rendering) -> Answer<'a, RenderOutcome> {
+        let ancestry = if wanted.accepted.is_some() { Ancestry::Descendant } else { Ancestry::First };
+        self.read(wanted.app.name.as_str(), |shelved| RenderOutcome::Rendered {
             resources: shelved.resources.clone(),
             ancestry,
         })

@@ -6,7 +6,8 @@ use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 use setpoint_core::name::Actor;
 use setpoint_core::time::Span;
-use setpoint_engine::{Command, Order};
+use setpoint_core::version::Revision;
+use setpoint_engine::{Command, Order, OrderId};
 
 use crate::fault::Fault;
 use crate::store::{Declared, Folder, body};
@@ -167,9 +168,10 @@ impl World {
 
     /// A person says that the store's head is right, whatever history says.
     pub(crate) fn blessing(&mut self, app: usize) -> Order {
-        let head = self.stores[self.universe.store_of(app)].head();
+        let store = self.universe.store_of(app);
+        let head = self.stores[store].head();
         self.monitor.blessed.insert((self.universe.apps[app].clone(), head.clone()));
-        Order::Release { accept: Some(head) }
+        Order::Release { accept: Some(Revision::of(&self.universe.stores[store], &head)) }
     }
 
     pub(crate) fn give(&mut self, app: usize, order: Order) {
@@ -177,7 +179,14 @@ impl World {
             self.remark(&format!("person: {order:?} for {}", self.universe.apps[app]));
         }
         let by = Actor::new("ada").expect("a plain name");
-        let command = Command { app: self.universe.apps[app].clone(), by, reason: "because".into(), order };
+        self.orders += 1;
+        let command = Command {
+            id: OrderId(self.orders),
+            app: self.universe.apps[app].clone(),
+            by,
+            reason: "because".into(),
+            order,
+        };
         self.order(&command);
     }
 

@@ -61,8 +61,8 @@ impl World {
                 let head = self.poll(&store);
                 self.reply(from, Event::Polled { ticket, head });
             }
-            Effect::Render { ticket, app, revision, accepted } => {
-                let outcome = self.render(&app, &revision, accepted.as_ref());
+            Effect::Render { ticket, app, revision, accepted, descends_from } => {
+                let outcome = self.render(&app, &revision, accepted.as_ref(), descends_from.as_ref());
                 self.reply(from, Event::Rendered { ticket, outcome });
             }
             Effect::RenderAfresh { ticket, app } => {
@@ -88,6 +88,8 @@ impl World {
                 let delivered = !self.strikes(Fault::LostAnswer, "note lost");
                 self.reply(from, Event::Notified { ticket, delivered });
             }
+            // Whether the order was recorded shows in the ledger; nobody waits for the answer here.
+            Effect::Ordered { .. } => {}
             Effect::Execute { .. } | Effect::WakeAt { .. } => unreachable!("they do not travel this way"),
         }
     }
@@ -213,7 +215,13 @@ impl World {
         Ok(())
     }
 
-    fn render(&mut self, app: &AppId, revision: &Revision, accepted: Option<&Revision>) -> RenderOutcome {
+    fn render(
+        &mut self,
+        app: &AppId,
+        revision: &Revision,
+        accepted: Option<&Revision>,
+        descends_from: Option<&Revision>,
+    ) -> RenderOutcome {
         let (name, offered) = revision.0.first_key_value().expect("every app reads a store");
         let n = self.store_index(name);
         if let Err(reason) = self.reach(n) {
@@ -221,6 +229,7 @@ impl World {
         }
         let store = &self.stores[n];
         let before = accepted.and_then(|revision| revision.0.get(name));
+        let base = descends_from.and_then(|revision| revision.0.get(name));
         let folder = store.folder(offered, app);
         if before.is_some_and(|before| store.folder(before, app) == folder)
             && matches!(folder, Some(Folder::Declares(_)))
@@ -231,7 +240,7 @@ impl World {
             Some(Folder::Declares(declared)) => {
                 let mut resources = store::resources(declared);
                 resources.truncate(self.script.render_keeps.unwrap_or(usize::MAX));
-                RenderOutcome::Rendered { resources, ancestry: store.ancestry(before, offered) }
+                RenderOutcome::Rendered { resources, ancestry: store.ancestry(base, offered) }
             }
             Some(Folder::Broken) => RenderOutcome::Refused { problems: vec!["app.yaml:3:5: unknown field".into()] },
             // A vanished folder is an error, never an empty app.

@@ -45,7 +45,7 @@ pub struct Monitor {
     /// Heals per key and refused tries per key and input, with the world's time: bounded effort (L3).
     /// When an instance became the writer: what it remembered of setbacks, it has forgotten then.
     tenures: Vec<u64>,
-    heals: BTreeMap<Key, Vec<u64>>,
+    heals: BTreeMap<(Key, Option<Digest>), Vec<u64>>,
     refusals: BTreeMap<(Key, Option<Digest>), Vec<u64>>,
     /// When each app's durable bundle began to declare what it declares.
     declared_since: BTreeMap<AppId, (u64, BTreeSet<Key>)>,
@@ -143,15 +143,14 @@ impl Monitor {
                 *newest = fence.epoch.max(before);
                 self.holds("S8", fence.epoch >= before, || format!("epoch {} acts after epoch {before}", fence.epoch));
                 if matches!(work.step.cause, Cause::Drift | Cause::Addition) {
-                    let most = 14 * (1 + self.recent_tenures(scene.now));
-                    let often = too_often(self.heals.entry(key.clone()).or_default(), scene.now, most);
+                    let most = 20 * (1 + self.recent_tenures(scene.now));
+                    let often = too_often(self.heals.entry(input(work)).or_default(), scene.now, most);
                     self.holds("L3", !often, || format!("{key} is healed again and again without slowing down"));
                 }
             }
             Outcome::Refused { refusal } if matches!(refusal.class, RefusalClass::Denied | RefusalClass::Invalid) => {
-                let most = 14 * (1 + self.recent_tenures(scene.now));
-                let input = (key.clone(), work.step.resource.as_ref().map(|resource| resource.digest()));
-                let often = too_often(self.refusals.entry(input).or_default(), scene.now, most);
+                let most = 20 * (1 + self.recent_tenures(scene.now));
+                let often = too_often(self.refusals.entry(input(work)).or_default(), scene.now, most);
                 self.holds("L3", !often, || format!("{key} is refused again and again and tried again and again"));
             }
             Outcome::Refused { .. } | Outcome::Unknown { .. } => {}
@@ -227,7 +226,10 @@ impl Monitor {
             let Some(n) = scene.universe.stores.iter().position(|name| name == store) else { continue };
             let ancestry = scene.stores[n].ancestry(accepted, version);
             let sound = matches!(ancestry, Ancestry::First | Ancestry::Same | Ancestry::Descendant);
-            let blessed = self.blessed.contains(&(app.clone(), version.clone()));
+            let right = |blessed: &VersionId| {
+                matches!(scene.stores[n].ancestry(Some(blessed), version), Ancestry::Same | Ancestry::Descendant)
+            };
+            let blessed = self.blessed.iter().any(|(of, blessed)| of == app && right(blessed));
             self.holds("S6", sound || blessed, || {
                 format!("{app} moves from {accepted:?} to {version}, which is {ancestry:?}")
             });
@@ -283,6 +285,11 @@ impl Monitor {
     pub fn not_live(&mut self, detail: String) {
         self.holds("L1", false, || detail);
     }
+}
+
+/// A resource and what is declared for it.
+fn input(work: &Work) -> (Key, Option<Digest>) {
+    (work.step.key.clone(), work.step.resource.as_ref().map(|resource| resource.digest()))
 }
 
 /// Notes one more at `now`; whether that makes more than `most` within ten minutes.

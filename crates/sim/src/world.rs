@@ -106,6 +106,8 @@ pub struct World {
     /// No more faults and no more trouble from outside.
     pub(crate) calm: bool,
     pub(crate) steps: u64,
+    /// Orders people gave so far.
+    pub(crate) orders: u64,
     trace: u64,
     /// For scripted runs: what to do at the k-th of something.
     pub(crate) script: Script,
@@ -160,6 +162,7 @@ impl World {
             fights: Vec::new(),
             calm: false,
             steps: 0,
+            orders: 0,
             trace: 0,
             script: Script::default(),
             timeline: None,
@@ -456,6 +459,7 @@ pub(crate) fn effect_name(effect: &Effect) -> &'static str {
         Effect::Execute { .. } => "execute",
         Effect::Settle { .. } => "settle",
         Effect::Notify { .. } => "notify",
+        Effect::Ordered { .. } => "ordered",
         Effect::WakeAt { .. } => "wake",
     }
 }
@@ -518,5 +522,7 @@ pub fn reason_name(why: &Why) -> &'static str {
         Why::Kept(Kept::OverFleetBudget { .. }) => "over fleet budget",
         Why::Kept(Kept::FreshRenderPending) => "fresh render pending",
         Why::Kept(Kept::FreshRenderDiffers) => "fresh render differs",
+        Why::Kept(Kept::DependentStands) => "dependent stands",
+        Why::Kept(Kept::OthersNotConsidered) => "others not considered",
     }
 }

@@ -97,6 +97,7 @@ impl AtRest {
             missing_since: const { &BTreeMap::new() },
             open_intents: const { &BTreeMap::new() },
             backing_off: const { &BTreeMap::new() },
+            unconsidered: None,
             waiting_for: &[],
             budget: &around.budget,
             answers: &around.answers,

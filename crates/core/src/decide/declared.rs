@@ -169,7 +169,6 @@ fn present(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) {
 /// The object is as declared. What may be left to do is bookkeeping: claim it, lift a tombstone, learn a baseline.
 fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     if !ours && !may_claim(draft, seen, live) {
-        draft.decision.in_sync = false;
         return;
     }
     let origin = seen.claim.filter(|_| ours).map_or(ClaimOrigin::Adopted, |claim| claim.origin);

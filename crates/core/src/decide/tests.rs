@@ -53,6 +53,7 @@ struct World {
     missing_since: BTreeMap<Key, Timestamp>,
     open_intents: BTreeMap<Key, IntentId>,
     backing_off: BTreeMap<Key, Timestamp>,
+    unconsidered: Option<AppId>,
     waiting_for: Vec<AppId>,
     budget: Budget,
     answers: Answers,
@@ -79,6 +80,7 @@ impl World {
             missing_since: BTreeMap::new(),
             open_intents: BTreeMap::new(),
             backing_off: BTreeMap::new(),
+            unconsidered: None,
             waiting_for: Vec::new(),
             budget: Budget { owned: 10, spent: 0, fleet_owned: 10, fleet_spent: 0, allowance: None },
             answers: Answers::default(),
@@ -150,6 +152,7 @@ impl World {
             missing_since: &self.missing_since,
             open_intents: &self.open_intents,
             backing_off: &self.backing_off,
+            unconsidered: self.unconsidered.as_ref(),
             waiting_for: &self.waiting_for,
             budget: &self.budget,
             answers: &self.answers,
@@ -330,7 +333,8 @@ fn a_tombstone_stays_until_absence_is_seen() {
 #[test]
 fn every_guard_keeps_on_its_own() {
     type Guard = (fn(&mut World), fn(&Why) -> bool);
-    let guards: [Guard; 13] = [
+    let guards: [Guard; 14] = [
+        (|w| w.unconsidered = Some(app()), |why| *why == Why::Kept(Kept::OthersNotConsidered)),
         (|w| w.rules.prune = false, |why| *why == Why::Kept(Kept::PruneOff)),
         (|w| w.bundle = bundle(&[]), |why| *why == Why::Kept(Kept::EmptyBundle)),
         (|w| *w = w.clone().unknown(3), |why| *why == Why::Kept(Kept::IncompleteObservation)),
@@ -442,6 +446,29 @@ fn retiring_deletes_what_we_made_and_lets_go_of_what_was_there_before() {
     let decision = world.decide();
     assert_eq!(verbs(&decision), [(Verb::Delete, Cause::Retire)]);
     assert!(matches!(&decision.changes[..], [Change::DropClaim { key: dropped, .. }] if *dropped == key(2)));
+}
+
+#[test]
+fn what_a_kept_object_was_made_after_is_kept_too() {
+    let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1).claim(2, Some("u2")).live(2, "u2", 1).rendered_afresh();
+    world = world.claim(3, Some("u3")).live(3, "u3", 1);
+    world.claims.get_mut(&key(3)).unwrap().rank = 1;
+    world.budget.owned = 100;
+    assert_eq!(world.decide().plan.deletes(), 2);
+    world.backing_off.insert(key(3), NOW + Span::seconds(9));
+    let decision = world.decide();
+    assert_eq!(decision.plan.deletes(), 0, "its dependent is still there");
+    assert!(reasons(&decision).contains(&Why::Kept(Kept::DependentStands)));
+}
+
+#[test]
+fn retiring_lets_go_of_what_was_there_before_whatever_a_person_allowed() {
+    let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1);
+    world.retiring = true;
+    world.claims.get_mut(&key(1)).unwrap().origin = ClaimOrigin::Adopted;
+    let (by, bundle) = (Actor::new("ada").unwrap(), world.bundle.digest());
+    world.budget.allowance = Some(PruneAllowance { left: 5, bundle, by, reason: "other things".into() });
+    assert_eq!(world.decide().plan.deletes(), 0);
 }
 
 fn any_presence() -> impl Strategy<Value = Option<Observed<Presence>>> {

@@ -108,8 +108,16 @@ fn prune(draft: &mut Draft<'_>, mut candidates: Vec<Candidate<'_>>, cause: Cause
     candidates.sort_by(|a, b| (b.claim.rank, &b.claim.key).cmp(&(a.claim.rank, &a.claim.key)));
     let mut purse = Purse::new(snapshot.budget, snapshot.bundle.digest(), snapshot.retiring);
     let last = candidates.first().map_or(0, |candidate| candidate.claim.rank);
+    // What a kept object was made after is kept too: deletes go in reverse, without leaving one out.
+    let mut kept_rank = 0;
     for candidate in candidates {
-        if let Err(why) = prune_one(draft, &candidate, &mut purse, last, cause) {
+        let rank = candidate.claim.rank;
+        let pruned = match rank < kept_rank {
+            true => Err(Kept::DependentStands.into()),
+            false => prune_one(draft, &candidate, &mut purse, last, cause),
+        };
+        if let Err(why) = pruned {
+            kept_rank = kept_rank.max(rank);
             draft.withhold(&candidate.claim.key, cause, why);
         }
     }
@@ -126,13 +134,12 @@ fn prune_one(
     if let Some(until) = draft.snapshot.backing_off.get(&claim.key).filter(|until| **until > draft.now) {
         return Err(Why::BackingOff { until: *until });
     }
-    let guarded = prune::object_guard(claim, live, purse.has_allowance());
-    if guarded == Err(Kept::Adopted) && draft.snapshot.retiring {
-        // It was there before the app and stays after it: retiring lets go of it without deleting.
+    if draft.snapshot.retiring && (claim.origin == ClaimOrigin::Adopted || live.controlled) {
+        // It was there before the app, or is another's: retiring lets go of it without deleting, whatever else was allowed.
         draft.decision.changes.push(dropped(claim));
         return Ok(());
     }
-    guarded?;
+    prune::object_guard(claim, live, purse.has_allowance())?;
     prune::fresh_render(draft.snapshot, draft.now).map_err(|(kept, question)| {
         draft.decision.questions.extend(question);
         kept

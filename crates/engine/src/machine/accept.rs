@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
-use setpoint_core::facts::Accepted;
+use setpoint_core::facts::{Accepted, AppFacts};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, StoreName, VersionId};
@@ -51,6 +51,12 @@ impl Machine {
         self.effects.push(Effect::Poll { ticket, store: store.clone() });
     }
 
+    pub(super) fn store_hinted(&mut self, store: &StoreName) {
+        if self.stores.contains_key(store) {
+            self.timers.set(Timer::Poll(store.clone()), self.now);
+        }
+    }
+
     pub(super) fn polled(&mut self, ticket: Ticket, head: Observed<VersionId>) {
         let Some(Awaited::Poll(store)) = self.take(ticket) else { return };
         match head {
@@ -63,15 +69,23 @@ impl Machine {
     fn head_seen(&mut self, store: &StoreName, head: VersionId) {
         let now = self.now;
         let Some(interval) = self.interval_of(store) else { return };
+        let was_stale = self.is_stale(store);
         let Some(kept) = self.stores.get_mut(store) else { return };
         kept.polling = false;
         kept.failures = 0;
         kept.answered = now;
+        let moved = kept.head.as_ref() != Some(&head);
         kept.head = Some(head);
         self.timers.set(Timer::Poll(store.clone()), now + interval);
         self.timers.set(Timer::Stale(store.clone()), now + self.stale_after(interval));
-        for app in self.apps_reading(store) {
-            self.consider(&app);
+        self.is_over(NoteKind::StoreStale, &store.to_string());
+        if moved || was_stale {
+            for app in self.apps_reading(store) {
+                self.consider(&app);
+                if was_stale {
+                    self.wants_look(&app, Priority::Drift);
+                }
+            }
         }
     }
 
@@ -129,11 +143,15 @@ impl Machine {
     pub(super) fn consider(&mut self, app: &AppId) {
         let offered = self.offered(app);
         let Some(kept) = self.apps.get_mut(app) else { return };
-        let rewritten = kept.sent.hold.as_ref().is_some_and(|hold| matches!(hold.why, HoldReason::Rewritten { .. }));
-        let undecided = rewritten && kept.blessed.is_none();
-        if offered.is_some() && kept.considered != offered && !kept.sent.retiring && !undecided {
+        if offered.is_some() && kept.considered != offered && !kept.sent.retiring && !kept.is_undecided() {
             self.renders.insert(app.clone());
         }
+    }
+
+    /// Its stores have heads it was not rendered from yet, and it will be.
+    pub(super) fn is_yet_to_consider(&self, app: &AppId) -> bool {
+        let Some(kept) = self.apps.get(app) else { return false };
+        kept.rendering || !kept.sent.retiring && !kept.is_undecided() && kept.considered != self.offered(app)
     }
 
     pub(super) fn start_renders(&mut self) {
@@ -146,9 +164,10 @@ impl Machine {
             kept.rendering = true;
             self.rendering += 1;
             let accepted = kept.sent.accepted.as_ref().map(|accepted| accepted.revision.clone());
+            let descends_from = kept.sent.blessed.clone().or_else(|| accepted.clone());
             let awaited = Awaited::Render { app: app.clone(), revision: revision.clone() };
             let ticket = self.ask(awaited, self.settings.patience);
-            self.effects.push(Effect::Render { ticket, app, revision, accepted });
+            self.effects.push(Effect::Render { ticket, app, revision, accepted, descends_from });
         }
     }
 
@@ -180,10 +199,9 @@ impl Machine {
     /// The gates that need no more than the candidate and what was accepted before.
     fn judge(&mut self, app: &AppId, revision: &Revision, resources: Vec<Resource>, ancestry: Ancestry) {
         let Some(kept) = self.apps.get(app) else { return };
-        let blessed =
-            kept.blessed.as_ref().is_some_and(|version| revision.0.values().any(|offered| offered == version));
+        let blessed = kept.sent.blessed.is_some();
         let descends = matches!(ancestry, Ancestry::First | Ancestry::Same | Ancestry::Descendant);
-        if !descends && !blessed && !Mutant::FollowRewrittenHistory.is_on() {
+        if !descends && !Mutant::FollowRewrittenHistory.is_on() {
             return match ancestry {
                 Ancestry::Older => self.tell_older(app, revision),
                 _ => self.hold_rewritten(app, revision),
@@ -199,10 +217,11 @@ impl Machine {
     }
 
     fn refuse(&mut self, app: &AppId, revision: &Revision, problem: &str) {
+        let problem: String = problem.chars().take(4_000).collect();
         let entry = self
             .app_entry(Kind::VersionRefused, app)
             .with_data("revision", revision.to_string())
-            .with_data("problem", problem);
+            .with_data("problem", problem.as_str());
         self.append(vec![entry], BTreeMap::new(), Then::Nothing);
         let text = format!("{revision} is refused for {app}: {problem}. The last accepted bundle stays");
         self.tell(NoteKind::Refused, app.to_string(), text);
@@ -219,23 +238,37 @@ impl Machine {
     fn hold_rewritten(&mut self, app: &AppId, revision: &Revision) {
         let Some(kept) = self.apps.get(app) else { return };
         let mut facts = kept.sent.clone();
-        let first = |revision: &Revision| revision.0.values().next().cloned();
-        let accepted = facts.accepted.as_ref().and_then(|accepted| first(&accepted.revision));
-        let (Some(accepted), Some(offered)) = (accepted, first(revision)) else { return };
+        let Some(accepted) = facts.accepted.as_ref().map(|accepted| accepted.revision.clone()) else { return };
+        let offered = revision.clone();
         let text = format!(
             "history was rewritten: {accepted} was accepted, {offered} does not descend from it. {app} is held"
         );
+        self.tell(NoteKind::Rewritten, app.to_string(), text);
+        if facts.hold.is_some() {
+            // A person's hold or a rollback stays what it is; the head is not followed either way.
+            return;
+        }
         let bundle = facts.held_at();
         let why = HoldReason::Rewritten { accepted, offered };
         facts.hold = Some(Hold { bundle, why, by: super::entries::engine(), at: self.now });
         self.put_app(app, facts, Kind::GateDecision, "held: history rewritten", Then::Nothing);
-        self.tell(NoteKind::Rewritten, app.to_string(), text);
+    }
+
+    /// The ledger will not take the acceptance: that version is not for this app, and what was accepted stays.
+    pub(super) fn acceptance_refused(&mut self, app: &AppId) {
+        let durable = self.holdings.facts().apps.get(app).cloned();
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let offered = kept.sent.accepted.as_ref().map(|accepted| accepted.revision.to_string()).unwrap_or_default();
+        kept.sent = durable.unwrap_or_else(|| AppFacts::new(kept.sent.target.clone()));
+        let text =
+            format!("{offered} is refused for {app}: the ledger cannot record it. The last accepted bundle stays");
+        self.tell(NoteKind::Refused, app.to_string(), text);
     }
 
     fn accept(&mut self, app: &AppId, revision: &Revision, bundle: Bundle) {
         let Some(kept) = self.apps.get_mut(app) else { return };
-        kept.blessed = None;
         let mut facts = kept.sent.clone();
+        facts.blessed = None;
         let sequence = facts.accepted.as_ref().map_or(1, |accepted| accepted.sequence + 1);
         let (digest, at) = (bundle.digest(), self.now);
         facts.accepted = Some(Accepted { bundle: digest, sequence, revision: revision.clone(), at });
@@ -252,6 +285,8 @@ impl Machine {
 
     /// The acceptance is durable: hold the app at it.
     pub(super) fn accepted(&mut self, app: &AppId) {
+        self.is_over(NoteKind::Refused, &app.to_string());
+        self.is_over(NoteKind::Rewritten, &app.to_string());
         self.bundle_moved(app);
         self.consider(app);
     }
@@ -259,8 +294,10 @@ impl Machine {
     /// The bundle the app is held at may be another now.
     pub(super) fn bundle_moved(&mut self, app: &AppId) {
         let now = self.now;
+        let keys = self.keys_of(app);
         let Some(kept) = self.apps.get_mut(app) else { return };
-        kept.bundle_since = now;
+        kept.failed = None;
+        kept.baselines.retain(|key, _| keys.contains(key));
         kept.converged = false;
         kept.answers = Default::default();
         let deadline = kept.control.as_ref().map(|control| control.deadline);

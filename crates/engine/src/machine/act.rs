@@ -10,7 +10,7 @@ use setpoint_core::facts::{Change, Deletions};
 use setpoint_core::intent::{Intent, IntentEnd, IntentId, Verb};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Baseline, Live};
-use setpoint_core::modes::Cause;
+use setpoint_core::modes::{Cause, Permission};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
 use setpoint_core::plan::{Plan, Step};
@@ -37,31 +37,56 @@ pub(super) struct Batch {
     fence: Fence,
     /// What was not made; what comes after it is not begun.
     not_done: BTreeSet<Key>,
+    /// Whether the app was being taken down when this was decided.
+    retiring: bool,
+    /// Deletes it may make: they count for the fleet until the plan has ended.
+    pub(super) reserved: u32,
 }
+
+/// Steps that are begun together at the most: a batch has a limit, and effects must leave soon after their intents.
+const MOST_STEPS: usize = 500;
+/// Changes that follow from one look are recorded in portions: a record has a limit.
+const MOST_CHANGES: usize = 500;
 
 impl Machine {
     pub(super) fn start_plan(&mut self, app: &AppId, decision: Decision) {
         let Decision { plan, changes, drifts, .. } = decision;
         let id = plan.id();
+        let deletes = plan.deletes();
         let mut entry = self
             .app_entry(Kind::Plan, app)
             .with_data("plan", id.to_string())
             .with_data("bundle", plan.bundle.to_string())
             .with_data("steps", plan.steps.len())
-            .with_data("deletes", plan.deletes());
-        entry.changes = changes;
+            .with_data("deletes", deletes);
+        let mut entries = self.entries_of_changes(app, &changes);
         if !drifts.is_empty() {
             // What differed may be personal or large: it is kept where it can be erased.
             entry = entry.with_body(setpoint_core::canonical::to_bytes(&drifts));
         }
         let Plan { bundle, steps, .. } = plan;
         let fence = Fence { epoch: 0, leave_by: self.now, land_by: self.now };
-        let batch = Batch { plan: id, bundle, left: steps, current: Vec::new(), fence, not_done: BTreeSet::new() };
+        let retiring = self.holdings.facts().apps.get(app).is_some_and(|facts| facts.retiring);
+        let not_done = BTreeSet::new();
+        let reserved = deletes as u32;
+        let batch = Batch { plan: id, bundle, left: steps, current: Vec::new(), fence, not_done, retiring, reserved };
         if let Some(kept) = self.apps.get_mut(app) {
             kept.last_plan = Some(id);
         }
+        self.reserved += reserved;
         self.set_phase(app, Phase::Acting(Box::new(batch)));
-        self.begin_next_rank(app, vec![entry]);
+        entries.push(entry);
+        self.begin_next_rank(app, entries);
+    }
+
+    /// Entries for claims that follow from what was seen.
+    pub(super) fn entries_of_changes(&self, app: &AppId, changes: &[Change]) -> Vec<Entry> {
+        let portion = |portion: &[Change]| {
+            let mut entry = self.app_entry(Kind::AppState, app).with_data("what", "claims follow what was seen");
+            entry.changes = portion.to_vec();
+            entry
+        };
+        changes.chunks(MOST_CHANGES).map(portion).collect()
     }
 
     /// Records `entries` together with the intents of the next rank; ends the plan where there is none.
@@ -99,14 +124,30 @@ impl Machine {
         }
     }
 
-    /// Takes the steps of the lowest rank whose predecessors were made. A newer bundle ends the plan here.
-    fn next_steps(&mut self, app: &AppId) -> Vec<Step> {
+    /// Whether what a plan was decided on still holds: the bundle, the order to take the app down, and for each step the leave to
+    /// take it. A plan that has begun does not outlive a change of mind.
+    fn is_overtaken(&mut self, app: &AppId) -> bool {
         let newest = self.bundle_of(app).map(|bundle| bundle.digest());
+        let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return true };
+        let states = self.states_of(app, &facts);
+        let breaker = self.breakers.get(&facts.target).is_some_and(super::breaker::Breaker::is_open);
+        let Some(Phase::Acting(batch)) = self.apps.get(app).map(|kept| &kept.phase) else { return true };
+        let forbidden = |step: &Step| {
+            let wanted_elsewhere = || self.holdings.declared_by_other(&facts.target, &step.key, app).is_some();
+            states.permission(step.cause).0 != Permission::Act
+                || step.verb == Verb::Delete && (breaker || wanted_elsewhere())
+        };
+        newest != Some(batch.bundle) || facts.retiring != batch.retiring || batch.left.iter().any(forbidden)
+    }
+
+    /// Takes the steps of the lowest rank whose predecessors were made.
+    fn next_steps(&mut self, app: &AppId) -> Vec<Step> {
+        let overtaken = self.is_overtaken(app);
         let target = self.apps.get(app).map(|kept| kept.sent.target.clone());
         let granularity =
             target.and_then(|target| self.controls.targets.get(&target)).map(|control| control.granularity);
         let Some(batch) = self.batch_of(app) else { return Vec::new() };
-        if newest != Some(batch.bundle) {
+        if overtaken {
             batch.left.clear();
         }
         let whole = granularity == Some(Granularity::Unit);
@@ -114,9 +155,13 @@ impl Machine {
             let Some(rank) = batch.left.first().map(|step| step.rank) else { return Vec::new() };
             let (now, later) = std::mem::take(&mut batch.left).into_iter().partition(|step| whole || step.rank == rank);
             batch.left = later;
-            let (blocked, ready): (Vec<Step>, Vec<Step>) =
+            let (blocked, mut ready): (Vec<Step>, Vec<Step>) =
                 Vec::into_iter(now).partition(|step| is_blocked(step, &batch.not_done));
             batch.not_done.extend(blocked.into_iter().map(|step| step.key));
+            if ready.len() > MOST_STEPS && !whole {
+                let rest = ready.split_off(MOST_STEPS);
+                batch.left.splice(0..0, rest);
+            }
             if !ready.is_empty() {
                 return ready;
             }
@@ -225,10 +270,10 @@ impl Machine {
                 entry.changes.extend(claim_after_refusal(&work.step));
                 Some(entry)
             }
-            Outcome::Unknown { .. } => {
+            Outcome::Unknown { detail } => {
                 let fence = self.batch_of(app)?.fence;
                 self.settle_from(work.intent, fence.land_by + self.settings.skew);
-                None
+                Some(entry.with_data("outcome", "unknown").with_data("why", detail))
             }
         }
     }
@@ -247,7 +292,8 @@ impl Machine {
             kept.baselines.remove(&step.key);
         }
         let heals = matches!(step.cause, Cause::Drift | Cause::Addition);
-        if heals && kept.setbacks.healed(&step.key, now) {
+        let input = step.resource.as_ref().map(|resource| resource.digest());
+        if heals && kept.setbacks.healed(&step.key, input, now) {
             let writer =
                 kept.drifts.iter().find(|drift| drift.key == step.key).map(|drift| format!("{:?}", drift.writer));
             let writer = writer.unwrap_or_else(|| "unknown".into());
@@ -284,6 +330,12 @@ impl Machine {
 
     /// Another batch made this one impossible: nothing of it happened, so look and decide anew.
     pub(super) fn overtaken(&mut self, app: &AppId) {
+        let durable = self.holdings.facts().apps.get(app).cloned();
+        if let (Some(kept), Some(durable)) = (self.apps.get_mut(app), durable) {
+            // What was to be paid for was not: neither the budget nor a person's leave is spent.
+            kept.sent.deletions = durable.deletions;
+            kept.sent.allowance = durable.allowance;
+        }
         self.set_phase(app, Phase::Idle);
         self.timers.set_no_later(Timer::Look(app.clone()), self.now + Span::seconds(1));
     }

@@ -7,9 +7,9 @@ use setpoint_core::bundle::Bundle;
 use setpoint_core::decide::Drift;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
+use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Baseline, Health};
-use setpoint_core::name::VersionId;
 use setpoint_core::report::Withheld;
 use setpoint_core::snapshot::Answers;
 use setpoint_core::time::Timestamp;
@@ -45,10 +45,6 @@ pub(super) struct App {
     pub(super) render_failures: u32,
     /// Looks in a row that did not see everything.
     pub(super) look_failures: u32,
-    /// A version that is right although history was rewritten: a person said so.
-    pub(super) blessed: Option<VersionId>,
-    /// When the bundle it is held at became the one.
-    pub(super) bundle_since: Timestamp,
     /// The bundle whose failure people were told of.
     pub(super) failed: Option<Digest>,
     /// Everything declared was seen in place and healthy.
@@ -85,7 +81,7 @@ impl Phase {
 }
 
 impl App {
-    pub(super) fn new(sent: AppFacts, now: Timestamp) -> Self {
+    pub(super) fn new(sent: AppFacts) -> Self {
         Self {
             control: None,
             sent,
@@ -100,8 +96,6 @@ impl App {
             rendering: false,
             look_failures: 0,
             render_failures: 0,
-            blessed: None,
-            bundle_since: now,
             failed: None,
             converged: false,
             health: Health::Unknown,
@@ -109,6 +103,14 @@ impl App {
             drifts: Vec::new(),
             last_plan: None,
         }
+    }
+}
+
+impl App {
+    /// History was rewritten, and nobody has said what is right: it is no use to render it.
+    pub(super) fn is_undecided(&self) -> bool {
+        let rewritten = |hold: &Hold| matches!(hold.why, HoldReason::Rewritten { .. });
+        self.sent.hold.as_ref().is_some_and(rewritten) && self.sent.blessed.is_none()
     }
 }
 

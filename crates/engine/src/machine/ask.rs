@@ -6,7 +6,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::name::AppId;
 use setpoint_core::snapshot::{FreshRender, Preview, Question};
 use setpoint_core::time::Span;
-use setpoint_target::Refusal;
+use setpoint_target::{Refusal, RefusalClass};
 
 use crate::effect::{Effect, Ticket};
 
@@ -24,7 +24,8 @@ impl Machine {
                 // Open intents are settled on their own clock, see `settle`.
                 Question::Settle { .. } => {}
                 Question::FreshRender { bundle } => {
-                    let ticket = self.ask(Awaited::Afresh { app: app.clone(), bundle }, self.settings.patience);
+                    let ticket =
+                        self.ask(Awaited::Afresh { app: app.clone(), bundle, asked: self.now }, self.settings.patience);
                     self.effects.push(Effect::RenderAfresh { ticket, app: app.clone() });
                     asked.insert(ticket);
                 }
@@ -45,11 +46,10 @@ impl Machine {
     }
 
     pub(super) fn rendered_afresh(&mut self, ticket: Ticket, rendered: Option<Digest>) {
-        let Some(Awaited::Afresh { app, bundle }) = self.take(ticket) else { return };
+        let Some(Awaited::Afresh { app, bundle, asked }) = self.take(ticket) else { return };
         let Some(rendered) = rendered else { return self.question_failed(&app, ticket) };
-        let at = self.now;
         if let Some(kept) = self.apps.get_mut(&app) {
-            kept.answers.fresh_render = Some(FreshRender { of: bundle, rendered, at });
+            kept.answers.fresh_render = Some(FreshRender { of: bundle, rendered, at: asked });
         }
         if rendered != bundle {
             // The store has moved, or our render was wrong: either way it is time to ask it.
@@ -63,6 +63,11 @@ impl Machine {
 
     pub(super) fn previewed(&mut self, ticket: Ticket, verdict: Result<(), Refusal>) {
         let Some(Awaited::Preview { app, key, version, declared }) = self.take(ticket) else { return };
+        // Only what the target would refuse again is a verdict; a failure to answer is none.
+        let is_verdict = |refusal: &Refusal| matches!(refusal.class, RefusalClass::Invalid | RefusalClass::Denied);
+        if verdict.as_ref().is_err_and(|refusal| !is_verdict(refusal)) {
+            return self.question_failed(&app, ticket);
+        }
         if let Some(kept) = self.apps.get_mut(&app) {
             let verdict = verdict.map_err(|refusal| refusal.detail);
             kept.answers.previews.insert(key, Preview { version, declared, verdict });

@@ -84,6 +84,7 @@ impl super::Machine {
             let after_opening = breaker.open_until.is_some_and(|until| observation.at >= until && now >= until);
             if after_opening && observation.states.values().all(Observed::is_known) {
                 breaker.close();
+                self.is_over(NoteKind::BreakerOpen, &target.to_string());
             }
         }
     }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change};
 use setpoint_core::name::{Actor, AppId, Scope};
 use setpoint_ledger::{Entry, Kind};
+
+use crate::event::OrderId;
 
 use super::{Machine, Then};
 
@@ -31,13 +34,26 @@ impl Machine {
         app: &AppId,
         facts: AppFacts,
         entry: Entry,
-        bundles: BTreeMap<setpoint_core::digest::Digest, Vec<u8>>,
+        bundles: BTreeMap<Digest, Vec<u8>>,
+        then: Then,
+    ) {
+        self.put_app_for(None, app, facts, entry, bundles, then);
+    }
+
+    /// The same for a person's order.
+    pub(super) fn put_app_for(
+        &mut self,
+        order: Option<OrderId>,
+        app: &AppId,
+        facts: AppFacts,
+        entry: Entry,
+        bundles: BTreeMap<Digest, Vec<u8>>,
         then: Then,
     ) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         kept.sent = facts.clone();
         let entry = entry.with_change(Change::PutApp { app: app.clone(), facts: Box::new(facts) });
-        self.append(vec![entry], bundles, then);
+        self.append_for(order, vec![entry], bundles, then);
     }
 }
 

@@ -34,10 +34,9 @@ impl Machine {
             return self.start_plan(app, decision);
         }
         if !decision.changes.is_empty() {
-            let mut entry = self.app_entry(Kind::AppState, app).with_data("what", "claims follow what was seen");
-            entry.changes = decision.changes;
+            let entries = self.entries_of_changes(app, &decision.changes);
             self.set_phase(app, Phase::Noting);
-            self.append(vec![entry], BTreeMap::new(), Then::Noted { app: app.clone() });
+            self.append(entries, BTreeMap::new(), Then::Noted { app: app.clone() });
             return;
         }
         self.schedule_next_look(app, &decision);
@@ -49,13 +48,14 @@ impl Machine {
 
     pub(super) fn note_convergence(&mut self, app: &AppId, decision: &Decision) {
         let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return };
-        let Some(kept) = self.apps.get_mut(app) else { return };
+        let Some(kept) = self.apps.get_mut(app).filter(|_| !facts.retiring) else { return };
         let was = kept.converged;
         kept.converged = decision.in_sync && decision.plan.is_empty() && decision.health == Health::Healthy;
         if !kept.converged {
-            return;
+            return self.deadline_runs(app);
         }
-        self.timers.cancel(&Timer::Deadline(app.clone()));
+        self.deadline_met(app);
+        let Some(kept) = self.apps.get(app) else { return };
         let good = facts.accepted.filter(|accepted| accepted.bundle == decision.plan.bundle);
         let known = facts.last_good.map(|good| good.bundle);
         if let Some(good) = good.filter(|good| Some(good.bundle) != known) {
@@ -69,9 +69,7 @@ impl Machine {
     }
 
     pub(super) fn wake_dependents(&mut self, app: &AppId) {
-        let depends = |control: &crate::controls::AppControl| control.depends_on.contains(app);
-        let waiting = self.apps.iter().filter(|(_, kept)| kept.control.as_ref().is_some_and(depends));
-        for dependent in waiting.map(|(dependent, _)| dependent.clone()).collect::<Vec<_>>() {
+        for dependent in self.dependents.get(app).cloned().into_iter().flatten() {
             self.wants_look(&dependent, Priority::NewBundle);
         }
     }
@@ -79,7 +77,8 @@ impl Machine {
     /// Events bring the next look; these timers are the net under them.
     pub(super) fn schedule_next_look(&mut self, app: &AppId, decision: &Decision) {
         self.timers.set(Timer::Sweep(app.clone()), self.now + self.settings.sweep);
-        let soonest = decision.report.iter().map(|withheld| self.worth_a_look_at(app, &withheld.why)).min();
+        let withheld = decision.report.iter().map(|withheld| self.worth_a_look_at(app, &withheld.why));
+        let soonest = withheld.chain(self.window_opens(app)).min();
         match soonest {
             Some(at) => self.timers.set(Timer::Look(app.clone()), at.max(self.now + Span::millis(100))),
             None => self.timers.cancel(&Timer::Look(app.clone())),
@@ -95,14 +94,17 @@ impl Machine {
                 let facts = self.holdings.facts().apps.get(app);
                 facts.and_then(|facts| facts.suspension.as_ref()).map_or(later, |suspension| suspension.until)
             }
-            Why::State { state: State::WindowClosed } => {
-                let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
-                let closed = control.into_iter().flat_map(|control| &control.closed);
-                closed.map(|(_, until)| *until).filter(|until| *until > self.now).min().unwrap_or(later)
-            }
+            Why::State { state: State::WindowClosed } => self.window_opens(app).unwrap_or(later),
             Why::Kept(Kept::OldObservation) => self.now,
             Why::PerhapsGone => self.now + Span::seconds(15),
             _ => later,
         }
+    }
+
+    /// When the window that is closed now opens.
+    fn window_opens(&self, app: &AppId) -> Option<Timestamp> {
+        let control = self.apps.get(app)?.control.as_ref()?;
+        let closed = control.closed.iter().filter(|(from, until)| *from <= self.now && self.now < *until);
+        closed.map(|(_, until)| *until).max()
     }
 }

@@ -114,6 +114,13 @@ impl Holdings {
         self.declared.get(&(target.clone(), key.clone()))?.iter().find(|other| *other != app)
     }
 
+    /// The apps that own or declare a key.
+    pub(super) fn interested_in(&self, target: &TargetIdentity, key: &Key) -> impl Iterator<Item = &AppId> {
+        let place = (target.clone(), key.clone());
+        let owner = self.facts.claims.get(&place).map(|claim| &claim.app);
+        owner.into_iter().chain(self.declared.get(&place).into_iter().flatten())
+    }
+
     pub(super) fn is_declared_by(&self, target: &TargetIdentity, key: &Key, app: &AppId) -> bool {
         self.declared.get(&(target.clone(), key.clone())).is_some_and(|apps| apps.contains(app))
     }

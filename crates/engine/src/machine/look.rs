@@ -7,7 +7,7 @@ use setpoint_core::key::Key;
 use setpoint_core::live::{Observation, Presence};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
-use setpoint_core::observed::Observed;
+use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Span;
 use setpoint_ledger::Kind;
 use setpoint_target::Hint;
@@ -42,11 +42,8 @@ impl Machine {
         let apps = match hint {
             Hint::Lost => self.apps_on(target),
             Hint::Changed { keys } => {
-                let owner = |key: &Key| {
-                    let place = (target.clone(), key.clone());
-                    self.holdings.facts().claims.get(&place).map(|claim| claim.app.clone())
-                };
-                keys.iter().filter_map(owner).collect::<BTreeSet<_>>().into_iter().collect()
+                let interested = keys.iter().flat_map(|key| self.holdings.interested_in(target, key));
+                interested.cloned().collect::<BTreeSet<_>>().into_iter().collect()
             }
         };
         for app in apps {
@@ -58,7 +55,9 @@ impl Machine {
         let Some(kept) = self.apps.get_mut(app) else { return };
         let was_idle = kept.phase.is_idle();
         let is_idle = phase.is_idle();
-        kept.phase = phase;
+        if let Phase::Acting(ended) = std::mem::replace(&mut kept.phase, phase) {
+            self.reserved -= ended.reserved;
+        }
         let busy = self.busy.entry(app.scope.clone()).or_default();
         match (was_idle, is_idle) {
             (true, false) => *busy += 1,
@@ -130,8 +129,13 @@ impl Machine {
         self.timers.set_no_later(Timer::Look(app.clone()), self.now + pause);
     }
 
-    pub(super) fn observed(&mut self, ticket: Ticket, observation: &Observation) {
+    pub(super) fn observed(&mut self, ticket: Ticket, mut observation: Observation) {
         let Some(Awaited::Look(app)) = self.take(ticket) else { return };
+        // What was not asked for then, or not answered, has not been seen.
+        for key in self.keys_of(&app) {
+            observation.states.entry(key).or_insert_with(|| Observed::unknown(Blindness::NotLooked));
+        }
+        let observation = &observation;
         let Some(target) = self.apps.get(&app).map(|kept| kept.sent.target.clone()) else { return };
         self.note_look(&target, observation);
         self.note_missing(&app, observation);
@@ -143,16 +147,17 @@ impl Machine {
 
     /// Notes since when what the app owns is not to be seen. Looking away ends the run: only what was seen counts.
     pub(super) fn note_missing(&mut self, app: &AppId, observation: &Observation) {
-        let claims = self.holdings.claims_of(app);
-        let is_missing = |key: &Key| {
-            let uid = claims.get(key).and_then(|claim| claim.uid.as_ref());
-            match observation.states.get(key).and_then(Observed::as_known) {
-                Some(Presence::Absent) => true,
-                Some(Presence::Present(live)) => uid.is_some_and(|uid| *uid != live.uid),
-                None => false,
-            }
+        let Some(target) = self.apps.get(app).map(|kept| kept.sent.target.clone()) else { return };
+        let is_missing = |(key, state): (&Key, &Observed<Presence>)| {
+            // Of this app, or of one that may hand it over.
+            let claim = self.holdings.facts().claims.get(&(target.clone(), key.clone()))?;
+            let missing = match state.as_known()? {
+                Presence::Absent => true,
+                Presence::Present(live) => claim.uid.as_ref().is_some_and(|uid| *uid != live.uid),
+            };
+            missing.then(|| key.clone())
         };
-        let missing: Vec<_> = claims.keys().filter(|key| is_missing(key)).cloned().collect();
+        let missing: Vec<_> = observation.states.iter().filter_map(is_missing).collect();
         let Some(kept) = self.apps.get_mut(app) else { return };
         let before = std::mem::take(&mut kept.missing_since);
         let since = |key: Key| (key.clone(), before.get(&key).copied().unwrap_or(observation.at));

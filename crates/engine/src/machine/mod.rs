@@ -44,14 +44,14 @@ use setpoint_ledger::{Class, Entry};
 
 use crate::controls::{Controls, Settings};
 use crate::effect::{Effect, Note, Ticket};
-use crate::event::Event;
+use crate::event::{Event, OrderId};
 
 use accept::Store;
 use act::Batch;
 use app::App;
 use breaker::Breaker;
 use holdings::Holdings;
-use people::Notes;
+use people::{NOT_RECORDED, Notes};
 use queue::{Priority, Queue};
 use settle::Unsettled;
 use tenure::Tenure;
@@ -77,11 +77,13 @@ pub struct Machine {
     /// Apps that wait to be rendered, and how many are being rendered.
     renders: BTreeSet<AppId>,
     rendering: usize,
+    /// Deletes that plans under way may make.
+    reserved: u32,
+    /// Apps that wait for an app to converge.
+    dependents: BTreeMap<AppId, BTreeSet<AppId>>,
     /// Apps of each scope that are busy.
     busy: BTreeMap<Scope, usize>,
     timers: Timers,
-    /// The wake-up that was last asked for.
-    woken_at: Option<Timestamp>,
     awaited: BTreeMap<Ticket, Awaited>,
     last_ticket: u64,
     last_intent: u64,
@@ -94,7 +96,7 @@ enum Awaited {
     Append(Box<Append>),
     Poll(StoreName),
     Render { app: AppId, revision: Revision },
-    Afresh { app: AppId, bundle: Digest },
+    Afresh { app: AppId, bundle: Digest, asked: Timestamp },
     Look(AppId),
     Preview { app: AppId, key: Key, version: LiveVersion, declared: Digest },
     Effects { app: AppId },
@@ -107,6 +109,8 @@ enum Awaited {
 struct Append {
     entries: Vec<Entry>,
     then: Then,
+    /// The person's order it records.
+    order: Option<OrderId>,
 }
 
 /// What follows once a batch is durable.
@@ -154,7 +158,8 @@ impl Machine {
             queue: Queue::default(),
             renders: BTreeSet::new(),
             rendering: 0,
-            woken_at: None,
+            reserved: 0,
+            dependents: BTreeMap::new(),
             busy: BTreeMap::new(),
             timers: Timers::default(),
             awaited: BTreeMap::new(),
@@ -178,7 +183,7 @@ impl Machine {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Started => self.acquire(),
-            Event::Woke => self.woken_at = None,
+            Event::Woke => {}
             Event::LeaseGranted { epoch, expires } => self.lease_granted(epoch, expires),
             Event::LeaseRefused { until, .. } => self.lease_refused(until),
             Event::LeaseRenewed { epoch, expires } => self.lease_renewed(epoch, expires),
@@ -188,12 +193,13 @@ impl Machine {
             Event::Controls(controls) => self.controlled(controls),
             Event::Command(command) => self.ordered(&command),
             Event::Hinted { target, hint } => self.hinted(&target, &hint),
+            Event::StoreHinted { store } => self.store_hinted(&store),
             Event::Appended { ticket } => self.appended(ticket),
             Event::AppendFailed { ticket, class, .. } => self.append_failed(ticket, class),
             Event::Polled { ticket, head } => self.polled(ticket, head),
             Event::Rendered { ticket, outcome } => self.rendered(ticket, outcome),
             Event::RenderedAfresh { ticket, bundle } => self.rendered_afresh(ticket, bundle.ok()),
-            Event::Observed { ticket, observation } => self.observed(ticket, &observation),
+            Event::Observed { ticket, observation } => self.observed(ticket, observation),
             Event::Previewed { ticket, verdict } => self.previewed(ticket, verdict),
             Event::Executed { ticket, outcomes } => self.executed(ticket, outcomes),
             Event::Settled { ticket, settlement } => self.settled(ticket, settlement),
@@ -218,8 +224,19 @@ impl Machine {
 
     /// Records entries and goes on with `then` once they are durable.
     fn append(&mut self, entries: Vec<Entry>, bundles: BTreeMap<Digest, Vec<u8>>, then: Then) {
+        self.append_for(None, entries, bundles, then);
+    }
+
+    /// The same for a person's order, who is answered once it is durable or cannot be.
+    fn append_for(
+        &mut self,
+        order: Option<OrderId>,
+        entries: Vec<Entry>,
+        bundles: BTreeMap<Digest, Vec<u8>>,
+        then: Then,
+    ) {
         let Some(epoch) = self.tenure.epoch() else { return };
-        let append = Append { entries: entries.clone(), then };
+        let append = Append { entries: entries.clone(), then, order };
         let ticket = self.ask(Awaited::Append(Box::new(append)), self.settings.patience);
         self.effects.push(Effect::Append { ticket, epoch, entries, bundles });
     }
@@ -230,9 +247,10 @@ impl Machine {
             if self.holdings.apply(change, self.now).is_err() {
                 // The ledger took a change that does not fit what we believe: believe the ledger.
                 self.lose_tenure();
-                return;
+                break;
             }
         }
+        self.answer_order(append.order, Ok(()));
         match append.then {
             Then::Nothing => {}
             Then::Look { app, priority } => {
@@ -248,11 +266,14 @@ impl Machine {
 
     fn append_failed(&mut self, ticket: Ticket, class: Class) {
         let Some(Awaited::Append(append)) = self.take(ticket) else { return };
+        self.answer_order(append.order, Err(NOT_RECORDED));
         match (class, append.then) {
             // The batch contradicts what another one made true in the meantime: nothing of it is recorded, decide anew.
             (Class::Conflict | Class::Input, Then::Leave { app, .. }) => self.overtaken_acting(&app, append.entries),
             (Class::Conflict | Class::Input, Then::Noted { app }) => self.overtaken(&app),
             (Class::Conflict | Class::Input, Then::Look { app, priority }) => self.wants_look(&app, priority),
+            (Class::Conflict | Class::Input, Then::Accepted { app }) => self.acceptance_refused(&app),
+            (Class::Conflict | Class::Input, Then::Nothing) => {}
             // Whether it is recorded is not known, or we are no longer the writer: start over from what is recorded.
             _ => self.lose_tenure(),
         }
@@ -283,7 +304,10 @@ impl Machine {
     fn give_up(&mut self, ticket: Ticket) {
         match self.awaited.remove(&ticket) {
             None => {}
-            Some(Awaited::Append(_)) => self.lose_tenure(),
+            Some(Awaited::Append(append)) => {
+                self.answer_order(append.order, Err(NOT_RECORDED));
+                self.lose_tenure();
+            }
             Some(Awaited::Poll(store)) => self.poll_failed(&store),
             Some(Awaited::Render { app, .. }) => {
                 self.rendering -= 1;
@@ -306,11 +330,9 @@ impl Machine {
     }
 
     fn wake_at_next_timer(&mut self) {
-        let next = self.timers.next();
-        if let Some(at) = next.filter(|_| next != self.woken_at) {
+        if let Some(at) = self.timers.next() {
             self.effects.push(Effect::WakeAt { at });
         }
-        self.woken_at = next;
     }
 
     /// The app's keys: what it is to be held at and what it owns.
@@ -321,7 +343,7 @@ impl Machine {
 
     /// The durable bundle the app is to be held at.
     fn bundle_of(&self, app: &AppId) -> Option<&Arc<Bundle>> {
-        self.bundles.get(&self.holdings.facts().apps.get(app)?.held_at()?)
+        self.bundles.get(&self.held_at(app)?)
     }
 
     /// The batch of steps an app is in the middle of.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::check::check;
 use setpoint_core::decide::{Decision, decide};
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::key::Key;
@@ -15,10 +16,12 @@ use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::snapshot::{Budget, Elsewhere, Snapshot, TargetStanding};
 use setpoint_core::time::Timestamp;
 
-use crate::controls::Mode;
+use crate::controls::{AppControl, Mode};
 use crate::effect::NoteKind;
 
 use super::Machine;
+use super::app::App;
+use super::queue::Priority;
 
 impl Machine {
     pub(super) fn decide(&mut self, app: &AppId, observation: &Observation) -> Option<Decision> {
@@ -29,9 +32,11 @@ impl Machine {
         let kept = self.apps.get(app)?;
         let target = self.standing(&facts.target);
         let open = |key: &Key| Some((key.clone(), self.holdings.facts().busy(&facts.target, key)?));
-        let declared = |key: &Key| bundle.resources().get(key).map(|declared| declared.digest);
+        let declared =
+            |key: &Key| bundle.resources().get(key).filter(|_| !facts.retiring).map(|declared| declared.digest);
         let rules = kept.control.as_ref().map(|control| control.rules.clone()).unwrap_or_default();
         let rolled_back = |hold: &Hold| matches!(hold.why, HoldReason::RolledBack { .. });
+        let unconsidered = self.unconsidered_neighbour(app, &bundle);
         let snapshot = Snapshot {
             app,
             target: &target,
@@ -48,6 +53,7 @@ impl Machine {
             missing_since: &kept.missing_since,
             open_intents: &keys.iter().filter_map(open).collect(),
             backing_off: &kept.setbacks.backing_off(self.now, declared),
+            unconsidered: unconsidered.as_ref(),
             waiting_for: &self.waiting_for(app),
             budget: &budget,
             answers: &kept.answers,
@@ -57,6 +63,7 @@ impl Machine {
         let violations = check(&decision.plan, &snapshot, self.now);
         if let Some(violation) = violations.first() {
             decision.plan.steps.clear();
+            decision.changes.clear();
             let text = violation.to_string();
             self.tell(NoteKind::RuleBroken, app.to_string(), text);
         }
@@ -79,7 +86,7 @@ impl Machine {
             owned: self.holdings.claims_of(app).len() as u32,
             spent: self.holdings.spent_by(app, self.now),
             fleet_owned: self.holdings.facts().claims.len() as u32,
-            fleet_spent: self.holdings.spent_by_fleet(self.now),
+            fleet_spent: self.holdings.spent_by_fleet(self.now) + self.reserved,
             allowance: facts.allowance.clone(),
         }
     }
@@ -103,6 +110,41 @@ impl Machine {
         keys.iter().filter_map(|key| Some((key.clone(), interest(key)?))).collect()
     }
 
+    /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.
+    fn unconsidered_neighbour(&self, app: &AppId, bundle: &Bundle) -> Option<AppId> {
+        let claims = self.holdings.claims_of(app);
+        if claims.keys().all(|key| bundle.resources().contains_key(key)) {
+            return None;
+        }
+        let this = self.apps.get(app)?;
+        let stores = &this.control.as_ref()?.stores;
+        let shares = |kept: &App| {
+            let control = kept.control.as_ref();
+            kept.sent.target == this.sent.target && control.is_some_and(|control| !control.stores.is_disjoint(stores))
+        };
+        let neighbours = self.apps.iter().filter(|(other, kept)| *other != app && shares(kept));
+        neighbours.map(|(other, _)| other).find(|other| self.is_yet_to_consider(other)).cloned()
+    }
+
+    /// The bundle the app is to be held at: the pin where there is one; what a person let through; while its window is closed the
+    /// last good one; else what was accepted.
+    pub(super) fn held_at(&self, app: &AppId) -> Option<Digest> {
+        let facts = self.holdings.facts().apps.get(app)?;
+        let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
+        if facts.hold.is_some() || facts.retiring {
+            return facts.held_at();
+        }
+        let manual = control.is_some_and(|control| control.mode == Mode::Manual);
+        let closed = control.is_some_and(|control| self.is_closed(control));
+        let last_good = facts.last_good.as_ref().map(|good| good.bundle);
+        let kept = if manual { facts.let_through } else { last_good.filter(|_| closed) };
+        kept.or_else(|| facts.held_at())
+    }
+
+    fn is_closed(&self, control: &AppControl) -> bool {
+        control.closed.iter().any(|(from, until)| *from <= self.now && self.now < *until)
+    }
+
     /// Apps this one depends on that have not converged.
     pub(super) fn waiting_for(&self, app: &AppId) -> Vec<AppId> {
         let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
@@ -116,11 +158,10 @@ impl Machine {
             None if facts.retiring => State::Auto,
             None => State::Frozen,
             Some(Mode::Observe) => State::Observe,
-            Some(Mode::Manual) if facts.let_through != facts.held_at() => State::Manual,
+            Some(Mode::Manual) if facts.let_through.is_none() => State::Manual,
             Some(Mode::Manual | Mode::Auto) => State::Auto,
         };
-        let closed = control
-            .is_some_and(|control| control.closed.iter().any(|(from, until)| *from <= self.now && self.now < *until));
+        let closed = control.is_some_and(|control| self.is_closed(control));
         let suspended = facts.suspension.as_ref().is_some_and(|suspension| self.now < suspension.until);
         let stale = control.is_some_and(|control| control.stores.iter().any(|store| self.is_stale(store)));
         let also = [
@@ -151,7 +192,13 @@ impl Machine {
         }
         let before = std::mem::replace(&mut kept.indexed, bundle.cloned());
         let target = kept.sent.target.clone();
-        let before = before.iter().flat_map(|bundle| bundle.resources().keys());
-        self.holdings.declares(app, &target, before, bundle.iter().flat_map(|bundle| bundle.resources().keys()));
+        let keys = || before.iter().flat_map(|bundle| bundle.resources().keys());
+        self.holdings.declares(app, &target, keys(), bundle.iter().flat_map(|bundle| bundle.resources().keys()));
+        // What this app no longer declares, another may have been waiting for.
+        let waiting: BTreeSet<AppId> =
+            keys().filter_map(|key| self.holdings.declared_by_other(&target, key, app).cloned()).collect();
+        for other in waiting {
+            self.wants_look(&other, Priority::NewBundle);
+        }
     }
 }

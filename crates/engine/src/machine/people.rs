@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Change, PruneAllowance};
 use setpoint_core::hold::{Hold, HoldReason, Suspension};
-use setpoint_core::intent::IntentEnd;
+use setpoint_core::intent::{Intent, IntentEnd};
 use setpoint_core::modes::State;
 use setpoint_core::name::AppId;
 use setpoint_core::time::Span;
@@ -13,7 +14,7 @@ use setpoint_ledger::{Entry, Kind};
 
 use crate::controls::OnFailure;
 use crate::effect::{Effect, Note, NoteKind, Ticket};
-use crate::event::{Command, Order};
+use crate::event::{Command, Order, OrderId};
 
 use super::queue::Priority;
 use super::timers::Timer;
@@ -21,6 +22,8 @@ use super::{Awaited, Machine, Then};
 
 const FIRST_PAUSE: Span = Span::seconds(5);
 const LONGEST_PAUSE: Span = Span::minutes(10);
+
+pub(super) const NOT_RECORDED: &str = "the order could not be recorded, so it does not count: try again";
 
 /// What people were told, and what is still to be delivered.
 #[derive(Debug, Default)]
@@ -77,7 +80,8 @@ impl Machine {
             return self.deliver_later(note);
         }
         let entry = self.entry(Kind::NotifySent, note.subject.clone()).with_data("kind", note.kind.to_string());
-        if let Some(told) = self.notes.told.get_mut(&(note.kind, note.subject)) {
+        let told = self.notes.told.get_mut(&(note.kind, note.subject));
+        if let Some(told) = told.filter(|told| told.text == note.text) {
             told.delivered = true;
         }
         self.append(vec![entry], BTreeMap::new(), Then::Nothing);
@@ -88,12 +92,11 @@ impl Machine {
         let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return };
         let Some(kept) = self.apps.get_mut(app).filter(|kept| !kept.converged) else { return };
         let waits = [State::Suspended, State::Frozen, State::Manual, State::Observe, State::WindowClosed];
-        let on_failure = kept.control.as_ref().map(|control| control.on_failure);
-        let failed = facts.held_at();
-        if kept.failed == failed {
-            return;
-        }
-        kept.failed = failed;
+        let control = kept.control.as_ref();
+        let (on_failure, deadline) =
+            (control.map(|control| control.on_failure), control.map(|control| control.deadline));
+        // What cannot be seen has not failed: people are told, nothing is rolled back.
+        let blind = kept.look_failures > 0;
         let reasons = kept
             .report
             .iter()
@@ -101,24 +104,32 @@ impl Machine {
             .map(|withheld| format!("{}: {}", withheld.key, withheld.why))
             .collect::<Vec<_>>();
         let states = self.states_of(app, &facts);
+        let failed = self.held_at(app);
         if waits.into_iter().any(|state| states.contains(state)) {
+            // It waits for someone: the clock begins anew.
+            let again = deadline.map(|deadline| self.now + deadline);
+            again.into_iter().for_each(|at| self.timers.set(Timer::Deadline(app.clone()), at));
             return;
         }
-        let text = format!("{app} did not converge by its deadline. {}", reasons.join("; "));
+        let Some(kept) = self.apps.get_mut(app).filter(|kept| kept.failed != failed) else { return };
+        kept.failed = failed;
+        let bundle = failed.map(|bundle| bundle.short()).unwrap_or_default();
+        let text = format!("{app} did not converge at bundle {bundle} by its deadline. {}", reasons.join("; "));
         self.tell(NoteKind::NotConverged, app.to_string(), text);
-        match on_failure {
-            Some(OnFailure::Rollback) => self.roll_back(app),
-            Some(OnFailure::Hold) => self.hold_failed(app),
+        match on_failure.filter(|_| !blind) {
+            Some(OnFailure::Rollback) => self.roll_back(app, failed),
+            Some(OnFailure::Hold) => self.hold_failed(app, failed),
             Some(OnFailure::Alert) | None => {}
         }
     }
 
     /// Back to the last good bundle, until a newer one than the failed is accepted.
-    fn roll_back(&mut self, app: &AppId) {
+    fn roll_back(&mut self, app: &AppId, failed: Option<Digest>) {
         let Some(kept) = self.apps.get(app) else { return };
         let mut facts = kept.sent.clone();
         let (Some(accepted), Some(good), None) = (&facts.accepted, &facts.last_good, &facts.hold) else { return };
-        if accepted.bundle == good.bundle {
+        // What was accepted in the meantime has not failed.
+        if accepted.bundle == good.bundle || Some(accepted.bundle) != failed {
             return;
         }
         let why = HoldReason::RolledBack { failed: accepted.sequence };
@@ -128,10 +139,10 @@ impl Machine {
         self.tell(NoteKind::RolledBack, app.to_string(), text);
     }
 
-    fn hold_failed(&mut self, app: &AppId) {
+    fn hold_failed(&mut self, app: &AppId, failed: Option<Digest>) {
         let Some(kept) = self.apps.get(app) else { return };
         let mut facts = kept.sent.clone();
-        if facts.hold.is_none() {
+        if facts.hold.is_none() && facts.held_at() == failed {
             let why = HoldReason::Asked { reason: "it did not converge by its deadline".into() };
             facts.hold = Some(Hold { bundle: facts.held_at(), why, by: super::entries::engine(), at: self.now });
             self.put_app(app, facts, Kind::AppState, "held: not converged", Then::Nothing);
@@ -140,14 +151,20 @@ impl Machine {
 
     /// Carries out a person's order, by recording it: what is not recorded has not been ordered.
     pub(super) fn ordered(&mut self, command: &Command) {
-        let Command { app, by, reason, order } = command;
-        let Some(kept) = self.apps.get_mut(app) else { return };
+        let Command { id, app, by, reason, order } = command;
+        let holding = self.tenure.is_holding();
+        let Some(kept) = self.apps.get_mut(app).filter(|_| holding) else {
+            let problem =
+                if holding { "there is no such app" } else { "this instance does not hold the ledger now: try again" };
+            return self.answer_order(Some(*id), Err(problem));
+        };
         let mut facts = kept.sent.clone();
         let mut then = Then::Look { app: app.clone(), priority: Priority::Person };
         let mut changes = Vec::new();
         let kind = match order {
             Order::Sync { allow_prune } => {
-                facts.let_through = facts.held_at();
+                facts.let_through = facts.accepted.as_ref().map(|accepted| accepted.bundle);
+                then = Then::Accepted { app: app.clone() };
                 if let Some(bundle) = facts.held_at().filter(|_| *allow_prune > 0) {
                     facts.allowance =
                         Some(PruneAllowance { left: *allow_prune, bundle, by: by.clone(), reason: reason.clone() });
@@ -170,18 +187,24 @@ impl Machine {
             }
             Order::Settle { intent, done } => {
                 // A person is asked only once looking could not tell; before, the effect may still land.
-                if !self.is_beyond_telling(*intent) {
-                    return;
-                }
-                let Some(open) = self.holdings.facts().intents.get(intent).cloned() else { return };
+                let open = self.holdings.facts().intents.get(intent).cloned();
+                let of_this_app = |open: &Intent| open.app == *app && self.is_beyond_telling(*intent);
+                let Some(open) = open.filter(of_this_app) else {
+                    let problem = "the outcome of that change is known, or is still being looked up";
+                    return self.answer_order(Some(*id), Err(problem));
+                };
                 let end = if *done { IntentEnd::Done } else { IntentEnd::NotDone { why: reason.clone() } };
                 changes.push(Change::CloseIntent { intent: *intent, end });
                 changes.extend(if *done { None } else { self.claim_of_not_done(&open) });
                 Kind::Override
             }
             Order::Release { accept } => {
+                let rewritten = |hold: &Hold| matches!(hold.why, HoldReason::Rewritten { .. });
+                if accept.is_none() && facts.hold.as_ref().is_some_and(rewritten) {
+                    return self.answer_order(Some(*id), Err("history was rewritten: name the version that is right"));
+                }
                 facts.hold = None;
-                kept.blessed.clone_from(accept);
+                facts.blessed.clone_from(accept);
                 kept.considered = None;
                 changes = self.trusted_again(app);
                 then = Then::Accepted { app: app.clone() };
@@ -192,7 +215,35 @@ impl Machine {
             .with_data("order", order_name(order))
             .with_data("reason", reason.as_str());
         entry.changes = changes;
-        self.put_app_by(app, facts, entry, BTreeMap::new(), then);
+        self.put_app_for(Some(*id), app, facts, entry, BTreeMap::new(), then);
+    }
+
+    pub(super) fn answer_order(&mut self, order: Option<OrderId>, outcome: Result<(), &'static str>) {
+        self.effects.extend(order.map(|id| Effect::Ordered { id, outcome }));
+    }
+
+    /// A matter is over: should it come back, people are told again.
+    pub(super) fn is_over(&mut self, kind: NoteKind, subject: &str) {
+        self.notes.told.remove(&(kind, subject.to_owned()));
+    }
+
+    /// The app is as declared and healthy: the clock for telling people stops.
+    pub(super) fn deadline_met(&mut self, app: &AppId) {
+        self.timers.cancel(&Timer::Deadline(app.clone()));
+        if let Some(kept) = self.apps.get_mut(app) {
+            kept.failed = None;
+        }
+        self.is_over(NoteKind::NotConverged, &app.to_string());
+    }
+
+    /// The app is not as declared: from now on the clock runs, if it did not already.
+    pub(super) fn deadline_runs(&mut self, app: &AppId) {
+        let Some(kept) = self.apps.get(app) else { return };
+        let told = kept.failed.is_some() && kept.failed == self.held_at(app);
+        if let Some(control) = kept.control.as_ref().filter(|_| !told) {
+            let at = self.now + control.deadline;
+            self.timers.set_no_later(Timer::Deadline(app.clone()), at);
+        }
     }
 
     /// Ownership that was rebuilt after a loss counts in full once a person released the app.

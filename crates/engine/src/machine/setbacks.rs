@@ -13,7 +13,7 @@ use setpoint_target::RefusalClass;
 
 const FIRST: Span = Span::seconds(1);
 const LONGEST: Span = Span::minutes(5);
-const LONGEST_UNAVAILABLE: Span = Span::minutes(1);
+const LONGEST_BUSY: Span = Span::minutes(1);
 /// After this many failures of one input only once in a while.
 const ENOUGH: u32 = 8;
 const RARELY: Span = Span::hours(1);
@@ -37,6 +37,8 @@ struct Failure {
 
 #[derive(Debug)]
 struct Heals {
+    /// What was declared: a new declaration is no fight.
+    input: Option<Digest>,
     times: u32,
     last: Timestamp,
     until: Timestamp,
@@ -55,9 +57,9 @@ impl Setbacks {
         self.forget_old(now);
         let failure = self.failures.entry((key.clone(), input)).or_insert(Failure { times: 0, until: now });
         let pause = match class {
-            // The object moved under us, or we were late: nothing is wrong with the declaration.
-            RefusalClass::Conflict | RefusalClass::Fenced => FIRST,
-            RefusalClass::Unavailable => FIRST.doubled(failure.times, LONGEST_UNAVAILABLE),
+            // We were late: nothing is wrong with the declaration.
+            RefusalClass::Fenced => FIRST,
+            RefusalClass::Conflict | RefusalClass::Unavailable => FIRST.doubled(failure.times, LONGEST_BUSY),
             RefusalClass::Invalid | RefusalClass::Denied if failure.times >= ENOUGH => RARELY,
             RefusalClass::Invalid | RefusalClass::Denied => FIRST.doubled(failure.times, LONGEST),
         };
@@ -81,11 +83,10 @@ impl Setbacks {
     }
 
     /// A drift was healed. `true` when that makes it a fight.
-    pub(super) fn healed(&mut self, key: &Key, now: Timestamp) -> bool {
-        let heals = self.heals.entry(key.clone()).or_insert(Heals { times: 0, last: now, until: now });
-        if now.since(heals.last) > FIGHT_WINDOW {
-            heals.times = 0;
-        }
+    pub(super) fn healed(&mut self, key: &Key, input: Option<Digest>, now: Timestamp) -> bool {
+        self.heals.retain(|_, heals| now.since(heals.last) <= FIGHT_WINDOW);
+        let heals = self.heals.entry(key.clone()).or_insert(Heals { input, times: 0, last: now, until: now });
+        heals.input = input;
         heals.times += 1;
         heals.last = now;
         if Mutant::CountHealAsProgress.is_on() {
@@ -109,7 +110,8 @@ impl Setbacks {
             .iter()
             .filter(|((key, input), _)| *input == declared(key))
             .map(|((key, _), failure)| (key, failure.until));
-        let heals = self.heals.iter().map(|(key, heals)| (key, heals.until));
+        let heals = self.heals.iter().filter(|(key, heals)| heals.input == declared(key));
+        let heals = heals.map(|(key, heals)| (key, heals.until));
         let mut until = BTreeMap::new();
         for (key, at) in failures.chain(heals).filter(|(_, at)| *at > now) {
             let latest = until.entry(key.clone()).or_insert(at);
@@ -149,11 +151,11 @@ mod tests {
     #[test]
     fn a_fight_slows_us_down_and_is_told_once() {
         let mut setbacks = Setbacks::default();
-        let told: Vec<_> = (0..14).map(|n| setbacks.healed(&key(), at(n))).collect();
+        let told: Vec<_> = (0..14).map(|n| setbacks.healed(&key(), None, at(n))).collect();
         assert_eq!(told.iter().filter(|told| **told).count(), 1);
         assert!(told[2]);
         let until = setbacks.backing_off(at(13), |_| None)[&key()];
         assert_eq!(until.since(at(13)), LONGEST);
-        assert!(!setbacks.healed(&key(), at(10_000)), "long ago is forgotten");
+        assert!(!setbacks.healed(&key(), None, at(10_000)), "long ago is forgotten");
     }
 }

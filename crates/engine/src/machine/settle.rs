@@ -59,6 +59,7 @@ impl Machine {
             }
         };
         self.unsettled.remove(&id);
+        self.is_over(NoteKind::Unsettled, &id.to_string());
         if let Some(kept) = self.apps.get_mut(&intent.app) {
             kept.missing_since.remove(&intent.key);
         }

@@ -15,14 +15,15 @@ use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::Kind;
 
-use crate::controls::Controls;
+use crate::controls::{AppControl, Controls};
 use crate::effect::{Effect, NoteKind};
 
 use super::app::App;
 use super::holdings::Holdings;
+use super::people::NOT_RECORDED;
 use super::queue::Priority;
 use super::timers::Timer;
-use super::{Machine, Then};
+use super::{Awaited, Machine, Then};
 
 const RETRY: Span = Span::seconds(2);
 
@@ -71,6 +72,8 @@ impl Machine {
     pub(super) fn lease_granted(&mut self, epoch: u64, expires: Timestamp) {
         if matches!(self.tenure, Tenure::Asking) {
             self.tenure = Tenure::Loading { epoch, expires };
+            // Loading may take longer than the lease.
+            self.timers.set(Timer::Renew, self.half_way_to(expires));
             self.effects.push(Effect::Load { epoch });
         }
     }
@@ -111,7 +114,7 @@ impl Machine {
     /// Builds everything in memory from what is durable.
     fn take_up(&mut self, facts: Facts, bundles: BTreeMap<Digest, Arc<Bundle>>) {
         self.bundles = bundles;
-        self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), App::new(row.clone(), self.now))).collect();
+        self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), App::new(row.clone()))).collect();
         let open: Vec<_> = facts.intents.keys().copied().collect();
         let first_time = facts.installed_at.is_none();
         self.holdings = Holdings::new(facts);
@@ -135,26 +138,31 @@ impl Machine {
     }
 
     pub(super) fn lease_renewed(&mut self, epoch: u64, until: Timestamp) {
-        if let Tenure::Holding { epoch: current, expires, .. } = &mut self.tenure
-            && *current == epoch
-        {
-            *expires = until;
-            self.timers.set(Timer::LeaseEnd, until);
-            self.timers.set(Timer::Renew, self.half_way_to(until));
+        match &mut self.tenure {
+            Tenure::Loading { epoch: current, expires } if *current == epoch => *expires = until,
+            Tenure::Holding { epoch: current, expires, .. } if *current == epoch => {
+                *expires = until;
+                self.timers.set(Timer::LeaseEnd, until);
+            }
+            _ => return,
         }
+        self.timers.set(Timer::Renew, self.half_way_to(until));
     }
 
     /// Tries again while the lease still runs.
     pub(super) fn lease_not_renewed(&mut self, epoch: u64) {
-        if let Tenure::Holding { epoch: current, expires, .. } = self.tenure
-            && current == epoch
-        {
-            self.timers.set(Timer::Renew, self.half_way_to(expires));
+        match self.tenure {
+            Tenure::Loading { epoch: current, expires } | Tenure::Holding { epoch: current, expires, .. }
+                if current == epoch =>
+            {
+                self.timers.set(Timer::Renew, self.half_way_to(expires));
+            }
+            _ => {}
         }
     }
 
     pub(super) fn renew(&mut self) {
-        if let Some(epoch) = self.tenure.epoch() {
+        if let Tenure::Loading { epoch, .. } | Tenure::Holding { epoch, .. } = self.tenure {
             self.effects.push(Effect::Renew { epoch, length: self.settings.lease });
         }
     }
@@ -180,8 +188,13 @@ impl Machine {
         self.queue.clear();
         self.renders.clear();
         self.rendering = 0;
+        self.reserved = 0;
         self.busy.clear();
-        self.awaited.clear();
+        for awaited in std::mem::take(&mut self.awaited).into_values() {
+            if let Awaited::Append(append) = awaited {
+                self.answer_order(append.order, Err(NOT_RECORDED));
+            }
+        }
         self.timers.clear();
         self.timers.set(Timer::Acquire, self.now + RETRY);
     }
@@ -217,9 +230,19 @@ impl Machine {
         }
         self.take_up_stores();
         self.tell_cycles();
+        self.dependents = BTreeMap::new();
+        for (app, control) in &self.controls.apps {
+            for other in &control.depends_on {
+                self.dependents.entry(other.clone()).or_default().insert(app.clone());
+            }
+        }
         let wanted: Vec<_> = self.controls.apps.iter().map(|(app, control)| (app.clone(), control.clone())).collect();
         for (app, control) in wanted {
-            self.apps.entry(app.clone()).or_insert_with(|| App::new(AppFacts::new(control.target.clone()), self.now));
+            if control.retire && !self.apps.contains_key(&app) {
+                // Retired and forgotten already, or never there: nothing to take down.
+                continue;
+            }
+            self.apps.entry(app.clone()).or_insert_with(|| App::new(AppFacts::new(control.target.clone())));
             self.take_up_app(&app, Some(control));
         }
         let gone: Vec<_> = self.apps.keys().filter(|app| !self.controls.apps.contains_key(app)).cloned().collect();
@@ -238,9 +261,14 @@ impl Machine {
         }
     }
 
-    fn take_up_app(&mut self, app: &AppId, control: Option<crate::controls::AppControl>) {
+    fn take_up_app(&mut self, app: &AppId, control: Option<AppControl>) {
+        let control = control.and_then(|control| self.on_its_target(app, control));
         let Some(kept) = self.apps.get_mut(app) else { return };
         let changed = kept.control != control;
+        if changed {
+            // Parameters and inputs are in the document: the same heads may give something else now.
+            kept.considered = None;
+        }
         let known = self.holdings.facts().apps.contains_key(app);
         let mut facts = kept.sent.clone();
         // An app that is being retired goes on being retired when its document is removed: that is how people do it.
@@ -259,6 +287,29 @@ impl Machine {
             self.wants_look(app, Priority::NewBundle);
         }
         self.consider(app);
+        if !self.apps.get(app).is_some_and(|kept| kept.converged) {
+            self.deadline_runs(app);
+        }
+    }
+
+    /// An app does not move between targets while it owns something: what it owns on the old one would be nobody's. Such a document is not
+    /// followed, as if it were gone.
+    fn on_its_target(&mut self, app: &AppId, control: AppControl) -> Option<AppControl> {
+        let kept = self.apps.get_mut(app)?;
+        if kept.sent.target == control.target {
+            return Some(control);
+        }
+        if self.holdings.claims_of(app).is_empty() {
+            kept.sent = AppFacts::new(control.target.clone());
+            kept.considered = None;
+            return Some(control);
+        }
+        let (from, to) = (kept.sent.target.clone(), &control.target);
+        let text = format!(
+            "the document of {app} names target {to}, but it is held on {from} and frozen. Retire it first, or take another name"
+        );
+        self.tell(NoteKind::TargetMoved, app.to_string(), text);
+        None
     }
 
     /// The apps held on a target.

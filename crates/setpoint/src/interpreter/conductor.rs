@@ -8,7 +8,7 @@ use std::sync::Arc;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::machine::AppStatus;
-use setpoint_engine::{Effect, Event, Machine, Settings, Ticket};
+use setpoint_engine::{Command, Effect, Event, Machine, OrderId, Settings, Ticket};
 use setpoint_target::Target;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -18,13 +18,18 @@ use super::desk::{Desk, Request};
 use super::handle::StopError;
 use super::hands::{Hands, fenced};
 use super::lane::Lane;
-use super::surroundings::{Limits, Surroundings};
+use super::surroundings::{Limits, Rendering, Surroundings};
 use crate::doors::{Clock, duration};
 
 /// What reaches the loop.
 #[derive(Debug)]
 pub(super) enum Message {
     Event(Event),
+    /// A person's order; answered once it is recorded, or cannot be.
+    Order {
+        command: Command,
+        reply: oneshot::Sender<Result<(), &'static str>>,
+    },
     Status {
         app: AppId,
         reply: oneshot::Sender<Option<AppStatus>>,
@@ -59,6 +64,8 @@ pub(super) struct Conductor {
     acting: BTreeMap<Ticket, Timestamp>,
     /// Batches on their way into the ledger.
     writing: BTreeSet<Ticket>,
+    /// Those who wait to hear whether their order is recorded.
+    ordering: BTreeMap<OrderId, oneshot::Sender<Result<(), &'static str>>>,
     /// Set once the loop is to end: the instant after which it waits for nothing more.
     stop_by: Option<Timestamp>,
 }
@@ -92,6 +99,7 @@ impl Conductor {
             wake: None,
             acting: BTreeMap::new(),
             writing: BTreeSet::new(),
+            ordering: BTreeMap::new(),
             stop_by: None,
         }
     }
@@ -102,6 +110,10 @@ impl Conductor {
         while !self.is_done() {
             match self.next(&mut inbox).await {
                 Some(Message::Event(event)) => self.step(event),
+                Some(Message::Order { command, reply }) => {
+                    self.ordering.insert(command.id, reply);
+                    self.step(Event::Command(command));
+                }
                 // Nobody waits for the answer any more: nothing to do about it.
                 Some(Message::Status { app, reply }) => drop(reply.send(self.machine.status(&app))),
                 Some(Message::Stop) => self.begin_to_stop(),
@@ -164,6 +176,10 @@ impl Conductor {
         let (hands, stopping) = (Arc::clone(&self.hands), self.stop_by.is_some());
         match effect {
             Effect::WakeAt { at } => self.wake = Some(at),
+            Effect::Ordered { id, outcome } => {
+                // Whoever gave the order may have gone: it counts all the same.
+                self.ordering.remove(&id).map(|reply| reply.send(outcome));
+            }
             Effect::Renew { epoch, length } => self.ask_ledger(Request::Renew { epoch, length }),
             Effect::Load { epoch } => self.ask_ledger(Request::Load { epoch }),
             Effect::Append { ticket, epoch, entries, bundles } => {
@@ -183,8 +199,8 @@ impl Conductor {
                 self.spawn(hands.execute(ticket, target, work, fence));
             }
             Effect::Poll { ticket, store } => self.spawn(hands.poll(ticket, store)),
-            Effect::Render { ticket, app, revision, accepted } => {
-                self.spawn(hands.render(ticket, app, revision, accepted));
+            Effect::Render { ticket, app, revision, accepted, descends_from } => {
+                self.spawn(hands.render(ticket, Rendering { app, revision, accepted, descends_from }));
             }
             Effect::RenderAfresh { ticket, app } => self.spawn(hands.render_afresh(ticket, app)),
             Effect::Observe { ticket, target, keys } => self.spawn(hands.observe(ticket, target, keys)),

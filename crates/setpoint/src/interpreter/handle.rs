@@ -51,9 +51,11 @@ impl Handle {
         self.send(Message::Event(Event::Controls(controls))).await
     }
 
-    /// Hands over a person's order. It counts once it is recorded.
-    pub async fn order(&self, command: Command) -> Result<(), Ended> {
-        self.send(Message::Event(Event::Command(command))).await
+    /// Hands over a person's order and waits until it is recorded; the error says why it does not count. The id must be new.
+    pub async fn order(&self, command: Command) -> Result<Result<(), &'static str>, Ended> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::Order { command, reply }).await?;
+        answer.await.map_err(|_| Ended)
     }
 
     /// How an app stands; `None` for one the engine has never heard of.

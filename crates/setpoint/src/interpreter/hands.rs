@@ -14,13 +14,12 @@ use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_core::version::Revision;
 use setpoint_engine::{Event, Note, Ticket};
 use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement, Target, Work};
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 
-use super::surroundings::{Limits, Surroundings};
+use super::surroundings::{Limits, Rendering, Surroundings};
 use crate::doors::duration;
 
 #[derive(Debug)]
@@ -55,14 +54,8 @@ impl Hands {
         Some(Event::Polled { ticket, head })
     }
 
-    pub(super) async fn render(
-        self: Arc<Self>,
-        ticket: Ticket,
-        app: AppId,
-        revision: Revision,
-        accepted: Option<Revision>,
-    ) -> Option<Event> {
-        let call = || self.surroundings.sources.render(&app, &revision, accepted.as_ref());
+    pub(super) async fn render(self: Arc<Self>, ticket: Ticket, wanted: Rendering) -> Option<Event> {
+        let call = || self.surroundings.sources.render(&wanted);
         let outcome = self.in_turn(&self.render, call).await?;
         Some(Event::Rendered { ticket, outcome })
     }
@@ -211,7 +204,7 @@ mod tests {
             Box::pin(pending())
         }
 
-        fn render<'a>(&'a self, _: &'a AppId, _: &'a Revision, _: Option<&'a Revision>) -> Answer<'a, RenderOutcome> {
+        fn render<'a>(&'a self, _: &'a Rendering) -> Answer<'a, RenderOutcome> {
             Box::pin(pending())
         }
 

@@ -24,18 +24,24 @@ pub type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Ledger>, Box<dyn E
 /// Opens the ledger: at the start, and again after it could not make something durable.
 pub type OpenLedger = Box<dyn Fn() -> Opening + Send + Sync>;
 
+/// What is to be rendered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendering {
+    pub app: AppId,
+    pub revision: Revision,
+    /// What the app was last accepted from.
+    pub accepted: Option<Revision>,
+    /// What the revision must descend from.
+    pub descends_from: Option<Revision>,
+}
+
 /// Where declared state comes from. An error is told as what it is; it never stands for "nothing declared".
 pub trait Sources: Send + Sync + fmt::Debug {
     /// The store's head. `now` is when the look began.
     fn poll<'a>(&'a self, store: &'a StoreName, now: Timestamp) -> Answer<'a, Observed<VersionId>>;
 
-    /// Renders an app from a revision, unless everything it reads is as it was at `accepted`.
-    fn render<'a>(
-        &'a self,
-        app: &'a AppId,
-        revision: &'a Revision,
-        accepted: Option<&'a Revision>,
-    ) -> Answer<'a, RenderOutcome>;
+    /// Renders an app from a revision, unless everything it reads is as it was at the accepted one.
+    fn render<'a>(&'a self, wanted: &'a Rendering) -> Answer<'a, RenderOutcome>;
 
     /// The digest of the bundle that the stores' heads, read without any cache, give now. A delete rests on it.
     fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>>;

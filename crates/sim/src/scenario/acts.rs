@@ -126,14 +126,6 @@ impl World {
         keys.into_iter().all(|n| target.instances(self.key(app, n)) == 1)
     }
 
-    /// Whether this run has a fault at a place of its own, beside what the script does.
-    pub(super) fn is_struck(&self) -> bool {
-        let script = &self.script;
-        [script.crash_after_effect, script.pause_after_effect, script.stale_look, script.drop_hint]
-            .iter()
-            .any(Option::is_some)
-    }
-
     /// How many objects we deleted.
     pub(super) fn deletes(&self) -> usize {
         self.monitor.deleted.len()

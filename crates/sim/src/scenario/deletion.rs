@@ -120,10 +120,10 @@ fn controlled_and_replaced() -> Scenario {
         .answers(13)
         .given(|world| world.declare(0, 0..6, 1))
         .at(8, |world| {
-            world.let_control(0, 1);
-            world.put_strangers(0, 2..3, 1);
+            world.let_control(0, 0);
+            world.put_strangers(0, 3..4, 1);
         })
-        .at(20, |world| world.declare(0, [0, 3, 4, 5], 1))
+        .at(20, |world| world.declare(0, [1, 2, 4, 5], 1))
         .expect(60, "both stand", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
         .expect(60, "the report says why", |world| world.reports(0, "controlled"))
 }
