@@ -165,7 +165,7 @@ async fn what_was_acknowledged_survives_loss_of_power_at_every_operation() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
+async fn case_77_a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
     let bench = Bench::new("refusals");
     let (mut runs, mut refused) = (0, 0);
     for (of, full) in [(Operation::Write, true), (Operation::Write, false), (Operation::Sync, false)] {

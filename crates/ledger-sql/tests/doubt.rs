@@ -24,7 +24,7 @@ async fn refused(options: Options) -> OpenError {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_its_anchor_never_saw_is_read_only() {
+async fn case_76_a_log_its_anchor_never_saw_is_read_only() {
     let (place, other) = (Place::new(), Place::new());
     written(&place, &["one", "two"]).await;
     written(&other, &["one", "other"]).await;

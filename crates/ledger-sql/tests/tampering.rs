@@ -209,7 +209,7 @@ async fn rewrite_history(path: &Path, dice: &mut Dice, signer: &Signer) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_mutations_of_a_ledger_are_all_found() {
+async fn case_76_a_thousand_mutations_of_a_ledger_are_all_found() {
     let place = Place::new();
     let older = place.root.path().join("older.db");
     story::write_half(&place).await;
@@ -236,7 +236,7 @@ async fn a_thousand_mutations_of_a_ledger_are_all_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_bad_record_is_named() {
+async fn case_76_the_first_bad_record_is_named() {
     let place = Place::new();
     story::write(&place).await;
     let mut connection = connect(&place.database()).await;
