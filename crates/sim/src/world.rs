@@ -370,9 +370,8 @@ impl World {
         if !self.steps.is_multiple_of(16) {
             return;
         }
-        for app in self.universe.apps.clone() {
-            let Some(status) = self.instances[n].machine.status(&app) else { continue };
-            for withheld in status.report {
+        for app in &self.universe.apps {
+            for withheld in self.instances[n].machine.withheld(app) {
                 let name = reason_name(&withheld.why);
                 if !self.seen.contains(name) {
                     self.seen.insert(name.to_owned());
@@ -387,9 +386,10 @@ impl World {
         if keys.is_empty() {
             return;
         }
-        let state = self.targets[target].clone();
         let past = &mut self.past[target];
-        past.push_back((self.now, state));
+        if !self.universe.targets[target].fresh_reads {
+            past.push_back((self.now, self.targets[target].clone()));
+        }
         while past.len() > 6 || past.front().is_some_and(|(at, _)| self.now - at > 45_000) && past.len() > 1 {
             past.pop_front();
         }

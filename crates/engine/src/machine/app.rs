@@ -127,6 +127,11 @@ pub struct AppStatus {
 }
 
 impl super::Machine {
+    /// What is not being done for an app, and why.
+    pub fn withheld(&self, app: &setpoint_core::name::AppId) -> &[Withheld] {
+        self.apps.get(app).map_or(&[], |kept| &kept.report)
+    }
+
     /// How an app stands; `None` for one the engine has never heard of.
     pub fn status(&self, app: &setpoint_core::name::AppId) -> Option<AppStatus> {
         let kept = self.apps.get(app)?;

@@ -132,14 +132,17 @@ impl Machine {
     pub(super) fn observed(&mut self, ticket: Ticket, mut observation: Observation) {
         let Some(Awaited::Look(app)) = self.take(ticket) else { return };
         // What was not asked for then, or not answered, has not been seen.
-        for key in self.keys_of(&app) {
-            observation.states.entry(key).or_insert_with(|| Observed::unknown(Blindness::NotLooked));
+        let keys = self.keys_of(&app);
+        for key in &keys {
+            if !observation.states.contains_key(key) {
+                observation.states.insert(key.clone(), Observed::unknown(Blindness::NotLooked));
+            }
         }
         let observation = &observation;
         let Some(target) = self.apps.get(&app).map(|kept| kept.sent.target.clone()) else { return };
         self.note_look(&target, observation);
         self.note_missing(&app, observation);
-        match self.decide(&app, observation) {
+        match self.decide(&app, &keys, observation) {
             Some(decision) => self.decided(&app, observation, decision),
             None => self.set_phase(&app, Phase::Idle),
         }

@@ -24,8 +24,7 @@ use super::app::App;
 use super::queue::Priority;
 
 impl Machine {
-    pub(super) fn decide(&mut self, app: &AppId, observation: &Observation) -> Option<Decision> {
-        let keys = self.keys_of(app);
+    pub(super) fn decide(&mut self, app: &AppId, keys: &BTreeSet<Key>, observation: &Observation) -> Option<Decision> {
         let bundle = self.bundle_of(app)?.clone();
         let facts = self.holdings.facts().apps.get(app)?.clone();
         let budget = self.budget(app, &facts);
@@ -47,7 +46,7 @@ impl Machine {
             rolling_back: facts.hold.as_ref().is_some_and(rolled_back),
             converged_before: facts.last_good.as_ref().is_some_and(|good| good.bundle == bundle.digest()),
             claims: self.holdings.claims_of(app),
-            elsewhere: &self.elsewhere(app, &facts.target, &keys),
+            elsewhere: &self.elsewhere(app, &facts.target, keys),
             baselines: &kept.baselines,
             observation,
             missing_since: &kept.missing_since,
