@@ -45,8 +45,8 @@ pub struct Monitor {
     /// Heals per key and refused tries per key and input, with the world's time: bounded effort (L3).
     /// When an instance became the writer: what it remembered of setbacks, it has forgotten then.
     tenures: Vec<u64>,
-    heals: BTreeMap<(Key, Option<Digest>), Vec<u64>>,
-    refusals: BTreeMap<(Key, Option<Digest>), Vec<u64>>,
+    heals: BTreeMap<Input, Vec<u64>>,
+    refusals: BTreeMap<Input, Vec<u64>>,
     /// When each app's durable bundle began to declare what it declares.
     declared_since: BTreeMap<AppId, (u64, BTreeSet<Key>)>,
     pub violation: Option<Violation>,
@@ -287,9 +287,12 @@ impl Monitor {
     }
 }
 
-/// A resource and what is declared for it.
-fn input(work: &Work) -> (Key, Option<Digest>) {
-    (work.step.key.clone(), work.step.resource.as_ref().map(|resource| resource.digest()))
+/// Who declares what for which resource: each has a back-off of its own.
+type Input = (AppId, Key, Option<Digest>);
+
+fn input(work: &Work) -> Input {
+    let declared = work.step.resource.as_ref().map(|resource| resource.digest());
+    (work.step.claim.app.clone(), work.step.key.clone(), declared)
 }
 
 /// Notes one more at `now`; whether that makes more than `most` within ten minutes.
