@@ -201,9 +201,6 @@ impl World {
         self.calm = true;
         self.fights.clear();
         self.store_down_until.fill(0);
-        for instance in &mut self.instances {
-            instance.paused_until = instance.paused_until.min(self.now + 1_000);
-        }
         for app in 0..self.universe.apps.len() {
             let target = self.universe.target_of(app);
             let control = self.universe.controls.apps.get(&self.universe.apps[app]);
