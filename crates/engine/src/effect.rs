@@ -1,18 +1,17 @@
 //! Effects: what the machine wants done. Each that carries a ticket is answered by the event that carries it back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::intent::Intent;
-use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_ledger::Entry;
-use setpoint_target::{Fence, Work};
+use setpoint_target::{Fence, Wanted, Work};
 
 use crate::event::OrderId;
 
@@ -65,7 +64,7 @@ pub enum Effect {
     Observe {
         ticket: Ticket,
         target: TargetIdentity,
-        keys: BTreeSet<Key>,
+        wanted: Wanted,
     },
     Preview {
         ticket: Ticket,

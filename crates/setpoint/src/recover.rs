@@ -4,7 +4,7 @@
 //! delete it. That takes a person's release ([`setpoint_engine::Order::Release`]). What cannot be seen stops the recovery: an
 //! object that was skipped would later look like a stranger's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
@@ -16,7 +16,7 @@ use setpoint_core::name::{Actor, AppId, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Span;
 use setpoint_ledger::{Batch, Entry, Kind, LeaseRequest, Ledger, LedgerError, Origin};
-use setpoint_target::{Refusal, Target};
+use setpoint_target::{Refusal, Target, Wanted};
 
 use crate::doors::Clock;
 
@@ -130,12 +130,14 @@ async fn look(
     targets: &Targets,
     clock: Clock,
 ) -> Result<BTreeMap<TargetIdentity, Observation>, RecoverError> {
-    let mut keys: BTreeMap<TargetIdentity, BTreeSet<Key>> = BTreeMap::new();
+    let mut wanted: BTreeMap<TargetIdentity, Wanted> = BTreeMap::new();
     for bundle in bundles {
-        keys.entry(bundle.target().clone()).or_default().extend(bundle.resources().keys().cloned());
+        let declared = bundle.resources().iter();
+        let declared = declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))));
+        wanted.entry(bundle.target().clone()).or_default().extend(declared);
     }
     let mut observations = BTreeMap::new();
-    for (expected, keys) in keys {
+    for (expected, wanted) in wanted {
         let Some(target) = targets.get(&expected) else {
             return Err(RecoverError::NotConnected { target: expected });
         };
@@ -144,7 +146,7 @@ async fn look(
             Ok(found) => return Err(RecoverError::OtherTarget { expected, found }),
             Err(source) => return Err(RecoverError::Unidentified { target: expected, source }),
         }
-        observations.insert(expected, target.observe(keys, clock.now()).await);
+        observations.insert(expected, target.observe(wanted, clock.now()).await);
     }
     Ok(observations)
 }

@@ -1,6 +1,5 @@
 //! The interpreter when its surroundings fail: a store that hangs, a disk that fails once, an effect that is late, a crash.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +13,7 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_target::memory::Fault;
 use setpoint_target::{
-    Answer, Capabilities, Fence, Hint, MemoryTarget, Outcome, Refusal, Settlement, Target, Unidentifiable, Work,
+    Answer, Capabilities, Fence, Hint, MemoryTarget, Outcome, Refusal, Settlement, Target, Unidentifiable, Wanted, Work,
 };
 
 use crate::scene::{Scene, app, body, key, resources, until, until_converged};
@@ -98,8 +97,8 @@ impl Target for Blocked {
         self.inner.key(api_version, kind, body)
     }
 
-    fn observe(&self, keys: BTreeSet<Key>, now: Timestamp) -> Answer<'_, Observation> {
-        if keys.contains(&self.hung) { Box::pin(std::future::pending()) } else { self.inner.observe(keys, now) }
+    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
+        if wanted.contains_key(&self.hung) { Box::pin(std::future::pending()) } else { self.inner.observe(wanted, now) }
     }
 
     fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {

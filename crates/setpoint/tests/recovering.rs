@@ -112,8 +112,8 @@ async fn only_what_is_declared_and_there_is_claimed() {
     let scene = bereft(&shop).await;
     scene.target.with_world(|world| world.remove(&key(&shop, 0)));
     let declared = bundle(&shop, resources(&shop, 2, 1));
-    let keys = declared.resources().keys().cloned().collect();
-    let seen = scene.target.observe(keys, Clock::start().now()).await;
+    let wanted = declared.resources().keys().map(|key| (key.clone(), None)).collect();
+    let seen = scene.target.observe(wanted, Clock::start().now()).await;
     let observations = BTreeMap::from([(identity(), seen)]);
     let claims = recovered_claims(std::slice::from_ref(&declared), &observations).expect("both can be seen");
     let keys: Vec<_> = claims.iter().map(|claim| claim.key.clone()).collect();

@@ -1,6 +1,5 @@
 //! The graceful stop: what has left is waited for and recorded, nothing new leaves, and the next writer need not wait.
 
-use std::collections::BTreeSet;
 use std::future::pending;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_ledger::{LeaseRequest, Ledger};
 use setpoint_target::{
-    Answer, Capabilities, Fence, Hint, MemoryTarget, Outcome, Refusal, Settlement, Target, Unidentifiable, Work,
+    Answer, Capabilities, Fence, Hint, MemoryTarget, Outcome, Refusal, Settlement, Target, Unidentifiable, Wanted, Work,
 };
 use tokio::sync::Semaphore;
 
@@ -48,8 +47,8 @@ impl Target for Slow {
         self.inner.key(api_version, kind, body)
     }
 
-    fn observe(&self, keys: BTreeSet<Key>, now: Timestamp) -> Answer<'_, Observation> {
-        self.inner.observe(keys, now)
+    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
+        self.inner.observe(wanted, now)
     }
 
     fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {

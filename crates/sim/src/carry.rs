@@ -1,18 +1,17 @@
 //! Carrying out effects: each takes a while, reaches the system it is for, and its answer takes a while to come back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
-use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::version::Revision;
 use setpoint_engine::{Effect, Event, RenderOutcome};
 use setpoint_ledger::{Batch, Class, Entry, LeaseRequest};
-use setpoint_target::{Outcome, Refusal, RefusalClass};
+use setpoint_target::{Outcome, Refusal, RefusalClass, Wanted};
 
 use crate::fault::Fault;
 use crate::monitor::{Ledgered, Scene};
@@ -69,9 +68,9 @@ impl World {
                 let bundle = self.render_afresh(&app);
                 self.reply(from, Event::RenderedAfresh { ticket, bundle });
             }
-            Effect::Observe { ticket, target, keys } => {
+            Effect::Observe { ticket, target, wanted } => {
                 let target = self.target_index(&target);
-                let observation = self.look(from, target, &keys);
+                let observation = self.look(from, target, &wanted);
                 self.reply(from, Event::Observed { ticket, observation });
             }
             Effect::Preview { ticket, target, resource } => {
@@ -261,15 +260,15 @@ impl World {
         }
     }
 
-    fn look(&mut self, from: Recipient, target: usize, keys: &BTreeSet<Key>) -> Observation {
+    fn look(&mut self, from: Recipient, target: usize, wanted: &Wanted) -> Observation {
         let at = self.instances[from.instance].clock(self.now);
         self.script.looks += 1;
-        let unreachable = |keys: &BTreeSet<Key>| {
+        let unreachable = || {
             let reason = Blindness::Unreachable { detail: "no answer".into() };
-            keys.iter().map(|key| (key.clone(), Observed::unknown(reason.clone()))).collect()
+            wanted.keys().map(|key| (key.clone(), Observed::unknown(reason.clone()))).collect()
         };
         if self.strikes(Fault::TargetUnreachable, "look unanswered") {
-            return Observation { at, states: unreachable(keys) };
+            return Observation { at, states: unreachable() };
         }
         let lags = !self.universe.targets[target].fresh_reads;
         let stale =
@@ -277,9 +276,9 @@ impl World {
         let mut observation = match self.past[target].len() {
             past if stale && lags && past > 0 => {
                 let n = self.tape.pick("how stale", past as u32) as usize;
-                self.past[target][n].1.observe(keys, at)
+                self.past[target][n].1.observe(wanted.keys(), at)
             }
-            _ => self.targets[target].observe(keys, at),
+            _ => self.targets[target].observe(wanted.keys(), at),
         };
         if self.strikes(Fault::PartialList, "partial look") {
             for state in observation.states.values_mut() {

@@ -1,9 +1,10 @@
 //! The [`Target`] trait: what the engine may ask of a system under management, and what crash recovery relies on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use setpoint_core::intent::{Intent, IntentId};
 use setpoint_core::key::Key;
@@ -16,6 +17,10 @@ use setpoint_core::value::Value;
 
 /// An answer on its way.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What to look at: each key with what is declared under it, `None` where a claim is all that is left. A target compares what it finds
+/// with the declaration in the declaration's own shape, and some things (a command's check) can be seen only through it.
+pub type Wanted = BTreeMap<Key, Option<Arc<Resource>>>;
 
 /// What a target can do, so that the engine does not have to know which one it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,7 +151,7 @@ pub trait Target: Send + Sync + fmt::Debug {
     fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable>;
 
     /// Looks at the given keys.
-    fn observe(&self, keys: BTreeSet<Key>, now: Timestamp) -> Answer<'_, Observation>;
+    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation>;
 
     /// Whether the target would accept this declaration over what is there now. Changes nothing.
     fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>>;

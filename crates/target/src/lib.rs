@@ -10,6 +10,6 @@ pub mod memory;
 
 pub use contract::{
     Answer, Capabilities, Fence, Granularity, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable,
-    Work,
+    Wanted, Work,
 };
 pub use memory::{MemoryOptions, MemoryTarget, MemoryWorld};

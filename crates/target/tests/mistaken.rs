@@ -1,6 +1,5 @@
 //! Targets that break one promise each: the suite must find every one of them, by the check that names the promise.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +14,7 @@ use setpoint_core::value::Value;
 use setpoint_target::conformance::failures;
 use setpoint_target::{
     Answer, Capabilities, Fence, Hint, MemoryOptions, MemoryTarget, Outcome, Refusal, RefusalClass, Settlement, Target,
-    Unidentifiable, Work,
+    Unidentifiable, Wanted, Work,
 };
 
 use crate::conforming::InMemory;
@@ -115,9 +114,9 @@ impl Target for Mistaken {
         Ok(key)
     }
 
-    fn observe(&self, keys: BTreeSet<Key>, now: Timestamp) -> Answer<'_, Observation> {
+    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
         Box::pin(async move {
-            let mut seen = self.inner.observe(keys, now).await;
+            let mut seen = self.inner.observe(wanted, now).await;
             if self.makes(Mistake::AnswersKnownKeysOnly) {
                 seen.states.retain(|_, state| state.is_known());
             }

@@ -42,7 +42,7 @@ fn settle(world: &MemoryWorld, steps: &Steps, work: &Work) -> Settlement {
 }
 
 fn look(world: &MemoryWorld, key: &Key) -> Observed<Presence> {
-    world.observe(&BTreeSet::from([key.clone()]), at(0)).states.remove(key).expect("it was asked for")
+    world.observe([key], at(0)).states.remove(key).expect("it was asked for")
 }
 
 fn live(world: &MemoryWorld, key: &Key) -> Live {

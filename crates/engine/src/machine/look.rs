@@ -88,16 +88,16 @@ impl Machine {
     pub(super) fn look(&mut self, app: &AppId) {
         let Some(facts) = self.holdings.facts().apps.get(app) else { return };
         let (target, retiring) = (facts.target.clone(), facts.retiring);
-        let keys = self.keys_of(app);
+        let wanted = self.wanted_of(app);
         if retiring && self.holdings.claims_of(app).is_empty() {
             return self.forget(app);
         }
-        if self.bundle_of(app).is_none() || keys.is_empty() {
+        if self.bundle_of(app).is_none() || wanted.is_empty() {
             return;
         }
         let ticket = self.ask(Awaited::Look(app.clone()), self.settings.patience);
         self.set_phase(app, Phase::Looking);
-        self.effects.push(Effect::Observe { ticket, target, keys });
+        self.effects.push(Effect::Observe { ticket, target, wanted });
     }
 
     /// Nothing of a retired app is left.

@@ -41,6 +41,7 @@ use setpoint_core::name::{AppId, LiveVersion, Scope, StoreName, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_ledger::{Class, Entry};
+use setpoint_target::Wanted;
 
 use crate::controls::{Controls, Settings};
 use crate::effect::{Effect, Note, Ticket};
@@ -339,6 +340,13 @@ impl Machine {
     fn keys_of(&self, app: &AppId) -> BTreeSet<Key> {
         let declared = self.bundle_of(app).into_iter().flat_map(|bundle| bundle.resources().keys().cloned());
         declared.chain(self.holdings.claims_of(app).keys().cloned()).collect()
+    }
+
+    /// Everything the app declares or owns, with its declarations.
+    fn wanted_of(&self, app: &AppId) -> Wanted {
+        let owned = self.holdings.claims_of(app).keys().map(|key| (key.clone(), None));
+        let declared = self.bundle_of(app).into_iter().flat_map(|bundle| bundle.resources());
+        owned.chain(declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))))).collect()
     }
 
     /// The durable bundle the app is to be held at.

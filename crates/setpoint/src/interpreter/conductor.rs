@@ -203,7 +203,7 @@ impl Conductor {
                 self.spawn(hands.render(ticket, Rendering { app, revision, accepted, descends_from }));
             }
             Effect::RenderAfresh { ticket, app } => self.spawn(hands.render_afresh(ticket, app)),
-            Effect::Observe { ticket, target, keys } => self.spawn(hands.observe(ticket, target, keys)),
+            Effect::Observe { ticket, target, wanted } => self.spawn(hands.observe(ticket, target, wanted)),
             Effect::Preview { ticket, target, resource } => self.spawn(hands.preview(ticket, target, resource)),
             Effect::Settle { ticket, target, intent, declared } => {
                 self.spawn(hands.settle(ticket, target, intent, declared));

@@ -4,18 +4,17 @@
 //! A call that takes longer than the machine waits is dropped without an answer: the machine has given its ticket up. An effect
 //! on a target is the exception, because what is not known about it must be said.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::intent::Intent;
-use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::{Event, Note, Ticket};
-use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement, Target, Work};
+use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement, Target, Wanted, Work};
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 
@@ -69,12 +68,12 @@ impl Hands {
         self: Arc<Self>,
         ticket: Ticket,
         target: TargetIdentity,
-        keys: BTreeSet<Key>,
+        wanted: Wanted,
     ) -> Option<Event> {
         let observation = match self.reach(&target) {
             // The instant of a look is when it begins, which is after the wait for a turn.
-            Some((there, turns)) => self.in_turn(turns, || there.observe(keys, self.now())).await?,
-            None => unseen(&keys, &target, self.now()),
+            Some((there, turns)) => self.in_turn(turns, || there.observe(wanted, self.now())).await?,
+            None => unseen(&wanted, &target, self.now()),
         };
         Some(Event::Observed { ticket, observation })
     }
@@ -170,9 +169,9 @@ fn refusal(class: RefusalClass, detail: String) -> Refusal {
     Refusal { class, detail, retry_after: None }
 }
 
-fn unseen(keys: &BTreeSet<Key>, target: &TargetIdentity, at: Timestamp) -> Observation {
+fn unseen(wanted: &Wanted, target: &TargetIdentity, at: Timestamp) -> Observation {
     let blind = || Observed::unknown(Blindness::Unreachable { detail: not_connected(target) });
-    Observation { at, states: keys.iter().map(|key| (key.clone(), blind())).collect() }
+    Observation { at, states: wanted.keys().map(|key| (key.clone(), blind())).collect() }
 }
 
 fn not_connected(target: &TargetIdentity) -> String {
@@ -181,9 +180,11 @@ fn not_connected(target: &TargetIdentity) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::future::pending;
 
     use setpoint_core::digest::Digest;
+    use setpoint_core::key::Key;
     use setpoint_core::name::VersionId;
     use setpoint_core::value::Value;
     use setpoint_engine::RenderOutcome;
@@ -276,10 +277,10 @@ mod tests {
         let target = MemoryTarget::new(MemoryWorld::new(identity(), MemoryOptions::default()));
         let hands = hands(&target, Clock::start());
         let other = TargetIdentity::new("machine-2").unwrap();
-        let keys: BTreeSet<Key> = work().into_iter().map(|work| work.step.key).collect();
-        let seen = Arc::clone(&hands).observe(Ticket(1), other.clone(), keys.clone()).await;
+        let wanted: Wanted = work().into_iter().map(|work| (work.step.key, work.step.resource)).collect();
+        let seen = Arc::clone(&hands).observe(Ticket(1), other.clone(), wanted.clone()).await;
         let Some(Event::Observed { observation, .. }) = seen else { panic!("{seen:?}") };
-        assert_eq!(observation.states.keys().cloned().collect::<BTreeSet<_>>(), keys);
+        assert_eq!(observation.states.keys().collect::<Vec<_>>(), wanted.keys().collect::<Vec<_>>());
         assert!(observation.states.values().all(|state| !state.is_known()));
         let refused = outcomes(&hands, other, Timestamp::from_millis(u64::MAX / 2)).await;
         assert_eq!(refusal_class(&refused), Some(RefusalClass::Unavailable));

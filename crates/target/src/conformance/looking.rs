@@ -36,8 +36,8 @@ pub(super) async fn every_key_asked_for_is_answered(stage: &Stage<'_>) -> Verdic
     let samples = [stage.first(0), stage.first(1), stage.first(2)];
     stage.have(&samples[1]).await?;
     let asked_at = stage.subject.now();
-    let keys = samples.iter().map(|sample| sample.key.clone()).collect();
-    let seen = stage.target().observe(keys, asked_at).await;
+    let wanted = samples.iter().map(|sample| (sample.key.clone(), None)).collect();
+    let seen = stage.target().observe(wanted, asked_at).await;
     ensure(seen.at == asked_at, || format!("the look began at {asked_at:?}, it says {:?}", seen.at))?;
     ensure(seen.states.len() == samples.len(), || format!("3 keys were asked for, not {:?}", seen.states.keys()))?;
     for (sample, there) in samples.iter().zip([false, true, false]) {

@@ -1,6 +1,6 @@
 //! The stage of one check: a subject, the rights to act on it, and what most checks do with it.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_core::live::{Live, Observation, Presence};
@@ -11,6 +11,9 @@ use setpoint_core::time::Span;
 
 use super::{Form, Steps, Subject, Verdict, ensure};
 use crate::contract::{Fence, Outcome, RefusalClass, Settlement, Target, Work};
+
+/// No check uses a sample beyond these.
+const SAMPLES: usize = 8;
 
 pub(super) struct Stage<'a> {
     pub(super) subject: &'a dyn Subject,
@@ -96,7 +99,13 @@ impl<'a> Stage<'a> {
     }
 
     pub(super) async fn observe(&self, keys: impl IntoIterator<Item = &Key>) -> Observation {
-        self.target().observe(keys.into_iter().cloned().collect::<BTreeSet<_>>(), self.subject.now()).await
+        let wanted = keys.into_iter().map(|key| (key.clone(), self.declared(key))).collect();
+        self.target().observe(wanted, self.subject.now()).await
+    }
+
+    /// The declaration of the sample with this key.
+    fn declared(&self, key: &Key) -> Option<Arc<Resource>> {
+        (0..SAMPLES).map(|number| self.first(number)).find(|sample| sample.key == *key).map(Arc::new)
     }
 
     pub(super) async fn presence(&self, key: &Key) -> Result<Presence, String> {

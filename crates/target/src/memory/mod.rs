@@ -124,8 +124,8 @@ impl MemoryWorld {
     }
 
     /// Looks at the given keys.
-    pub fn observe(&self, keys: &BTreeSet<Key>, now: Timestamp) -> Observation {
-        let states = keys.iter().map(|key| (key.clone(), self.presence(key, now))).collect();
+    pub fn observe<'k>(&self, keys: impl IntoIterator<Item = &'k Key>, now: Timestamp) -> Observation {
+        let states = keys.into_iter().map(|key| (key.clone(), self.presence(key, now))).collect();
         Observation { at: now, states }
     }
 

@@ -1,6 +1,6 @@
 //! The world in memory behind the [`Target`] trait, shared by its clones, with faults that tests inject.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::future::{poll_fn, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -16,7 +16,7 @@ use setpoint_core::value::Value;
 
 use super::{MemoryWorld, naming, refusal};
 use crate::contract::{
-    Answer, Capabilities, Fence, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable, Work,
+    Answer, Capabilities, Fence, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable, Wanted, Work,
 };
 
 /// What goes wrong with one call of [`Target::execute`].
@@ -106,8 +106,8 @@ impl Shared {
         self.waiting.drain(..).for_each(Waker::wake);
     }
 
-    fn observe(&self, keys: &BTreeSet<Key>, now: Timestamp) -> Observation {
-        let mut observation = self.world.observe(keys, now);
+    fn observe(&self, wanted: &Wanted, now: Timestamp) -> Observation {
+        let mut observation = self.world.observe(wanted.keys(), now);
         for (key, state) in &mut observation.states {
             if let Some(reason) = self.blindness(key) {
                 *state = Observed::unknown(reason);
@@ -179,8 +179,8 @@ impl Target for MemoryTarget {
         naming::key_of(api_version, kind, body)
     }
 
-    fn observe(&self, keys: BTreeSet<Key>, now: Timestamp) -> Answer<'_, Observation> {
-        answer(self.shared().observe(&keys, now))
+    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
+        answer(self.shared().observe(&wanted, now))
     }
 
     fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
