@@ -30,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-documents", &["setpoint-core", "setpoint-yaml"]),
     ("setpoint-ledger", &["setpoint-core"]),
     ("setpoint-ledger-sql", &["setpoint-core", "setpoint-ledger"]),
+    ("setpoint-store", &["setpoint-core"]),
     ("setpoint-target", &["setpoint-core"]),
     ("setpoint-engine", &["setpoint-core", "setpoint-ledger", "setpoint-target"]),
     ("setpoint-sim", &["setpoint-core", "setpoint-engine", "setpoint-ledger", "setpoint-target"]),

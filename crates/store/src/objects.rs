@@ -1,0 +1,141 @@
+//! Folders and files by id, and the one way they become a [`Tree`]: every store that has such objects reads alike.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::StoreError;
+use crate::path::{StorePath, shown};
+use crate::tree::{Blob, Entry, EntryId, EntryKind, Listing, ObjectId, Tree};
+
+/// The most symbolic links one path may lead through.
+pub const MAX_HOPS: usize = 8;
+
+/// Immutable folders and files, found by id.
+pub trait Objects: Send + Sync + fmt::Debug {
+    /// A folder's entries, sorted by name. An id that is not there is [`StoreError::Damaged`]: somebody pointed at it.
+    fn folder(&self, id: &ObjectId) -> Result<Arc<[Entry]>, StoreError>;
+
+    /// A file's or link's bytes.
+    fn blob(&self, id: &ObjectId) -> Result<Arc<[u8]>, StoreError>;
+}
+
+/// A tree made of objects. Links are followed within it and never out of it.
+#[derive(Clone, Debug)]
+pub struct ObjectTree<O> {
+    objects: O,
+    root: ObjectId,
+}
+
+impl<O: Objects> ObjectTree<O> {
+    pub fn new(objects: O, root: ObjectId) -> Self {
+        Self { objects, root }
+    }
+
+    pub fn root(&self) -> &ObjectId {
+        &self.root
+    }
+
+    pub fn objects(&self) -> &O {
+        &self.objects
+    }
+}
+
+impl<O: Objects> Tree for ObjectTree<O> {
+    fn read(&self, path: &StorePath) -> Result<Option<Blob>, StoreError> {
+        match follow(&self.objects, &self.root, path)? {
+            Some(EntryId { kind, id }) if kind.is_file() => {
+                let bytes = self.objects.blob(&id)?;
+                Ok(Some(Blob { id, bytes }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn list(&self, path: &StorePath) -> Result<Option<Listing>, StoreError> {
+        match follow(&self.objects, &self.root, path)? {
+            Some(EntryId { kind: EntryKind::Directory, id }) => {
+                let entries = self.objects.folder(&id)?;
+                Ok(Some(Listing { id, entries }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
+        follow(&self.objects, &self.root, path)
+    }
+}
+
+/// Walks a path from the root, through links. `None` if a component is not there, or is a file where a folder is needed.
+pub(crate) fn follow(
+    objects: &(impl Objects + ?Sized),
+    root: &ObjectId,
+    path: &StorePath,
+) -> Result<Option<EntryId>, StoreError> {
+    let root = EntryId { kind: EntryKind::Directory, id: root.clone() };
+    // What is left to walk, the next component last; and the folders we came through, for `..` in link targets.
+    let mut ahead: Vec<String> = path.components().rev().map(str::to_owned).collect();
+    let mut behind = vec![root];
+    let mut hops = 0;
+    while let Some(name) = ahead.pop() {
+        if name == ".." {
+            behind.pop();
+            if behind.is_empty() {
+                return Err(leads_out(path));
+            }
+            continue;
+        }
+        let here = behind.last().expect("the root is never popped without returning");
+        if here.kind != EntryKind::Directory {
+            return Ok(None);
+        }
+        let entries = objects.folder(&here.id)?;
+        let Ok(at) = entries.binary_search_by(|entry| entry.name.as_ref().cmp(name.as_str())) else {
+            return Ok(None);
+        };
+        let entry = &entries[at];
+        if entry.kind != EntryKind::Symlink {
+            behind.push(EntryId { kind: entry.kind, id: entry.id.clone() });
+            continue;
+        }
+        hops += 1;
+        if hops > MAX_HOPS {
+            return Err(too_many_hops(path));
+        }
+        let target = link_target(path, &objects.blob(&entry.id)?)?;
+        ahead.extend(target.into_iter().rev());
+    }
+    Ok(behind.pop())
+}
+
+/// The components of a link's text: names and `..`.
+fn link_target(path: &StorePath, bytes: &[u8]) -> Result<Vec<String>, StoreError> {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.is_empty() && text.len() <= crate::path::MAX_BYTES);
+    let Some(text) = text else {
+        return Err(bad_link(path, "does not hold a path"));
+    };
+    if text.starts_with('/') {
+        return Err(leads_out(path));
+    }
+    let parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
+    let checked = parts.map(|part| match crate::path::component_problem(part) {
+        Some(_) if part != ".." => Err(bad_link(path, "holds a path with a backslash or control characters")),
+        _ => Ok(part.to_owned()),
+    });
+    checked.collect()
+}
+
+fn leads_out(path: &StorePath) -> StoreError {
+    bad_link(path, "leads out of the tree")
+}
+
+fn too_many_hops(path: &StorePath) -> StoreError {
+    bad_link(path, "goes in a circle or through more than 8 links")
+}
+
+fn bad_link(path: &StorePath, problem: &str) -> StoreError {
+    StoreError::refused(
+        format!("the symbolic link at or above `{}` {problem}", shown(path.as_str())),
+        "link only to what is in the same tree, or commit the file itself",
+    )
+}
