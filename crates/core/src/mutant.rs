@@ -67,6 +67,8 @@ mutants! {
     ForgetFailures => "L3",
     /// Forget that something changed while the app was busy.
     LoseHintWhileBusy => "L1",
+    /// Hold a manual app at what was accepted, though nobody let it through.
+    HoldAtAccepted => "S10",
     /// Take over a resource that another app still declares.
     StealClaim => "S5",
 }

@@ -175,7 +175,7 @@ impl World {
             self.keep_bundle(Arc::new(bundle));
         }
         let facts = self.ledger.facts(&self.origin);
-        self.monitor.recorded(facts, &self.bundles, self.now, entries);
+        self.monitor.recorded(&self.universe, facts, &self.bundles, self.now, entries);
         if self.strikes(Fault::DiskKept, "disk kept") {
             self.break_disk();
             return Err((Class::NotDurable, "the sync failed".into()));

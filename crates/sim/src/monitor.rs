@@ -12,6 +12,7 @@ use setpoint_core::intent::{Intent, IntentId, Verb};
 use setpoint_core::key::Key;
 use setpoint_core::modes::Cause;
 use setpoint_core::name::{AppId, TargetIdentity, Uid, VersionId};
+use setpoint_core::plan::Step;
 use setpoint_core::prune::{app_budget, fleet_budget};
 use setpoint_core::version::Ancestry;
 use setpoint_ledger::{Entry, Kind};
@@ -49,6 +50,9 @@ pub struct Monitor {
     refusals: BTreeMap<Input, Vec<u64>>,
     /// When each app's durable bundle began to declare what it declares.
     declared_since: BTreeMap<AppId, (u64, BTreeSet<Key>)>,
+    /// What was recorded as accepted, and what a person let through.
+    accepted: BTreeSet<(AppId, Digest)>,
+    let_through: BTreeSet<(AppId, Digest)>,
     pub violation: Option<Violation>,
     /// Creates and updates that landed.
     pub writes: u64,
@@ -74,11 +78,30 @@ impl Monitor {
         self.holds("S9", !scene.makes_one_more(work), || format!("one more object is made for {}", step.key));
         let intent = scene.facts.intents.get(&work.intent);
         self.holds("S7", intent.is_some(), || format!("{:?} {} without a durable intent", step.verb, step.key));
+        if let Some(intent) = intent {
+            self.gates_passed(scene, step, intent);
+        }
         match step.verb {
             Verb::Create => {}
             Verb::Update => self.update_landing(scene, work),
             Verb::Delete => self.delete_landing(scene, work, intent),
         }
+    }
+
+    /// What is applied is what was accepted, byte for byte, and in manual mode what a person let through.
+    fn gates_passed(&mut self, scene: &Scene<'_>, step: &Step, intent: &Intent) {
+        let (app, bundle) = (&intent.app, intent.bundle);
+        let passed = (app.clone(), bundle);
+        self.holds("S10", self.accepted.contains(&passed), || format!("{app} moves to {bundle}, never accepted"));
+        let declared = scene.bundles.get(&bundle).and_then(|bundle| bundle.resources().get(&step.key));
+        let same = step.resource.as_ref().is_none_or(|resource| {
+            declared.is_some_and(|declared| intent.declared == Some(declared.digest) && declared.resource == *resource)
+        });
+        self.holds("S10", same, || format!("{} is not what {bundle} declares", step.key));
+        let manual = scene.universe.is_manual(app);
+        let moves = matches!(step.cause, Cause::Declared | Cause::Prune);
+        let let_through = !manual || !moves || self.let_through.contains(&passed);
+        self.holds("S10", let_through, || format!("{app} moves to {bundle}, which nobody let through"));
     }
 
     fn update_landing(&mut self, scene: &Scene<'_>, work: &Work) {
@@ -175,6 +198,8 @@ impl Monitor {
                 }
                 Change::PutApp { app, facts } => {
                     self.acceptance(scene, app, facts);
+                    self.accepted.extend(facts.accepted.iter().map(|accepted| (app.clone(), accepted.bundle)));
+                    self.let_through.extend(facts.let_through.map(|bundle| (app.clone(), bundle)));
                     if let Some(leave) = facts.allowance.as_ref().filter(|_| entry.kind == Kind::Approval) {
                         *self.allowed.entry(app.clone()).or_default() += leave.left;
                     }
@@ -247,7 +272,7 @@ impl Monitor {
     }
 
     /// Entries are durable: what they make true is what later budgets and claims are judged by.
-    pub fn recorded(&mut self, facts: &Facts, bundles: &Bundles, now: u64, entries: &[Entry]) {
+    pub fn recorded(&mut self, universe: &Universe, facts: &Facts, bundles: &Bundles, now: u64, entries: &[Entry]) {
         let mut owned = BTreeMap::<&AppId, u32>::new();
         for claim in facts.claims.values() {
             *owned.entry(&claim.app).or_default() += 1;
@@ -259,7 +284,7 @@ impl Monitor {
         self.most_fleet = self.most_fleet.max(facts.claims.len() as u32);
         for change in entries.iter().flat_map(|entry| &entry.changes) {
             let Change::PutApp { app, facts } = change else { continue };
-            let declared = facts.held_at().and_then(|digest| bundles.get(&digest));
+            let declared = universe.held_at(app, facts).and_then(|digest| bundles.get(&digest));
             let keys: BTreeSet<Key> = declared.iter().flat_map(|bundle| bundle.resources().keys().cloned()).collect();
             let keys = if facts.retiring { BTreeSet::new() } else { keys };
             if self.declared_since.get(app).is_none_or(|(_, before)| *before != keys) {

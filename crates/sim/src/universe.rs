@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::AppFacts;
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
@@ -50,6 +52,16 @@ pub struct SimTargetKind {
 }
 
 impl Universe {
+    pub fn is_manual(&self, app: &AppId) -> bool {
+        self.controls.apps.get(app).is_some_and(|control| control.mode == Mode::Manual)
+    }
+
+    /// The bundle these facts hold the app at: in manual mode what a person let through last.
+    pub fn held_at(&self, app: &AppId, facts: &AppFacts) -> Option<Digest> {
+        let moves_by_hand = self.is_manual(app) && facts.hold.is_none();
+        facts.let_through.filter(|_| moves_by_hand).or_else(|| facts.held_at())
+    }
+
     pub fn draw(tape: &mut Tape) -> Self {
         let apps: Vec<AppId> = (0..2 + tape.pick("apps", 2)).map(app).collect();
         let stores: Vec<_> = (0..1 + tape.pick("stores", 2)).map(store).collect();

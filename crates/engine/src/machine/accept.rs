@@ -248,7 +248,7 @@ impl Machine {
             // A person's hold or a rollback stays what it is; the head is not followed either way.
             return;
         }
-        let bundle = facts.held_at();
+        let bundle = self.pin_of(app, &facts);
         let why = HoldReason::Rewritten { accepted, offered };
         facts.hold = Some(Hold { bundle, why, by: super::entries::engine(), at: self.now });
         self.put_app(app, facts, Kind::GateDecision, "held: history rewritten", Then::Nothing);

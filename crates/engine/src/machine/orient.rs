@@ -128,7 +128,11 @@ impl Machine {
     /// The bundle the app is to be held at: the pin where there is one; what a person let through; while its window is closed the
     /// last good one; else what was accepted.
     pub(super) fn held_at(&self, app: &AppId) -> Option<Digest> {
-        let facts = self.holdings.facts().apps.get(app)?;
+        self.held_by(app, self.holdings.facts().apps.get(app)?)
+    }
+
+    /// The same, were these the app's facts.
+    pub(super) fn held_by(&self, app: &AppId, facts: &AppFacts) -> Option<Digest> {
         let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
         if facts.hold.is_some() || facts.retiring {
             return facts.held_at();

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::digest::Digest;
-use setpoint_core::facts::{Change, PruneAllowance};
+use setpoint_core::facts::{AppFacts, Change, PruneAllowance};
 use setpoint_core::hold::{Hold, HoldReason, Suspension};
 use setpoint_core::intent::{Intent, IntentEnd};
 use setpoint_core::modes::State;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
 use setpoint_core::time::Span;
 use setpoint_ledger::{Entry, Kind};
@@ -142,18 +143,24 @@ impl Machine {
     fn hold_failed(&mut self, app: &AppId, failed: Option<Digest>) {
         let Some(kept) = self.apps.get(app) else { return };
         let mut facts = kept.sent.clone();
-        if facts.hold.is_none() && facts.held_at() == failed {
+        let bundle = self.pin_of(app, &facts);
+        if facts.hold.is_none() && bundle == failed {
             let why = HoldReason::Asked { reason: "it did not converge by its deadline".into() };
-            facts.hold = Some(Hold { bundle: facts.held_at(), why, by: super::entries::engine(), at: self.now });
+            facts.hold = Some(Hold { bundle, why, by: super::entries::engine(), at: self.now });
             self.put_app(app, facts, Kind::AppState, "held: not converged", Then::Nothing);
         }
+    }
+
+    /// The bundle a hold pins the app at: where it is, not where it may go once a person or a window lets it.
+    pub(super) fn pin_of(&self, app: &AppId, facts: &AppFacts) -> Option<Digest> {
+        if Mutant::HoldAtAccepted.is_on() { facts.held_at() } else { self.held_by(app, facts) }
     }
 
     /// Carries out a person's order, by recording it: what is not recorded has not been ordered.
     pub(super) fn ordered(&mut self, command: &Command) {
         let Command { id, app, by, reason, order } = command;
         let holding = self.tenure.is_holding();
-        let Some(kept) = self.apps.get_mut(app).filter(|_| holding) else {
+        let Some(kept) = self.apps.get(app).filter(|_| holding) else {
             let problem =
                 if holding { "there is no such app" } else { "this instance does not hold the ledger now: try again" };
             return self.answer_order(Some(*id), Err(problem));
@@ -163,7 +170,8 @@ impl Machine {
         let mut changes = Vec::new();
         let kind = match order {
             Order::Sync { allow_prune } => {
-                facts.let_through = facts.accepted.as_ref().map(|accepted| accepted.bundle);
+                // While the app is held, that is the pinned bundle and not what was accepted since.
+                facts.let_through = facts.held_at();
                 then = Then::Accepted { app: app.clone() };
                 if let Some(bundle) = facts.held_at().filter(|_| *allow_prune > 0) {
                     facts.allowance =
@@ -182,7 +190,7 @@ impl Machine {
             }
             Order::Hold => {
                 let why = HoldReason::Asked { reason: reason.clone() };
-                facts.hold = Some(Hold { bundle: facts.held_at(), why, by: by.clone(), at: self.now });
+                facts.hold = Some(Hold { bundle: self.pin_of(app, &facts), why, by: by.clone(), at: self.now });
                 Kind::Override
             }
             Order::Settle { intent, done } => {
@@ -205,7 +213,7 @@ impl Machine {
                 }
                 facts.hold = None;
                 facts.blessed.clone_from(accept);
-                kept.considered = None;
+                self.apps.entry(app.clone()).and_modify(|kept| kept.considered = None);
                 changes = self.trusted_again(app);
                 then = Then::Accepted { app: app.clone() };
                 Kind::Override
