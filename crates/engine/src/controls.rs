@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
@@ -10,6 +11,10 @@ use setpoint_target::Granularity;
 /// The accepted control documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Controls {
+    /// The app whose resources are the control documents. Its own control comes from the bootstrap, never from a store.
+    pub root: Option<AppId>,
+    /// The root app's bundle that the rest was worked out from; `None` while only the bootstrap is known.
+    pub of: Option<Digest>,
     pub apps: BTreeMap<AppId, AppControl>,
     pub stores: BTreeMap<StoreName, StoreControl>,
     pub targets: BTreeMap<TargetIdentity, TargetControl>,
@@ -18,6 +23,8 @@ pub struct Controls {
 /// One app's document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppControl {
+    /// The document this was worked out from: another one is another source, though nothing below differs.
+    pub document: Digest,
     pub target: TargetIdentity,
     /// The stores it is rendered from.
     pub stores: BTreeSet<StoreName>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::intent::Intent;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
@@ -82,6 +83,12 @@ pub enum Effect {
         target: TargetIdentity,
         intent: Box<Intent>,
         declared: Option<Arc<Resource>>,
+    },
+    /// Work out the controls of the accepted control documents and give them back as [`Event::Controls`](crate::Event::Controls).
+    /// `known` is where apps are held, should a target not say who it is now.
+    Control {
+        bundle: Arc<Bundle>,
+        known: BTreeMap<AppId, TargetIdentity>,
     },
     /// Tell a person.
     Notify {

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint::doors::Clock;
-use setpoint::interpreter::{Handle, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Surroundings, start};
+use setpoint::interpreter::{
+    Governed, Handle, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Surroundings, start,
+};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
@@ -74,6 +76,10 @@ impl Sources for Shelf {
             resources: shelved.resources.clone(),
             ancestry,
         })
+    }
+
+    fn govern<'a>(&'a self, _: &'a Bundle, _: &'a BTreeMap<AppId, TargetIdentity>) -> Answer<'a, Governed> {
+        unreachable!("the controls of these tests have no root app")
     }
 
     fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>> {
@@ -233,6 +239,7 @@ fn store_of(app: &AppId) -> StoreName {
 
 fn controls(apps: &[&AppId]) -> Controls {
     let control = |app: &AppId| AppControl {
+        document: Digest::of(app.to_string().as_bytes()),
         target: identity(),
         stores: BTreeSet::from([store_of(app)]),
         rules: Rules::default(),
@@ -244,6 +251,8 @@ fn controls(apps: &[&AppId]) -> Controls {
         on_failure: OnFailure::Alert,
     };
     Controls {
+        root: None,
+        of: None,
         apps: apps.iter().map(|app| ((*app).clone(), control(app))).collect(),
         stores: apps.iter().map(|app| (store_of(app), StoreControl { interval: Span::seconds(30) })).collect(),
         targets: BTreeMap::from([(

@@ -87,6 +87,7 @@ impl World {
                 let delivered = !self.strikes(Fault::LostAnswer, "note lost");
                 self.reply(from, Event::Notified { ticket, delivered });
             }
+            Effect::Control { .. } => unreachable!("no universe has a root app"),
             // Whether the order was recorded shows in the ledger; nobody waits for the answer here.
             Effect::Ordered { .. } => {}
             Effect::Execute { .. } | Effect::WakeAt { .. } => unreachable!("they do not travel this way"),

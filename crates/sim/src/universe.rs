@@ -149,6 +149,7 @@ fn control(tape: &mut Tape, store: StoreName, target: TargetIdentity) -> AppCont
         _ => Mode::Auto,
     };
     AppControl {
+        document: Digest::of(b""),
         target,
         stores: BTreeSet::from([store]),
         rules: Rules { prune: true, adopt: !tape.happens("no adoption", 150) },

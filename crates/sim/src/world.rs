@@ -454,6 +454,7 @@ pub(crate) fn effect_name(effect: &Effect) -> &'static str {
         Effect::Poll { .. } => "poll",
         Effect::Render { .. } => "render",
         Effect::RenderAfresh { .. } => "render afresh",
+        Effect::Control { .. } => "control",
         Effect::Observe { .. } => "look",
         Effect::Preview { .. } => "preview",
         Effect::Execute { .. } => "execute",

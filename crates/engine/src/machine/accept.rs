@@ -1,6 +1,6 @@
 //! The accept plane: from a store's head to a durable bundle. Nothing here touches a target.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
@@ -155,8 +155,13 @@ impl Machine {
     }
 
     pub(super) fn start_renders(&mut self) {
+        let mut later = BTreeSet::new();
         while self.rendering < self.settings.most_renders {
-            let Some(app) = self.renders.pop_first() else { return };
+            let Some(app) = self.renders.pop_first() else { break };
+            if self.root_comes_first(&app) {
+                later.insert(app);
+                continue;
+            }
             let (Some(revision), Some(kept)) = (self.offered(&app), self.apps.get_mut(&app)) else { continue };
             if kept.rendering || kept.considered.as_ref() == Some(&revision) {
                 continue;
@@ -169,6 +174,7 @@ impl Machine {
             let ticket = self.ask(awaited, self.settings.patience);
             self.effects.push(Effect::Render { ticket, app, revision, accepted, descends_from });
         }
+        self.renders.append(&mut later);
     }
 
     pub(super) fn rendered(&mut self, ticket: Ticket, outcome: RenderOutcome) {
@@ -209,6 +215,9 @@ impl Machine {
         }
         match Bundle::new(app.clone(), kept.sent.target.clone(), resources) {
             Err(problem) => self.refuse(app, revision, &problem.to_string()),
+            Ok(bundle) if bundle.is_empty() && self.is_root(app) => {
+                self.refuse(app, revision, "there is not one control document: every app would freeze");
+            }
             Ok(bundle)
                 if kept.sent.accepted.as_ref().is_some_and(|accepted| accepted.bundle == bundle.digest())
                     && !blessed => {}

@@ -49,21 +49,18 @@ const MOST_STEPS: usize = 500;
 const MOST_CHANGES: usize = 500;
 
 impl Machine {
-    pub(super) fn start_plan(&mut self, app: &AppId, decision: Decision) {
-        let Decision { plan, changes, drifts, .. } = decision;
+    /// `entries` are recorded with the plan.
+    pub(super) fn start_plan(&mut self, app: &AppId, decision: Decision, mut entries: Vec<Entry>) {
+        let Decision { plan, changes, .. } = decision;
         let id = plan.id();
         let deletes = plan.deletes();
-        let mut entry = self
+        let entry = self
             .app_entry(Kind::Plan, app)
             .with_data("plan", id.to_string())
             .with_data("bundle", plan.bundle.to_string())
             .with_data("steps", plan.steps.len())
             .with_data("deletes", deletes);
-        let mut entries = self.entries_of_changes(app, &changes);
-        if !drifts.is_empty() {
-            // What differed may be personal or large: it is kept where it can be erased.
-            entry = entry.with_body(setpoint_core::canonical::to_bytes(&drifts));
-        }
+        entries.extend(self.entries_of_changes(app, &changes));
         let Plan { bundle, steps, .. } = plan;
         let fence = Fence { epoch: 0, leave_by: self.now, land_by: self.now };
         let retiring = self.holdings.facts().apps.get(app).is_some_and(|facts| facts.retiring);

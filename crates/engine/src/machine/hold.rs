@@ -2,19 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use setpoint_core::decide::Decision;
+use setpoint_core::canonical;
+use setpoint_core::decide::{Decision, Drift};
 use setpoint_core::live::{Health, Observation};
 use setpoint_core::modes::State;
 use setpoint_core::name::AppId;
 use setpoint_core::report::{Kept, Why};
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_ledger::Kind;
+use setpoint_ledger::{Entry, Kind};
 
 use super::app::Phase;
 use super::queue::Priority;
 use super::timers::Timer;
 use super::{Machine, Then};
 
+/// Drift that is recorded with all it says, in bytes; of the rest the keys are.
+const LARGEST_DRIFT: usize = 256 * 1024;
+/// Drifted resources named in one record.
+const MOST_NAMED: usize = 200;
 /// What is withheld is reconsidered at least this often.
 const RECONSIDER: Span = Span::minutes(10);
 
@@ -23,27 +28,51 @@ impl Machine {
         let Some(kept) = self.apps.get_mut(app) else { return };
         kept.baselines.extend(decision.baselines.iter().cloned());
         kept.report.clone_from(&decision.report);
-        kept.drifts.clone_from(&decision.drifts);
+        let seen_before = std::mem::replace(&mut kept.drifts, decision.drifts.clone());
         kept.health = decision.health;
         let blind = !observation.is_complete();
         if !blind {
             kept.look_failures = 0;
         }
         self.note_convergence(app, &decision);
+        let mut entries = self.entry_of_drift(app, &seen_before, &decision.drifts).into_iter().collect::<Vec<_>>();
         if !decision.plan.is_empty() {
-            return self.start_plan(app, decision);
+            return self.start_plan(app, decision, entries);
         }
         if !decision.changes.is_empty() {
-            let entries = self.entries_of_changes(app, &decision.changes);
+            entries.extend(self.entries_of_changes(app, &decision.changes));
             self.set_phase(app, Phase::Noting);
             self.append(entries, BTreeMap::new(), Then::Noted { app: app.clone() });
             return;
+        }
+        if !entries.is_empty() {
+            self.append(entries, BTreeMap::new(), Then::Nothing);
         }
         self.schedule_next_look(app, &decision);
         if blind {
             self.look_after_blindness(app);
         }
         self.ask_questions(app, decision.questions);
+    }
+
+    /// A record of the drift that was not there at the last look. What differed may be personal or large: it stands in the body, which
+    /// can be erased and has a limit.
+    fn entry_of_drift(&self, app: &AppId, before: &[Drift], now: &[Drift]) -> Option<Entry> {
+        let new: Vec<&Drift> = now.iter().filter(|drift| !before.contains(drift)).collect();
+        if new.is_empty() {
+            return None;
+        }
+        let mut room = LARGEST_DRIFT;
+        let fits = |drift: &&&Drift| {
+            let size = canonical::to_bytes(*drift).len();
+            let fits = size <= room;
+            room -= if fits { size } else { 0 };
+            fits
+        };
+        let told: Vec<&Drift> = new.iter().filter(fits).copied().collect();
+        let keys = new.iter().take(MOST_NAMED).map(|drift| drift.key.to_text()).collect::<Vec<_>>().join("\n");
+        let entry = self.app_entry(Kind::DriftObserved, app).with_data("count", new.len()).with_data("keys", keys);
+        Some(entry.with_body(canonical::to_bytes(&told)))
     }
 
     pub(super) fn note_convergence(&mut self, app: &AppId, decision: &Decision) {

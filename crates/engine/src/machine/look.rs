@@ -24,6 +24,9 @@ const LONGEST_BLIND: Span = Span::minutes(1);
 impl Machine {
     /// The app should be looked at. While it is busy, that is remembered.
     pub(super) fn wants_look(&mut self, app: &AppId, priority: Priority) {
+        if self.is_root(app) {
+            return self.hold_root();
+        }
         let Some(kept) = self.apps.get_mut(app) else { return };
         if kept.phase.is_idle() {
             self.queue.push(app, priority, self.now);
@@ -106,8 +109,8 @@ impl Machine {
         let entry = entry.with_change(Change::ForgetApp { app: app.clone() });
         self.append(vec![entry], BTreeMap::new(), Then::Nothing);
         self.queue.remove(app);
-        for timer in [Timer::Look(app.clone()), Timer::Sweep(app.clone()), Timer::Deadline(app.clone())] {
-            self.timers.cancel(&timer);
+        for timer in [Timer::Look, Timer::Sweep, Timer::Deadline, Timer::SuspensionEnds] {
+            self.timers.cancel(&timer(app.clone()));
         }
         self.undeclare(app);
         self.apps.remove(app);

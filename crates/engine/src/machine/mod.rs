@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`tenure`] | becoming, being and ceasing to be the one writer |
 //! | [`accept`] | from a store's head to a durable bundle |
+//! | [`root`] | the app whose resources are the control documents |
 //! | [`look`], [`orient`] | what is seen; what a decision rests on |
 //! | [`hold`], [`ask`] | what follows from a decision; what must be known first |
 //! | [`act`] | intents, effects, results |
@@ -25,6 +26,7 @@ mod look;
 mod orient;
 mod people;
 mod queue;
+mod root;
 mod setbacks;
 mod settle;
 mod tenure;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
+use setpoint_core::facts::Change;
 use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, LiveVersion, Scope, StoreName, TargetIdentity};
@@ -44,7 +47,7 @@ use setpoint_ledger::{Class, Entry};
 use setpoint_target::Wanted;
 
 use crate::controls::{Controls, Settings};
-use crate::effect::{Effect, Note, Ticket};
+use crate::effect::{Effect, Note, NoteKind, Ticket};
 use crate::event::{Event, OrderId};
 
 use accept::Store;
@@ -255,6 +258,7 @@ impl Machine {
         match append.then {
             Then::Nothing => {}
             Then::Look { app, priority } => {
+                self.watch_suspension(&app);
                 self.redeclare(&app);
                 self.wants_look(&app, priority);
             }
@@ -274,9 +278,24 @@ impl Machine {
             (Class::Conflict | Class::Input, Then::Noted { app }) => self.overtaken(&app),
             (Class::Conflict | Class::Input, Then::Look { app, priority }) => self.wants_look(&app, priority),
             (Class::Conflict | Class::Input, Then::Accepted { app }) => self.acceptance_refused(&app),
-            (Class::Conflict | Class::Input, Then::Nothing) => {}
+            (Class::Conflict | Class::Input, Then::Nothing) => self.not_recorded(&append.entries),
             // Whether it is recorded is not known, or we are no longer the writer: start over from what is recorded.
             _ => self.lose_tenure(),
+        }
+    }
+
+    /// Nothing waited for these entries, but what they were to make true is not: go on from what is.
+    fn not_recorded(&mut self, entries: &[Entry]) {
+        for (entry, change) in entries.iter().flat_map(|entry| entry.changes.iter().map(move |change| (entry, change)))
+        {
+            let Change::PutApp { app, .. } = change else { continue };
+            let durable = self.holdings.facts().apps.get(app).cloned();
+            if let (Some(kept), Some(durable)) = (self.apps.get_mut(app), durable) {
+                kept.sent = durable;
+            }
+            let text =
+                format!("the ledger did not take a record about {}: it is as if it had not happened", entry.subject);
+            self.tell(NoteKind::RuleBroken, app.to_string(), text);
         }
     }
 
@@ -288,12 +307,14 @@ impl Machine {
                 Timer::LeaseEnd => self.lease_ended(),
                 Timer::ActFrom => self.may_act_now(),
                 Timer::GiveUp(ticket) => self.give_up(ticket),
+                Timer::Control => self.hold_root(),
                 Timer::Poll(store) => self.poll(&store),
                 Timer::Stale(store) => self.store_is_stale(&store),
                 Timer::Consider(app) => self.consider(&app),
                 Timer::Look(app) => self.wants_look(&app, Priority::Drift),
                 Timer::Sweep(app) => self.wants_look(&app, Priority::Sweep),
                 Timer::Deadline(app) => self.deadline_passed(&app),
+                Timer::SuspensionEnds(app) => self.suspension_ended(&app),
                 Timer::Settle(intent) => self.settle(intent),
                 Timer::Breaker(target) => self.breaker_may_close(&target),
                 Timer::Deliver(note) => self.deliver(note),

@@ -10,6 +10,7 @@ use setpoint_core::intent::{Intent, IntentEnd};
 use setpoint_core::modes::State;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
+use setpoint_core::report::Why;
 use setpoint_core::time::Span;
 use setpoint_ledger::{Entry, Kind};
 
@@ -23,6 +24,8 @@ use super::{Awaited, Machine, Then};
 
 const FIRST_PAUSE: Span = Span::seconds(5);
 const LONGEST_PAUSE: Span = Span::minutes(10);
+/// Resources named one by one in a record.
+const MOST_NAMED: usize = 50;
 
 pub(super) const NOT_RECORDED: &str = "the order could not be recorded, so it does not count: try again";
 
@@ -156,6 +159,39 @@ impl Machine {
         if Mutant::HoldAtAccepted.is_on() { facts.held_at() } else { self.held_by(app, facts) }
     }
 
+    /// A suspension ends by itself.
+    pub(super) fn watch_suspension(&mut self, app: &AppId) {
+        let facts = self.holdings.facts().apps.get(app);
+        match facts.and_then(|facts| facts.suspension.as_ref()).map(|suspension| suspension.until) {
+            Some(until) => self.timers.set(Timer::SuspensionEnds(app.clone()), until),
+            None => self.timers.cancel(&Timer::SuspensionEnds(app.clone())),
+        }
+    }
+
+    pub(super) fn suspension_ended(&mut self, app: &AppId) {
+        let Some(kept) = self.apps.get(app) else { return };
+        let mut facts = kept.sent.clone();
+        facts.suspension = None;
+        let entry = self.app_entry(Kind::AppState, app).with_data("what", "suspension ended");
+        let entry = entry.with_data("skipped", self.skipped(app));
+        let then = Then::Look { app: app.clone(), priority: Priority::Person };
+        self.put_app_by(app, facts, entry, BTreeMap::new(), then);
+    }
+
+    /// What a suspension has kept from being done.
+    fn skipped(&self, app: &AppId) -> String {
+        let by_suspension = |why: &Why| matches!(why, Why::State { state: State::Suspended });
+        let report = self.apps.get(app).map_or(&[][..], |kept| &kept.report);
+        let skipped: Vec<_> = report.iter().filter(|withheld| by_suspension(&withheld.why)).collect();
+        let named = skipped.iter().take(MOST_NAMED).map(|withheld| format!("{} ({})", withheld.key, withheld.cause));
+        let named = named.collect::<Vec<_>>().join(", ");
+        match skipped.len() {
+            0 => "nothing".to_owned(),
+            some if some > MOST_NAMED => format!("{named} and {} more", some - MOST_NAMED),
+            _ => named,
+        }
+    }
+
     /// Carries out a person's order, by recording it: what is not recorded has not been ordered.
     pub(super) fn ordered(&mut self, command: &Command) {
         let Command { id, app, by, reason, order } = command;
@@ -222,6 +258,9 @@ impl Machine {
         let mut entry = Entry::new(kind, app.scope.clone(), app.to_string(), by.clone(), self.now)
             .with_data("order", order_name(order))
             .with_data("reason", reason.as_str());
+        if *order == Order::Resume {
+            entry = entry.with_data("skipped", self.skipped(app));
+        }
         entry.changes = changes;
         self.put_app_for(Some(*id), app, facts, entry, BTreeMap::new(), then);
     }

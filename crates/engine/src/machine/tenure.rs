@@ -128,6 +128,7 @@ impl Machine {
         let apps: Vec<_> = self.apps.keys().cloned().collect();
         for app in &apps {
             self.redeclare(app);
+            self.watch_suspension(app);
         }
         let controls = std::mem::take(&mut self.controls);
         self.controlled(controls);
@@ -224,11 +225,18 @@ impl Machine {
 
     /// Takes up the accepted control documents. An app whose document is gone freezes; nothing of it is touched.
     pub(super) fn controlled(&mut self, controls: Controls) {
+        if self.tenure.is_holding() && self.are_in_force() && !self.are_of_what_is_accepted(controls.of) {
+            // Worked out from documents that are no longer, or not yet, the accepted ones.
+            return;
+        }
         self.controls = controls;
         if !self.tenure.is_holding() {
             return;
         }
         self.take_up_stores();
+        if !self.are_in_force() {
+            return self.take_up_root_alone();
+        }
         self.tell_cycles();
         self.dependents = BTreeMap::new();
         for (app, control) in &self.controls.apps {
@@ -249,6 +257,14 @@ impl Machine {
         for app in gone {
             self.take_up_app(&app, None);
         }
+    }
+
+    /// What the accepted documents say is not worked out yet. Until it is, no document of another app is taken for gone.
+    fn take_up_root_alone(&mut self) {
+        let Some(root) = self.controls.root.clone() else { return };
+        let control = self.controls.apps.get(&root).cloned();
+        self.take_up_app(&root, control);
+        self.hold_root();
     }
 
     /// Apps that wait for each other wait for ever: people must know which.

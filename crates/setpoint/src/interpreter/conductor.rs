@@ -11,20 +11,22 @@ use setpoint_engine::machine::AppStatus;
 use setpoint_engine::{Command, Effect, Event, Machine, OrderId, Settings, Ticket};
 use setpoint_target::Target;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{timeout, timeout_at};
 
 use super::desk::{Desk, Request};
 use super::handle::StopError;
 use super::hands::{Hands, fenced};
 use super::lane::Lane;
-use super::surroundings::{Limits, Rendering, Surroundings};
+use super::surroundings::{Governed, Limits, Rendering, Surroundings, Targets};
 use crate::doors::{Clock, duration};
 
 /// What reaches the loop.
 #[derive(Debug)]
 pub(super) enum Message {
     Event(Event),
+    /// Control documents were worked out.
+    Governed(Governed),
     /// A person's order; answered once it is recorded, or cannot be.
     Order {
         command: Command,
@@ -66,6 +68,8 @@ pub(super) struct Conductor {
     writing: BTreeSet<Ticket>,
     /// Those who wait to hear whether their order is recorded.
     ordering: BTreeMap<OrderId, oneshot::Sender<Result<(), &'static str>>>,
+    /// Who listens to each target's hints.
+    listening: BTreeMap<TargetIdentity, AbortHandle>,
     /// Set once the loop is to end: the instant after which it waits for nothing more.
     stop_by: Option<Timestamp>,
 }
@@ -83,10 +87,7 @@ impl Conductor {
         let (lane, requests) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(Lane::new(Arc::clone(&desk), clock, requests).serve(messages.clone()));
-        for (identity, target) in &surroundings.targets {
-            tasks.spawn(hint(identity.clone(), Arc::clone(target), messages.clone()));
-        }
-        Self {
+        let mut conductor = Self {
             machine: Machine::new(settings),
             clock,
             patience,
@@ -100,7 +101,23 @@ impl Conductor {
             acting: BTreeMap::new(),
             writing: BTreeSet::new(),
             ordering: BTreeMap::new(),
+            listening: BTreeMap::new(),
             stop_by: None,
+        };
+        conductor.connect(&surroundings.targets);
+        conductor
+    }
+
+    /// Reaches the targets, and listens to those that are new.
+    fn connect(&mut self, targets: &Targets) {
+        for (identity, target) in targets {
+            if self.hands.connect(identity, target) {
+                let hints = hint(identity.clone(), Arc::clone(target), self.messages.clone());
+                let listener = self.tasks.spawn(hints);
+                if let Some(former) = self.listening.insert(identity.clone(), listener) {
+                    former.abort();
+                }
+            }
         }
     }
 
@@ -110,6 +127,10 @@ impl Conductor {
         while !self.is_done() {
             match self.next(&mut inbox).await {
                 Some(Message::Event(event)) => self.step(event),
+                Some(Message::Governed(Governed { controls, targets })) => {
+                    self.connect(&targets);
+                    self.step(Event::Controls(controls));
+                }
                 Some(Message::Order { command, reply }) => {
                     self.ordering.insert(command.id, reply);
                     self.step(Event::Command(command));
@@ -198,6 +219,10 @@ impl Conductor {
                 self.acting.insert(ticket, fence.land_by);
                 self.spawn(hands.execute(ticket, target, work, fence));
             }
+            Effect::Control { bundle, known } => {
+                let governed = hands.govern(bundle, known);
+                self.spawn_message(async move { governed.await.map(Message::Governed) });
+            }
             Effect::Poll { ticket, store } => self.spawn(hands.poll(ticket, store)),
             Effect::Render { ticket, app, revision, accepted, descends_from } => {
                 self.spawn(hands.render(ticket, Rendering { app, revision, accepted, descends_from }));
@@ -219,11 +244,15 @@ impl Conductor {
     }
 
     fn spawn(&mut self, effect: impl Future<Output = Option<Event>> + Send + 'static) {
+        self.spawn_message(async move { effect.await.map(Message::Event) });
+    }
+
+    fn spawn_message(&mut self, answer: impl Future<Output = Option<Message>> + Send + 'static) {
         let messages = self.messages.clone();
         self.tasks.spawn(async move {
-            if let Some(event) = effect.await {
+            if let Some(message) = answer.await {
                 // The loop has ended: nobody is left to tell.
-                drop(messages.send(Message::Event(event)).await);
+                drop(messages.send(message).await);
             }
         });
     }

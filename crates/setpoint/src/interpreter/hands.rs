@@ -5,8 +5,9 @@
 //! on a target is the exception, because what is not known about it must be said.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
+use setpoint_core::bundle::Bundle;
 use setpoint_core::intent::Intent;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
@@ -18,7 +19,7 @@ use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement,
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 
-use super::surroundings::{Limits, Rendering, Surroundings};
+use super::surroundings::{Governed, Limits, Rendering, Surroundings};
 use crate::doors::duration;
 
 #[derive(Debug)]
@@ -28,24 +29,44 @@ pub(super) struct Hands {
     fetch: Semaphore,
     render: Semaphore,
     deliver: Semaphore,
-    /// A pool for each target, so that one that hangs keeps no other waiting.
-    apply: BTreeMap<TargetIdentity, Semaphore>,
+    calls_per_target: usize,
+    reaches: RwLock<BTreeMap<TargetIdentity, Reach>>,
 }
 
-/// A target and the turns at it.
-type Reach<'a> = (&'a dyn Target, &'a Semaphore);
+/// A target and the turns at it: a pool for each, so that one that hangs keeps no other waiting.
+type Reach = (Arc<dyn Target>, Arc<Semaphore>);
 
 impl Hands {
     pub(super) fn new(surroundings: Arc<Surroundings>, patience: Span, limits: Limits) -> Self {
-        let pool = |identity: &TargetIdentity| (identity.clone(), Semaphore::new(limits.calls_per_target));
         Self {
             patience,
             fetch: Semaphore::new(limits.fetches),
             render: Semaphore::new(limits.renders),
             deliver: Semaphore::new(limits.deliveries),
-            apply: surroundings.targets.keys().map(pool).collect(),
+            calls_per_target: limits.calls_per_target,
+            reaches: RwLock::default(),
             surroundings,
         }
+    }
+
+    /// From now on the target is reached in this way. Answers whether that is news.
+    pub(super) fn connect(&self, identity: &TargetIdentity, target: &Arc<dyn Target>) -> bool {
+        let mut reaches = self.reaches.write().unwrap_or_else(PoisonError::into_inner);
+        if reaches.get(identity).is_some_and(|(there, _)| Arc::ptr_eq(there, target)) {
+            return false;
+        }
+        let turns = Arc::new(Semaphore::new(self.calls_per_target));
+        reaches.insert(identity.clone(), (Arc::clone(target), turns));
+        true
+    }
+
+    pub(super) async fn govern(
+        self: Arc<Self>,
+        bundle: Arc<Bundle>,
+        known: BTreeMap<AppId, TargetIdentity>,
+    ) -> Option<Governed> {
+        let sources = &self.surroundings.sources;
+        self.in_turn(&self.render, || sources.govern(&bundle, &known)).await
     }
 
     pub(super) async fn poll(self: Arc<Self>, ticket: Ticket, store: StoreName) -> Option<Event> {
@@ -72,7 +93,7 @@ impl Hands {
     ) -> Option<Event> {
         let observation = match self.reach(&target) {
             // The instant of a look is when it begins, which is after the wait for a turn.
-            Some((there, turns)) => self.in_turn(turns, || there.observe(wanted, self.now())).await?,
+            Some((there, turns)) => self.in_turn(&turns, || there.observe(wanted, self.now())).await?,
             None => unseen(&wanted, &target, self.now()),
         };
         Some(Event::Observed { ticket, observation })
@@ -85,7 +106,7 @@ impl Hands {
         resource: Arc<Resource>,
     ) -> Option<Event> {
         let verdict = match self.reach(&target) {
-            Some((there, turns)) => self.in_turn(turns, || there.preview(&resource)).await?,
+            Some((there, turns)) => self.in_turn(&turns, || there.preview(&resource)).await?,
             None => Err(refusal(RefusalClass::Unavailable, not_connected(&target))),
         };
         Some(Event::Previewed { ticket, verdict })
@@ -106,7 +127,7 @@ impl Hands {
     }
 
     /// An effect leaves in time or not at all, and is waited for until it can no longer land.
-    async fn executed(&self, (there, turns): Reach<'_>, work: Vec<Work>, fence: Fence) -> Vec<Outcome> {
+    async fn executed(&self, (there, turns): Reach, work: Vec<Work>, fence: Fence) -> Vec<Outcome> {
         let (clock, steps) = (self.surroundings.clock, work.len());
         let turn = timeout_at(clock.instant_of(fence.leave_by), turns.acquire()).await;
         let (Ok(Ok(_turn)), true) = (turn, clock.now() <= fence.leave_by) else {
@@ -127,7 +148,7 @@ impl Hands {
         declared: Option<Arc<Resource>>,
     ) -> Option<Event> {
         let settlement = match self.reach(&target) {
-            Some((there, turns)) => self.in_turn(turns, || there.settle(&intent, declared.as_deref())).await?,
+            Some((there, turns)) => self.in_turn(&turns, || there.settle(&intent, declared.as_deref())).await?,
             None => Settlement::Unknown { detail: not_connected(&target) },
         };
         Some(Event::Settled { ticket, settlement })
@@ -147,8 +168,8 @@ impl Hands {
         timeout(duration(self.patience), answer).await.ok()
     }
 
-    fn reach(&self, identity: &TargetIdentity) -> Option<Reach<'_>> {
-        Some((&**self.surroundings.targets.get(identity)?, self.apply.get(identity)?))
+    pub(super) fn reach(&self, identity: &TargetIdentity) -> Option<Reach> {
+        self.reaches.read().unwrap_or_else(PoisonError::into_inner).get(identity).cloned()
     }
 
     fn now(&self) -> Timestamp {
@@ -209,6 +230,10 @@ mod tests {
             Box::pin(pending())
         }
 
+        fn govern<'a>(&'a self, _: &'a Bundle, _: &'a BTreeMap<AppId, TargetIdentity>) -> Answer<'a, Governed> {
+            Box::pin(pending())
+        }
+
         fn render_afresh<'a>(&'a self, _: &'a AppId) -> Answer<'a, Result<Digest, Blindness>> {
             Box::pin(pending())
         }
@@ -231,11 +256,13 @@ mod tests {
             origin: Origin::new("setpoint.test").unwrap(),
             holder: "test".to_owned(),
             open_ledger: Box::new(|| Box::pin(pending())),
-            targets: BTreeMap::from([(identity(), there)]),
+            targets: BTreeMap::new(),
             sources: Arc::new(Silence),
             messenger: Arc::new(Silence),
         };
-        Arc::new(Hands::new(Arc::new(surroundings), Span::seconds(60), Limits::default()))
+        let hands = Hands::new(Arc::new(surroundings), Span::seconds(60), Limits::default());
+        assert!(hands.connect(&identity(), &there), "nobody else is reached under this name");
+        Arc::new(hands)
     }
 
     fn work() -> Vec<Work> {

@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, watch};
 
 use conductor::{Conductor, Pulse};
 pub use handle::{Ended, Handle, StopError};
-pub use surroundings::{Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Surroundings};
+pub use surroundings::{Governed, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Surroundings, Targets};
 
 /// Starts holding apps. Needs a runtime of tokio with time.
 #[expect(clippy::disallowed_methods, reason = "the door: one task for the loop, every other task is counted by it")]

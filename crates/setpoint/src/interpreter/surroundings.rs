@@ -7,12 +7,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
-use setpoint_engine::{Note, RenderOutcome};
+use setpoint_engine::{Controls, Note, RenderOutcome};
 use setpoint_ledger::{Ledger, Origin};
 use setpoint_target::{Answer, Target};
 
@@ -35,6 +36,15 @@ pub struct Rendering {
     pub descends_from: Option<Revision>,
 }
 
+/// Accepted control documents, worked out: what they say, and connections to the targets they name.
+#[derive(Clone, Debug, Default)]
+pub struct Governed {
+    pub controls: Controls,
+    pub targets: Targets,
+}
+
+pub type Targets = BTreeMap<TargetIdentity, Arc<dyn Target>>;
+
 /// Where declared state comes from. An error is told as what it is; it never stands for "nothing declared".
 pub trait Sources: Send + Sync + fmt::Debug {
     /// The store's head. `now` is when the look began.
@@ -42,6 +52,10 @@ pub trait Sources: Send + Sync + fmt::Debug {
 
     /// Renders an app from a revision, unless everything it reads is as it was at the accepted one.
     fn render<'a>(&'a self, wanted: &'a Rendering) -> Answer<'a, RenderOutcome>;
+
+    /// What the control documents of the root app's bundle say. `known` is where apps are held, for targets that do not say who they
+    /// are now. Documents were checked when they were accepted: what cannot be connected to is said in the log and tried again.
+    fn govern<'a>(&'a self, bundle: &'a Bundle, known: &'a BTreeMap<AppId, TargetIdentity>) -> Answer<'a, Governed>;
 
     /// The digest of the bundle that the stores' heads, read without any cache, give now. A delete rests on it.
     fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>>;
@@ -62,7 +76,8 @@ pub struct Surroundings {
     /// Who writes it. The same after a restart, so that the lease of a crashed process need not run out first.
     pub holder: String,
     pub open_ledger: OpenLedger,
-    pub targets: BTreeMap<TargetIdentity, Arc<dyn Target>>,
+    /// Those that are connected from the start; control documents bring others.
+    pub targets: Targets,
     pub sources: Arc<dyn Sources>,
     pub messenger: Arc<dyn Messenger>,
 }

@@ -1,0 +1,59 @@
+//! Who answers: the agent, as its socket sees it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use serde::{Deserialize, Serialize};
+use setpoint_core::name::{Actor, AppId};
+
+use crate::answer::{AppDetail, DriftRecord, HistoryRecord, NotifyTested, Ordered, Overview, PlanAnswer};
+use crate::question::{DriftQuestion, HistoryQuestion, OrderRequest, PlanRequest};
+
+/// An answer on its way.
+pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
+
+/// Why something asked is not answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Problem {
+    pub kind: ProblemKind,
+    /// What is wrong and what to do about it.
+    pub message: String,
+}
+
+/// What kind of problem it is; each is one HTTP status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    /// 400: the question itself is wrong.
+    Question,
+    /// 404: there is no such thing.
+    Missing,
+    /// 409: it cannot be done as things stand.
+    Conflict,
+    /// 503: not now, because the agent or its ledger cannot.
+    Unavailable,
+}
+
+/// Everything the socket can be asked. `by` is who asks, from the peer's credentials.
+pub trait Agent: Send + Sync + fmt::Debug {
+    fn overview(&self) -> Reply<'_, Overview>;
+
+    fn app(&self, app: AppId) -> Reply<'_, AppDetail>;
+
+    /// What was recorded, newest first.
+    fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>>;
+
+    /// Drift that was recorded, newest first.
+    fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>>;
+
+    /// What would be done now, or if a revision were accepted. Changes nothing.
+    fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer>;
+
+    /// Records a person's order.
+    fn order(&self, by: Actor, request: OrderRequest) -> Reply<'_, Ordered>;
+
+    /// Sends a test message to every notifier.
+    fn test_notifiers(&self, by: Actor) -> Reply<'_, Vec<NotifyTested>>;
+}

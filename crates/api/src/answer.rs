@@ -1,0 +1,234 @@
+//! Answers.
+
+use serde::{Deserialize, Serialize};
+use setpoint_core::decide::Drift;
+use setpoint_core::diff::Difference;
+use setpoint_core::facts::Accepted;
+use setpoint_core::hold::{Hold, Suspension};
+use setpoint_core::intent::{IntentId, Verb};
+use setpoint_core::key::Key;
+use setpoint_core::live::{Health, Writer};
+use setpoint_core::modes::Cause;
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
+use setpoint_core::report::Withheld;
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::Revision;
+
+/// How everything stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Overview {
+    /// The agent's own time.
+    pub now: Timestamp,
+    pub version: String,
+    pub ledger: LedgerStanding,
+    pub stores: Vec<StoreStanding>,
+    pub apps: Vec<AppSummary>,
+}
+
+/// Whether the agent may act.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerStanding {
+    /// This agent is the writer of the log and may act.
+    pub holding: bool,
+    /// What the ledger last failed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+/// How fresh a store is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoreStanding {
+    pub store: StoreName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<VersionId>,
+    /// When it last answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<Timestamp>,
+    pub stale: bool,
+    /// Polls in a row that failed, and why the last one did.
+    pub failures: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// How an app stands, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AppState {
+    /// Everything declared was seen in place and healthy.
+    Converged,
+    /// It is being changed, or looked at for the first time.
+    Progressing,
+    /// Something is not as declared and is not being changed; the report says why.
+    OutOfSync,
+    /// What is declared is in place and not healthy.
+    Degraded,
+    Suspended,
+    Held,
+    /// Its document is gone.
+    Frozen,
+    /// It is being taken down.
+    Retiring,
+    /// No version was accepted yet.
+    Waiting,
+    /// It could not be seen.
+    Unknown,
+}
+
+/// One line about an app.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppSummary {
+    pub app: AppId,
+    pub state: AppState,
+    pub target: TargetIdentity,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Accepted>,
+    pub health: Health,
+    /// Resources it declares.
+    pub resources: usize,
+    pub drifts: usize,
+    /// What is not being done.
+    pub withheld: usize,
+    /// One line on what stands in the way, where anything does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Everything about an app.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppDetail {
+    pub summary: AppSummary,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_good: Option<Accepted>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<Suspension>,
+    /// The newest version that was refused, while no newer one was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedVersion>,
+    /// The version that was accepted, as its store tells it.
+    pub versions: Vec<VersionNote>,
+    pub resources: Vec<ResourceLine>,
+    /// Everything that is not being done, and why.
+    pub report: Vec<Withheld>,
+    pub drifts: Vec<Drift>,
+    /// Changes whose outcome is not known.
+    pub unsettled: Vec<IntentId>,
+}
+
+/// A version that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedVersion {
+    pub revision: Revision,
+    pub problem: String,
+    pub at: Timestamp,
+}
+
+/// What a store says about a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionNote {
+    pub store: StoreName,
+    pub version: VersionId,
+    pub author: String,
+    pub subject: String,
+    pub at: Timestamp,
+}
+
+/// One declared or owned resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceLine {
+    pub key: Key,
+    pub kind: String,
+    pub declared: bool,
+    pub owned: bool,
+}
+
+/// One record of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryRecord {
+    pub seq: u64,
+    pub at: Timestamp,
+    pub kind: String,
+    pub subject: String,
+    pub actor: String,
+    /// What it says, for people.
+    pub text: String,
+}
+
+/// One drift of one resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DriftRecord {
+    pub seq: u64,
+    pub app: AppId,
+    pub key: Key,
+    pub cause: Cause,
+    pub seen: Timestamp,
+    /// When it was put right; `None` if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub healed: Option<Timestamp>,
+    pub writer: Writer,
+    /// What differed; empty if its body was erased or was too large to keep.
+    pub differences: Vec<Difference>,
+}
+
+/// What would be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanAnswer {
+    pub apps: Vec<AppPlan>,
+}
+
+/// What would be done for one app.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppPlan {
+    pub app: AppId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
+    /// The version would be refused, for these reasons.
+    pub refused: Vec<String>,
+    pub steps: Vec<PlanStep>,
+    pub report: Vec<Withheld>,
+}
+
+/// One step that would be taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanStep {
+    pub key: Key,
+    pub verb: Verb,
+    pub cause: Cause,
+    pub differences: Vec<Difference>,
+    /// The target would refuse it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// An order is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ordered {
+    pub app: AppId,
+    /// What the order ends or leaves undone, for people: what a suspension had skipped.
+    pub notes: Vec<String>,
+}
+
+/// How a test message fared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotifyTested {
+    pub notifier: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}

@@ -1,0 +1,71 @@
+//! The root app: its resources are the control documents and its target is the engine itself. It is accepted like any other
+//! app; being held at its bundle means that the controls worked out from that bundle are in force.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
+use setpoint_core::live::Health;
+use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_ledger::Kind;
+
+use crate::effect::Effect;
+
+use super::timers::Timer;
+use super::{Machine, Then};
+
+impl Machine {
+    pub(super) fn is_root(&self, app: &AppId) -> bool {
+        self.controls.root.as_ref() == Some(app)
+    }
+
+    fn root_bundle(&self) -> Option<&Arc<Bundle>> {
+        self.bundle_of(self.controls.root.as_ref()?)
+    }
+
+    /// Whether controls are those of the documents that are accepted, as far as any are.
+    pub(super) fn are_of_what_is_accepted(&self, of: Option<Digest>) -> bool {
+        self.root_bundle().is_none_or(|bundle| of == Some(bundle.digest()))
+    }
+
+    pub(super) fn are_in_force(&self) -> bool {
+        self.are_of_what_is_accepted(self.controls.of)
+    }
+
+    /// Asks for the controls of the accepted documents, until they are given.
+    pub(super) fn hold_root(&mut self) {
+        let Some(bundle) = self.root_bundle().filter(|_| !self.are_in_force()).cloned() else {
+            return self.root_is_held();
+        };
+        self.timers.set(Timer::Control, self.now + self.settings.patience);
+        let known: BTreeMap<AppId, TargetIdentity> =
+            self.apps.iter().map(|(app, kept)| (app.clone(), kept.sent.target.clone())).collect();
+        self.effects.push(Effect::Control { bundle, known });
+    }
+
+    /// The accepted documents are in force: for the root app that is what converging means for others.
+    fn root_is_held(&mut self) {
+        self.timers.cancel(&Timer::Control);
+        let (Some(root), Some(bundle)) = (self.controls.root.clone(), self.controls.of) else { return };
+        let Some(kept) = self.apps.get_mut(&root) else { return };
+        kept.converged = true;
+        kept.health = Health::Healthy;
+        let mut facts = kept.sent.clone();
+        self.deadline_met(&root);
+        let good = facts.accepted.clone().filter(|accepted| accepted.bundle == bundle);
+        if good.is_some() && good.as_ref().map(|good| good.bundle) != facts.last_good.as_ref().map(|good| good.bundle) {
+            facts.last_good = good;
+            self.put_app(&root, facts, Kind::AppState, "converged", Then::Nothing);
+        }
+    }
+
+    /// Apps of the root's own stores wait until it has considered their heads: a commit that moves an app's folder also changes the
+    /// document that says where the folder is.
+    pub(super) fn root_comes_first(&self, app: &AppId) -> bool {
+        let Some(root) = self.controls.root.as_ref().filter(|root| *root != app) else { return false };
+        let stores = |app: &AppId| self.controls.apps.get(app).map(|control| &control.stores);
+        let shared = stores(root).zip(stores(app)).is_some_and(|(roots, apps)| !roots.is_disjoint(apps));
+        shared && (self.is_yet_to_consider(root) || !self.are_in_force())
+    }
+}
