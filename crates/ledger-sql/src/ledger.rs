@@ -173,21 +173,21 @@ fn empty_head(origin: &Origin) -> Head {
 
 impl Ledger for SqlLedger {
     fn acquire(&self, request: LeaseRequest) -> Answer<'_, Lease> {
-        self.write(request.origin.clone(), |mut w| Box::pin(async move { w.acquire(&request).await }))
+        self.write(request.origin.clone(), |mut w| Box::pin(async move { w.acquire(&request) }))
     }
 
     fn renew(&self, lease: &Lease, now: Timestamp, length: Span) -> Answer<'_, Lease> {
         let lease = lease.clone();
-        self.write(lease.origin.clone(), move |mut w| Box::pin(async move { w.renew(&lease, now, length).await }))
+        self.write(lease.origin.clone(), move |mut w| Box::pin(async move { w.renew(&lease, now, length) }))
     }
 
     fn release(&self, lease: &Lease) -> Answer<'_, ()> {
         let lease = lease.clone();
-        self.write(lease.origin.clone(), |mut w| Box::pin(async move { w.release(&lease).await }))
+        self.write(lease.origin.clone(), |mut w| Box::pin(async move { w.release(&lease) }))
     }
 
     fn append(&self, batch: Batch) -> Answer<'_, Appended> {
-        self.write(batch.origin.clone(), |mut w| Box::pin(async move { w.append(batch).await }))
+        self.write(batch.origin.clone(), |mut w| Box::pin(async move { w.append(batch) }))
     }
 
     fn load(&self, origin: &Origin) -> Answer<'_, Loaded> {
@@ -228,7 +228,7 @@ impl Ledger for SqlLedger {
         if self.published(origin).is_none() {
             return Box::pin(async { Ok(None) });
         }
-        self.write(origin.clone(), |mut w| Box::pin(async move { w.checkpoint().await }))
+        self.write(origin.clone(), |mut w| Box::pin(async move { w.checkpoint() }))
     }
 
     fn prove_inclusion(&self, origin: &Origin, seq: u64, size: u64) -> Answer<'_, Inclusion> {
@@ -254,7 +254,7 @@ impl Ledger for SqlLedger {
     }
 
     fn record_gap(&self, gap: Gap) -> Answer<'_, Lease> {
-        self.write(gap.lease.origin.clone(), |mut w| Box::pin(async move { w.record_gap(&gap).await }))
+        self.write(gap.lease.origin.clone(), |mut w| Box::pin(async move { w.record_gap(&gap) }))
     }
 
     fn replay_check(&self, origin: &Origin) -> Answer<'_, Option<String>> {

@@ -1,8 +1,8 @@
 //! The ledger in SQLite: one process, one data folder, one writer.
 //!
 //! Reading order: `options` (what is configured), `folder` and `schema` (what is on disk), `opening` (how a log of
-//! millions is opened without reading it), `writer` (group commit: many appends, one sync), `writing` and `fact_rows`
-//! (what one append does to the tables), `reading`, `ledger` (the trait), `scratch` (what may be lost).
+//! millions is opened without reading it), `writer` (group commit: many appends, one sync), `writing`, `fact_rows` and
+//! `script` (what one append does to the tables), `reading`, `ledger` (the trait), `scratch` (what may be lost).
 //!
 //! SQLite runs in WAL mode and syncs every commit: with less, a committed transaction can vanish on loss of power.
 
@@ -15,6 +15,7 @@ mod options;
 mod reading;
 mod schema;
 mod scratch;
+mod script;
 mod state;
 #[cfg(feature = "workload")]
 pub mod workload;

@@ -18,7 +18,9 @@ use sqlx::sqlite::SqliteConnection;
 use crate::columns::{number, timestamp, unread};
 use crate::options::{OpenError, Options};
 use crate::reading::{self, range_hash, range_tree};
+use crate::script::Script;
 use crate::state::LogState;
+use crate::writing::new_log;
 
 /// All logs of a database, each compared with its newest checkpoint and its anchor.
 pub(crate) async fn logs(
@@ -33,8 +35,10 @@ pub(crate) async fn logs(
         let Some(anchor) = read_anchor(file, origin, &keys)? else { continue };
         if !logs.contains_key(origin) {
             // Even its first record is lost: it must be known as a log to be known as behind.
-            let id = insert_log(connection, origin).await.map_err(|error| damaged(unread(error)))?;
-            logs.insert(origin.clone(), LogState::new(id, origin.clone()));
+            let mut script = Script::default();
+            let log = new_log(&mut script, &logs, origin);
+            script.send(connection).await.map_err(|error| damaged(unread(error)))?;
+            logs.insert(origin.clone(), log);
         }
         if let Some(log) = logs.get_mut(origin) {
             log.standing = standing(connection, log, &anchor).await.map_err(damaged)?;
@@ -56,14 +60,6 @@ pub(crate) async fn facts(
         facts.insert(origin.clone(), reading::facts(connection, log.id).await.map_err(damaged)?);
     }
     Ok(facts)
-}
-
-/// Makes a log's row, and answers its number.
-pub(crate) async fn insert_log(connection: &mut SqliteConnection, origin: &Origin) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar("INSERT INTO logs (origin, epoch) VALUES (?, 0) RETURNING log")
-        .bind(origin.as_str())
-        .fetch_one(connection)
-        .await
 }
 
 async fn stored_logs(

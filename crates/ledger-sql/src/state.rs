@@ -1,10 +1,13 @@
 //! What the writer keeps in memory of each log: enough to append without reading.
 
 use setpoint_ledger::cadence::Unsigned;
-use setpoint_ledger::checkpoint::Checkpoint;
+use setpoint_ledger::checkpoint::{Checkpoint, Signer};
 use setpoint_ledger::merkle::Tree;
 use setpoint_ledger::tenure::Tenure;
 use setpoint_ledger::{Head, LedgerError, Origin, Standing};
+
+use crate::columns::integer;
+use crate::script::Script;
 
 /// One log.
 #[derive(Clone, Debug)]
@@ -39,6 +42,17 @@ impl LogState {
             standing: Standing::Sound,
             purge: false,
         }
+    }
+
+    /// Signs all records there are.
+    pub(crate) fn sign(&mut self, script: &mut Script, signer: &Signer) {
+        let (size, root) = (self.tree.size(), self.tree.root());
+        let checkpoint = Checkpoint::sign(self.origin.clone(), self.tenure.epoch, size, root, signer);
+        let values = [self.id.into(), self.checkpoints.into(), integer(size).into(), checkpoint.text.clone().into()];
+        script.push("INSERT INTO checkpoints (log, number, size, text) VALUES (?, ?, ?, ?)", values);
+        self.checkpoints += 1;
+        self.unsigned = Unsigned::default();
+        self.newest = Some(checkpoint);
     }
 
     pub(crate) fn head(&self) -> Head {

@@ -1,7 +1,7 @@
 //! The one writer: a task that takes what waits in its queue, carries all of it out in one transaction, syncs once,
 //! and answers each caller.
 //!
-//! A request that is refused is rolled back alone (a savepoint); its neighbours are committed. A failure of the
+//! A request that is refused leaves the transaction alone (nothing of it was sent yet); its neighbours are committed. A failure of the
 //! database fails the whole group and every request after it, until the ledger is opened again: after a failed sync the
 //! operating system may have dropped the pages, and a second sync would report success for nothing.
 
@@ -20,8 +20,13 @@ use sqlx::{Connection as _, Executor as _};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::folder::Folder;
+use crate::script::Script;
 use crate::state::LogState;
 use crate::writing::{Failure, Writing, new_log};
+
+const BEGIN: &str = "BEGIN IMMEDIATE";
+/// Syncs.
+const COMMIT: &str = "COMMIT";
 
 /// Requests of one transaction.
 const GROUP: usize = 128;
@@ -173,41 +178,45 @@ impl Writer {
         if jobs.is_empty() {
             return Ok(());
         }
-        self.connection.execute("BEGIN IMMEDIATE").await?;
+        let mut script = Script::default();
+        script.push(BEGIN, []);
         for job in jobs {
-            self.run(&mut **job).await?;
+            self.run(&mut **job, &mut script).await?;
         }
-        self.connection.execute("COMMIT").await?;
-        Ok(())
+        script.push(COMMIT, []);
+        script.send(&mut self.connection).await
     }
 
     /// One job within the transaction; if it is refused it leaves no trace.
-    async fn run(&mut self, job: &mut dyn Job) -> Result<(), sqlx::Error> {
+    async fn run(&mut self, job: &mut dyn Job, script: &mut Script) -> Result<(), sqlx::Error> {
         let origin = job.origin().clone();
-        let before = self.logs.get(&origin).cloned();
-        self.connection.execute("SAVEPOINT job").await?;
-        let log = match &before {
-            Some(log) => log.clone(),
-            None => new_log(&mut self.connection, &origin).await?,
-        };
-        let log = self.logs.entry(origin.clone()).insert_entry(log).into_mut();
-        let facts = self.facts.entry(origin.clone()).or_default();
+        let end = script.end();
+        let before = self.logs.remove(&origin);
+        let mut log = before.clone().unwrap_or_else(|| new_log(script, &self.logs, &origin));
+        let mut facts = self.facts.remove(&origin).unwrap_or_default();
         let mut undo = Undo::default();
-        let writing = Writing { connection: &mut self.connection, log, facts, undo: &mut undo, signer: &self.signer };
-        match job.run(writing).await {
-            Ok(()) => {}
+        let (connection, signer) = (&mut self.connection, &self.signer);
+        let writing = Writing {
+            connection,
+            script,
+            log: &mut log,
+            facts: &mut facts,
+            others: &self.facts,
+            undo: &mut undo,
+            signer,
+        };
+        let after = match job.run(writing).await {
+            Ok(()) => Some(log),
             Err(Failure::Broken(error)) => return Err(error),
             Err(Failure::Refused(error)) => {
                 job.refuse(error);
-                undo.take_back(self.facts.entry(origin.clone()).or_default());
-                match before {
-                    Some(log) => self.logs.insert(origin, log),
-                    None => self.logs.remove(&origin),
-                };
-                self.connection.execute("ROLLBACK TO job").await?;
+                undo.take_back(&mut facts);
+                script.cut(end);
+                before
             }
-        }
-        self.connection.execute("RELEASE job").await?;
+        };
+        self.logs.extend(after.map(|log| (origin.clone(), log)));
+        self.facts.insert(origin, facts);
         Ok(())
     }
 
@@ -236,6 +245,7 @@ impl Writer {
         if self.stopped.is_some() {
             return;
         }
+        let mut moved = false;
         for (origin, file) in &self.anchors {
             let Some(log) = self.logs.get_mut(origin) else { continue };
             let Some(newest) = log.newest.clone().filter(|newest| log.anchor.as_ref() != Some(newest)) else {
@@ -244,9 +254,12 @@ impl Writer {
             // A log that is behind its anchor must not move the anchor back: that is what record_gap is for.
             if log.refuse_unless_sound().is_ok() && write_anchor(file.clone(), newest.clone()).await {
                 log.anchor = Some(newest);
+                moved = true;
             }
         }
-        self.publish();
+        if moved {
+            self.publish();
+        }
     }
 
     async fn close(&mut self) -> Result<(), LedgerError> {
@@ -263,19 +276,16 @@ impl Writer {
     }
 
     async fn sign_all(&mut self) -> Result<(), sqlx::Error> {
-        self.connection.execute("BEGIN IMMEDIATE").await?;
-        for (origin, log) in &mut self.logs {
-            let facts = self.facts.entry(origin.clone()).or_default();
-            let (connection, signer) = (&mut self.connection, &self.signer);
-            let mut writing = Writing { connection, log, facts, undo: &mut Undo::default(), signer };
-            match writing.checkpoint().await {
-                // A log whose past is in doubt is not signed.
-                Ok(_) | Err(Failure::Refused(_)) => {}
-                Err(Failure::Broken(error)) => return Err(error),
+        let mut script = Script::default();
+        script.push(BEGIN, []);
+        for log in self.logs.values_mut().filter(|log| !log.unsigned.is_empty()) {
+            // A log whose past is in doubt is not signed.
+            if log.refuse_unless_sound().is_ok() {
+                log.sign(&mut script, &self.signer);
             }
         }
-        self.connection.execute("COMMIT").await?;
-        Ok(())
+        script.push(COMMIT, []);
+        script.send(&mut self.connection).await
     }
 }
 

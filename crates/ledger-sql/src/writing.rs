@@ -1,19 +1,19 @@
 //! What one request does to the tables, inside a transaction that [`crate::writer`] opens and commits.
 
+use std::collections::BTreeMap;
+
 use setpoint_core::facts::Facts;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_ledger::cadence::Unsigned;
 use setpoint_ledger::checkpoint::{Checkpoint, Signer};
 use setpoint_ledger::record::{Entry, Salt, Sealed, seal};
 use setpoint_ledger::undo::{self, Undo};
 use setpoint_ledger::{Appended, Batch, Body, Erasure, Gap, Lease, LeaseRequest, LedgerError, Origin, Standing};
-use sqlx::QueryBuilder;
-use sqlx::sqlite::{Sqlite, SqliteConnection};
+use sqlx::sqlite::SqliteConnection;
 
 use crate::columns::integer;
-use crate::fact_rows::{Touched, pieces};
-use crate::opening::insert_log;
+use crate::fact_rows::Touched;
 use crate::reading;
+use crate::script::{Form, Script};
 use crate::state::LogState;
 
 /// Why a request was not carried out.
@@ -39,174 +39,147 @@ impl From<sqlx::Error> for Failure {
 
 type Outcome<T> = Result<T, Failure>;
 
+const RECORDS: Form = Form { before: "INSERT INTO records (log, seq, bytes) VALUES ", row: "(?, ?, ?)", after: "" };
+
 /// An open transaction on one log.
 #[derive(Debug)]
 pub(crate) struct Writing<'a> {
+    /// For reading; what is written goes into the script.
     pub(crate) connection: &'a mut SqliteConnection,
+    pub(crate) script: &'a mut Script,
     pub(crate) log: &'a mut LogState,
     /// The facts as they are within the transaction: what fits is decided by them, and the tables follow.
     pub(crate) facts: &'a mut Facts,
+    /// The facts of all other logs.
+    pub(crate) others: &'a BTreeMap<Origin, Facts>,
     /// How to take the facts back if the request is refused after all.
     pub(crate) undo: &'a mut Undo,
     pub(crate) signer: &'a Signer,
 }
 
-/// Makes the log's row if this is the first time anyone asks for it.
-pub(crate) async fn new_log(connection: &mut SqliteConnection, origin: &Origin) -> Result<LogState, sqlx::Error> {
-    Ok(LogState::new(insert_log(connection, origin).await?, origin.clone()))
+/// A log's row, the first time anyone asks for it.
+pub(crate) fn new_log(script: &mut Script, logs: &BTreeMap<Origin, LogState>, origin: &Origin) -> LogState {
+    let id = logs.values().map(|log| log.id).max().unwrap_or(0) + 1;
+    script.push("INSERT INTO logs (log, origin, epoch) VALUES (?, ?, 0)", [id.into(), origin.to_string().into()]);
+    LogState::new(id, origin.clone())
 }
 
 impl Writing<'_> {
-    pub(crate) async fn acquire(&mut self, request: &LeaseRequest) -> Outcome<Lease> {
+    pub(crate) fn acquire(&mut self, request: &LeaseRequest) -> Outcome<Lease> {
         self.log.refuse_unless_sound()?;
         let lease = self.log.tenure.acquire(request, 0)?;
-        self.store_tenure().await?;
+        self.store_tenure();
         Ok(lease)
     }
 
-    pub(crate) async fn renew(&mut self, lease: &Lease, now: Timestamp, length: Span) -> Outcome<Lease> {
+    pub(crate) fn renew(&mut self, lease: &Lease, now: Timestamp, length: Span) -> Outcome<Lease> {
         self.log.refuse_unless_sound()?;
         let lease = self.log.tenure.renew(lease, now, length)?;
-        self.store_tenure().await?;
+        self.store_tenure();
         Ok(lease)
     }
 
-    pub(crate) async fn release(&mut self, lease: &Lease) -> Outcome<()> {
+    pub(crate) fn release(&mut self, lease: &Lease) -> Outcome<()> {
         self.log.refuse_unless_sound()?;
         self.log.tenure.release(lease);
-        self.store_tenure().await
-    }
-
-    async fn store_tenure(&mut self) -> Outcome<()> {
-        let (holder, expires) = self.log.tenure.holder.clone().unzip();
-        sqlx::query("UPDATE logs SET epoch = ?, holder = ?, expires = ? WHERE log = ?")
-            .bind(integer(self.log.tenure.epoch))
-            .bind(holder)
-            .bind(expires.map(|expires| integer(expires.as_millis())))
-            .bind(self.log.id)
-            .execute(&mut *self.connection)
-            .await?;
+        self.store_tenure();
         Ok(())
     }
 
-    pub(crate) async fn append(&mut self, batch: Batch) -> Outcome<Appended> {
+    fn store_tenure(&mut self) {
+        let (holder, expires) = self.log.tenure.holder.clone().unzip();
+        let expires = expires.map(|expires| integer(expires.as_millis()));
+        let values = [integer(self.log.tenure.epoch).into(), holder.into(), expires.into(), self.log.id.into()];
+        self.script.push("UPDATE logs SET epoch = ?, holder = ?, expires = ? WHERE log = ?", values);
+    }
+
+    pub(crate) fn append(&mut self, batch: Batch) -> Outcome<Appended> {
         batch.check()?;
         self.log.refuse_unless_sound()?;
         self.log.tenure.admit(&batch.origin, batch.epoch, batch.now)?;
-        for (digest, bytes) in &batch.bundles {
-            sqlx::query("INSERT INTO bundles (digest, bytes) VALUES (?, ?) ON CONFLICT DO NOTHING")
-                .bind(&digest.as_bytes()[..])
-                .bind(bytes)
-                .execute(&mut *self.connection)
-                .await?;
+        for (digest, bytes) in batch.bundles {
+            let store = "INSERT INTO bundles (digest, bytes) VALUES (?, ?) ON CONFLICT DO NOTHING";
+            self.script.push(store, [digest.as_bytes().to_vec().into(), bytes.into()]);
         }
-        self.record(batch.epoch, batch.now, batch.entries).await
+        self.record(batch.epoch, batch.now, batch.entries)
     }
 
     pub(crate) async fn erase_body(&mut self, erasure: &Erasure) -> Outcome<Appended> {
         self.log.refuse_unless_sound()?;
         self.log.tenure.admit(&erasure.origin, erasure.epoch, erasure.now)?;
+        // What an earlier request of the same transaction has erased is gone for this one.
+        self.script.send(self.connection).await?;
         let body = reading::body(self.connection, self.log.id, erasure.seq).await?;
         if !matches!(body, Body::Bytes(_)) {
             return Err(LedgerError::input(format!("record {} has no body to erase", erasure.seq)).into());
         }
-        sqlx::query("UPDATE bodies SET salt = NULL, bytes = NULL WHERE log = ? AND seq = ?")
-            .bind(self.log.id)
-            .bind(integer(erasure.seq))
-            .execute(&mut *self.connection)
-            .await?;
+        let erase = "UPDATE bodies SET salt = NULL, bytes = NULL WHERE log = ? AND seq = ?";
+        self.script.push(erase, [self.log.id.into(), integer(erasure.seq).into()]);
         self.log.purge = true;
-        self.record(erasure.epoch, erasure.now, vec![erasure.entry()]).await
+        self.record(erasure.epoch, erasure.now, vec![erasure.entry()])
     }
 
-    pub(crate) async fn record_gap(&mut self, gap: &Gap) -> Outcome<Lease> {
+    pub(crate) fn record_gap(&mut self, gap: &Gap) -> Outcome<Lease> {
         let Some(anchor) = self.log.anchor.clone() else {
             return Err(LedgerError::input("there is no gap: the log has no anchor").into());
         };
         let entry = gap.entry(self.log.standing, self.log.tree.size(), &anchor)?;
         self.log.standing = Standing::Sound;
         let lease = self.log.tenure.acquire(&gap.lease, anchor.epoch)?;
-        self.store_tenure().await?;
-        self.record(lease.epoch, gap.lease.now, vec![entry]).await?;
+        self.store_tenure();
+        self.record(lease.epoch, gap.lease.now, vec![entry])?;
         Ok(lease)
     }
 
     /// Signs the head if there are records since the last checkpoint.
-    pub(crate) async fn checkpoint(&mut self) -> Outcome<Option<Checkpoint>> {
+    pub(crate) fn checkpoint(&mut self) -> Outcome<Option<Checkpoint>> {
         if !self.log.unsigned.is_empty() {
             self.log.refuse_unless_sound()?;
-            self.sign().await?;
+            self.log.sign(self.script, self.signer);
         }
         Ok(self.log.newest.clone())
     }
 
-    async fn record(&mut self, epoch: u64, now: Timestamp, entries: Vec<Entry>) -> Outcome<Appended> {
+    fn record(&mut self, epoch: u64, now: Timestamp, entries: Vec<Entry>) -> Outcome<Appended> {
         let first = self.log.tree.size();
         let misfit = |source| LedgerError::Misfit { origin: self.log.origin.clone(), source };
         *self.undo = undo::apply(self.facts, &entries).map_err(misfit)?;
-        Touched::by(&entries).store(self.connection, self.log.id, self.facts).await?;
+        let touched = Touched::by(&entries);
+        touched.refuse_claims_of_others(self.facts, self.others)?;
+        touched.store(self.script, self.log.id, self.facts)?;
         let mut sealed = Vec::with_capacity(entries.len());
         for (seq, entry) in (first..).zip(entries) {
             sealed.push(seal(entry, &self.log.origin, epoch, seq, random_salt)?);
         }
-        self.store_records(&sealed).await?;
-        self.store_bodies(&sealed).await?;
         for record in &sealed {
             self.log.unsigned.note(record.kind, record.time);
             if let Some(segment) = self.log.tree.push(record.leaf) {
-                sqlx::query("INSERT INTO segments (log, segment, root) VALUES (?, ?, ?)")
-                    .bind(self.log.id)
-                    .bind(integer(segment.index))
-                    .bind(&segment.root.as_bytes()[..])
-                    .execute(&mut *self.connection)
-                    .await?;
+                let root = segment.root.as_bytes().to_vec();
+                let values = [self.log.id.into(), integer(segment.index).into(), root.into()];
+                self.script.push("INSERT INTO segments (log, segment, root) VALUES (?, ?, ?)", values);
             }
         }
+        self.store_records(sealed);
         if self.log.unsigned.is_due(now) {
-            self.sign().await?;
+            self.log.sign(self.script, self.signer);
         }
         Ok(Appended { seqs: first..self.log.tree.size() })
     }
 
-    async fn store_records(&mut self, sealed: &[Sealed]) -> Outcome<()> {
-        for piece in pieces(sealed) {
-            let mut insert = QueryBuilder::<Sqlite>::new("INSERT INTO records (log, seq, bytes) ");
-            insert.push_values(piece, |mut row, record| {
-                row.push_bind(self.log.id).push_bind(integer(record.seq)).push_bind(&record.bytes);
-            });
-            insert.build().execute(&mut *self.connection).await?;
+    fn store_records(&mut self, sealed: Vec<Sealed>) {
+        let log = self.log.id;
+        let (mut records, mut bodies) = (Vec::with_capacity(sealed.len()), Vec::new());
+        for record in sealed {
+            let seq = integer(record.seq);
+            records.push([log.into(), seq.into(), record.bytes.into()]);
+            if let Some(body) = record.body {
+                bodies.push([log.into(), seq.into(), body.salt.to_vec().into(), body.bytes.into()]);
+            }
         }
-        Ok(())
-    }
-
-    async fn store_bodies(&mut self, sealed: &[Sealed]) -> Outcome<()> {
-        for (seq, body) in sealed.iter().filter_map(|record| Some((record.seq, record.body.as_ref()?))) {
-            sqlx::query("INSERT INTO bodies (log, seq, salt, bytes) VALUES (?, ?, ?, ?)")
-                .bind(self.log.id)
-                .bind(integer(seq))
-                .bind(&body.salt[..])
-                .bind(&body.bytes)
-                .execute(&mut *self.connection)
-                .await?;
+        self.script.push_rows(RECORDS, records);
+        for body in bodies {
+            self.script.push("INSERT INTO bodies (log, seq, salt, bytes) VALUES (?, ?, ?, ?)", body);
         }
-        Ok(())
-    }
-
-    async fn sign(&mut self) -> Outcome<()> {
-        let log = &mut *self.log;
-        let (size, root) = (log.tree.size(), log.tree.root());
-        let checkpoint = Checkpoint::sign(log.origin.clone(), log.tenure.epoch, size, root, self.signer);
-        sqlx::query("INSERT INTO checkpoints (log, number, size, text) VALUES (?, ?, ?, ?)")
-            .bind(log.id)
-            .bind(log.checkpoints)
-            .bind(integer(size))
-            .bind(&checkpoint.text)
-            .execute(&mut *self.connection)
-            .await?;
-        log.checkpoints += 1;
-        log.unsigned = Unsigned::default();
-        log.newest = Some(checkpoint);
-        Ok(())
     }
 }
 

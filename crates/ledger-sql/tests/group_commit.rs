@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+use setpoint_core::claim::Claim;
 use setpoint_core::facts::Change;
-use setpoint_ledger::{Class, Ledger, Record};
+use setpoint_ledger::{Body, Class, Ledger, Record};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Executor as _};
 use tokio::task::JoinSet;
 
-use crate::scene::{Place, at, batch, entry, lease, origin};
+use crate::scene::{Place, at, batch, entry, lease, origin, request};
+use crate::story;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_appends_each_get_their_own_answer() {
@@ -65,4 +70,60 @@ async fn loading_while_others_write_answers_one_moment() {
         }
     };
     tokio::join!(writer, reader);
+}
+
+#[tokio::test]
+async fn a_body_is_erased_once_however_many_ask_for_it_at_once() {
+    let place = Place::new();
+    let ledger = place.open().await;
+    let lease = lease(&ledger, "a").await;
+    let told = entry("told").with_body("what was said");
+    let seq = ledger.append(batch(&lease, vec![told])).await.expect("appended").seqs.start;
+    let erasure = story::erasure(lease.epoch);
+    assert_eq!(erasure.seq, seq);
+    // Both are queued before the writer can run: they share a transaction.
+    let (first, second) = (ledger.erase_body(erasure.clone()), ledger.erase_body(erasure));
+    first.await.expect("there is a body to erase");
+    assert_eq!(second.await.expect_err("it is gone").class(), Class::Input);
+    assert_eq!(ledger.head(&origin("a")).await.expect("a head").size, 2);
+    assert_eq!(ledger.body(&origin("a"), seq).await.expect("it is known"), Body::Erased);
+}
+
+#[tokio::test]
+async fn a_log_whose_first_request_is_refused_was_never_there() {
+    let place = Place::new();
+    let ledger = place.open().await;
+    let mut nobody = lease(&ledger, "a").await;
+    nobody.origin = origin("b");
+    // In one transaction: refused for `b`, which must not take the number that `c` gets.
+    let refused = ledger.append(batch(&nobody, vec![entry("too early")]));
+    let granted = ledger.acquire(request("c", at(0)));
+    assert_eq!(refused.await.expect_err("nobody holds `b`").class(), Class::Fenced);
+    let lease = granted.await.expect("the lease is free");
+    ledger.append(batch(&lease, vec![entry("first")])).await.expect("appended");
+    let again = ledger.acquire(request("b", at(0))).await.expect("the lease is free");
+    ledger.append(batch(&again, vec![entry("first"), entry("second")])).await.expect("appended");
+    drop(ledger);
+    let ledger = place.open().await;
+    for (name, size) in [("a", 0), ("b", 2), ("c", 1)] {
+        assert_eq!(ledger.head(&origin(name)).await.expect("a head").size, size, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_claim_that_the_table_gives_to_another_log_stops_the_ledger() {
+    let place = Place::new();
+    let ledger = place.open().await;
+    let lease = lease(&ledger, "a").await;
+    let claim = json!({ "target": "machine", "key": "file::/a", "app": "web/shop", "origin": "created" });
+    let claim: Claim = serde_json::from_value(claim).expect("a claim's stored form");
+    let put = entry("claim").with_change(Change::PutClaim { claim: claim.clone(), from: None });
+    ledger.append(batch(&lease, vec![put])).await.expect("appended");
+    let mut other_hand = SqliteConnectOptions::new().filename(place.database()).connect().await.expect("a connection");
+    other_hand.execute("UPDATE claims SET log = 99").await.expect("it is changed");
+    let again = entry("claim").with_change(Change::PutClaim { claim, from: None });
+    let error = ledger.append(batch(&lease, vec![again])).await.expect_err("the table and the facts differ");
+    assert_eq!(error.class(), Class::NotDurable);
+    let holder: i64 = sqlx::query_scalar("SELECT log FROM claims").fetch_one(&mut other_hand).await.expect("a row");
+    assert_eq!(holder, 99, "it is not taken over unseen");
 }
