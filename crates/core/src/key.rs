@@ -11,13 +11,19 @@ use crate::name::BadName;
 /// A resource's identity on its target: a file's path; group and kind, namespace and name; a provider's id.
 ///
 /// The text form `class:namespace:name` is what the ledger stores; people see [`fmt::Display`].
+///
+/// Keys are compared and copied more than anything else, so one is a single shared text: the parts with [`SEPARATOR`]
+/// between them, which no part can hold and which sorts before everything a part can hold. So texts are ordered as their
+/// parts are.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    class: Arc<str>,
-    namespace: Arc<str>,
-    name: Arc<str>,
+    text: Arc<str>,
+    /// Where the class ends, and where the namespace does.
+    ends: (u16, u16),
 }
 
+const SEPARATOR: char = '\0';
+const LONGEST_PART: usize = 512;
 const LONGEST: usize = 4096;
 
 impl Key {
@@ -29,31 +35,35 @@ impl Key {
             check_part("namespace", namespace)?;
         }
         check_object_name(name)?;
-        Ok(Self { class: class.into(), namespace: namespace.into(), name: name.into() })
+        let class_end = class.len();
+        let namespace_end = class_end + 1 + namespace.len();
+        let end = |end: usize| u16::try_from(end).expect("two parts are never longer than 1,025 bytes");
+        let text = format!("{class}{SEPARATOR}{namespace}{SEPARATOR}{name}");
+        Ok(Self { text: text.into(), ends: (end(class_end), end(namespace_end)) })
     }
 
     pub fn class(&self) -> &str {
-        &self.class
+        &self.text[..usize::from(self.ends.0)]
     }
 
     pub fn namespace(&self) -> &str {
-        &self.namespace
+        &self.text[usize::from(self.ends.0) + 1..usize::from(self.ends.1)]
     }
 
     pub fn name(&self) -> &str {
-        &self.name
+        &self.text[usize::from(self.ends.1) + 1..]
     }
 
     /// The form that is stored and read back.
     pub fn to_text(&self) -> String {
-        format!("{}:{}:{}", self.class, self.namespace, self.name)
+        [self.class(), self.namespace(), self.name()].join(":")
     }
 }
 
 fn check_part(what: &'static str, text: &str) -> Result<(), BadName> {
     let problem = if text.is_empty() {
         "it is empty"
-    } else if text.len() > 512 {
+    } else if text.len() > LONGEST_PART {
         "it is longer than 512 bytes"
     } else if !text.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
         "use printable ASCII without spaces and `:` only"
@@ -84,10 +94,10 @@ fn is_deceptive(c: char) -> bool {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.namespace.is_empty() {
-            write!(f, "{} {}", self.class, self.name)
+        if self.namespace().is_empty() {
+            write!(f, "{} {}", self.class(), self.name())
         } else {
-            write!(f, "{} {}/{}", self.class, self.namespace, self.name)
+            write!(f, "{} {}/{}", self.class(), self.namespace(), self.name())
         }
     }
 }
@@ -138,6 +148,24 @@ mod tests {
             let key = Key::new(class, namespace, name).unwrap();
             assert_eq!(key.to_text().parse::<Key>(), Ok(key));
         }
+    }
+
+    #[test]
+    fn keys_are_ordered_by_class_then_namespace_then_name() {
+        let parts = [
+            ("a", "", "z"),
+            ("a", "-", "b"),
+            ("a", "-", "b!"),
+            ("a", "web", " x"),
+            ("a", "web", "x"),
+            ("a!", "", "a"),
+            ("a-b", "a", "a"),
+            ("b", "", "Ü"),
+        ];
+        let keys = parts.map(|(class, namespace, name)| Key::new(class, namespace, name).unwrap());
+        assert!(parts.is_sorted() && keys.is_sorted());
+        let read = keys.each_ref().map(|key| (key.class(), key.namespace(), key.name()));
+        assert_eq!(read, parts);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Names: of scopes, apps, stores, targets and people. Checked when made, so that nothing later has to.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -66,8 +67,21 @@ fn check_token(what: &'static str, text: &str) -> Result<(), BadName> {
 macro_rules! text_type {
     ($(#[$doc:meta])* $name:ident, $what:literal, $check:path) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, PartialEq, Eq, Hash)]
         pub struct $name(Arc<str>);
+
+        // By text, as derived; but most comparisons are with a copy of the same name, which need not be read.
+        impl Ord for $name {
+            fn cmp(&self, other: &Self) -> Ordering {
+                if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+            }
+        }
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
 
         impl $name {
             pub fn new(text: &str) -> Result<Self, BadName> {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
+use setpoint_core::facts::{Change, Facts};
+use setpoint_core::intent::Verb;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName};
 use setpoint_core::observed::{Blindness, Observed};
@@ -165,13 +167,16 @@ impl World {
             self.break_disk();
         }
         let now = self.instances[from.instance].clock(self.now);
-        let before = self.ledger.facts(&self.origin).clone();
+        let before = touched_by(self.ledger.facts(&self.origin), entries);
         let batch =
             Batch { origin: self.origin.clone(), epoch, now, entries: entries.to_vec(), bundles: bundles.clone() };
         self.ledger.append(batch).map_err(|error| (error.class(), error.to_string()))?;
         let (universe, stores, targets) = (&self.universe, &self.stores, &self.targets);
         self.monitor.recording(&Ledgered { now: self.now, universe, stores, targets, facts: &before }, entries);
         for (digest, bytes) in bundles {
+            if self.bundles.contains_key(&digest) {
+                continue;
+            }
             let bundle = Bundle::from_bytes(&bytes, digest).expect("the engine stores what it can read back");
             self.keep_bundle(Arc::new(bundle));
         }
@@ -358,6 +363,25 @@ impl World {
         }
         outcome
     }
+}
+
+/// Of all facts those that entries are about to change, and those of the apps they are about.
+fn touched_by(facts: &Facts, entries: &[Entry]) -> Facts {
+    let mut touched = Facts::default();
+    for change in entries.iter().flat_map(|entry| &entry.changes) {
+        let app = match change {
+            Change::OpenIntent { intent } if intent.verb == Verb::Delete => &intent.app,
+            Change::PutApp { app, .. } => app,
+            Change::DropClaim { target, key, app } => {
+                let claim = facts.claims.get_key_value(&(target.clone(), key.clone()));
+                touched.claims.extend(claim.map(|(place, claim)| (place.clone(), claim.clone())));
+                app
+            }
+            _ => continue,
+        };
+        touched.apps.extend(facts.apps.get_key_value(app).map(|(app, facts)| (app.clone(), facts.clone())));
+    }
+    touched
 }
 
 fn refused(class: RefusalClass, detail: &str) -> Outcome {

@@ -317,7 +317,7 @@ impl Machine {
                 Timer::SuspensionEnds(app) => self.suspension_ended(&app),
                 Timer::Settle(intent) => self.settle(intent),
                 Timer::Breaker(target) => self.breaker_may_close(&target),
-                Timer::Deliver(note) => self.deliver(note),
+                Timer::Deliver(note) => self.deliver(*note),
             }
         }
     }

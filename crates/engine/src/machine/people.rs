@@ -62,7 +62,7 @@ impl Machine {
         let Some(told) = self.notes.told.get_mut(&(note.kind, note.subject.clone())) else { return };
         told.tries += 1;
         let pause = FIRST_PAUSE.doubled(told.tries - 1, LONGEST_PAUSE);
-        self.timers.set(Timer::Deliver(note), self.now + pause);
+        self.timers.set(Timer::Deliver(Box::new(note)), self.now + pause);
     }
 
     /// A new tenure delivers what an earlier one of this process could not.

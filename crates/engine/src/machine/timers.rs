@@ -26,7 +26,8 @@ pub(super) enum Timer {
     SuspensionEnds(AppId),
     Settle(IntentId),
     Breaker(TargetIdentity),
-    Deliver(Note),
+    /// Boxed: timers are moved about a lot, and all others are small.
+    Deliver(Box<Note>),
 }
 
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! Lists and objects while they are written. The members of an object are put in order once the last of them is there.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use serde::ser::{self, Serialize};
 use serde_json::Value;
@@ -70,7 +71,7 @@ impl<'a> Object<'a> {
     }
 
     fn close(mut self) -> Written {
-        if !self.members.is_sorted_by(|a, b| precedes(&a.name, &b.name)) {
+        if !self.members.is_sorted_by(|a, b| order(&a.name, &b.name).is_lt()) {
             self.put_in_order()?;
         }
         if !self.members.is_empty() {
@@ -87,7 +88,7 @@ impl<'a> Object<'a> {
             sorted.push((&**name, &written[begin..*end]));
             begin = *end;
         }
-        sorted.sort_unstable_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+        sorted.sort_unstable_by(|(a, _), (b, _)| order(a, b));
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(NotCanonical::Twice { name: pair[0].0.to_owned() });
         }
@@ -97,8 +98,9 @@ impl<'a> Object<'a> {
 }
 
 /// RFC 8785 §3.2.3: by UTF-16 code units, and never twice.
-fn precedes(a: &str, b: &str) -> bool {
-    a.encode_utf16().lt(b.encode_utf16())
+fn order(a: &str, b: &str) -> Ordering {
+    // Most names are ASCII, of which every code unit is a byte.
+    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 
 /// The text of a map's key. Readers in other languages know names of no other type.
