@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use setpoint_core::name::Scope;
+use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Diagnostic, Diagnostics, Findings, Node, Place, Source, parse, visible_text};
 
 use crate::declaration::{Declaration, Field, FieldDeclaration, Presence, Shape, object};
 use crate::kinds::{AppSpec, BootstrapSpec, NotifierSpec, PolicySpec, ScopeSpec, StoreSpec, TargetSpec};
-use crate::reader::{Fields, Reader, list_of};
+use crate::reader::{DIALECT, Fields, Reader, list_of};
 use crate::suggest::nearest;
 use crate::text::Label;
+use crate::value::value_of;
 
 /// The only apiVersion there is.
 pub const API_VERSION: &str = "setpoint.dev/v1";
@@ -30,6 +32,8 @@ pub struct Document {
     /// `None` for a Bootstrap, which has no name: there is one.
     pub metadata: Option<Metadata>,
     pub spec: Spec,
+    /// The whole document as it is written: what is accepted and recorded.
+    pub body: Value,
     pub place: Place,
 }
 
@@ -122,7 +126,7 @@ pub fn check_unique<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Re
 }
 
 pub(crate) fn is_empty(root: Node<'_>) -> bool {
-    matches!(root.resolve(crate::reader::DIALECT), Some(Ok(setpoint_yaml::Scalar::Null)))
+    matches!(root.resolve(DIALECT), Some(Ok(setpoint_yaml::Scalar::Null)))
 }
 
 fn duplicates<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Vec<Diagnostic> {
@@ -162,7 +166,9 @@ fn read_header(root: Node<'_>, reader: &mut Reader) -> Option<Document> {
     reader.found.extend(inner.found);
     let place = root.get("metadata").and_then(|metadata| metadata.get("name")).or(kind_node)?.place();
     version.filter(|()| complete)?;
-    Some(Document { metadata: metadata?, spec: spec?, place })
+    let (metadata, spec) = (metadata?, spec?);
+    let body = value_of(root, DIALECT, &mut reader.found)?;
+    Some(Document { metadata, spec, body, place })
 }
 
 fn read_version(node: Node<'_>, reader: &mut Reader) -> Option<()> {

@@ -3,7 +3,7 @@
 //! - `declaration`: the macros by which one declaration is struct, reader, schema and reference.
 //! - `kinds`: the declarations. `text`, `duration`, `cron`: the types of their fields.
 //! - `reader`, `suggest`: strict reading, with a hint for every mistake.
-//! - `document`: a file of documents. `manifest`, `value`: a file of resources.
+//! - `document`: a file of documents. `manifest`, `value`: a file of resources. `field`: what is wrong, by a field's path.
 //! - `schema`: the declarations as text.
 
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ mod cron;
 mod declaration;
 mod document;
 mod duration;
+mod field;
 mod kinds;
 mod manifest;
 mod reader;
@@ -23,12 +24,14 @@ mod value;
 pub use cron::Cron;
 pub use document::{API_VERSION, Document, Metadata, Spec, check_unique, read_documents};
 pub use duration::Duration;
+pub use field::FieldProblem;
 pub use kinds::{
     Anchor, AppSpec, BootstrapSpec, BootstrapStore, Check, CoOwner, Count, Credentials, HttpCheck, IgnoreRule, Input,
     Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, ScopeSpec, StoreSpec, Sync, TargetFamily,
     TargetSpec, Window, WindowTime,
 };
-pub use manifest::{Manifest, check_unique_resources, read_resources};
+pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};
 pub use schema::{UnknownKind, reference_markdown, schema};
+pub use suggest::nearest;
 pub use text::{AbsolutePath, BadText, Branch, FieldPath, Label, Line, RelativePath, Url, Zone};
 pub use value::read_value;

@@ -7,6 +7,7 @@ use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Diagnostic, Diagnostics, Dialect, Findings, Kind, Node, Place, Scalar, Source, parse};
 
 use crate::document::is_empty;
+use crate::field::FieldProblem;
 use crate::text::ascii_text;
 use crate::value::value_of;
 
@@ -23,19 +24,58 @@ pub struct Manifest {
     pub place: Place,
 }
 
-/// Reads every resource of a file, or none: the valid rest of a broken file is never used. Empty documents are skipped.
+/// Reads every resource of a file, or none: the valid rest of a broken file is never used. Empty documents are skipped, the
+/// items of a `kind: List` stand for themselves.
 pub fn read_resources(file: &str, text: &str) -> Result<Vec<Manifest>, Diagnostics> {
+    read_resources_with(file, text, &mut |_| Vec::new())
+}
+
+/// The same, with a say for who knows more of a resource than this crate: it may complete the resource, and what it finds wrong
+/// is told at the field's place.
+pub fn read_resources_with(
+    file: &str,
+    text: &str,
+    complete: &mut dyn FnMut(&mut Manifest) -> Vec<FieldProblem>,
+) -> Result<Vec<Manifest>, Diagnostics> {
     let trees = parse(Source::new(file, text))?;
     let mut found = Findings::default();
     let mut manifests = Vec::new();
-    for tree in trees.iter().filter(|tree| !is_empty(tree.root())) {
+    let roots = trees.iter().map(|tree| tree.root()).filter(|root| !is_empty(*root));
+    let nodes: Vec<Node<'_>> = roots.flat_map(|root| items_of(root, &mut found)).collect();
+    for node in nodes {
         if found.is_full() {
             break;
         }
-        manifests.extend(read_manifest(tree.root(), &mut found));
+        let Some(mut manifest) = read_manifest(node, &mut found) else { continue };
+        found.extend(complete(&mut manifest).into_iter().map(|problem| problem.at(node)));
+        manifests.push(manifest);
     }
     found.extend(duplicates(&manifests));
     found.or_value(manifests)
+}
+
+/// The resources of a document: itself, or what a `kind: List` holds, however deep. Whoever looks at resources sees every item of
+/// a list. The nesting of the tree and the growth by aliases are bounded where it is parsed, and so is this.
+fn items_of<'d>(root: Node<'d>, found: &mut Findings) -> Vec<Node<'d>> {
+    let mut items = Vec::new();
+    let mut ahead = vec![root];
+    while let Some(node) = ahead.pop() {
+        if !matches!(node.get("kind").map(Node::kind), Some(Kind::Scalar("List"))) {
+            items.push(node);
+            continue;
+        }
+        match node.get("items").map(|items| (items, items.kind())) {
+            Some((_, Kind::Sequence(list))) => ahead.extend(list.iter().collect::<Vec<_>>().into_iter().rev()),
+            other => {
+                let place = other.map_or(node, |(items, _)| items).place();
+                found.add(|| {
+                    Diagnostic::new(Class::Type, place, "a List has `items`, which are a list")
+                        .with_help("write the resources below `items:`, each after `- `")
+                });
+            }
+        }
+    }
+    items
 }
 
 /// Refuses the same object declared twice, in one file or in several. The version of an API is not part of what an

@@ -1,7 +1,7 @@
 //! The name somebody probably meant.
 
 /// The nearest of `known`, if it is near enough to be a slip of the fingers.
-pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let tolerated = (name.chars().count() / 3).clamp(1, 3);
     let ranked =
         known.into_iter().map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate));

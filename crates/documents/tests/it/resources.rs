@@ -1,7 +1,7 @@
 //! Plain manifests.
 
 use setpoint_core::value::Value;
-use setpoint_documents::{read_resources, read_value};
+use setpoint_documents::{FieldProblem, Manifest, read_resources, read_resources_with, read_value};
 use setpoint_yaml::{Class, Dialect, Source, parse};
 
 #[test]
@@ -51,4 +51,32 @@ fn merge_keys_are_carried_out() {
     let trees = parse(Source::new("a.yaml", "base: &b { a: 1, b: 2 }\nuse: { <<: *b, b: 3 }\n")).unwrap();
     let value = read_value(trees[0].root(), Dialect::GoYamlV2).unwrap();
     assert_eq!(value.get("use"), Some(&Value::map([("a", Value::int(1)), ("b", Value::int(3))])));
+}
+
+#[test]
+fn case_41_every_item_of_a_list_is_a_resource_however_deep_it_is_hidden() {
+    let mut text = "{apiVersion: v1, kind: ClusterRoleBinding, metadata: {name: hidden}}".to_owned();
+    for _ in 0..45 {
+        text = format!("{{apiVersion: v1, kind: List, items: [{text}]}}");
+    }
+    let beside = "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A, metadata: {name: a}}, {apiVersion: v1, kind: B, metadata: {name: b}}]}";
+    let manifests = read_resources("a.yaml", &format!("{text}\n---\n{beside}\n")).unwrap();
+    let kinds: Vec<&str> = manifests.iter().map(|manifest| &*manifest.kind).collect();
+    assert_eq!(kinds, ["ClusterRoleBinding", "A", "B"]);
+}
+
+#[test]
+fn a_list_without_items_is_refused_and_an_empty_one_is_empty() {
+    let found = read_resources("a.yaml", "apiVersion: v1\nkind: List\nitem: []\n").unwrap_err().into_vec();
+    assert_eq!(found[0].message, "a List has `items`, which are a list");
+    assert_eq!(read_resources("a.yaml", "apiVersion: v1\nkind: List\nitems: []\n"), Ok(Vec::new()));
+}
+
+#[test]
+fn what_another_finds_wrong_is_told_at_the_field() {
+    let text = "apiVersion: v1\nkind: A\nmetadata: { name: a }\nspec:\n  mode: 7\n";
+    let mut complete = |_: &mut Manifest| vec![FieldProblem::new("spec.mode", "is not a text", "put it in quotes")];
+    let found = read_resources_with("a.yaml", text, &mut complete).unwrap_err().into_vec();
+    assert_eq!((found[0].place.line, found[0].place.column), (5, 9));
+    assert_eq!(found[0].message, "`spec.mode`: is not a text");
 }

@@ -1,0 +1,21 @@
+//! From versions to resources: in process, without a checkout, over trees that record every read.
+//!
+//! - [`request`]: what is rendered, what comes of it, and the limits.
+//! - [`problem`]: what is wrong with what a version declares, for a person to mend.
+//! - [`walk`]: the files below a folder.
+//! - [`plain`]: YAML and JSON as they stand. `content`: files that a resource takes its content from.
+//!
+//! A render is a function of the trees it reads ([`setpoint_store::ReadSet`]): no clock, no environment, no order of a listing
+//! has a say in it. It gives everything or it gives all the reasons why not.
+
+#![forbid(unsafe_code)]
+
+mod content;
+pub mod plain;
+pub mod problem;
+pub mod request;
+pub mod walk;
+
+pub use plain::render;
+pub use problem::Problem;
+pub use request::{Input, Limits, NotRendered, ReadSets, Rendered, RenderedResource, Request, Trees};

@@ -1,0 +1,101 @@
+//! What is rendered, and what comes of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::name::StoreName;
+use setpoint_core::value::Value;
+use setpoint_documents::FieldProblem;
+use setpoint_store::{ReadSet, StoreError, StorePath, Tree};
+use setpoint_yaml::Place;
+
+use crate::problem::Problem;
+
+/// One version of each store.
+pub type Trees = BTreeMap<StoreName, Arc<dyn Tree>>;
+
+/// What was read of each store.
+pub type ReadSets = BTreeMap<StoreName, ReadSet>;
+
+/// What is wrong with a resource, by who knows its kind: `apiVersion`, `kind` and the whole object.
+pub type CheckKind<'a> = &'a dyn Fn(&str, &str, &Value) -> Vec<FieldProblem>;
+
+/// A folder of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    pub store: StoreName,
+    pub path: StorePath,
+}
+
+/// Everything a render depends on.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    pub inputs: &'a [Input],
+    /// A map; what it means is for the renderer to say.
+    pub parameters: &'a Value,
+    pub trees: &'a Trees,
+    pub check: CheckKind<'a>,
+    pub limits: Limits,
+}
+
+impl std::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("inputs", &self.inputs).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// How much one render may read and give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest file that is read, in bytes.
+    pub file_bytes: usize,
+    pub objects: usize,
+    /// The largest object as it is written, in bytes of its canonical form. Content taken from a file does not count.
+    pub object_bytes: usize,
+    /// All objects together, with content taken from files.
+    pub rendered_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { file_bytes: 8 << 20, objects: 20_000, object_bytes: 1_500_000, rendered_bytes: 50 << 20 }
+    }
+}
+
+/// What a revision declares, and what that was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// In the order of files and documents. May be empty: that is a statement about the revision, not a failure.
+    pub resources: Vec<RenderedResource>,
+    pub reads: ReadSets,
+}
+
+/// One declared object, before a target has said what its key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderedResource {
+    pub api_version: Arc<str>,
+    pub kind: Arc<str>,
+    /// The whole object.
+    pub body: Value,
+    pub place: Place,
+}
+
+/// Why there is no render. Neither means that nothing is declared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRendered {
+    /// The declaration is wrong, all of it told; it will be wrong the same way until a store moves.
+    #[error("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Refused { problems: Vec<Problem> },
+    /// A store could not be read. Later it may be.
+    #[error("the app's stores could not be read")]
+    Failed {
+        #[from]
+        source: StoreError,
+    },
+}
+
+impl From<Vec<Problem>> for NotRendered {
+    fn from(problems: Vec<Problem>) -> Self {
+        Self::Refused { problems }
+    }
+}

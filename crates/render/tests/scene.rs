@@ -1,0 +1,57 @@
+//! A store `main` with a folder `app` that is rendered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::name::StoreName;
+use setpoint_core::value::Value;
+use setpoint_documents::FieldProblem;
+use setpoint_render::{Input, Limits, NotRendered, Rendered, Request, Trees, render};
+use setpoint_store::{MemoryTree, StorePath, Tree};
+
+pub(crate) fn store(name: &str) -> StoreName {
+    StoreName::new(name).unwrap()
+}
+
+pub(crate) fn path(text: &str) -> StorePath {
+    StorePath::new(text).unwrap()
+}
+
+pub(crate) fn object(kind: &str, name: &str) -> String {
+    format!("apiVersion: v1\nkind: {kind}\nmetadata: {{ name: {name} }}\n")
+}
+
+/// Who knows kinds here knows that there is no `Wrong`.
+fn check(_: &str, kind: &str, _: &Value) -> Vec<FieldProblem> {
+    if kind == "Wrong" { vec![FieldProblem::new("kind", "there is no such kind", "remove it")] } else { Vec::new() }
+}
+
+pub(crate) fn render_with(tree: impl Tree + 'static, limits: Limits) -> Result<Rendered, NotRendered> {
+    let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree) as Arc<dyn Tree>)]);
+    let inputs = [Input { store: store("main"), path: path("app") }];
+    let parameters = Value::Map(BTreeMap::new());
+    render(&Request { inputs: &inputs, parameters: &parameters, trees: &trees, check: &check, limits })
+}
+
+pub(crate) fn render_tree(tree: &MemoryTree) -> Result<Rendered, NotRendered> {
+    render_with(tree.clone(), Limits::default())
+}
+
+pub(crate) fn render_files(files: &[(&str, &str)]) -> Result<Rendered, NotRendered> {
+    render_tree(&MemoryTree::of(files.iter().copied()))
+}
+
+/// The texts of all problems.
+pub(crate) fn problems(outcome: Result<Rendered, NotRendered>) -> Vec<String> {
+    match outcome {
+        Err(NotRendered::Refused { problems }) => problems.iter().map(ToString::to_string).collect(),
+        other => panic!("expected a refusal, not {other:?}"),
+    }
+}
+
+/// Kind and name of every resource, in order.
+pub(crate) fn names(rendered: &Rendered) -> Vec<String> {
+    let name =
+        |body: &Value| body.get("metadata").and_then(|m| m.get("name")).and_then(Value::as_str).unwrap().to_owned();
+    rendered.resources.iter().map(|resource| format!("{} {}", resource.kind, name(&resource.body))).collect()
+}
