@@ -33,6 +33,18 @@ const NEEDS: &[Need] = &[
         remedy: Remedy::Package("git"),
     },
     Need {
+        what: "ssh client",
+        why: "is how stores are reached over ssh, and makes the keys of their tests",
+        proof: &["ssh", "-V"],
+        remedy: Remedy::Package("openssh-client"),
+    },
+    Need {
+        what: "ssh server",
+        why: "is the other side in tests about stores over ssh",
+        proof: &["test", "-x", "/usr/sbin/sshd"],
+        remedy: Remedy::Package("openssh-server"),
+    },
+    Need {
         what: "rustfmt",
         why: "checks the form of the sources",
         proof: &["cargo", "fmt", "--version"],

@@ -32,6 +32,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-ledger", &["setpoint-core"]),
     ("setpoint-ledger-sql", &["setpoint-core", "setpoint-ledger"]),
     ("setpoint-store", &["setpoint-core"]),
+    ("setpoint-store-git", &["setpoint-core", "setpoint-store"]),
+    ("setpoint-testbed", &[]),
     ("setpoint-target", &["setpoint-core"]),
     ("setpoint-target-host", &["setpoint-core", "setpoint-documents", "setpoint-target"]),
     ("setpoint-render", &["setpoint-core", "setpoint-documents", "setpoint-store", "setpoint-yaml"]),

@@ -1,0 +1,25 @@
+//! The store in a Git repository: one branch, read by object id and without a checkout.
+//!
+//! Reading order: [`options`] (what a store is told), [`address`] (which URLs and branches are taken at all), [`store`] (the
+//! [`Store`](setpoint_store::Store) itself), [`mirror`] (our bare copy of a remote repository and how it follows it),
+//! [`transport`] (https and ssh, with limits on time and bytes), [`repository`] (versions, ancestry and objects of a
+//! repository on disk), [`write`] (new versions in a local repository, for `init` and `demo`).
+//!
+//! Nothing of a repository is executed and nothing around it is believed: no hooks, filters or programs, no configuration of
+//! the system or the user, no environment, no alternates. Secrets are read when they are needed and never shown.
+
+pub mod address;
+mod failure;
+pub mod mirror;
+pub mod options;
+mod pace;
+pub mod repository;
+pub mod store;
+mod transport;
+pub mod write;
+
+pub use address::{Address, BadAddress, Branch};
+pub use mirror::{GitCache, Notice};
+pub use options::{Credentials, GitLimits, GitOptions, Patience, SshOptions};
+pub use store::GitStore;
+pub use write::{Author, Change, LocalRepository, Parent};

@@ -1,0 +1,118 @@
+//! How long and how much of a server is listened to. Every byte of every transport passes here.
+//!
+//! gix reads from blocking streams; this is the place where such a read waits for an answer that may never come. It ends by
+//! silence, by slowness, by the end of the time, by too many bytes, or because nobody waits for it any more. What ended it is
+//! kept as a typed error: gix sees only an I/O error that it wraps in its own.
+
+use std::future::Future;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use setpoint_store::StoreError;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout_at};
+
+use crate::options::{GitLimits, Patience};
+
+/// One poll's allowance of time and bytes.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    runtime: Handle,
+    patience: Patience,
+    limit: u64,
+    deadline: Instant,
+    interrupt: Arc<AtomicBool>,
+    spent: Mutex<Spent>,
+}
+
+#[derive(Debug, Default)]
+struct Spent {
+    bytes: u64,
+    /// What was received and how long was waited since the rate was last looked at. Our own work is not the server's fault.
+    window_bytes: u64,
+    window_waited: Duration,
+    verdict: Option<StoreError>,
+}
+
+impl Pace {
+    pub(crate) fn new(runtime: Handle, patience: Patience, limits: &GitLimits, interrupt: Arc<AtomicBool>) -> Self {
+        let deadline = Instant::now() + patience.total;
+        Self { runtime, patience, limit: limits.pack_bytes, deadline, interrupt, spent: Mutex::default() }
+    }
+
+    /// What gix asks between its own steps.
+    pub(crate) fn interrupt(&self) -> &AtomicBool {
+        &self.interrupt
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    /// Waits for the server, within what is left of everybody's patience. Must not be called on a thread of the runtime.
+    pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> io::Result<T> {
+        let started = Instant::now();
+        if self.interrupt.load(Ordering::Relaxed) {
+            return Err(self.end(StoreError::unreachable("the poll was given up")));
+        }
+        let until = self.deadline.min(started + self.patience.idle);
+        let answer = self.runtime.block_on(async { timeout_at(until, answer).await });
+        self.spent().window_waited += started.elapsed();
+        answer.map_err(|_| {
+            let total = self.patience.total.as_secs_f32();
+            let idle = self.patience.idle.as_secs_f32();
+            let overdue = Instant::now() >= self.deadline;
+            self.end(StoreError::unreachable(if overdue {
+                format!("the server did not finish within {total} s")
+            } else {
+                format!("the server sent nothing for {idle} s")
+            }))
+        })
+    }
+
+    /// Counts what was received.
+    pub(crate) fn received(&self, bytes: usize) -> io::Result<()> {
+        let mut spent = self.spent();
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        spent.bytes = spent.bytes.saturating_add(bytes);
+        spent.window_bytes = spent.window_bytes.saturating_add(bytes);
+        let too_much = spent.bytes > self.limit;
+        let mut too_slow = false;
+        if spent.window_waited >= self.patience.window {
+            too_slow = spent.window_bytes < self.patience.rate.saturating_mul(spent.window_waited.as_secs().max(1));
+            spent.window_bytes = 0;
+            spent.window_waited = Duration::ZERO;
+        }
+        drop(spent);
+        if too_much {
+            return Err(self.end(StoreError::refused(
+                format!("the server sent more than {} bytes", self.limit),
+                "make the repository smaller, declare the store shallow, or raise its limit",
+            )));
+        }
+        if too_slow {
+            let rate = self.patience.rate;
+            return Err(self.end(StoreError::unreachable(format!("the server sent less than {rate} bytes a second"))));
+        }
+        Ok(())
+    }
+
+    /// Ends the poll. The first reason is the one that counts: what follows are its consequences.
+    pub(crate) fn end(&self, why: StoreError) -> io::Error {
+        let text = why.to_string();
+        self.spent().verdict.get_or_insert(why);
+        io::Error::other(text)
+    }
+
+    /// Why the poll was ended here, if it was.
+    pub(crate) fn verdict(&self) -> Option<StoreError> {
+        self.spent().verdict.clone()
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        // Numbers and a text: whole after every assignment, also if another thread panicked.
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

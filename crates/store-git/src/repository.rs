@@ -1,0 +1,289 @@
+//! A repository on disk: versions, how they are related, and their objects by id.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gix::bstr::ByteSlice;
+use gix::objs::tree::EntryKind as GitKind;
+use setpoint_core::name::VersionId;
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::Ancestry;
+use setpoint_store::path::shown;
+use setpoint_store::{
+    Entry, EntryKind, Inspector, ObjectId, ObjectTree, Objects, Person, Signature, StoreError, StorePath, Trailer,
+    Tree, VersionInfo,
+};
+
+use crate::address::Branch;
+use crate::failure::on_disk;
+use crate::options::GitLimits;
+
+/// Entries of folders that are kept in memory, over all folders.
+const KEPT_ENTRIES: usize = 250_000;
+
+/// Folders that were read. They never change, so they outlive the repository's handle.
+#[derive(Debug, Default)]
+pub(crate) struct Folders {
+    entries: usize,
+    folders: BTreeMap<ObjectId, Arc<[Entry]>>,
+}
+
+/// An open repository.
+pub struct Repository {
+    shared: gix::ThreadSafeRepository,
+    folders: Arc<Mutex<Folders>>,
+}
+
+impl fmt::Debug for Repository {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Repository({})", self.shared.path().display())
+    }
+}
+
+/// How gix opens a repository of ours or of a user: from its own files alone, and without trust in their configuration.
+pub(crate) fn isolated(limits: &GitLimits) -> gix::open::Options {
+    let allocation = format!("gitoxide.objects.allocLimit={}", limits.object_bytes);
+    gix::open::Options::isolated()
+        .with(gix::sec::Trust::Reduced)
+        // One thread, because each holds objects of its own while it resolves deltas: this is what bounds the memory.
+        .config_overrides([allocation.as_str(), "pack.threads=1"])
+}
+
+impl Repository {
+    pub(crate) fn open(folder: &Path, limits: &GitLimits, folders: Arc<Mutex<Folders>>) -> Result<Self, StoreError> {
+        let shared =
+            isolated(limits).open(folder).map_err(|error| on_disk("the repository cannot be opened", &error))?;
+        Self::new(shared, folders)
+    }
+
+    pub(crate) fn new(shared: gix::ThreadSafeRepository, folders: Arc<Mutex<Folders>>) -> Result<Self, StoreError> {
+        if shared.objects_dir().join("info/alternates").exists() {
+            return Err(StoreError::refused(
+                "the repository borrows objects from another one (objects/info/alternates)",
+                "run `git repack -a -d` in it and remove that file",
+            ));
+        }
+        Ok(Self { shared, folders })
+    }
+
+    pub(crate) fn handle(&self) -> gix::Repository {
+        self.shared.to_thread_local()
+    }
+
+    pub(crate) fn packs(&self) -> usize {
+        let files = std::fs::read_dir(self.shared.objects_dir().join("pack")).into_iter().flatten().flatten();
+        files.filter(|file| file.path().extension().is_some_and(|extension| extension == "pack")).count()
+    }
+
+    /// What a branch points to; `None` if there is no such branch.
+    pub(crate) fn head(&self, branch: &Branch) -> Result<Option<gix::ObjectId>, StoreError> {
+        let repo = self.handle();
+        let damaged = |error: gix::Error| on_disk("a branch cannot be read", &error);
+        let Some(mut reference) = repo.try_find_reference(branch.reference().as_str()).map_err(damaged)? else {
+            return Ok(None);
+        };
+        reference.peel_to_id().map(|id| Some(id.detach())).map_err(damaged)
+    }
+
+    /// Whether a version and its root folder can be read.
+    pub(crate) fn holds(&self, id: gix::ObjectId) -> bool {
+        let repo = self.handle();
+        repo.find_commit(id).is_ok_and(|commit| commit.tree().is_ok_and(|tree| tree.decode().is_ok()))
+    }
+
+    /// One version as a tree, inspected as a whole.
+    pub(crate) fn tree(
+        self: Arc<Self>,
+        version: &VersionId,
+        path: Option<&StorePath>,
+        inspector: &Inspector,
+    ) -> Result<Arc<dyn Tree>, StoreError> {
+        let root = self.root_of(version)?;
+        let objects = GitObjects { file_bytes: inspector.limits().file_bytes, repository: self };
+        inspector.inspect(&objects, &root)?;
+        let tree = ObjectTree::new(objects, root);
+        let Some(path) = path else { return Ok(Arc::new(tree)) };
+        match tree.id_at(path)? {
+            Some(entry) if entry.kind == EntryKind::Directory => {
+                Ok(Arc::new(ObjectTree::new(tree.objects().clone(), entry.id)))
+            }
+            _ => Err(StoreError::vanished(
+                format!("folder `{}` in version {version}", shown(path.as_str())),
+                "restore it, or declare another path for the store; nothing is removed because of it",
+            )),
+        }
+    }
+
+    fn root_of(&self, version: &VersionId) -> Result<ObjectId, StoreError> {
+        let repo = self.handle();
+        let commit = self.commit(&repo, version)?;
+        let tree = commit.tree_id().map_err(|error| on_disk("a version cannot be read", &error))?;
+        Ok(ObjectId::new(&tree.to_string()))
+    }
+
+    fn commit<'r>(&self, repo: &'r gix::Repository, version: &VersionId) -> Result<gix::Commit<'r>, StoreError> {
+        let vanished = || {
+            let fix = "poll the store again; a history that was rewritten no longer has it";
+            StoreError::vanished(format!("version {version}"), fix)
+        };
+        let id = gix::ObjectId::from_hex(version.as_str().as_bytes()).map_err(|_| vanished())?;
+        let object = repo.try_find_object(id).map_err(|error| on_disk("a version cannot be read", &error))?;
+        object.ok_or_else(vanished)?.try_into_commit().map_err(|_| vanished())
+    }
+
+    /// How an offered version relates to the accepted one, by the history that is here.
+    pub(crate) fn ancestry(
+        &self,
+        accepted: &VersionId,
+        offered: &VersionId,
+        limits: &GitLimits,
+    ) -> Result<Ancestry, StoreError> {
+        if accepted == offered {
+            return Ok(Ancestry::Same);
+        }
+        let repo = self.handle();
+        let find = |version| match self.commit(&repo, version) {
+            Ok(commit) => Ok(Some(commit.id)),
+            Err(StoreError::Vanished { .. }) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let (Some(accepted), Some(offered)) = (find(accepted)?, find(offered)?) else { return Ok(Ancestry::Unknown) };
+        let complete = !repo.is_shallow().map_err(|error| on_disk("the shallow boundary cannot be read", &error))?;
+        let reached = |from, to| reaches(&repo, from, to, limits.history);
+        Ok(match (reached(offered, accepted)?, complete) {
+            (Some(true), _) => Ancestry::Descendant,
+            (None, _) | (_, false) => Ancestry::Unknown,
+            (Some(false), true) => match reached(accepted, offered)? {
+                Some(true) => Ancestry::Older,
+                Some(false) => Ancestry::Rewritten,
+                None => Ancestry::Unknown,
+            },
+        })
+    }
+
+    /// What a version says about itself.
+    pub(crate) fn describe(&self, version: &VersionId) -> Result<VersionInfo, StoreError> {
+        let repo = self.handle();
+        let commit = self.commit(&repo, version)?;
+        let damaged = |error: gix::Error| on_disk("a version cannot be read", &error);
+        let decoded = commit.decode().map_err(damaged)?;
+        let signature = commit.signature().map_err(damaged)?.map(|(bytes, payload)| Signature {
+            bytes: Arc::from(bytes.as_bytes()),
+            payload: Arc::from(payload.to_bstring().as_bytes()),
+        });
+        let trailer = |trailer: gix::objs::commit::message::body::TrailerRef<'_>| Trailer {
+            key: trailer.token.to_str_lossy().into_owned(),
+            value: trailer.value.to_str_lossy().into_owned(),
+        };
+        Ok(VersionInfo {
+            author: person(decoded.author().map_err(damaged)?),
+            committer: person(decoded.committer().map_err(damaged)?),
+            message: decoded.message.to_str_lossy().into_owned(),
+            trailers: decoded.message_trailers().map(trailer).collect(),
+            signature,
+        })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Folders> {
+        // Inserts are of whole listings, so what a panicking thread left is still right.
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether `to` is `from` or one of its ancestors; `None` if the history is longer than what is looked at.
+///
+/// The walk does not trust the dates in versions: whoever writes them could make an ancestor look younger.
+fn reaches(
+    repo: &gix::Repository,
+    from: gix::ObjectId,
+    to: gix::ObjectId,
+    most: usize,
+) -> Result<Option<bool>, StoreError> {
+    let damaged = |error: gix::Error| on_disk("the history cannot be read", &error);
+    let walk = repo.rev_walk([from]).all().map_err(damaged)?;
+    for (seen, version) in walk.enumerate() {
+        if seen >= most {
+            return Ok(None);
+        }
+        if version.map_err(damaged)?.id == to {
+            return Ok(Some(true));
+        }
+    }
+    Ok(Some(false))
+}
+
+fn person(signature: gix::actor::SignatureRef<'_>) -> Person {
+    let seconds = u64::try_from(signature.seconds()).unwrap_or_default();
+    Person {
+        name: signature.name.to_str_lossy().trim().to_owned(),
+        email: signature.email.to_str_lossy().trim().to_owned(),
+        at: Timestamp::from_millis(seconds.saturating_mul(1_000)),
+    }
+}
+
+/// The objects of a repository.
+#[derive(Clone, Debug)]
+struct GitObjects {
+    repository: Arc<Repository>,
+    file_bytes: u64,
+}
+
+impl Objects for GitObjects {
+    fn folder(&self, id: &ObjectId) -> Result<Arc<[Entry]>, StoreError> {
+        if let Some(entries) = self.repository.kept().folders.get(id) {
+            return Ok(entries.clone());
+        }
+        let repo = self.repository.handle();
+        let damaged = |error: gix::Error| on_disk(&format!("folder {id} cannot be read"), &error);
+        let tree = repo.find_tree(git_id(id)?).map_err(damaged)?;
+        let decoded = tree.decode().map_err(damaged)?;
+        let mut entries = decoded.entries.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
+        // Git sorts folders as if their names ended in `/`; a listing is sorted by name.
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        let entries: Arc<[Entry]> = entries.into();
+        let mut kept = self.repository.kept();
+        if kept.entries >= KEPT_ENTRIES {
+            *kept = Folders::default();
+        }
+        if kept.folders.insert(id.clone(), entries.clone()).is_none() {
+            kept.entries += entries.len();
+        }
+        Ok(entries)
+    }
+
+    fn blob(&self, id: &ObjectId) -> Result<Arc<[u8]>, StoreError> {
+        let repo = self.repository.handle();
+        let damaged = |error: gix::Error| on_disk(&format!("file {id} cannot be read"), &error);
+        let git = git_id(id)?;
+        let size = repo.find_header(git).map_err(damaged)?.size();
+        if size > self.file_bytes {
+            return Err(StoreError::refused(
+                format!("file {id} is {size} bytes long, the limit is {}", self.file_bytes),
+                "do not render from it, or raise the limit of the store",
+            ));
+        }
+        Ok(Arc::from(repo.find_blob(git).map_err(damaged)?.data.as_slice()))
+    }
+}
+
+fn git_id(id: &ObjectId) -> Result<gix::ObjectId, StoreError> {
+    gix::ObjectId::from_hex(id.as_str().as_bytes())
+        .map_err(|_| StoreError::damaged(format!("`{}` is not the id of an object", shown(id.as_str()))))
+}
+
+fn entry(entry: &gix::objs::tree::EntryRef<'_>) -> Result<Entry, StoreError> {
+    let name = std::str::from_utf8(entry.filename).map_err(|_| {
+        let bytes = entry.filename.escape_ascii();
+        StoreError::refused(format!("the name `{bytes}` is not UTF-8"), "rename it")
+    })?;
+    let kind = match entry.mode.kind() {
+        GitKind::Tree => EntryKind::Directory,
+        GitKind::Blob => EntryKind::File,
+        GitKind::BlobExecutable => EntryKind::Executable,
+        GitKind::Link => EntryKind::Symlink,
+        GitKind::Commit => EntryKind::Submodule,
+    };
+    Ok(Entry { name: Arc::from(name), kind, id: ObjectId::new(&entry.oid.to_string()) })
+}

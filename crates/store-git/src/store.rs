@@ -1,0 +1,248 @@
+//! The Git store: polls, opens, relates and describes versions, each in a thread that may block.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use gix_transport::Protocol;
+use gix_transport::client::blocking_io::Transport;
+use gix_transport::client::blocking_io::http::Transport as HttpTransport;
+use setpoint_core::name::VersionId;
+use setpoint_core::observed::Observed;
+use setpoint_core::secret::Secret;
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::Ancestry;
+use setpoint_store::{Answer, Inspector, Store, StoreError, Tree, VersionInfo};
+use tokio::runtime::Handle;
+
+use crate::address::{Address, Branch};
+use crate::mirror::{Mirror, Notice, Poll};
+use crate::options::{Credentials, GitOptions};
+use crate::pace::Pace;
+use crate::repository::{Folders, Repository};
+use crate::transport::http::{Authorization, HttpClient, client};
+use crate::transport::ssh::{self, Destination};
+
+/// The longest credentials file that is read.
+const CREDENTIALS_BYTES: u64 = 16 << 10;
+
+/// A store in a Git repository.
+#[derive(Clone, Debug)]
+pub struct GitStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: GitOptions,
+    address: Address,
+    branch: Branch,
+    place: Place,
+    inspector: Inspector,
+}
+
+/// Where versions are read from.
+#[derive(Debug)]
+enum Place {
+    /// A copy of ours.
+    Mirror(Arc<Mirror>),
+    /// A repository on this machine, read in place.
+    Here { folder: PathBuf, folders: Arc<Mutex<Folders>> },
+}
+
+impl GitStore {
+    /// Checks what was declared. Touches neither disk nor network: the first poll does.
+    pub fn open(options: GitOptions) -> Result<Self, StoreError> {
+        let address = Address::parse(&options.url, options.allow_local)?;
+        let branch = Branch::parse(&options.branch)?;
+        if matches!(address, Address::Ssh { .. }) && options.ssh.is_none() {
+            return Err(StoreError::refused(
+                "an ssh URL needs a key and known hosts",
+                "name both files in the store's document",
+            ));
+        }
+        let place = match &address {
+            Address::Local { path } => Place::Here { folder: path.clone(), folders: Arc::default() },
+            _ => {
+                let way_in = format!("{:?} {:?}", options.credentials, options.ssh);
+                Place::Mirror(options.cache.mirror(&address, &branch, options.shallow, &way_in))
+            }
+        };
+        let inspector = Inspector::new(options.limits.version);
+        Ok(Self { inner: Arc::new(Inner { options, address, branch, place, inspector }) })
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.inner.address
+    }
+
+    /// What people should be told since this was last asked.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        match &self.inner.place {
+            Place::Mirror(mirror) => mirror.take_notices(),
+            Place::Here { .. } => Vec::new(),
+        }
+    }
+
+    async fn head(&self) -> Result<VersionId, StoreError> {
+        let inner = self.inner.clone();
+        let head = match &self.inner.place {
+            Place::Here { .. } => blocking(move || inner.local_head()).await?,
+            Place::Mirror(mirror) => {
+                let _turn = mirror.turn.lock().await;
+                let interrupt = Arc::new(AtomicBool::new(false));
+                let _give_up = GiveUp(interrupt.clone());
+                let runtime = Handle::current();
+                blocking(move || inner.remote_head(runtime, interrupt)).await?
+            }
+        };
+        VersionId::new(&head.to_string()).map_err(|bad| StoreError::damaged(bad.to_string()))
+    }
+}
+
+/// Ends the work of a poll that nobody waits for any more.
+struct GiveUp(Arc<AtomicBool>);
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Does work that blocks where blocking is allowed. A panic in it is an error of this store and of no other.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(StoreError::damaged("reading the repository failed in a way nobody foresaw")))
+}
+
+impl Inner {
+    fn local_head(&self) -> Result<gix::ObjectId, StoreError> {
+        self.repository()?.head(&self.branch)?.ok_or_else(|| {
+            StoreError::vanished(format!("branch `{}`", self.branch), "create it, or declare another branch")
+        })
+    }
+
+    fn remote_head(&self, runtime: Handle, interrupt: Arc<AtomicBool>) -> Result<gix::ObjectId, StoreError> {
+        let Place::Mirror(mirror) = &self.place else { return self.local_head() };
+        let options = &self.options;
+        let pace = Arc::new(Pace::new(runtime, options.patience, &options.limits, interrupt));
+        let connect = || self.connect(&pace);
+        mirror.follow(&Poll {
+            branch: &self.branch,
+            shallow: options.shallow,
+            limits: &options.limits,
+            pace: &pace,
+            connect: &connect,
+        })
+    }
+
+    fn connect(&self, pace: &Arc<Pace>) -> Result<Box<dyn Transport + Send>, StoreError> {
+        match &self.address {
+            Address::Https { url } => {
+                let client = client(self.options.authorities.as_deref(), self.options.patience)?;
+                let http = HttpClient::new(client, authorization(&self.options.credentials)?, pace.clone());
+                let url = gix::url::parse(url.as_str()).map_err(|error| {
+                    StoreError::refused(format!("the URL cannot be used: {error}"), "correct the store's document")
+                })?;
+                Ok(Box::new(HttpTransport::new_http(http, url, Protocol::V2, false)))
+            }
+            Address::Ssh { user, host, port, path } => {
+                let options = self.options.ssh.as_ref().expect("asked for when the store was opened");
+                ssh::connect(&Destination { user, host, port: *port, path }, options, pace.clone())
+            }
+            Address::Local { .. } => unreachable!("a repository on this machine is read in place"),
+        }
+    }
+
+    fn repository(&self) -> Result<Arc<Repository>, StoreError> {
+        match &self.place {
+            Place::Mirror(mirror) => mirror.current(&self.options.limits),
+            Place::Here { folder, folders } => {
+                if !folder.exists() {
+                    let fix = "create it with `setpoint init`, or declare another one";
+                    return Err(StoreError::vanished(format!("repository {}", folder.display()), fix));
+                }
+                Repository::open(folder, &self.options.limits, folders.clone()).map(Arc::new)
+            }
+        }
+    }
+
+    /// Notes damage of our copy, so that the next poll starts over.
+    fn noting_damage<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let (Err(StoreError::Damaged { detail }), Place::Mirror(mirror)) = (&result, &self.place) {
+            mirror.report_damage(detail.clone());
+        }
+        result
+    }
+
+    fn tree(&self, version: &VersionId) -> Result<Arc<dyn Tree>, StoreError> {
+        self.noting_damage(self.repository()?.tree(version, self.options.path.as_ref(), &self.inspector))
+    }
+}
+
+/// Reads the secret and makes it a header.
+fn authorization(credentials: &Credentials) -> Result<Option<Authorization>, StoreError> {
+    let account = match credentials {
+        Credentials::None => return Ok(None),
+        // Servers take a token as the password of any user; this name is the one of the largest of them.
+        Credentials::Token { file } => format!("x-access-token:{}", secret_in(file)?.open()),
+        Credentials::Basic { file } => {
+            let secret = secret_in(file)?;
+            if !secret.open().contains(':') {
+                let what = format!("{} does not hold `user:password`", file.display());
+                return Err(StoreError::denied(format!("{what}; write both into it, or declare it as a token")));
+            }
+            secret.open().clone()
+        }
+    };
+    Ok(Some(Secret::new(format!("Basic {}", data_encoding::BASE64.encode(account.as_bytes())))))
+}
+
+fn secret_in(file: &Path) -> Result<Secret<String>, StoreError> {
+    let denied = |error: std::io::Error| {
+        StoreError::denied(format!("the credentials in {} cannot be read: {error}", file.display()))
+    };
+    let mut text = String::new();
+    fs::File::open(file).map_err(denied)?.take(CREDENTIALS_BYTES).read_to_string(&mut text).map_err(denied)?;
+    let text = text.trim_end_matches(['\r', '\n']);
+    if text.is_empty() {
+        return Err(StoreError::denied(format!("{} is empty; write the credentials into it", file.display())));
+    }
+    Ok(Secret::new(text.to_owned()))
+}
+
+impl Store for GitStore {
+    fn poll(&self, now: Timestamp) -> Answer<'_, Observed<VersionId>> {
+        Box::pin(async move {
+            match self.head().await {
+                Ok(head) => Observed::known(head, now),
+                Err(error) => Observed::unknown(error.into()),
+            }
+        })
+    }
+
+    fn open<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<Arc<dyn Tree>, StoreError>> {
+        let (inner, version) = (self.inner.clone(), version.clone());
+        Box::pin(blocking(move || inner.tree(&version)))
+    }
+
+    fn ancestry<'a>(
+        &'a self,
+        accepted: &'a VersionId,
+        offered: &'a VersionId,
+    ) -> Answer<'a, Result<Ancestry, StoreError>> {
+        let (inner, accepted, offered) = (self.inner.clone(), accepted.clone(), offered.clone());
+        Box::pin(blocking(move || {
+            inner.noting_damage(inner.repository()?.ancestry(&accepted, &offered, &inner.options.limits))
+        }))
+    }
+
+    fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>> {
+        let (inner, version) = (self.inner.clone(), version.clone());
+        Box::pin(blocking(move || inner.noting_damage(inner.repository()?.describe(&version))))
+    }
+}

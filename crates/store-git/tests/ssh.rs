@@ -1,0 +1,102 @@
+//! The system's `sshd`: the right key and host open the store, everything else is denied before anything is said.
+
+use setpoint_core::observed::Blindness;
+use setpoint_store::StoreError;
+use setpoint_store_git::{GitOptions, GitStore, SshOptions};
+use setpoint_testbed::{Item, SshServer};
+
+use crate::scene::{Scene, head, impatient, opened, poll, read};
+
+struct Ssh {
+    scene: Scene,
+    server: SshServer,
+}
+
+fn ssh() -> Ssh {
+    let scene = Scene::new();
+    scene.repository.commit("main", None, &[("a", Item::File("1"))]);
+    Ssh { scene, server: SshServer::start() }
+}
+
+impl Ssh {
+    fn store(&self, key: std::path::PathBuf, known_hosts: std::path::PathBuf) -> GitStore {
+        let url = self.server.url(self.scene.repository.folder());
+        let mut options = GitOptions::new(&url, "main", self.scene.cache.clone());
+        options.ssh = Some(SshOptions { key, known_hosts });
+        GitStore::open(options).expect("the options of tests are valid")
+    }
+
+    /// An account without a shell cannot run `git-upload-pack`, so what follows a login cannot be tested under it.
+    #[expect(clippy::print_stdout, reason = "what a test leaves out has to be told")]
+    fn can_log_in(&self) -> bool {
+        if !self.server.has_shell() {
+            println!("skipped: this account has no shell; run the tests as one that has");
+        }
+        self.server.has_shell()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_right_key_and_host_open_the_store() {
+    let ssh = ssh();
+    if !ssh.can_log_in() {
+        return;
+    }
+    let store = ssh.store(ssh.server.key(), ssh.server.known_hosts());
+    assert_eq!(read(&*opened(&store).await.unwrap(), "a").as_deref(), Some("1"));
+    let second =
+        ssh.scene.repository.commit("main", Some(&ssh.scene.repository.head("main")), &[("a", Item::File("2"))]);
+    assert_eq!(head(&store).await.as_str(), second);
+    ssh.scene.repository.delete_branch("main");
+    assert!(matches!(poll(&store).await, Err(Blindness::Partial { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_with_another_key_and_a_host_nobody_knows_are_not_spoken_to() {
+    let ssh = ssh();
+    for known_hosts in [ssh.server.wrong_known_hosts(), ssh.server.no_known_hosts(), "/nonexistent".into()] {
+        let store = ssh.store(ssh.server.key(), known_hosts);
+        let reason = poll(&store).await.unwrap_err();
+        assert!(matches!(&reason, Blindness::Denied { detail } if detail.contains("known_hosts")), "{reason:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_the_host_does_not_know_is_denied() {
+    let ssh = ssh();
+    let store = ssh.store(ssh.server.wrong_key(), ssh.server.known_hosts());
+    let reason = poll(&store).await.unwrap_err();
+    assert!(matches!(&reason, Blindness::Denied { detail } if detail.contains("key")), "{reason:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_that_is_not_on_the_host_has_vanished() {
+    let ssh = ssh();
+    if !ssh.can_log_in() {
+        return;
+    }
+    let url = ssh.server.url(&ssh.scene.folder.path().join("nothing.git"));
+    let mut options = GitOptions::new(&url, "main", ssh.scene.cache.clone());
+    options.ssh = Some(SshOptions { key: ssh.server.key(), known_hosts: ssh.server.known_hosts() });
+    let store = GitStore::open(options).unwrap();
+    assert!(matches!(poll(&store).await, Err(Blindness::Partial { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_takes_the_connection_and_is_silent_is_given_up() {
+    let ssh = ssh();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("ssh://git@127.0.0.1:{}/state.git", listener.local_addr().unwrap().port());
+    let mut options = GitOptions::new(&url, "main", ssh.scene.cache.clone());
+    options.ssh = Some(SshOptions { key: ssh.server.key(), known_hosts: ssh.server.known_hosts() });
+    options.patience = impatient();
+    let store = GitStore::open(options).unwrap();
+    assert!(matches!(poll(&store).await, Err(Blindness::Unreachable { .. })));
+}
+
+#[test]
+fn an_ssh_url_without_key_and_hosts_is_refused() {
+    let scene = Scene::new();
+    let options = GitOptions::new("ssh://git@host/x", "main", scene.cache.clone());
+    assert!(matches!(GitStore::open(options), Err(StoreError::Refused { .. })));
+}

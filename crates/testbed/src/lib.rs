@@ -1,0 +1,24 @@
+//! Real parts for tests: repositories made by `git` itself, `git http-backend` behind TLS, and the system's `sshd`.
+//!
+//! Dev only. Reading order: [`repository`], [`https`], [`ssh`]. Everything listens on loopback, lives in a temporary folder and
+//! ends with the value that holds it; it works as root and as an ordinary user. What is missing on the machine is a panic that
+//! names it: `cargo xtask setup` installs it.
+
+pub mod https;
+pub mod repository;
+pub mod ssh;
+
+pub use https::{Fault, GitServer, On, Request};
+pub use repository::{GitRepository, Item};
+pub use ssh::SshServer;
+
+use std::process::{Command, Stdio};
+
+/// A program that inherits nothing but a plain path: tests must not depend on who runs them.
+#[expect(clippy::disallowed_methods, reason = "the door through which tests start the reference tools")]
+pub(crate) fn program(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    command.env("HOME", "/nonexistent").env("LC_ALL", "C").stdin(Stdio::null());
+    command
+}

@@ -1,0 +1,142 @@
+//! The system's `sshd` on loopback, for one key and one user: the one who runs the tests.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use crate::program;
+
+/// A server that starts an `sshd` for every connection.
+#[derive(Debug)]
+pub struct SshServer {
+    address: SocketAddr,
+    folder: TempDir,
+    user: String,
+    shell: String,
+    /// Ends the server with the value. `None` only while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for SshServer {
+    fn drop(&mut self) {
+        // A test may drop it where blocking is not allowed.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl SshServer {
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().expect("there is room for temporary files");
+        for name in ["host", "other_host", "user", "other_user"] {
+            make_key(&folder.path().join(name));
+        }
+        let (user, shell) = account();
+        fs::copy(folder.path().join("user.pub"), folder.path().join("authorized_keys")).expect("the folder is ours");
+        let config = configuration(folder.path());
+        fs::write(folder.path().join("sshd_config"), config).expect("the folder is ours");
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime can be started");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        listener.set_nonblocking(true).expect("a socket can be made non-blocking");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        runtime.spawn(accept(listener, folder.path().join("sshd_config")));
+        Self { address, folder, user, shell, runtime: Some(runtime) }
+    }
+
+    /// The URL of a repository by its folder.
+    pub fn url(&self, repository: &Path) -> String {
+        format!("ssh://{}@127.0.0.1:{}{}", self.user, self.address.port(), repository.display())
+    }
+
+    /// The key that opens the server.
+    pub fn key(&self) -> PathBuf {
+        self.folder.path().join("user")
+    }
+
+    /// A key it does not know.
+    pub fn wrong_key(&self) -> PathBuf {
+        self.folder.path().join("other_user")
+    }
+
+    /// A file of known hosts that names the server.
+    pub fn known_hosts(&self) -> PathBuf {
+        self.hosts("known_hosts", Some("host.pub"))
+    }
+
+    /// One that names another key for the same address.
+    pub fn wrong_known_hosts(&self) -> PathBuf {
+        self.hosts("wrong_known_hosts", Some("other_host.pub"))
+    }
+
+    /// One that is empty.
+    pub fn no_known_hosts(&self) -> PathBuf {
+        self.hosts("no_known_hosts", None)
+    }
+
+    /// Whether the user may run commands: `sshd` starts them through the account's shell, and some accounts have none.
+    pub fn has_shell(&self) -> bool {
+        !self.shell.ends_with("nologin") && !self.shell.ends_with("false")
+    }
+
+    fn hosts(&self, name: &str, key: Option<&str>) -> PathBuf {
+        let line = key.map_or_else(String::new, |key| {
+            let key = fs::read_to_string(self.folder.path().join(key)).expect("it was made at the start");
+            format!("[127.0.0.1]:{} {key}", self.address.port())
+        });
+        let file = self.folder.path().join(name);
+        fs::write(&file, line).expect("the folder is ours");
+        file
+    }
+}
+
+fn make_key(file: &Path) {
+    let mut command = program("ssh-keygen");
+    command.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(file);
+    let made = command.status().expect("openssh-client is installed: run `cargo xtask setup`");
+    assert!(made.success(), "ssh-keygen could not make {}", file.display());
+}
+
+/// Who runs the tests, and with which shell.
+fn account() -> (String, String) {
+    let user = program("id").arg("-un").output().expect("`id` is part of every system").stdout;
+    let user = String::from_utf8_lossy(&user).trim().to_owned();
+    let accounts = fs::read_to_string("/etc/passwd").expect("every system has its accounts there");
+    let line = accounts.lines().find(|line| line.split(':').next() == Some(&user));
+    let shell = line.and_then(|line| line.rsplit(':').next()).unwrap_or_default().to_owned();
+    (user, shell)
+}
+
+fn configuration(folder: &Path) -> String {
+    let at = folder.display();
+    format!(
+        "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized_keys\nPidFile none\nUsePAM no\nStrictModes no\n\
+         PermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
+         AcceptEnv GIT_PROTOCOL\nPrintMotd no\nPrintLastLog no\nLogLevel ERROR\n"
+    )
+}
+
+#[expect(clippy::disallowed_methods, reason = "a server of tests serves connections beside each other")]
+async fn accept(listener: std::net::TcpListener, config: PathBuf) {
+    // Root's `sshd` wants this folder for the part of it that has no rights; elsewhere the call fails and is not needed.
+    let _ = fs::create_dir_all("/run/sshd");
+    let listener = TcpListener::from_std(listener).expect("the socket is non-blocking");
+    while let Ok((connection, _)) = listener.accept().await {
+        let connection = connection.into_std().expect("a socket of tokio is one of the system");
+        connection.set_nonblocking(false).expect("a socket can be made blocking");
+        let input = OwnedFd::from(connection.try_clone().expect("a socket can be cloned"));
+        let mut command = program("/usr/sbin/sshd");
+        command.args(["-i", "-e", "-f"]).arg(&config);
+        command.stdin(Stdio::from(input)).stdout(Stdio::from(OwnedFd::from(connection))).stderr(Stdio::null());
+        let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();
+        let mut child = child.expect("openssh-server is installed: run `cargo xtask setup`");
+        tokio::spawn(async move { child.wait().await });
+    }
+}
