@@ -33,6 +33,10 @@ pub struct Capabilities {
     pub fresh_reads: bool,
     /// It can say what it would do without doing it.
     pub previews: bool,
+    /// A new object under an old key has another UID. Where ownership is of a place and not of the thing in it (a path, which
+    /// editors save to by putting a new file there), the UID says only what type of thing stands there: then the *version* must
+    /// differ for every new object, and a delete that may have been followed by a create is settled as unknown.
+    pub incarnations: bool,
 }
 
 /// What one call of [`Target::execute`] is about.

@@ -100,6 +100,7 @@ impl MemoryWorld {
             checks_epochs: self.options.checks_epochs,
             fresh_reads: true,
             previews: true,
+            incarnations: true,
         }
     }
 
