@@ -1,0 +1,52 @@
+//! From an error of the disk to a refusal: its class, and what to do about it.
+
+use rustix::io::Errno;
+use setpoint_core::observed::Blindness;
+use setpoint_target::{Outcome, Refusal, RefusalClass};
+
+use crate::resolve::Unresolved;
+
+pub(crate) fn refusal(class: RefusalClass, detail: impl Into<String>) -> Refusal {
+    Refusal { class, detail: detail.into(), retry_after: None }
+}
+
+pub(crate) fn refused(class: RefusalClass, detail: impl Into<String>) -> Outcome {
+    Outcome::Refused { refusal: refusal(class, detail) }
+}
+
+/// A call that failed before anything was changed.
+pub(super) fn failed(path: &str, errno: Errno) -> Refusal {
+    match errno {
+        Errno::NOSPC | Errno::DQUOT => {
+            refusal(RefusalClass::Unavailable, format!("no space is left for {path}: free some, or raise the quota"))
+        }
+        Errno::ACCESS | Errno::PERM => {
+            let detail = format!("{path} may not be written: give the agent the right to, or run it as root");
+            refusal(RefusalClass::Denied, detail)
+        }
+        Errno::ROFS => {
+            let detail = format!("{path} is on a file system that is mounted read-only: mount it for writing");
+            refusal(RefusalClass::Denied, detail)
+        }
+        Errno::EXIST => refusal(RefusalClass::Conflict, format!("{path} is already there: look again")),
+        errno => refusal(RefusalClass::Unavailable, format!("{path} could not be written: {errno}")),
+    }
+}
+
+pub(super) fn unresolved(error: &Unresolved) -> Refusal {
+    let class = match error {
+        Unresolved::Denied { .. } | Unresolved::StrangersLink { .. } => RefusalClass::Denied,
+        // Somebody has to put things right first: later.
+        _ => RefusalClass::Unavailable,
+    };
+    refusal(class, error.to_string())
+}
+
+/// What stands there could not be looked at, and so it is not touched.
+pub(super) fn unseen(reason: &Blindness) -> Refusal {
+    let class = match reason {
+        Blindness::Denied { .. } => RefusalClass::Denied,
+        _ => RefusalClass::Unavailable,
+    };
+    refusal(class, reason.to_string())
+}

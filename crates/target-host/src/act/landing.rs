@@ -1,0 +1,234 @@
+//! Putting things in place: each checked, at that moment, to stand where the step was decided.
+//!
+//! Nothing can be compared and replaced in one call. So what waits and what stands there *change places*: what was displaced is then
+//! looked at, and put back if it is not what was checked a moment before. A stranger's write between the check and the exchange
+//! is thereby kept, and the step refused.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+use setpoint_core::intent::{Expect, Verb};
+use setpoint_target::{Outcome, Refusal, RefusalClass, Work};
+
+use super::errors::{failed, refusal, refused, unseen};
+use super::rights::fits;
+use super::temporary::Prepared;
+use super::{Batch, FEW, unclear};
+use crate::declaration::HostResource;
+use crate::disk::Folder;
+use crate::host::Known;
+use crate::look::{Eye, Found, Showing};
+use crate::path::HostPath;
+use crate::stamp::Stamp;
+
+/// A step that has changed something in a folder.
+#[derive(Debug)]
+pub(super) struct Landed {
+    pub(super) number: usize,
+    pub(super) folder: Folder,
+}
+
+impl Batch<'_> {
+    pub(super) fn land_all(&mut self, durable: Vec<Prepared>) {
+        let mut waiting: BTreeMap<usize, Prepared> = durable.into_iter().map(|one| (one.number, one)).collect();
+        let work = self.work;
+        for (number, work) in work.iter().enumerate() {
+            if self.outcomes[number].is_some() {
+                continue;
+            }
+            let one = waiting.remove(&number);
+            if self.is_late() {
+                if let Some(one) = &one {
+                    self.discard(&one.folder, &one.name);
+                }
+                let detail = "its time to land was over before it could: decide anew";
+                self.outcomes[number] = Some(refused(RefusalClass::Fenced, detail));
+                continue;
+            }
+            let outcome = match one {
+                Some(one) => self.land(&one, work.step.expect.as_ref()),
+                None => self.act_in_place(number, work),
+            };
+            self.outcomes[number] = Some(outcome);
+        }
+    }
+
+    fn land(&mut self, one: &Prepared, expect: Option<&Expect>) -> Outcome {
+        let put = match expect {
+            None => self.put_where_nothing_is(one),
+            Some(expect) => self.put_in_place_of(one, expect),
+        };
+        match put {
+            Ok(()) => {
+                self.landed.push(Landed { number: one.number, folder: one.folder.clone() });
+                self.answer(&one.folder, &one.path, &one.known, Some(one.stamp.inode))
+            }
+            Err(refusal) => {
+                self.discard(&one.folder, &one.name);
+                Outcome::Refused { refusal }
+            }
+        }
+    }
+
+    fn put_where_nothing_is(&self, one: &Prepared) -> Result<(), Refusal> {
+        self.host.watch.own_write(&one.path, Some(one.stamp.inode));
+        let renamed = self.host.disk.rename_to_free(&one.folder, &one.name, one.path.name());
+        renamed.map_err(|errno| failed(one.path.as_str(), errno))
+    }
+
+    fn put_in_place_of(&self, one: &Prepared, expect: &Expect) -> Result<(), Refusal> {
+        let (disk, path) = (&self.host.disk, one.path.as_str());
+        let found = self.expected(&one.folder, &one.path, Some(&one.known), expect)?.ok_or_else(|| gone(&one.path))?;
+        fits(&one.path, &one.known.declared, found.stamp.of)?;
+        self.host.watch.own_write(&one.path, Some(one.stamp.inode));
+        disk.exchange(&one.folder, &one.name, one.path.name()).map_err(|errno| match errno {
+            Errno::NOENT => gone(&one.path),
+            Errno::INVAL | Errno::NOSYS => {
+                let detail = format!("the file system of {path} cannot exchange two names: keep the file elsewhere");
+                refusal(RefusalClass::Invalid, detail)
+            }
+            errno => failed(path, errno),
+        })?;
+        let displaced = Stamp::at(one.folder.fd(), &one.name);
+        if displaced.is_ok_and(|displaced| displaced.is_untouched_since(&found.stamp)) {
+            self.discard(&one.folder, &one.name);
+            return Ok(());
+        }
+        disk.exchange(&one.folder, &one.name, one.path.name()).map_err(|errno| failed(path, errno))?;
+        Err(written(&one.path))
+    }
+
+    /// What stands at a path, if it is what the step was decided on. `None`: nothing stands there.
+    pub(super) fn expected(
+        &self,
+        folder: &Folder,
+        path: &HostPath,
+        known: Option<&Known>,
+        expect: &Expect,
+    ) -> Result<Option<Found>, Refusal> {
+        let mut eye = Eye::new(&self.host.disk, &self.host.digest_key);
+        let Some(found) = eye.see(folder, path.name(), known).map_err(|reason| unseen(&reason))? else {
+            return Ok(None);
+        };
+        if found.stamp.of.uid() != expect.uid {
+            let detail = format!("{path} is no longer the {} it was: look again", expect.uid);
+            return Err(refusal(RefusalClass::Conflict, detail));
+        }
+        match &expect.version {
+            Some(version) if *version != found.version() => Err(written(path)),
+            _ => Ok(Some(found)),
+        }
+    }
+
+    /// A step that needs nothing written beforehand.
+    fn act_in_place(&mut self, number: usize, work: &Work) -> Outcome {
+        let step = &work.step;
+        if step.verb == Verb::Delete {
+            return self.remove(number, work);
+        }
+        let known = step.resource.as_ref().map(|resource| self.host.known(&mut self.host.memory(), resource));
+        let (Some(Ok(known)), expect) = (known, &step.expect) else {
+            return Outcome::Refused { refusal: unclear(step) };
+        };
+        match (&known.declared, expect) {
+            (HostResource::Command(command), _) => self.host.apply(&known, command, self.fence),
+            (HostResource::Directory(_), Some(expect)) => self.change_folder(number, &known, expect),
+            _ => Outcome::Refused { refusal: unclear(step) },
+        }
+    }
+
+    fn change_folder(&mut self, number: usize, known: &Known, expect: &Expect) -> Outcome {
+        let changed = self.path_of(&self.work[number].step).and_then(|path| {
+            let folder = self.folder(&path)?;
+            self.change_checked(&folder, &path, known, expect)?;
+            Ok((folder, path))
+        });
+        match changed {
+            Ok((folder, path)) => {
+                let outcome = self.answer(&folder, &path, known, None);
+                self.landed.push(Landed { number, folder });
+                outcome
+            }
+            Err(refusal) => Outcome::Refused { refusal },
+        }
+    }
+
+    fn change_checked(&self, folder: &Folder, path: &HostPath, known: &Known, expect: &Expect) -> Result<(), Refusal> {
+        let found = self.expected(folder, path, Some(known), expect)?.ok_or_else(|| gone(path))?;
+        fits(path, &known.declared, found.stamp.of)?;
+        let dress = self.host.permitted(&known.declared, self.accounts)?;
+        let failed = |errno| failed(path.as_str(), errno);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = openat(folder.fd(), path.name(), flags, Mode::empty()).map_err(failed)?;
+        // The folder that was checked, and not one that was put in its place since.
+        if Stamp::of_open(&open).map_err(failed)?.version("") != found.version() {
+            return Err(written(path));
+        }
+        self.host.disk.change(open.as_fd(), path.as_str(), dress).map_err(failed)?;
+        self.host.disk.sync(open.as_fd(), path.as_str()).map_err(failed)
+    }
+
+    /// The outcome of a write that has landed: what stands there now, which is what we wrote unless somebody was quicker.
+    fn answer(&self, folder: &Folder, path: &HostPath, known: &Known, inode: Option<u64>) -> Outcome {
+        let written =
+            Stamp::at(folder.fd(), path.name()).ok().filter(|stamp| inode.is_none_or(|inode| inode == stamp.inode));
+        let found = match written {
+            Some(stamp) => Ok(Some(Found::declared(stamp, known))),
+            None => Eye::new(&self.host.disk, &self.host.digest_key).see(folder, path.name(), Some(known)),
+        };
+        match found {
+            Ok(Some(found)) => {
+                let live = Showing::new(self.accounts).live(path, &found, Some(known));
+                Outcome::Done { live: Some(live) }
+            }
+            Ok(None) | Err(_) => {
+                let detail = format!("{path} was put in place, and a moment later it could not be seen any more");
+                Outcome::Unknown { detail }
+            }
+        }
+    }
+
+    /// Makes every folder durable in which something was changed; where that fails, nobody knows what a crash would leave.
+    pub(super) fn sync_folders(&mut self) {
+        let mut folders: BTreeMap<Arc<str>, (Folder, Result<(), Errno>)> = BTreeMap::new();
+        for landed in &self.landed {
+            folders.entry(landed.folder.path.clone()).or_insert_with(|| (landed.folder.clone(), Ok(())));
+        }
+        let disk = &self.host.disk;
+        let many = folders.len() > FEW;
+        let mut synced: Vec<((u32, u32), Result<(), Errno>)> = Vec::new();
+        for (folder, result) in folders.values_mut() {
+            if !many {
+                *result = disk.sync(folder.fd(), &folder.path);
+                continue;
+            }
+            let device = Stamp::of_open(folder.fd()).map(|stamp| stamp.device);
+            *result = device.and_then(|device| match synced.iter().find(|(synced, _)| *synced == device) {
+                Some((_, result)) => *result,
+                None => {
+                    let result = disk.sync_all(folder);
+                    synced.push((device, result));
+                    result
+                }
+            });
+        }
+        for landed in &self.landed {
+            if let Some((folder, Err(errno))) = folders.get(&landed.folder.path) {
+                let detail =
+                    format!("{} was changed and could not be made durable ({errno}): check the disk", folder.path);
+                self.outcomes[landed.number] = Some(Outcome::Unknown { detail });
+            }
+        }
+    }
+}
+
+pub(super) fn gone(path: &HostPath) -> Refusal {
+    refusal(RefusalClass::Conflict, format!("{path} is gone: look again"))
+}
+
+pub(super) fn written(path: &HostPath) -> Refusal {
+    refusal(RefusalClass::Conflict, format!("{path} was written since it was looked at: look again"))
+}

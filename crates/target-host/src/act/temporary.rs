@@ -1,0 +1,218 @@
+//! Temporary files: what is to be put in place, written beside it under a name that says for which intent.
+//!
+//! The name begins with a dot and ends in `.tmp`, so that no service takes it for its configuration. What is left of one after a
+//! crash is swept when its intent is settled, or when a process first changes something in the folder.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{Dir, Mode, OFlags, Timespec};
+use rustix::io::Errno;
+use setpoint_core::digest::Digest;
+use setpoint_core::intent::IntentId;
+use setpoint_target::{Outcome, Refusal, RefusalClass};
+
+use super::errors::{failed, refusal};
+use super::rights::NO_SEAL;
+use super::{Batch, FEW};
+use crate::declaration::{Content, HostResource};
+use crate::disk::{Dress, Folder};
+use crate::host::{Host, Known};
+use crate::path::HostPath;
+use crate::stamp::Stamp;
+
+const PREFIX: &str = ".setpoint-";
+const SUFFIX: &str = ".tmp";
+
+/// The name of what is written for an intent.
+pub(crate) fn temporary_name(intent: IntentId) -> String {
+    format!("{PREFIX}{intent}{SUFFIX}")
+}
+
+fn is_temporary(name: &str) -> bool {
+    let inner = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
+    inner.is_some_and(|intent| intent.parse::<IntentId>().is_ok())
+}
+
+/// The nanoseconds of the time of modification of what an intent makes: the one place that every file system keeps, links
+/// have too, and any later write by anyone overwrites. By it a settlement knows our own from one that somebody made just like it.
+pub(crate) fn mark_of(intent: IntentId) -> u32 {
+    let digest = Digest::of(intent.to_string().as_bytes());
+    let [a, b, c, d, ..] = *digest.as_bytes();
+    u32::from_be_bytes([a, b, c, d]) % 1_000_000_000
+}
+
+/// What waits beside its place.
+pub(super) struct Prepared {
+    pub(super) number: usize,
+    pub(super) path: HostPath,
+    pub(super) folder: Folder,
+    pub(super) name: String,
+    pub(super) known: Arc<Known>,
+    /// Of the thing itself, and so of what will stand at the path.
+    pub(super) stamp: Stamp,
+    /// Open until it is durable, where it is synced by itself.
+    file: Option<OwnedFd>,
+}
+
+impl Batch<'_> {
+    pub(super) fn write_beside(
+        &mut self,
+        number: usize,
+        intent: IntentId,
+        known: &Arc<Known>,
+        dress: Dress,
+    ) -> Result<Prepared, Refusal> {
+        let path = self.path_of(&self.work[number].step)?;
+        let folder = self.folder(&path)?;
+        let name = temporary_name(intent);
+        let seconds = i64::try_from(self.host.now().as_millis() / 1_000).unwrap_or_default();
+        let modified = Timespec { tv_sec: seconds, tv_nsec: mark_of(intent).into() };
+        let written = self.write_one(&folder, &name, &known.declared, dress, modified);
+        let stamped = written
+            .and_then(|file| Ok((file, Stamp::at(folder.fd(), &name).map_err(|errno| failed(path.as_str(), errno))?)));
+        match stamped {
+            Ok((file, stamp)) => {
+                // One sync for all needs no open file, and a process may not have thousands.
+                let file = file.filter(|_| self.work.len() <= FEW);
+                Ok(Prepared { number, path, folder, name, known: Arc::clone(known), stamp, file })
+            }
+            Err(refusal) => {
+                self.discard(&folder, &name);
+                Err(refusal)
+            }
+        }
+    }
+
+    fn write_one(
+        &self,
+        folder: &Folder,
+        name: &str,
+        declared: &HostResource,
+        dress: Dress,
+        modified: Timespec,
+    ) -> Result<Option<OwnedFd>, Refusal> {
+        let disk = &self.host.disk;
+        let failed = |errno| failed(declared.key().name(), errno);
+        match declared {
+            HostResource::File(file) => {
+                let temporary = disk.make_file(folder, name).map_err(failed)?;
+                self.with_content(&file.content, |bytes| {
+                    disk.write(temporary.as_fd(), folder, name, bytes).map_err(failed)
+                })?;
+                disk.dress(temporary.as_fd(), dress, modified).map_err(failed)?;
+                Ok(Some(temporary))
+            }
+            HostResource::Directory(_) => {
+                let temporary = disk.make_folder(folder, name).map_err(failed)?;
+                disk.dress(temporary.as_fd(), dress, modified).map_err(failed)?;
+                Ok(Some(temporary))
+            }
+            HostResource::Symlink(link) => {
+                disk.make_link(folder, name, &link.target).map_err(failed)?;
+                disk.mark_link(folder, name, modified).map_err(failed)?;
+                Ok(None)
+            }
+            HostResource::Command(_) => Ok(None),
+        }
+    }
+
+    /// Sealed bytes are open only here.
+    fn with_content<T>(
+        &self,
+        content: &Content,
+        write: impl FnOnce(&[u8]) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        match content {
+            Content::Sealed(reference) => {
+                let opened = self.host.secrets.as_ref().and_then(|secrets| secrets.open(reference));
+                let opened = opened.ok_or_else(|| refusal(RefusalClass::Denied, NO_SEAL))?;
+                write(opened.open())
+            }
+            content => write(content.bytes().unwrap_or_default()),
+        }
+    }
+
+    /// Makes everything that waits durable, and answers for what is not: whose bytes may be lost must not take the place of
+    /// bytes that are not.
+    pub(super) fn sync_temporaries(&mut self, prepared: Vec<Prepared>) -> Vec<Prepared> {
+        if prepared.iter().all(|one| one.file.is_some() || matches!(one.known.declared, HostResource::Symlink(_))) {
+            return prepared.into_iter().filter_map(|one| self.sync_one(one)).collect();
+        }
+        let mut synced: Vec<((u32, u32), Result<(), Errno>)> = Vec::new();
+        for one in &prepared {
+            if synced.iter().all(|(device, _)| *device != one.stamp.device) {
+                synced.push((one.stamp.device, self.host.disk.sync_all(&one.folder)));
+            }
+        }
+        let mut durable = Vec::new();
+        for one in prepared {
+            match synced.iter().find(|(device, _)| *device == one.stamp.device) {
+                Some((_, Err(errno))) => self.not_durable(&one, *errno),
+                _ => durable.push(one),
+            }
+        }
+        durable
+    }
+
+    fn sync_one(&mut self, mut one: Prepared) -> Option<Prepared> {
+        let Some(file) = one.file.take() else { return Some(one) };
+        match self.host.disk.sync(file.as_fd(), &one.folder.at(&one.name)) {
+            Ok(()) => Some(one),
+            Err(errno) => {
+                self.not_durable(&one, errno);
+                None
+            }
+        }
+    }
+
+    fn not_durable(&mut self, one: &Prepared, errno: Errno) {
+        self.discard(&one.folder, &one.name);
+        let outcome = match errno {
+            // Space is reserved late on some file systems: nothing was changed, and there may be some later.
+            Errno::NOSPC | Errno::DQUOT => Outcome::Refused { refusal: failed(one.path.as_str(), errno) },
+            errno => {
+                let detail = format!("{} could not be made durable ({errno}): check the disk", one.path);
+                Outcome::Unknown { detail }
+            }
+        };
+        self.outcomes[one.number] = Some(outcome);
+    }
+
+    /// Removes what will not be put in place. If even that fails, it is swept later.
+    pub(super) fn discard(&self, folder: &Folder, name: &str) {
+        let _ = self.host.disk.remove(folder, name);
+    }
+}
+
+/// Removes what earlier processes left in a folder, once in the life of this one: what is there later is our own work.
+pub(super) fn sweep(host: &Host, folder: &Folder) {
+    if !host.memory().swept.insert(folder.path.to_string()) {
+        return;
+    }
+    let open =
+        rustix::fs::openat(folder.fd(), ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let Ok(entries) = open.and_then(Dir::new) else { return };
+    for entry in entries.flatten() {
+        if let Some(name) = entry.file_name().to_str().ok().filter(|name| is_temporary(name)) {
+            let _ = host.disk.remove(folder, name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_ours_are_swept() {
+        let ours = temporary_name(IntentId { epoch: 7, number: 12 });
+        assert_eq!(ours, ".setpoint-7-12.tmp");
+        assert!(is_temporary(&ours));
+        for name in
+            [".setpoint-.tmp", ".setpoint-7-12.tmp.bak", "setpoint-7-12.tmp", ".setpoint-notes.tmp", ".setpoint-7.tmp"]
+        {
+            assert!(!is_temporary(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The disk: every call that changes it, and every read that is compared, goes through here.
+//!
+//! A [`Probe`] is told of each call before it is made and may fail it. Tests use one to meet errors a healthy disk does not
+//! have, to act as a stranger between two calls, to stop the process at any of them, and to show the order of syncs.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
+use rustix::io::Errno;
+
+use crate::path::join;
+
+/// One call to the disk. Paths are seen from the target's root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// What stands at a path is read.
+    Read { path: String },
+    /// A temporary file, folder or link is made.
+    Make { path: String },
+    /// A temporary file is filled.
+    Write { path: String },
+    /// One file or folder is made durable.
+    Sync { path: String },
+    /// Everything on the file system of this folder is made durable.
+    SyncAll { folder: String },
+    /// A name is moved to one that is free, or changes places with one that is not.
+    Rename { from: String, to: String },
+    /// A name is removed.
+    Remove { path: String },
+    /// The mode or the owner of a folder is changed in place.
+    Change { path: String },
+}
+
+/// Sees each call before it is made; an error stands for the call's own.
+pub trait Probe: Send + Sync + fmt::Debug {
+    fn before(&self, call: &Call) -> io::Result<()>;
+}
+
+/// Mode and owner of something, as declared and found among the accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dress {
+    pub(crate) mode: u32,
+    pub(crate) owner: Option<u32>,
+    pub(crate) group: Option<u32>,
+}
+
+/// An open folder with its path.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    pub(crate) path: Arc<str>,
+    pub(crate) fd: Arc<OwnedFd>,
+}
+
+impl Folder {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(crate) fn at(&self, name: &str) -> String {
+        join(&self.path, name)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Disk {
+    probe: Option<Arc<dyn Probe>>,
+}
+
+type Done<T = ()> = Result<T, Errno>;
+
+impl Disk {
+    pub(crate) fn new(probe: Option<Arc<dyn Probe>>) -> Self {
+        Self { probe }
+    }
+
+    fn ask(&self, call: impl FnOnce() -> Call) -> Done {
+        match &self.probe {
+            None => Ok(()),
+            Some(probe) => probe.before(&call()).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        }
+    }
+
+    /// Opens a file for reading: the file itself, never what a link there points to.
+    pub(crate) fn open(&self, folder: &Folder, name: &str) -> Done<OwnedFd> {
+        self.ask(|| Call::Read { path: folder.at(name) })?;
+        // Without NONBLOCK, a pipe that took the file's place since it was looked at would keep us waiting for ever.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        rustix::fs::openat(folder.fd(), name, flags, Mode::empty())
+    }
+
+    /// Makes a temporary file that nobody else can read yet.
+    pub(crate) fn make_file(&self, folder: &Folder, name: &str) -> Done<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        self.make(folder, name, || rustix::fs::openat(folder.fd(), name, flags, Mode::RUSR | Mode::WUSR))
+    }
+
+    pub(crate) fn make_folder(&self, folder: &Folder, name: &str) -> Done<OwnedFd> {
+        self.make(folder, name, || rustix::fs::mkdirat(folder.fd(), name, Mode::RWXU))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(folder.fd(), name, flags, Mode::empty())
+    }
+
+    pub(crate) fn make_link(&self, folder: &Folder, name: &str, target: &str) -> Done {
+        self.make(folder, name, || rustix::fs::symlinkat(target, folder.fd(), name))
+    }
+
+    /// What stands at the name of a temporary file is what an earlier try under the same intent left there.
+    fn make<T>(&self, folder: &Folder, name: &str, call: impl Fn() -> Done<T>) -> Done<T> {
+        self.ask(|| Call::Make { path: folder.at(name) })?;
+        match call() {
+            Err(Errno::EXIST) => {
+                self.remove(folder, name)?;
+                call()
+            }
+            result => result,
+        }
+    }
+
+    pub(crate) fn write(&self, file: BorrowedFd<'_>, folder: &Folder, name: &str, mut bytes: &[u8]) -> Done {
+        self.ask(|| Call::Write { path: folder.at(name) })?;
+        while !bytes.is_empty() {
+            match rustix::io::write(file, bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a temporary file or folder its owner, then its mode: a change of owner takes set-id bits away.
+    pub(crate) fn dress(&self, file: BorrowedFd<'_>, dress: Dress, modified: Timespec) -> Done {
+        if dress.owner.is_some() || dress.group.is_some() {
+            rustix::fs::fchown(file, dress.owner.map(Uid::from_raw), dress.group.map(Gid::from_raw))?;
+        }
+        rustix::fs::fchmod(file, Mode::from_raw_mode(dress.mode))?;
+        rustix::fs::futimens(file, &times(modified))
+    }
+
+    pub(crate) fn mark_link(&self, folder: &Folder, name: &str, modified: Timespec) -> Done {
+        rustix::fs::utimensat(folder.fd(), name, &times(modified), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Changes mode and owner of a folder where it stands.
+    pub(crate) fn change(&self, file: BorrowedFd<'_>, path: &str, dress: Dress) -> Done {
+        self.ask(|| Call::Change { path: path.to_owned() })?;
+        if dress.owner.is_some() || dress.group.is_some() {
+            rustix::fs::fchown(file, dress.owner.map(Uid::from_raw), dress.group.map(Gid::from_raw))?;
+        }
+        rustix::fs::fchmod(file, Mode::from_raw_mode(dress.mode))
+    }
+
+    pub(crate) fn sync(&self, file: BorrowedFd<'_>, path: &str) -> Done {
+        self.ask(|| Call::Sync { path: path.to_owned() })?;
+        rustix::fs::fsync(file)
+    }
+
+    /// Makes everything on the folder's file system durable. The folder must have been opened before what counts was
+    /// written: an error of the disk is told to those who were there.
+    pub(crate) fn sync_all(&self, folder: &Folder) -> Done {
+        self.ask(|| Call::SyncAll { folder: folder.path.to_string() })?;
+        rustix::fs::syncfs(folder.fd())
+    }
+
+    /// Moves a name to one that must be free.
+    pub(crate) fn rename_to_free(&self, folder: &Folder, from: &str, to: &str) -> Done {
+        self.ask(|| Call::Rename { from: folder.at(from), to: folder.at(to) })?;
+        rustix::fs::renameat_with(folder.fd(), from, folder.fd(), to, RenameFlags::NOREPLACE)
+    }
+
+    /// Lets two names change places, so that what was displaced can be looked at, and put back.
+    pub(crate) fn exchange(&self, folder: &Folder, from: &str, to: &str) -> Done {
+        self.ask(|| Call::Rename { from: folder.at(from), to: folder.at(to) })?;
+        rustix::fs::renameat_with(folder.fd(), from, folder.fd(), to, RenameFlags::EXCHANGE)
+    }
+
+    /// Removes a folder, which must be empty.
+    pub(crate) fn remove_folder(&self, folder: &Folder, name: &str) -> Done {
+        self.ask(|| Call::Remove { path: folder.at(name) })?;
+        rustix::fs::unlinkat(folder.fd(), name, AtFlags::REMOVEDIR)
+    }
+
+    pub(crate) fn remove(&self, folder: &Folder, name: &str) -> Done {
+        self.ask(|| Call::Remove { path: folder.at(name) })?;
+        match rustix::fs::unlinkat(folder.fd(), name, AtFlags::empty()) {
+            Err(Errno::ISDIR) => rustix::fs::unlinkat(folder.fd(), name, AtFlags::REMOVEDIR),
+            result => result,
+        }
+    }
+}
+
+fn times(modified: Timespec) -> Timestamps {
+    Timestamps { last_access: modified, last_modification: modified }
+}

@@ -1,0 +1,138 @@
+//! The host itself: what every call shares, and the check that it is still the machine it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use setpoint_core::digest::{Digest, DigestKey};
+use setpoint_core::key::Key;
+use setpoint_core::live::Live;
+use setpoint_core::name::TargetIdentity;
+use setpoint_core::observed::Blindness;
+use setpoint_core::resource::Resource;
+use setpoint_core::time::Timestamp;
+use setpoint_core::value::Value;
+
+use crate::declaration::{Content, HostResource, check_resource};
+use crate::disk::Disk;
+use crate::identity::{NoIdentity, Source};
+use crate::options::{Clock, HostOptions, Secrets};
+use crate::resolve::Root;
+use crate::stamp::{Stamp, content_text};
+use crate::watch::Watch;
+
+pub(crate) struct Host {
+    pub(crate) source: Source,
+    /// The machine this target was opened on.
+    pub(crate) expected: TargetIdentity,
+    clock: Clock,
+    pub(crate) digest_key: DigestKey,
+    pub(crate) secrets: Option<Arc<dyn Secrets>>,
+    pub(crate) trust_stat: bool,
+    pub(crate) run_commands: bool,
+    pub(crate) disk: Disk,
+    pub(crate) watch: Watch,
+    memory: Mutex<Memory>,
+}
+
+/// What may be forgotten at any time.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// The declaration last seen under each key, read.
+    known: BTreeMap<Key, Arc<Known>>,
+    /// Looks that may stand for the next one.
+    pub(crate) trusted: BTreeMap<Key, Trusted>,
+    /// Folders that hold nothing an earlier process left there.
+    pub(crate) swept: BTreeSet<String>,
+}
+
+/// What a look found, and by what it is known to hold still.
+#[derive(Debug)]
+pub(crate) struct Trusted {
+    pub(crate) stamp: Stamp,
+    pub(crate) known: Arc<Known>,
+    pub(crate) live: Live,
+}
+
+/// A declaration, read once, with what comparing it needs each time.
+#[derive(Debug)]
+pub(crate) struct Known {
+    resource: Arc<Resource>,
+    pub(crate) declared: HostResource,
+    pub(crate) value: Arc<Value>,
+    pub(crate) fingerprint: Digest,
+    /// How the declared content enters a version.
+    pub(crate) content: String,
+}
+
+impl Host {
+    pub(crate) fn open(options: HostOptions) -> Result<Self, NoIdentity> {
+        let source = Source { machine_id: options.machine_id, data: options.data, root: options.root };
+        let (_, expected) = source.open()?;
+        Ok(Self {
+            source,
+            expected,
+            clock: options.clock,
+            digest_key: options.digest_key,
+            secrets: options.secrets,
+            trust_stat: options.trust_stat,
+            run_commands: options.run_commands,
+            disk: Disk::new(options.probe),
+            watch: Watch::new(),
+            memory: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Opens the root, if it is still that of the machine we know.
+    pub(crate) fn visit(&self) -> Result<Root, Blindness> {
+        let (root, found) = self.source.open().map_err(|error| Blindness::Unreachable { detail: error.to_string() })?;
+        if found != self.expected {
+            let (expected, found) = (self.expected.to_string(), found.to_string());
+            return Err(Blindness::OtherIdentity { expected, found });
+        }
+        Ok(root)
+    }
+
+    pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
+        // What is in it was complete before it was put there, and may be lost.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads a declaration, or remembers that it did.
+    pub(crate) fn known(&self, memory: &mut Memory, resource: &Arc<Resource>) -> Result<Arc<Known>, String> {
+        if let Some(known) = memory.known.get(&resource.key)
+            && (Arc::ptr_eq(&known.resource, resource) || known.resource == *resource)
+        {
+            return Ok(Arc::clone(known));
+        }
+        let known = Arc::new(Known::read(resource, &self.digest_key)?);
+        memory.known.insert(resource.key.clone(), Arc::clone(&known));
+        Ok(known)
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host").field("source", &self.source).field("expected", &self.expected).finish_non_exhaustive()
+    }
+}
+
+impl Known {
+    pub(crate) fn read(resource: &Arc<Resource>, key: &DigestKey) -> Result<Self, String> {
+        let declared = check_resource(resource)?;
+        let content = match &declared {
+            HostResource::File(file) => match &file.content {
+                Content::Sealed(reference) => reference.digest.to_string(),
+                content => content_text(key, content.bytes().unwrap_or_default()),
+            },
+            HostResource::Symlink(link) => content_text(key, link.target.as_bytes()),
+            HostResource::Directory(_) | HostResource::Command(_) => String::new(),
+        };
+        let value = Arc::new(resource.body.clone());
+        let fingerprint = Live::fingerprint_of(&value);
+        Ok(Self { resource: Arc::clone(resource), declared, value, fingerprint, content })
+    }
+}

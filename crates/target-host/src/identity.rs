@@ -1,0 +1,149 @@
+//! What this machine is: its machine id, hashed, and the folder it is seen from.
+//!
+//! The machine id itself is never shown: its manual asks that it be used only in a form that one application knows. A target
+//! with a root of its own is another target, and another folder put in that place is another one again.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use setpoint_core::digest::Digest;
+use setpoint_core::name::TargetIdentity;
+
+use crate::resolve::Root;
+use crate::stamp::Stamp;
+
+/// Makes the hash one of ours: another application's hash of the same machine id is another text.
+const APPLICATION: &str = "setpoint.dev/target-host/1";
+
+/// Where the generated id is, in the data folder.
+const GENERATED: &str = "host-id";
+
+/// Why the machine does not say what it is.
+#[derive(Debug, thiserror::Error)]
+pub enum NoIdentity {
+    #[error("the root {} cannot be opened: make the folder, or correct `root`", place.display())]
+    Root { place: PathBuf, source: io::Error },
+    #[error("the machine id {} cannot be read: let the agent read it", place.display())]
+    MachineId { place: PathBuf, source: io::Error },
+    #[error("there is no machine id, and none can be kept in {}: make one with `systemd-machine-id-setup`", place.display())]
+    Generated { place: PathBuf, source: io::Error },
+}
+
+/// Where identity comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) machine_id: PathBuf,
+    pub(crate) data: PathBuf,
+    /// The folder all paths are seen from; `None` for the whole host.
+    pub(crate) root: Option<PathBuf>,
+}
+
+impl Source {
+    /// Opens the root and asks who is there. Whoever goes on working with this root works on that machine.
+    pub(crate) fn open(&self) -> Result<(Root, TargetIdentity), NoIdentity> {
+        let place = self.root.as_deref().unwrap_or(Path::new("/"));
+        let failed = |errno: Errno| NoIdentity::Root { place: place.to_owned(), source: errno.into() };
+        let root = Root::open(place).map_err(failed)?;
+        let mut text = format!("{APPLICATION}\n{}\n", self.machine()?);
+        if self.root.is_some() {
+            let stamp = Stamp::of_open(root.fd()).map_err(failed)?;
+            text.push_str(&stamp.incarnation());
+        }
+        let identity = format!("host-{}", &Digest::of(text.as_bytes()).to_string()[..32]);
+        Ok((root, TargetIdentity::new(&identity).expect("hex digits are an identity")))
+    }
+
+    fn machine(&self) -> Result<String, NoIdentity> {
+        match fs::read_to_string(&self.machine_id) {
+            Ok(text) if is_machine_id(text.trim()) => Ok(text.trim().to_owned()),
+            // Empty or `uninitialized`: the machine has not been given one yet.
+            Ok(_) => self.generated(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.generated(),
+            Err(source) => Err(NoIdentity::MachineId { place: self.machine_id.clone(), source }),
+        }
+    }
+
+    fn generated(&self) -> Result<String, NoIdentity> {
+        let place = self.data.join(GENERATED);
+        let kept = match fs::read_to_string(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => generate(&self.data, &place),
+            kept => kept,
+        };
+        match kept {
+            Ok(text) if is_machine_id(text.trim()) => Ok(text.trim().to_owned()),
+            Ok(_) => Err(NoIdentity::Generated { place, source: io::ErrorKind::InvalidData.into() }),
+            Err(source) => Err(NoIdentity::Generated { place, source }),
+        }
+    }
+}
+
+fn is_machine_id(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) && text.bytes().any(|byte| byte != b'0')
+}
+
+/// Makes an id and keeps it for good: written beside its place, made durable, and only then put there.
+fn generate(folder: &Path, place: &Path) -> io::Result<String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    let text = data_encoding::HEXLOWER.encode(&random);
+    let beside = folder.join(format!("{GENERATED}.{text}"));
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    // A link, not a rename: of two processes that make one at once, the second takes over the first's.
+    let linked = fs::hard_link(&beside, place);
+    fs::remove_file(&beside)?;
+    fs::File::open(folder)?.sync_all()?;
+    match linked {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::read_to_string(place),
+        linked => linked.map(|()| text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(folder: &Path) -> Source {
+        Source { machine_id: folder.join("machine-id"), data: folder.to_owned(), root: None }
+    }
+
+    fn identity(source: &Source) -> String {
+        source.open().unwrap().1.to_string()
+    }
+
+    #[test]
+    fn a_machine_is_known_by_a_hash_of_its_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = "0123456789abcdef0123456789abcdef";
+        fs::write(folder.path().join("machine-id"), format!("{id}\n")).unwrap();
+        let source = source(folder.path());
+        let first = identity(&source);
+        assert_eq!(identity(&source), first);
+        assert!(!first.contains(id) && !first.contains(&Digest::of(id.as_bytes()).to_string()[..32]));
+        let rooted = Source { root: Some(folder.path().to_owned()), ..source.clone() };
+        assert_ne!(identity(&rooted), first);
+    }
+
+    #[test]
+    fn a_machine_without_an_id_is_given_one_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = source(folder.path());
+        fs::write(&source.machine_id, "uninitialized\n").unwrap();
+        let first = identity(&source);
+        assert_eq!(identity(&source), first);
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 2, "{left:?}");
+    }
+
+    #[test]
+    fn an_id_that_cannot_be_read_is_an_error_and_not_another_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = source(folder.path());
+        fs::create_dir(&source.machine_id).unwrap();
+        assert!(matches!(source.open(), Err(NoIdentity::MachineId { .. })));
+    }
+}

@@ -1,0 +1,180 @@
+//! Reading what stands at one name, so that what was read was there at one instant, or else saying that it was not.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use setpoint_core::digest::{DigestKey, KeyedDigest};
+use setpoint_core::name::LiveVersion;
+use setpoint_core::observed::Blindness;
+
+use crate::declaration::{Content, HostResource};
+use crate::disk::{Disk, Folder};
+use crate::host::Known;
+use crate::stamp::{LARGE, Stamp, Type, content_text, large_text};
+
+/// How often a file that changes while it is read is read.
+const TRIES: usize = 3;
+
+/// The longest text that is shown as such.
+const LONGEST_SHOWN: usize = 64 << 10;
+
+/// What stands at a name.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) stamp: Stamp,
+    pub(crate) held: Held,
+    /// How what it holds enters its version.
+    content: String,
+}
+
+/// What a thing holds.
+#[derive(Debug)]
+pub(crate) enum Held {
+    /// Exactly what is declared.
+    Declared,
+    /// Other bytes: as text, where they are one that can be shown.
+    Bytes { digest: KeyedDigest, text: Option<Arc<str>> },
+    /// More bytes than are looked at where they cannot be the declared ones.
+    Large,
+    /// The text of a link.
+    Link { target: Vec<u8> },
+    /// It holds nothing that is compared.
+    Nothing,
+}
+
+impl Found {
+    /// What we have just written ourselves.
+    pub(crate) fn declared(stamp: Stamp, known: &Known) -> Self {
+        let held = match &known.declared {
+            HostResource::Symlink(link) => Held::Link { target: link.target.as_bytes().to_vec() },
+            HostResource::File(_) => Held::Declared,
+            HostResource::Directory(_) | HostResource::Command(_) => Held::Nothing,
+        };
+        Self { stamp, held, content: known.content.clone() }
+    }
+
+    pub(crate) fn version(&self) -> LiveVersion {
+        self.stamp.version(&self.content)
+    }
+}
+
+/// Reads files, with one buffer for all of them.
+#[derive(Debug)]
+pub(crate) struct Eye<'h> {
+    disk: &'h Disk,
+    key: &'h DigestKey,
+    buffer: Vec<u8>,
+}
+
+impl<'h> Eye<'h> {
+    pub(crate) fn new(disk: &'h Disk, key: &'h DigestKey) -> Self {
+        Self { disk, key, buffer: Vec::new() }
+    }
+
+    /// What stands at a name of a folder; `None` where nothing does.
+    pub(crate) fn see(
+        &mut self,
+        folder: &Folder,
+        name: &str,
+        known: Option<&Known>,
+    ) -> Result<Option<Found>, Blindness> {
+        for _ in 0..TRIES {
+            let stamp = match Stamp::at(folder.fd(), name) {
+                Ok(stamp) => stamp,
+                Err(Errno::NOENT) => return Ok(None),
+                Err(errno) => return Err(blindness(folder, name, errno)),
+            };
+            let found = match stamp.of {
+                Type::File => self.read_file(folder, name, stamp, known),
+                Type::Symlink => self.read_link(folder, name, stamp),
+                Type::Directory | Type::Other => Ok(Some(Found { stamp, held: Held::Nothing, content: String::new() })),
+            };
+            match found {
+                Ok(Some(found)) => return Ok(Some(found)),
+                // It changed on the way, or its type did: look again.
+                Ok(None) | Err(Errno::NOENT | Errno::LOOP | Errno::INVAL | Errno::ISDIR) => {}
+                Err(errno) => return Err(blindness(folder, name, errno)),
+            }
+        }
+        let detail = format!("{} changes while it is read: it is looked at again later", folder.at(name));
+        Err(Blindness::Partial { detail })
+    }
+
+    /// `None`: it was not the same before and after.
+    fn read_file(
+        &mut self,
+        folder: &Folder,
+        name: &str,
+        stamp: Stamp,
+        known: Option<&Known>,
+    ) -> Result<Option<Found>, Errno> {
+        let declared = known.and_then(|known| match &known.declared {
+            HostResource::File(file) => Some(&file.content),
+            _ => None,
+        });
+        let declared_size = declared.and_then(Content::bytes).map(|bytes| bytes.len() as u64);
+        let file = self.disk.open(folder, name)?;
+        if stamp.size > LARGE && declared_size != Some(stamp.size) {
+            return Ok(Some(Found { stamp, held: Held::Large, content: large_text(stamp.size) }));
+        }
+        self.fill(&file, stamp.size)?;
+        if Stamp::of_open(&file)? != stamp || self.buffer.len() as u64 != stamp.size {
+            return Ok(None);
+        }
+        let equal = match declared {
+            Some(Content::Sealed(reference)) => self.key.digest(&self.buffer) == reference.digest,
+            Some(content) => content.bytes() == Some(&self.buffer),
+            None => false,
+        };
+        if let (true, Some(known)) = (equal, known) {
+            return Ok(Some(Found { stamp, held: Held::Declared, content: known.content.clone() }));
+        }
+        let digest = self.key.digest(&self.buffer);
+        let text = (self.buffer.len() <= LONGEST_SHOWN).then(|| std::str::from_utf8(&self.buffer).ok()).flatten();
+        let held = Held::Bytes { digest, text: text.map(Arc::from) };
+        Ok(Some(Found { stamp, held, content: content_text(self.key, &self.buffer) }))
+    }
+
+    /// Reads the whole file, and one byte more if it has grown.
+    fn fill(&mut self, file: &OwnedFd, size: u64) -> Result<(), Errno> {
+        let size = usize::try_from(size).map_err(|_| Errno::FBIG)?;
+        self.buffer.resize(size + 1, 0);
+        let mut filled = 0;
+        while filled <= size {
+            match rustix::io::read(file, &mut self.buffer[filled..]) {
+                // The common case needs no second read to find the end: the size is compared afterwards.
+                Ok(count) if filled + count == size => {
+                    filled = size;
+                    break;
+                }
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        self.buffer.truncate(filled);
+        Ok(())
+    }
+
+    fn read_link(&self, folder: &Folder, name: &str, stamp: Stamp) -> Result<Option<Found>, Errno> {
+        let target = rustix::fs::readlinkat(folder.fd(), name, Vec::new())?.into_bytes();
+        if Stamp::at(folder.fd(), name)? != stamp {
+            return Ok(None);
+        }
+        let content = content_text(self.key, &target);
+        Ok(Some(Found { stamp, held: Held::Link { target }, content }))
+    }
+}
+
+fn blindness(folder: &Folder, name: &str, errno: Errno) -> Blindness {
+    let path = folder.at(name);
+    match errno {
+        Errno::ACCESS | Errno::PERM => {
+            let detail = format!("{path} may not be read: give the agent the right to, or run it as root");
+            Blindness::Denied { detail }
+        }
+        errno => Blindness::Unreachable { detail: format!("{path} could not be read: {errno}") },
+    }
+}

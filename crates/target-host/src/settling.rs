@@ -1,0 +1,113 @@
+//! Settling: how an intent nobody answered for ended, found out by looking.
+//!
+//! What a create made carries the mark of its intent. An update is done when what it was to make stands there, whoever put it there. A delete
+//! is done when nothing stands there; where something else does, only the incarnation tells whether the old one is gone, and an
+//! editor that saves by replacing looks the same as a delete and a create: then a person has to look.
+
+use rustix::io::Errno;
+use setpoint_core::intent::{Intent, Verb};
+use setpoint_core::live::Presence;
+use setpoint_core::resource::Resource;
+use setpoint_target::Settlement;
+use std::sync::Arc;
+
+use crate::act::{mark_of, temporary_name};
+use crate::declaration::COMMAND_CLASS;
+use crate::host::{Host, Known};
+use crate::look::Seen;
+use crate::path::HostPath;
+use crate::resolve::{Purpose, Root};
+use crate::stamp::is_same_incarnation;
+
+impl Host {
+    pub(crate) fn settle(&self, intent: &Intent, declared: Option<&Resource>) -> Settlement {
+        let found = self.find_end(intent, declared).unwrap_or_else(|detail| Settlement::Unknown { detail });
+        match found {
+            Settlement::NotDone if self.now() <= intent.land_by => {
+                unknown(format!("the effect of intent {} may still land: ask again later", intent.id))
+            }
+            found => found,
+        }
+    }
+
+    fn find_end(&self, intent: &Intent, declared: Option<&Resource>) -> Result<Settlement, String> {
+        if intent.target != self.expected {
+            return Err(format!("this machine is `{}`, not `{}`: correct the address", self.expected, intent.target));
+        }
+        let known = declared.map(|resource| Known::read(&Arc::new(resource.clone()), &self.digest_key)).transpose()?;
+        if intent.key.class() == COMMAND_CLASS {
+            return self.end_of_command(intent, known.as_ref());
+        }
+        let root = self.visit().map_err(|reason| reason.to_string())?;
+        let path = HostPath::of(&intent.key).ok_or_else(|| format!("a host has nothing like {}", intent.key))?;
+        let seen = self.look_at(&root, &path, known.as_ref()).map_err(|reason| reason.to_string())?;
+        if self.now() > intent.land_by {
+            self.sweep_after(&root, &path, intent);
+        }
+        Ok(match intent.verb {
+            Verb::Create => end_of_create(intent, seen),
+            Verb::Update => end_of_update(intent, seen, known.as_ref()),
+            Verb::Delete => end_of_delete(intent, seen.as_ref()),
+        })
+    }
+
+    /// What the intent left beside its place can no longer be put there.
+    fn sweep_after(&self, root: &Root, path: &HostPath, intent: &Intent) {
+        if let Ok(folder) = root.folder(path.folder(), Purpose::Look) {
+            match self.disk.remove(&folder, &temporary_name(intent.id)) {
+                // Nothing was left, or it stays until a process that may remove it first works in the folder.
+                Ok(()) | Err(Errno::NOENT) | Err(_) => {}
+            }
+        }
+    }
+
+    /// The state a command was to bring about is there or it is not, whoever brought it about.
+    fn end_of_command(&self, intent: &Intent, known: Option<&Known>) -> Result<Settlement, String> {
+        match (intent.verb, known) {
+            (Verb::Delete, _) => Ok(Settlement::Done { live: None }),
+            (_, None) => Err(format!("intent {} does not say what it was to do", intent.id)),
+            (_, known) => match self.look_at_command(known).map_err(|reason| reason.to_string())? {
+                Presence::Present(live) => Ok(Settlement::Done { live: Some(live) }),
+                Presence::Absent => Ok(Settlement::NotDone),
+            },
+        }
+    }
+}
+
+fn end_of_create(intent: &Intent, seen: Option<Seen>) -> Settlement {
+    match seen {
+        None => Settlement::NotDone,
+        Some(seen) if seen.stamp.modified.1 == mark_of(intent.id) => Settlement::Done { live: Some(seen.live) },
+        Some(_) => unknown(format!("{} is there, and nothing on it says that we made it", intent.key)),
+    }
+}
+
+fn end_of_update(intent: &Intent, seen: Option<Seen>, known: Option<&Known>) -> Settlement {
+    let (Some(expect), Some(known)) = (&intent.expect, known) else { return unknown(nameless(intent)) };
+    match seen {
+        None => Settlement::NotDone,
+        Some(seen) if expect.version.as_ref() == Some(&seen.live.version) => Settlement::NotDone,
+        Some(seen) if *seen.live.value == *known.value => Settlement::Done { live: Some(seen.live) },
+        Some(_) => unknown(format!("{} was written, and nothing on it says by whom", intent.key)),
+    }
+}
+
+fn end_of_delete(intent: &Intent, seen: Option<&Seen>) -> Settlement {
+    let Some(expect) = &intent.expect else { return unknown(nameless(intent)) };
+    let Some(seen) = seen else { return Settlement::Done { live: None } };
+    if seen.live.uid != expect.uid {
+        return Settlement::Done { live: None };
+    }
+    match &expect.version {
+        Some(version) if is_same_incarnation(&seen.stamp, version) => Settlement::NotDone,
+        _ => unknown(format!("{} was replaced: perhaps after it was deleted, perhaps instead", intent.key)),
+    }
+}
+
+fn unknown(detail: String) -> Settlement {
+    Settlement::Unknown { detail }
+}
+
+fn nameless(intent: &Intent) -> String {
+    format!("intent {} does not say which object it was to {}", intent.id, intent.verb)
+}

@@ -1,0 +1,142 @@
+//! What the file system says of a thing without opening it, and the UID and version made of it.
+//!
+//! On a host, ownership is of the *path*: editors save by putting a new file in the old one's place, and that must not make it
+//! a stranger's. So the UID is only what type of thing stands at the path. The version holds the rest: a step that was
+//! decided on another inode, content, mode, owner or time of change is refused.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, statx};
+use rustix::io::Errno;
+use setpoint_core::digest::{Digest, DigestKey};
+use setpoint_core::name::{LiveVersion, Uid};
+
+/// What type of thing stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    File,
+    Directory,
+    Symlink,
+    /// A device, a pipe or a socket: nothing that can be declared.
+    Other,
+}
+
+impl Type {
+    pub(crate) fn uid(self) -> Uid {
+        let text = match self {
+            Self::File => "regular",
+            Self::Directory => "directory",
+            Self::Symlink => "symlink",
+            Self::Other => "other",
+        };
+        Uid::new(text).expect("a short ASCII text")
+    }
+
+    /// The kind of document it is, where there is one.
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::File => "File",
+            Self::Directory => "Directory",
+            Self::Symlink => "Symlink",
+            Self::Other => "Other",
+        }
+    }
+}
+
+/// Seconds and nanoseconds since 1970.
+pub(crate) type Moment = (i64, u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) of: Type,
+    pub(crate) device: (u32, u32),
+    pub(crate) inode: u64,
+    born: Moment,
+    pub(crate) changed: Moment,
+    pub(crate) modified: Moment,
+    pub(crate) size: u64,
+    /// The permission bits.
+    pub(crate) mode: u32,
+    pub(crate) owner: u32,
+    pub(crate) group: u32,
+}
+
+impl Stamp {
+    /// Of the name itself, never of what a link there points to.
+    pub(crate) fn at(folder: impl AsFd, name: &str) -> Result<Self, Errno> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+        statx(folder, name, flags, wanted()).map(|stat| Self::from(&stat))
+    }
+
+    pub(crate) fn of_open(file: impl AsFd) -> Result<Self, Errno> {
+        statx(file, "", AtFlags::EMPTY_PATH, wanted()).map(|stat| Self::from(&stat))
+    }
+
+    /// Tells this thing from one that stood, or will stand, under the same name.
+    pub(crate) fn incarnation(&self) -> String {
+        format!("{:x}.{:x}.{:x}", self.inode, self.born.0, self.born.1)
+    }
+
+    /// The version of the thing with this content.
+    ///
+    /// What is put into a folder changes the times of the folder, and is not a change of what was declared of it.
+    pub(crate) fn version(&self, content: &str) -> LiveVersion {
+        let times = if self.of == Type::Directory { (0, 0) } else { self.changed };
+        let text = format!("{content}\n{:o} {} {} {} {}", self.mode, self.owner, self.group, times.0, times.1);
+        let version = format!("{}-{}", self.incarnation(), Digest::of(text.as_bytes()).short());
+        LiveVersion::new(&version).expect("hex digits are a version")
+    }
+
+    /// Whether it is still the thing it was, untouched but perhaps renamed: a new name changes the time of change.
+    pub(crate) fn is_untouched_since(&self, earlier: &Self) -> bool {
+        Self { changed: earlier.changed, ..*self } == *earlier
+    }
+}
+
+/// Whether a version is of the same incarnation as this thing.
+pub(crate) fn is_same_incarnation(stamp: &Stamp, version: &LiveVersion) -> bool {
+    version.as_str().split('-').next() == Some(stamp.incarnation().as_str())
+}
+
+/// Contents above this size are told apart by their size and times only: hashing them on every look would keep the disk busy.
+pub(crate) const LARGE: u64 = 16 << 20;
+
+/// How a content enters a version: keyed, because versions are recorded and shown, and a plain hash of a short secret
+/// tells it to whoever can guess.
+pub(crate) fn content_text(key: &DigestKey, bytes: &[u8]) -> String {
+    match u64::try_from(bytes.len()) {
+        Ok(size) if size <= LARGE => key.digest(bytes).to_string(),
+        _ => large_text(bytes.len() as u64),
+    }
+}
+
+pub(crate) fn large_text(size: u64) -> String {
+    format!("{size} bytes")
+}
+
+fn wanted() -> StatxFlags {
+    StatxFlags::BASIC_STATS | StatxFlags::BTIME
+}
+
+impl From<&Statx> for Stamp {
+    fn from(stat: &Statx) -> Self {
+        let of = match FileType::from_raw_mode(u32::from(stat.stx_mode)) {
+            FileType::RegularFile => Type::File,
+            FileType::Directory => Type::Directory,
+            FileType::Symlink => Type::Symlink,
+            _ => Type::Other,
+        };
+        Self {
+            of,
+            device: (stat.stx_dev_major, stat.stx_dev_minor),
+            inode: stat.stx_ino,
+            born: (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec),
+            changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
+            modified: (stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
+            size: stat.stx_size,
+            mode: u32::from(stat.stx_mode) & 0o7777,
+            owner: stat.stx_uid,
+            group: stat.stx_gid,
+        }
+    }
+}
