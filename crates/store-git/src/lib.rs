@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`options`] (what a store is told), [`address`] (which URLs and branches are taken at all), [`store`] (the
 //! [`Store`](setpoint_store::Store) itself), [`mirror`] (our bare copy of a remote repository and how it follows it),
-//! [`transport`] (https and ssh, with limits on time and bytes), [`repository`] (versions, ancestry and objects of a
+//! `fetch` (one conversation with a server), `weigh`
+//! (a pack before it is unpacked), `transport` (https and ssh, with limits on time and bytes), [`repository`] (versions, ancestry and objects of a
 //! repository on disk), [`write`] (new versions in a local repository, for `init` and `demo`).
 //!
 //! Nothing of a repository is executed and nothing around it is believed: no hooks, filters or programs, no configuration of
@@ -10,12 +11,14 @@
 
 pub mod address;
 mod failure;
+mod fetch;
 pub mod mirror;
 pub mod options;
 mod pace;
 pub mod repository;
 pub mod store;
 mod transport;
+mod weigh;
 pub mod write;
 
 pub use address::{Address, BadAddress, Branch};

@@ -4,20 +4,16 @@
 //! It may be lost at any time: then it is fetched again. One process uses a cache at a time.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gix::progress::Discard;
-use gix::remote::fetch::{Shallow, Tags};
-use gix_transport::client::blocking_io::Transport;
 use setpoint_core::digest::Digest;
 use setpoint_store::StoreError;
 
 use crate::address::{Address, Branch};
-use crate::failure::{causes, of_fetch};
+use crate::failure::causes;
+use crate::fetch::{Followed, Poll, fetch};
 use crate::options::GitLimits;
-use crate::pace::Pace;
 use crate::repository::{Folders, Repository, isolated};
 
 /// Every fetch adds a pack. With more than these, the next one fetches everything into a new copy.
@@ -51,16 +47,6 @@ impl GitCache {
         let mirror = mirrors.entry(key).or_insert_with(|| Arc::new(Mirror::new(folder, address.to_string())));
         mirror.clone()
     }
-}
-
-/// What one poll needs.
-pub(crate) struct Poll<'a> {
-    pub(crate) branch: &'a Branch,
-    pub(crate) shallow: bool,
-    pub(crate) limits: &'a GitLimits,
-    pub(crate) pace: &'a Pace,
-    /// Opens a conversation with the server.
-    pub(crate) connect: &'a dyn Fn() -> Result<Box<dyn Transport + Send>, StoreError>,
 }
 
 /// A copy of one branch.
@@ -239,57 +225,4 @@ fn disk(folder: &Path, error: &std::io::Error) -> StoreError {
         "the cache in {} cannot be used: {error}; check its rights and space",
         folder.display()
     ))
-}
-
-enum Followed {
-    /// The head is where it was.
-    Here(gix::ObjectId),
-    Fetched(gix::ObjectId),
-    /// The head moved, but this copy is to be replaced.
-    TooManyPacks,
-}
-
-/// Asks for the head, and fetches what it needs if it moved.
-fn fetch(
-    repository: &Repository,
-    poll: &Poll<'_>,
-    known: Option<gix::ObjectId>,
-    has_room: bool,
-) -> Result<Followed, StoreError> {
-    let blame = |error: gix::Error| poll.pace.verdict().unwrap_or_else(|| of_fetch(&error));
-    let reference = poll.branch.reference();
-    let repo = repository.handle();
-    // The address is never used to connect: the transport is ours. gix wants one to name the remote.
-    let remote = repo.remote_at_without_url_rewrite("https://store.invalid/").map_err(blame)?;
-    let spec = format!("+{reference}:{reference}");
-    let remote = remote.with_fetch_tags(Tags::None).with_refspecs([spec.as_str()], gix::remote::Direction::Fetch);
-    let remote = remote.map_err(blame)?;
-    let connection = remote
-        .to_connection_with_transport((poll.connect)()?)
-        .with_credentials(|_| Ok(None))
-        // Options that are set are not looked up in any configuration.
-        .with_transport_options(Box::new(()));
-    let prepared = connection.prepare_fetch(Discard, gix::remote::ref_map::Options::default()).map_err(blame)?;
-    let offered = prepared.ref_map().remote_refs.iter().find_map(|offered| {
-        let (name, id, _) = offered.unpack();
-        if name == reference.as_str() { id.map(ToOwned::to_owned) } else { None }
-    });
-    let Some(offered) = offered else {
-        return Err(StoreError::vanished(
-            format!("branch `{}`", poll.branch),
-            "restore it, or declare another branch; nothing is removed because of it",
-        ));
-    };
-    if known == Some(offered) {
-        return Ok(Followed::Here(offered));
-    }
-    if !has_room {
-        return Ok(Followed::TooManyPacks);
-    }
-    let shallow = if poll.shallow { Shallow::DepthAtRemote(NonZeroU32::MIN) } else { Shallow::NoChange };
-    prepared.with_shallow(shallow).receive(Discard, poll.pace.interrupt()).map_err(blame)?;
-    if repository.head(poll.branch)? != Some(offered) || !repository.holds(offered) {
-        return Err(StoreError::damaged(format!("the server did not send version {offered}, which it offers")));
-    }
-    Ok(Followed::Fetched(offered))
 }

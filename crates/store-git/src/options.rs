@@ -36,13 +36,21 @@ pub struct GitLimits {
     pub pack_bytes: u64,
     /// The largest object the pack may hold when unpacked.
     pub object_bytes: u64,
+    /// What may be held in memory of objects that others are made from while a pack is unpacked.
+    pub held_bytes: u64,
     /// How many versions are looked at to tell how two are related; beyond that it is unknown.
     pub history: usize,
 }
 
 impl Default for GitLimits {
     fn default() -> Self {
-        Self { version: Limits::default(), pack_bytes: 1 << 30, object_bytes: 64 << 20, history: 5_000_000 }
+        Self {
+            version: Limits::default(),
+            pack_bytes: 1 << 30,
+            object_bytes: 64 << 20,
+            held_bytes: 128 << 20,
+            history: 2_000_000,
+        }
     }
 }
 

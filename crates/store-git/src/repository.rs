@@ -47,8 +47,8 @@ pub(crate) fn isolated(limits: &GitLimits) -> gix::open::Options {
     let allocation = format!("gitoxide.objects.allocLimit={}", limits.object_bytes);
     gix::open::Options::isolated()
         .with(gix::sec::Trust::Reduced)
-        // One thread, because each holds objects of its own while it resolves deltas: this is what bounds the memory.
-        .config_overrides([allocation.as_str(), "pack.threads=1"])
+        // Replacements would make one id show another version's content.
+        .config_overrides([allocation.as_str(), "core.useReplaceRefs=false"])
 }
 
 impl Repository {

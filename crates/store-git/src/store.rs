@@ -18,7 +18,8 @@ use setpoint_store::{Answer, Inspector, Store, StoreError, Tree, VersionInfo};
 use tokio::runtime::Handle;
 
 use crate::address::{Address, Branch};
-use crate::mirror::{Mirror, Notice, Poll};
+use crate::fetch::Poll;
+use crate::mirror::{Mirror, Notice};
 use crate::options::{Credentials, GitOptions};
 use crate::pace::Pace;
 use crate::repository::{Folders, Repository};

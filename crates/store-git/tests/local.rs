@@ -110,6 +110,17 @@ async fn a_repository_that_borrows_objects_from_another_is_refused() {
     assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains("alternates")), "{reason:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replacement_does_not_change_what_a_version_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let repository = GitRepository::init(&folder.path().join("state"));
+    let honest = repository.commit("main", None, &[("a", Item::File("1"))]);
+    let other = repository.commit("other", None, &[("a", Item::File("2"))]);
+    repository.git(&["replace", &honest, &other], b"");
+    let store = store(&folder.path().join("state"));
+    assert_eq!(read(&*opened(&store).await.unwrap(), "a").as_deref(), Some("1"));
+}
+
 #[test]
 fn nothing_local_is_read_without_leave() {
     let options = GitOptions::new("/etc", "main", GitCache::at("/nonexistent"));

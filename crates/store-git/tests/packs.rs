@@ -139,6 +139,47 @@ async fn case_16_a_small_pack_that_unpacks_to_gigabytes_stops_at_the_limit() {
     assert!(poll(&scene.store()).await.is_ok());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn case_16_a_tree_of_large_deltas_is_not_held_in_memory_at_once() {
+    let mut pack = Pack::new();
+    let size = 60_000 * 500;
+    let base = pack.add(BLOB, None, &[b'x'; 60_000]);
+    let mut parent = pack.add(DELTA, Some(base), &copies(60_000, 500, 0));
+    // Each has two children, so that it has to be kept until the second one is done.
+    for (n, length) in (0..40).zip(size + 1..) {
+        let other = copies(length, 1, 200);
+        pack.add(DELTA, Some(parent), &other);
+        let next = pack.add(DELTA, Some(parent), &copies(length, 1, n));
+        pack.add(DELTA, Some(parent), &copies(length, 1, 201));
+        parent = next;
+    }
+    let (_scene, polled) = poll_with(pack.finish()).await;
+    let reason = polled.unwrap_err();
+    assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains("in memory")), "{reason:?}");
+    assert!(peak_mebibytes() < 512, "{} MiB", peak_mebibytes());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn case_16_a_pack_that_does_not_hold_together_is_damaged_and_never_a_panic() {
+    let mut honest = Pack::new();
+    let base = honest.add(BLOB, None, b"some text that is long enough");
+    honest.add(DELTA, Some(base), &copies(29, 2, 1));
+    let honest = honest.finish();
+    let (scene, polled) = poll_with(honest.clone()).await;
+    let reason = format!("{:?}", polled.unwrap_err());
+    assert!(reason.contains("did not send version"), "what is well-formed passes the scale: {reason}");
+    let store = scene.store();
+    // Every byte in turn: magic, count, sizes, distances, compressed data, checksum.
+    for at in 0..honest.len() {
+        let mut bytes = honest.to_vec();
+        bytes[at] ^= 0x55;
+        scene.server.break_with(On::Pack, Fault::Pack(Arc::from(bytes)));
+        assert!(poll(&store).await.is_err(), "byte {at}");
+    }
+    scene.server.mend();
+    assert!(poll(&store).await.is_ok());
+}
+
 #[test]
 fn case_17_messages_made_to_collide_are_detected_by_the_hash_that_names_objects() {
     // The pair of the first chosen-prefix collision (Leurent and Peyrin, 2020): equal under plain SHA-1.
