@@ -3,6 +3,7 @@
 //! Nothing in here is async, reads a clock, draws a random number or depends on the order of a hash map. Production and
 //! simulator differ only in who carries out the [`Effect`]s: so what the simulator proves, production runs.
 
+pub mod accept;
 pub mod controls;
 pub mod effect;
 pub mod event;

@@ -180,22 +180,23 @@ impl Rendering<'_> {
 
     /// The files that are content. One that takes content itself would be both, and what it declares would be lost in silence.
     fn content_files(&mut self) -> BTreeSet<(StoreName, StorePath)> {
+        let taking: BTreeMap<_, _> = self
+            .files
+            .iter()
+            .filter(|file| !file.takes.is_empty())
+            .map(|file| ((&file.store, &file.path), &file.name))
+            .collect();
         let mut contents = BTreeSet::new();
         for file in &self.files {
             for (taken, place) in &file.takes {
-                contents.insert((file.store.clone(), taken.clone()));
-                let both = self
-                    .files
-                    .iter()
-                    .find(|other| other.store == file.store && other.path == *taken && !other.takes.is_empty());
-                if let Some(both) = both {
-                    let what = format!("content is taken from `{}`, which takes content from files itself", both.name);
+                if let Some(name) = taking.get(&(&file.store, taken)) {
                     self.problems.add(Problem::found(
                         format!("{}:{}", place.file, place.line),
-                        what,
+                        format!("content is taken from `{name}`, which takes content from files itself"),
                         "keep declarations and content in different files",
                     ));
                 }
+                contents.insert((file.store.clone(), taken.clone()));
             }
         }
         contents

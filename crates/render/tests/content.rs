@@ -13,7 +13,7 @@ fn file(name: &str, rest: &str) -> String {
 }
 
 fn spec(rendered: &Rendered) -> &Value {
-    rendered.resources[0].body.get("spec").unwrap()
+    rendered.resources[0].body.get("spec").expect("a host's file has a spec")
 }
 
 #[test]

@@ -10,11 +10,11 @@ use setpoint_render::{Input, Limits, NotRendered, Rendered, Request, Trees, rend
 use setpoint_store::{MemoryTree, StorePath, Tree};
 
 pub(crate) fn store(name: &str) -> StoreName {
-    StoreName::new(name).unwrap()
+    StoreName::new(name).expect("a name of the test")
 }
 
 pub(crate) fn path(text: &str) -> StorePath {
-    StorePath::new(text).unwrap()
+    StorePath::new(text).expect("a path of the test")
 }
 
 pub(crate) fn object(kind: &str, name: &str) -> String {
@@ -51,7 +51,12 @@ pub(crate) fn problems(outcome: Result<Rendered, NotRendered>) -> Vec<String> {
 
 /// Kind and name of every resource, in order.
 pub(crate) fn names(rendered: &Rendered) -> Vec<String> {
-    let name =
-        |body: &Value| body.get("metadata").and_then(|m| m.get("name")).and_then(Value::as_str).unwrap().to_owned();
+    let name = |body: &Value| {
+        body.get("metadata")
+            .and_then(|m| m.get("name"))
+            .and_then(Value::as_str)
+            .expect("every resource has a name")
+            .to_owned()
+    };
     rendered.resources.iter().map(|resource| format!("{} {}", resource.kind, name(&resource.body))).collect()
 }

@@ -1,0 +1,178 @@
+//! An app's revision: skipped because nothing it reads has changed, rendered into resources, refused, or not to be had.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use setpoint_core::canonical;
+use setpoint_core::digest::Digest;
+use setpoint_core::key::Key;
+use setpoint_core::name::{AppId, TargetName};
+use setpoint_core::observed::Blindness;
+use setpoint_core::resource::Resource;
+use setpoint_core::value::Value;
+use setpoint_documents::{FieldProblem, RelativePath};
+use setpoint_render::problem::Problems;
+use setpoint_render::{Input, Limits, NotRendered, Problem, ReadSets, RenderedResource, Request, Trees, plain, render};
+use setpoint_store::{BadPath, StoreError, StorePath};
+use setpoint_target::Unidentifiable;
+use setpoint_yaml::{Class, Diagnostic, Place};
+
+use super::documents::ControlDocuments;
+
+/// What an app is made from, as the control documents accepted *before* say. A candidate cannot say where it comes from itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppSource {
+    pub app: AppId,
+    pub target: TargetName,
+    pub inputs: Vec<Input>,
+    pub parameters: Value,
+}
+
+/// What the accept plane must know of a target's kinds, without talking to the target.
+pub trait Kinds {
+    /// Everything wrong with an object, by field.
+    fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem>;
+
+    /// What the object would be on the target.
+    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable>;
+
+    /// What must be in place before the object of this key, whether or not anybody declares it: the folders above a file.
+    fn implied(&self, key: &Key) -> Vec<Key>;
+}
+
+/// What a render was made from: enough to tell that another one would give the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Footprint {
+    /// Of the renderer and the app's source.
+    recipe: Digest,
+    reads: ReadSets,
+}
+
+/// What came of a revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Considered {
+    /// Everything the last render read, listed or missed resolves the same.
+    Unchanged,
+    /// May be without resources: whether anything follows from that is not decided here.
+    Rendered { resources: Vec<Resource>, footprint: Footprint },
+    /// The declaration is wrong; it will be wrong the same way until a store moves.
+    Refused { problems: Vec<Problem> },
+    /// A store could not be read.
+    Failed { reason: Blindness },
+}
+
+impl ControlDocuments {
+    /// Where an app comes from; `None` if no document declares it.
+    pub fn source(&self, app: &AppId) -> Option<AppSource> {
+        let spec = &self.apps.get(app)?.spec;
+        let input = |input: &setpoint_documents::Input| {
+            Some(Input { store: input.store.clone(), path: store_path(&input.path).ok()? })
+        };
+        Some(AppSource {
+            app: app.clone(),
+            target: spec.target.clone(),
+            inputs: spec.inputs.iter().map(input).collect::<Option<_>>()?,
+            parameters: spec.parameters.value().clone(),
+        })
+    }
+}
+
+/// A path of a document as a path of a tree; `.` is the tree's own folder.
+pub(super) fn store_path(path: &RelativePath) -> Result<StorePath, BadPath> {
+    match path.as_str() {
+        "." | "./" => Ok(StorePath::root()),
+        text => StorePath::new(text),
+    }
+}
+
+impl AppSource {
+    fn recipe(&self) -> Digest {
+        let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
+        canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, inputs, &self.parameters))
+    }
+}
+
+impl Footprint {
+    /// Whether rendering the source from these trees would give what it gave before.
+    fn holds(&self, source: &AppSource, trees: &Trees) -> Result<bool, StoreError> {
+        if self.recipe != source.recipe() {
+            return Ok(false);
+        }
+        for (store, reads) in &self.reads {
+            let Some(tree) = trees.get(store) else { return Ok(false) };
+            if !reads.holds_on(tree.as_ref())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Considers a revision. `last` is the footprint of the render that was accepted last; without one everything is rendered.
+pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kinds: &dyn Kinds) -> Considered {
+    match last.map_or(Ok(false), |last| last.holds(source, trees)) {
+        Ok(true) => return Considered::Unchanged,
+        Ok(false) => {}
+        Err(blind) => return Considered::Failed { reason: blind.into() },
+    }
+    let request = Request {
+        inputs: &source.inputs,
+        parameters: &source.parameters,
+        trees,
+        check: &|api_version, kind, body| kinds.check(api_version, kind, body),
+        limits: Limits::default(),
+    };
+    let rendered = match render(&request) {
+        Ok(rendered) => rendered,
+        Err(NotRendered::Refused { problems }) => return Considered::Refused { problems },
+        Err(NotRendered::Failed { source }) => return Considered::Failed { reason: source.into() },
+    };
+    match identified(rendered.resources, kinds) {
+        Ok(resources) => {
+            let footprint = Footprint { recipe: source.recipe(), reads: rendered.reads };
+            Considered::Rendered { resources, footprint }
+        }
+        Err(problems) => Considered::Refused { problems },
+    }
+}
+
+/// Gives resources their keys and their order. Two that are one object on the target are told with both places: documents of
+/// different names may be the same thing there.
+fn identified(rendered: Vec<RenderedResource>, kinds: &dyn Kinds) -> Result<Vec<Resource>, Vec<Problem>> {
+    let mut problems = Problems::default();
+    let mut places: BTreeMap<Key, Place> = BTreeMap::new();
+    let mut resources = Vec::new();
+    for RenderedResource { api_version, kind, body, place } in rendered {
+        let key = match kinds.key(&api_version, &kind, &body) {
+            Ok(key) => key,
+            Err(Unidentifiable { problem }) => {
+                problems.add(Diagnostic::new(Class::Value, place, problem));
+                continue;
+            }
+        };
+        if let Some(first) = places.insert(key.clone(), place.clone()) {
+            let twice = Diagnostic::new(Class::Duplicate, place, format!("{key} is declared twice"));
+            problems.add(twice.with_other(first, "first here").with_help("keep one of them"));
+        }
+        let protected = is_protected(&api_version, &kind);
+        resources.push(Resource { key, api_version, kind, body, after: BTreeSet::new(), protected });
+    }
+    for resource in &mut resources {
+        let before = kinds.implied(&resource.key).into_iter();
+        resource.after = before.filter(|key| places.contains_key(key) && *key != resource.key).collect();
+    }
+    problems.or_value(resources)
+}
+
+/// Objects whose deletion takes others with it: everything in a namespace, every object of a definition, the data of a volume.
+///
+/// Nothing of a host is among them: a folder that is not empty is not deleted, and removing a command undoes nothing.
+fn is_protected(api_version: &str, kind: &str) -> bool {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    matches!(
+        (group, kind),
+        ("", "Namespace" | "PersistentVolume" | "PersistentVolumeClaim")
+            | ("apiextensions.k8s.io", "CustomResourceDefinition")
+    )
+}

@@ -1,0 +1,133 @@
+//! What accepted control documents mean for the machine.
+
+use std::collections::BTreeMap;
+
+use setpoint_core::canonical;
+use setpoint_core::name::{AppId, TargetIdentity, TargetName};
+use setpoint_core::snapshot::Rules;
+use setpoint_core::time::Timestamp;
+use setpoint_documents::{AppSpec, Mode as DeclaredMode, OnFailure as DeclaredOnFailure, Window, WindowTime};
+use setpoint_target::Granularity;
+
+use super::documents::{ControlDocument, ControlDocuments};
+use super::windows::{self, Interval};
+use crate::controls::{AppControl, Controls, Mode, OnFailure, StoreControl, TargetControl};
+
+/// A target that said who it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReachedTarget {
+    pub identity: TargetIdentity,
+    pub granularity: Granularity,
+    /// What it shows includes its own latest writes.
+    pub fresh_reads: bool,
+}
+
+/// Controls, and for how long they hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkedOut {
+    /// Without the root app, whose control comes from the bootstrap.
+    pub controls: Controls,
+    /// Work them out anew by then; never, if no app has a window.
+    pub valid_until: Option<Timestamp>,
+    /// Apps that are not among the controls because nobody knows yet what their target is. Their documents are not gone: work the
+    /// controls out anew once the target was reached.
+    pub unreached: BTreeMap<AppId, TargetName>,
+}
+
+impl ControlDocuments {
+    /// Works out the controls at an instant. `known` is where apps are held, for targets that do not say who they are now.
+    pub fn controls(
+        &self,
+        now: Timestamp,
+        reached: &BTreeMap<TargetName, ReachedTarget>,
+        known: &BTreeMap<AppId, TargetIdentity>,
+    ) -> WorkedOut {
+        let mut working = Working { now, reached, known, closed: BTreeMap::new(), controls: Controls::default() };
+        let mut unreached = BTreeMap::new();
+        for (id, app) in &self.apps {
+            match working.target_of(id, &app.spec) {
+                Some(target) => working.add(id, app, target),
+                None => drop(unreached.insert(id.clone(), app.spec.target.clone())),
+            }
+        }
+        let mut controls = working.controls;
+        for (name, store) in &self.stores {
+            controls.stores.insert(name.clone(), StoreControl { interval: store.spec.interval.span() });
+        }
+        let windows = self.apps.values().any(|app| !app.spec.sync.windows.is_empty());
+        WorkedOut { controls, valid_until: windows.then(|| windows::renewed_by(now)), unreached }
+    }
+}
+
+/// A window as something that can be looked up: whether it allows, its times, length and zone.
+type WindowKey<'a> = (bool, &'a str, u64, &'a str);
+
+struct Working<'a> {
+    now: Timestamp,
+    reached: &'a BTreeMap<TargetName, ReachedTarget>,
+    known: &'a BTreeMap<AppId, TargetIdentity>,
+    /// Many apps have the same windows.
+    closed: BTreeMap<Vec<WindowKey<'a>>, Vec<Interval>>,
+    controls: Controls,
+}
+
+impl<'a> Working<'a> {
+    /// The identity of an app's target: what it says, or what it was when the app was last held. That is no answer where another
+    /// target of the documents is that one: then the app was moved away from it.
+    fn target_of(&mut self, id: &AppId, app: &AppSpec) -> Option<TargetIdentity> {
+        if let Some(ReachedTarget { identity, granularity, fresh_reads }) = self.reached.get(&app.target) {
+            let control = TargetControl { granularity: *granularity, fresh_reads: *fresh_reads };
+            self.controls.targets.insert(identity.clone(), control);
+            return Some(identity.clone());
+        }
+        let identity = self.known.get(id)?;
+        if self.reached.values().any(|target| target.identity == *identity) {
+            return None;
+        }
+        // The careful answer to what it can do, until it says so itself.
+        let careful = TargetControl { granularity: Granularity::Resource, fresh_reads: false };
+        self.controls.targets.entry(identity.clone()).or_insert(careful);
+        Some(identity.clone())
+    }
+
+    fn add(&mut self, id: &AppId, app: &'a ControlDocument<AppSpec>, target: TargetIdentity) {
+        let ControlDocument { spec, body, .. } = app;
+        let sync = &spec.sync;
+        let depends_on = sync.depends_on.iter().map(|name| AppId::new(id.scope.clone(), name.clone()));
+        let control = AppControl {
+            document: canonical::digest_of(body),
+            target,
+            stores: spec.inputs.iter().map(|input| input.store.clone()).collect(),
+            rules: Rules { prune: sync.prune, adopt: sync.adopt },
+            mode: match sync.mode {
+                DeclaredMode::Auto => Mode::Auto,
+                DeclaredMode::Manual => Mode::Manual,
+                DeclaredMode::Observe => Mode::Observe,
+            },
+            retire: spec.retire,
+            depends_on: depends_on.collect(),
+            closed: self.closed(&sync.windows),
+            deadline: sync.deadline.span(),
+            on_failure: match spec.on_failure {
+                DeclaredOnFailure::Rollback => OnFailure::Rollback,
+                DeclaredOnFailure::Hold => OnFailure::Hold,
+                DeclaredOnFailure::Alert => OnFailure::Alert,
+            },
+        };
+        self.controls.apps.insert(id.clone(), control);
+    }
+
+    fn closed(&mut self, windows: &'a [Window]) -> Vec<Interval> {
+        let now = self.now;
+        let key = windows.iter().map(key_of).collect();
+        self.closed.entry(key).or_insert_with(|| windows::closed(windows, now)).clone()
+    }
+}
+
+fn key_of(window: &Window) -> WindowKey<'_> {
+    let (allows, times) = match &window.time {
+        WindowTime::Allow(times) => (true, times),
+        WindowTime::Deny(times) => (false, times),
+    };
+    (allows, times.as_str(), window.length.span().as_millis(), window.zone.as_str())
+}

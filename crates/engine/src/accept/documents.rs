@@ -1,0 +1,144 @@
+//! Control documents by name, as resources of the root app's bundle and back: acceptance, ledger and history treat the root app
+//! like any other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::key::Key;
+use setpoint_core::name::{AppId, AppName, Scope, StoreName, TargetName};
+use setpoint_core::resource::Resource;
+use setpoint_core::value::Value;
+use setpoint_documents::{
+    API_VERSION, AppSpec, Document, Label, Metadata, NotifierSpec, PolicySpec, ScopeSpec, Spec, StoreSpec, TargetSpec,
+    read_documents,
+};
+use setpoint_render::Problem;
+use setpoint_render::problem::Problems;
+use setpoint_yaml::Place;
+
+use super::flow;
+
+/// One control document: what it says, whose it is, and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlDocument<S> {
+    pub scope: Scope,
+    pub spec: S,
+    /// The whole document.
+    pub body: Value,
+    pub place: Place,
+}
+
+/// All control documents of one version, or of one accepted bundle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControlDocuments {
+    pub(super) apps: BTreeMap<AppId, ControlDocument<AppSpec>>,
+    pub(super) stores: BTreeMap<StoreName, ControlDocument<StoreSpec>>,
+    pub(super) targets: BTreeMap<TargetName, ControlDocument<TargetSpec>>,
+    /// By the scope they draw the boundary of.
+    pub(super) scopes: BTreeMap<Scope, ControlDocument<ScopeSpec>>,
+    pub(super) policies: BTreeMap<(Scope, Label), ControlDocument<PolicySpec>>,
+    pub(super) notifiers: BTreeMap<(Scope, Label), ControlDocument<NotifierSpec>>,
+}
+
+impl ControlDocuments {
+    pub fn apps(&self) -> &BTreeMap<AppId, ControlDocument<AppSpec>> {
+        &self.apps
+    }
+
+    pub fn stores(&self) -> &BTreeMap<StoreName, ControlDocument<StoreSpec>> {
+        &self.stores
+    }
+
+    pub fn targets(&self) -> &BTreeMap<TargetName, ControlDocument<TargetSpec>> {
+        &self.targets
+    }
+
+    pub fn notifiers(&self) -> &BTreeMap<(Scope, Label), ControlDocument<NotifierSpec>> {
+        &self.notifiers
+    }
+
+    /// The documents as resources of the root app.
+    pub fn resources(&self) -> Vec<Resource> {
+        let mut resources = Vec::new();
+        let mut add = |kind: &str, scope: &Scope, name: &str, body: &Value| {
+            resources.push(Resource {
+                key: key_of(kind, scope, name),
+                api_version: API_VERSION.into(),
+                kind: kind.into(),
+                body: body.clone(),
+                after: BTreeSet::new(),
+                protected: false,
+            });
+        };
+        self.apps.iter().for_each(|(id, app)| add("App", &id.scope, id.name.as_str(), &app.body));
+        self.stores.iter().for_each(|(name, store)| add("Store", &store.scope, name.as_str(), &store.body));
+        self.targets.iter().for_each(|(name, target)| add("Target", &target.scope, name.as_str(), &target.body));
+        self.scopes.iter().for_each(|(name, scope)| add("Scope", &scope.scope, name.as_str(), &scope.body));
+        self.policies.iter().for_each(|((scope, name), policy)| add("Policy", scope, name.as_str(), &policy.body));
+        self.notifiers.iter().for_each(|((scope, name), it)| add("Notifier", scope, name.as_str(), &it.body));
+        resources
+    }
+
+    /// The documents of an accepted bundle of the root app. They were judged when they were accepted; here they are only read. That
+    /// fails where a newer Setpoint is stricter: then the problems say what to change in the store.
+    pub fn from_bundle(bundle: &Bundle) -> Result<Self, Vec<Problem>> {
+        let mut problems = Problems::default();
+        let mut documents = Self::default();
+        for (key, declared) in bundle.resources() {
+            let text = flow::text_of(&declared.resource.body);
+            match read_documents(&key.to_string(), &text) {
+                Ok(read) => read.into_iter().for_each(|document| {
+                    if documents.add(document).is_none_or(|added| added != *key) {
+                        problems.add(Problem::found(
+                            key.to_string(),
+                            "the accepted bundle holds something else under this name",
+                            "commit the control documents once more, so that they are accepted anew",
+                        ));
+                    }
+                }),
+                Err(found) => problems.add_all(found),
+            }
+        }
+        problems.or_value(documents)
+    }
+
+    /// Adds a document under its key; `None` for one that has no place in a store. One of the same key is replaced: whether that is
+    /// an error is for the reader to say.
+    pub(super) fn add(&mut self, document: Document) -> Option<Key> {
+        let Document { metadata, spec, body, place } = document;
+        let Metadata { name, scope } = metadata?;
+        let key = key_of(spec.kind(), &scope, name.as_str());
+        let text = name.as_str();
+        match spec {
+            Spec::App(spec) => {
+                let id = AppId::new(scope.clone(), named(AppName::new(text)));
+                self.apps.insert(id, ControlDocument { scope, spec: *spec, body, place });
+            }
+            Spec::Store(spec) => {
+                self.stores.insert(named(StoreName::new(text)), ControlDocument { scope, spec: *spec, body, place });
+            }
+            Spec::Target(spec) => {
+                self.targets.insert(named(TargetName::new(text)), ControlDocument { scope, spec: *spec, body, place });
+            }
+            Spec::Scope(spec) => {
+                self.scopes.insert(named(Scope::new(text)), ControlDocument { scope, spec: *spec, body, place });
+            }
+            Spec::Policy(spec) => {
+                self.policies.insert((scope.clone(), name), ControlDocument { scope, spec: *spec, body, place });
+            }
+            Spec::Notifier(spec) => {
+                self.notifiers.insert((scope.clone(), name), ControlDocument { scope, spec: *spec, body, place });
+            }
+            Spec::Bootstrap(_) => return None,
+        }
+        Some(key)
+    }
+}
+
+fn named<T, E: std::fmt::Debug>(name: Result<T, E>) -> T {
+    name.expect("all names of documents follow one rule, which was checked when the document was read")
+}
+
+fn key_of(kind: &str, scope: &Scope, name: &str) -> Key {
+    Key::new(&format!("setpoint.dev/{kind}"), scope.as_str(), name).expect("kinds, scopes and names are plain text")
+}

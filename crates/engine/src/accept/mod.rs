@@ -1,0 +1,25 @@
+//! The accept plane before the gates: from versions to candidates, and from accepted control documents to the machine's controls.
+//!
+//! Pure: everything is read through trees, nothing else is asked. Production and simulator call exactly this.
+//!
+//! | Room | What happens there |
+//! | --- | --- |
+//! | [`reading`] | a folder of control documents, read strictly and judged as a whole |
+//! | [`documents`] | control documents, as resources of the root app's bundle and back |
+//! | [`references`], [`unsupported`] | what documents say of each other; what is not there yet and must not be ignored |
+//! | [`controls`], [`windows`] | what accepted documents mean for the machine |
+//! | [`candidate`] | an app's revision: skipped, rendered, refused, or not to be had |
+
+pub mod candidate;
+pub mod controls;
+pub mod documents;
+mod flow;
+pub mod reading;
+mod references;
+mod unsupported;
+pub mod windows;
+
+pub use candidate::{AppSource, Considered, Footprint, Kinds, consider};
+pub use controls::{ReachedTarget, WorkedOut};
+pub use documents::{ControlDocument, ControlDocuments};
+pub use reading::{NotRead, documents_of};

@@ -1,0 +1,124 @@
+//! A folder of control documents: every `*.yaml` below it, read strictly and judged as a whole. One mistake refuses the version,
+//! and what was accepted before stays in force.
+
+use std::collections::BTreeMap;
+
+use setpoint_core::name::Scope;
+use setpoint_core::observed::Blindness;
+use setpoint_documents::{Document, FieldProblem, Spec, check_unique, read_documents};
+use setpoint_render::Problem;
+use setpoint_render::problem::Problems;
+use setpoint_render::walk::{Naming, files_below};
+use setpoint_store::{ReadSet, Recording, StoreError, StorePath, Tree};
+use setpoint_yaml::{Class, Diagnostic, Place, Source};
+
+use super::documents::ControlDocuments;
+
+/// The scope of the root app. No document may stand in it: an app of that name would pose as the engine itself.
+pub const ROOT_SCOPE: &str = "setpoint";
+
+/// Why there are no control documents. Neither means that there are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotRead {
+    /// They are wrong, all of it told; they will be wrong the same way until the store moves.
+    Refused { problems: Vec<Problem> },
+    /// The store could not be read.
+    Failed { reason: Blindness },
+}
+
+impl From<StoreError> for NotRead {
+    fn from(error: StoreError) -> Self {
+        Self::Failed { reason: error.into() }
+    }
+}
+
+/// Something wrong with a document, not placed yet: where its name is, and the field.
+pub(super) type Slip = (Place, FieldProblem);
+
+/// Reads and judges the control documents below a folder.
+pub fn documents_of(tree: &dyn Tree, folder: &StorePath) -> Result<(ControlDocuments, ReadSet), NotRead> {
+    let recording = Recording::new(tree);
+    let mut problems = Problems::default();
+    let texts = texts_below(&recording, folder, &mut problems)?;
+    let mut read = Vec::new();
+    for (file, text) in &texts {
+        match read_documents(file, text) {
+            Ok(documents) => read.extend(documents),
+            Err(found) => problems.add_all(found),
+        }
+    }
+    // References to a document that could not be read would all be told as broken: the cause first.
+    let complete = problems.is_empty();
+    let documents = gather(read, &mut problems);
+    if complete {
+        let slips = documents.references().into_iter().chain(documents.unsupported());
+        for (place, problem) in slips {
+            let text = texts.get(&place.file).map_or("", String::as_str);
+            problems.add(problem.in_text(text, &place));
+        }
+    }
+    let documents = problems.or_value(documents).map_err(|problems| NotRead::Refused { problems })?;
+    Ok((documents, recording.into_reads()))
+}
+
+/// The text of every `*.yaml`, by the name it has in messages.
+fn texts_below(
+    tree: &dyn Tree,
+    folder: &StorePath,
+    problems: &mut Problems,
+) -> Result<BTreeMap<String, String>, StoreError> {
+    let naming = Naming::of_one_store();
+    let mut texts = BTreeMap::new();
+    for path in files_below(tree, folder, &naming, problems)? {
+        let name = naming.name(&path);
+        if name.ends_with(".yml") {
+            problems.add(Problem::found(name, "control documents are read from `*.yaml` only", "rename it"));
+            continue;
+        }
+        if !name.ends_with(".yaml") {
+            continue;
+        }
+        let Some(Some(blob)) = problems.sort_out(&name, tree.read(&path))? else { continue };
+        match Source::decode(&name, &blob.bytes).map(|source| source.text().to_owned()) {
+            Ok(text) => drop(texts.insert(name, text)),
+            Err(found) => problems.add_all(found),
+        }
+    }
+    Ok(texts)
+}
+
+/// Puts documents together by name, and tells those that cannot stand beside each other or in a store at all.
+fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
+    if let Err(found) = check_unique(&read) {
+        problems.add_all(found);
+    }
+    let mut first: BTreeMap<(&str, String), (Scope, Place)> = BTreeMap::new();
+    let mut documents = ControlDocuments::default();
+    for document in read {
+        let kind = document.spec.kind();
+        let Some(metadata) = &document.metadata else {
+            let message = "a Bootstrap stands outside of the store it leads to";
+            let found = Diagnostic::new(Class::Value, document.place, message);
+            problems.add(
+                found.with_help("move it to the machine Setpoint runs on, and give it to `setpoint run --config`"),
+            );
+            continue;
+        };
+        if metadata.scope.as_str() == ROOT_SCOPE {
+            let message = format!("the scope `{ROOT_SCOPE}` is the engine's own");
+            problems.add(Diagnostic::new(Class::Value, document.place.clone(), message).with_help("use another scope"));
+        }
+        if matches!(document.spec, Spec::Store(_) | Spec::Target(_) | Spec::Scope(_)) {
+            let name = (kind, metadata.name.as_str().to_owned());
+            let here = (metadata.scope.clone(), document.place.clone());
+            if let Some((scope, place)) = first.insert(name, here).filter(|(scope, _)| *scope != metadata.scope) {
+                let message = format!("the scope `{scope}` has a {kind} `{}` already", metadata.name);
+                let found = Diagnostic::new(Class::Duplicate, document.place.clone(), message);
+                let help = format!("rename one of them: a {kind} is called by its name alone");
+                problems.add(found.with_other(place, "first here").with_help(help));
+            }
+        }
+        documents.add(document);
+    }
+    documents
+}

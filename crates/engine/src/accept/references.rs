@@ -1,0 +1,165 @@
+//! What control documents say of each other: everything named exists, and an app uses only what its scope may (S11).
+//!
+//! A scope has what was declared in it and what its Scope document lists; nothing else, and without a document no more than its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::graph;
+use setpoint_core::name::{AppId, AppName, Scope, StoreName, TargetName};
+use setpoint_documents::{AppSpec, FieldProblem, nearest};
+
+use super::candidate::store_path;
+use super::documents::{ControlDocument, ControlDocuments};
+use super::reading::Slip;
+
+/// What one scope may use.
+struct Rights<'a> {
+    stores: BTreeSet<&'a StoreName>,
+    targets: BTreeSet<&'a TargetName>,
+}
+
+impl ControlDocuments {
+    /// Everything that leads nowhere, leads too far, or leads in a circle.
+    pub(super) fn references(&self) -> Vec<Slip> {
+        let mut slips = Vec::new();
+        let mut rights = BTreeMap::new();
+        for (id, app) in &self.apps {
+            let rights = rights.entry(&id.scope).or_insert_with(|| self.rights_of(&id.scope));
+            let mut found = self.uses(id, &app.spec, rights);
+            found.extend(self.names_of_apps(id, app));
+            slips.extend(found.into_iter().map(|problem| (app.place.clone(), problem)));
+        }
+        slips.extend(self.circles());
+        slips.extend(self.boundaries());
+        for ((scope, _), policy) in &self.policies {
+            let missing = |name| !self.apps.contains_key(&AppId::new(scope.clone(), name));
+            let unknown = policy.spec.apps.iter().enumerate().filter(|(_, name)| missing((*name).clone()));
+            slips.extend(unknown.map(|(n, name)| {
+                let problem = self.no_such_app(format!("spec.apps[{n}]"), scope, name.as_str());
+                (policy.place.clone(), problem)
+            }));
+        }
+        slips
+    }
+
+    fn rights_of(&self, scope: &Scope) -> Rights<'_> {
+        let listed = self.scopes.get(scope).map(|scope| &scope.spec);
+        let own_stores = self.stores.iter().filter(|(_, store)| store.scope == *scope).map(|(name, _)| name);
+        let own_targets = self.targets.iter().filter(|(_, target)| target.scope == *scope).map(|(name, _)| name);
+        Rights {
+            stores: own_stores.chain(listed.into_iter().flat_map(|listed| &listed.stores)).collect(),
+            targets: own_targets.chain(listed.into_iter().flat_map(|listed| &listed.targets)).collect(),
+        }
+    }
+
+    /// The stores and the target of an app.
+    fn uses(&self, id: &AppId, app: &AppSpec, rights: &Rights<'_>) -> Vec<FieldProblem> {
+        let mut found = Vec::new();
+        for (n, input) in app.inputs.iter().enumerate() {
+            let owner = self.stores.get(&input.store).map(|store| store.scope.clone());
+            let wanted = Wanted { kind: "Store", list: "stores", name: input.store.as_str(), scope: &id.scope };
+            let usable = rights.stores.iter().map(|name| name.as_str()).collect();
+            found.extend(wanted.problem(format!("spec.inputs[{n}].store"), owner, &usable));
+            if let Err(bad) = store_path(&input.path) {
+                found.push(FieldProblem::new(format!("spec.inputs[{n}].path"), bad.to_string(), "correct the path"));
+            }
+        }
+        let owner = self.targets.get(&app.target).map(|target| target.scope.clone());
+        let wanted = Wanted { kind: "Target", list: "targets", name: app.target.as_str(), scope: &id.scope };
+        let usable = rights.targets.iter().map(|name| name.as_str()).collect();
+        found.extend(wanted.problem("spec.target".to_owned(), owner, &usable));
+        found
+    }
+
+    /// Other apps of the same scope that an app names.
+    fn names_of_apps(&self, id: &AppId, app: &ControlDocument<AppSpec>) -> Vec<FieldProblem> {
+        let depends_on =
+            app.spec.sync.depends_on.iter().enumerate().map(|(n, name)| (format!("spec.sync.dependsOn[{n}]"), name));
+        let together =
+            app.spec.accept_together.iter().enumerate().map(|(n, name)| (format!("spec.acceptTogether[{n}]"), name));
+        let unknown = |name: &AppName| !self.apps.contains_key(&AppId::new(id.scope.clone(), name.clone()));
+        depends_on
+            .chain(together)
+            .filter(|(_, name)| unknown(name))
+            .map(|(path, name)| self.no_such_app(path, &id.scope, name.as_str()))
+            .collect()
+    }
+
+    fn no_such_app(&self, path: String, scope: &Scope, name: &str) -> FieldProblem {
+        let known = self.apps.keys().filter(|id| id.scope == *scope).map(|id| id.name.as_str());
+        let help = nearest(name, known)
+            .map_or_else(|| "name an app of the same scope".to_owned(), |near| format!("did you mean `{near}`?"));
+        FieldProblem::new(path, format!("the scope `{scope}` has no app `{name}`"), help)
+    }
+
+    /// Apps that wait for each other would wait for ever.
+    fn circles(&self) -> Option<Slip> {
+        let edges = self.apps.iter().map(|(id, app)| {
+            let before = app.spec.sync.depends_on.iter();
+            (id.clone(), before.map(|name| AppId::new(id.scope.clone(), name.clone())).collect())
+        });
+        let cycle = graph::ranks(edges.collect()).err()?;
+        let app = self.apps.get(cycle.path.first()?)?;
+        let problem = FieldProblem::new("spec.sync.dependsOn", cycle.to_string(), "remove one of the dependencies");
+        Some((app.place.clone(), problem))
+    }
+
+    /// What Scope documents list must exist, and whoever draws a boundary stands outside of it.
+    fn boundaries(&self) -> Vec<Slip> {
+        let mut slips = Vec::new();
+        for scope in self.scopes.values() {
+            let mut add = |problem| slips.push((scope.place.clone(), problem));
+            if scope.scope != Scope::default_scope() {
+                let help = format!("remove `scope`, or write `scope: {}`", Scope::default_scope());
+                add(FieldProblem::new(
+                    "metadata.scope",
+                    "a Scope stands in the scope `default`, not in the one it bounds",
+                    help,
+                ));
+            }
+            for (n, name) in scope.spec.stores.iter().enumerate().filter(|(_, name)| !self.stores.contains_key(name)) {
+                let help = suggestion(name.as_str(), self.stores.keys().map(StoreName::as_str));
+                add(FieldProblem::new(format!("spec.stores[{n}]"), format!("there is no Store `{name}`"), help));
+            }
+            for (n, name) in scope.spec.targets.iter().enumerate().filter(|(_, name)| !self.targets.contains_key(name))
+            {
+                let help = suggestion(name.as_str(), self.targets.keys().map(TargetName::as_str));
+                add(FieldProblem::new(format!("spec.targets[{n}]"), format!("there is no Target `{name}`"), help));
+            }
+        }
+        slips
+    }
+}
+
+/// A Store or Target that an app names.
+struct Wanted<'a> {
+    kind: &'static str,
+    /// The field of a Scope document that grants it.
+    list: &'static str,
+    name: &'a str,
+    /// The app's.
+    scope: &'a Scope,
+}
+
+impl Wanted<'_> {
+    fn problem(&self, path: String, owner: Option<Scope>, usable: &BTreeSet<&str>) -> Option<FieldProblem> {
+        let Self { kind, list, name, scope } = self;
+        match owner {
+            None => {
+                let help = suggestion(name, usable.iter().copied());
+                Some(FieldProblem::new(path, format!("there is no {kind} `{name}`"), help))
+            }
+            Some(owner) if !usable.contains(name) => Some(FieldProblem::new(
+                path,
+                format!("apps of the scope `{scope}` may not use the {kind} `{name}` of the scope `{owner}`"),
+                format!("list it in `spec.{list}` of the Scope `{scope}`, or use another"),
+            )),
+            Some(_) => None,
+        }
+    }
+}
+
+fn suggestion<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> String {
+    nearest(name, known)
+        .map_or_else(|| "declare it, or name another".to_owned(), |near| format!("did you mean `{near}`?"))
+}

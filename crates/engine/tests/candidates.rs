@@ -1,0 +1,266 @@
+//! Revisions of an app: skipped, rendered, refused or not to be had. A skip is sound: rendering would have given the same bytes.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use setpoint_core::bundle::Bundle;
+use setpoint_core::canonical;
+use setpoint_core::key::Key;
+use setpoint_core::name::{AppId, StoreName, TargetIdentity};
+use setpoint_core::observed::Blindness;
+use setpoint_core::resource::Resource;
+use setpoint_core::value::Value;
+use setpoint_documents::FieldProblem;
+use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, consider};
+use setpoint_render::Trees;
+use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
+use setpoint_target::Unidentifiable;
+
+use crate::scene::{app, documents};
+
+/// A target with files: the key of one is its path, and folders come before what is in them.
+#[derive(Default)]
+struct Files {
+    /// How many objects were looked at.
+    looked_at: Cell<u32>,
+}
+
+impl Kinds for Files {
+    fn check(&self, _: &str, kind: &str, _: &Value) -> Vec<FieldProblem> {
+        self.looked_at.set(self.looked_at.get() + 1);
+        let strange = (kind == "Strange").then(|| FieldProblem::new("kind", "there is no such kind", "remove it"));
+        strange.into_iter().collect()
+    }
+
+    fn key(&self, _: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
+        let path = body.get("spec").and_then(|spec| spec.get("path")).and_then(Value::as_str);
+        let named = || body.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
+        match (path, kind) {
+            (Some(path), _) => Ok(key("file", path)),
+            (None, "File") => Err(Unidentifiable { problem: "a File has a `spec.path`".into() }),
+            (None, kind) => Ok(key(kind, named().expect("rendered objects have names"))),
+        }
+    }
+
+    fn implied(&self, key: &Key) -> Vec<Key> {
+        key.name().rfind('/').filter(|at| *at > 0).map(|at| self::key("file", &key.name()[..at])).into_iter().collect()
+    }
+}
+
+fn key(class: &str, name: &str) -> Key {
+    Key::new(class, "", name).expect("a key of the test")
+}
+
+fn shop() -> AppId {
+    "web/shop".parse().expect("an app")
+}
+
+fn source() -> AppSource {
+    documents(&app("shop", "")).source(&shop()).expect("the app is declared")
+}
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text).expect("a path of the test")
+}
+
+fn trees(tree: impl Tree + 'static) -> Trees {
+    BTreeMap::from([(StoreName::new("platform").expect("a name"), Arc::new(tree) as Arc<dyn Tree>)])
+}
+
+fn file(name: &str, at: &str) -> String {
+    format!("apiVersion: v1\nkind: File\nmetadata: {{ name: {name} }}\nspec: {{ path: {at} }}\n")
+}
+
+fn considered(tree: &MemoryTree, last: Option<&Footprint>) -> Considered {
+    consider(&source(), &trees(tree.clone()), last, &Files::default())
+}
+
+fn rendered(tree: &MemoryTree) -> (Vec<Resource>, Footprint) {
+    match considered(tree, None) {
+        Considered::Rendered { resources, footprint } => (resources, footprint),
+        other => panic!("expected a render, not {other:?}"),
+    }
+}
+
+fn problems(tree: &MemoryTree) -> Vec<String> {
+    match considered(tree, None) {
+        Considered::Refused { problems } => problems.iter().map(ToString::to_string).collect(),
+        other => panic!("expected a refusal, not {other:?}"),
+    }
+}
+
+#[test]
+fn resources_get_their_keys_from_the_target_and_come_after_what_they_need() {
+    let tree = MemoryTree::of([
+        ("apps/shop/a.yaml", file("motd", "/etc/motd").as_str()),
+        ("apps/shop/b.yaml", file("etc", "/etc").as_str()),
+        ("apps/shop/c.yaml", file("lone", "/srv/x").as_str()),
+        ("apps/shop/d.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: { name: web }\n"),
+    ]);
+    let (resources, _) = rendered(&tree);
+    let after = |n: usize| resources[n].after.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(resources[0].key.to_string(), "file /etc/motd");
+    assert_eq!((after(0), after(1), after(2)), (vec!["file /etc".to_owned()], vec![], vec![]), "only what is declared");
+    assert_eq!(resources.iter().map(|resource| resource.protected).collect::<Vec<_>>(), [false, false, false, true]);
+}
+
+#[test]
+fn case_42_two_documents_that_are_one_object_on_the_target_are_refused_with_both_places() {
+    let tree = MemoryTree::of([
+        ("apps/shop/a.yaml", file("one", "/etc/motd").as_str()),
+        ("apps/shop/b.yaml", file("two", "/etc/motd").as_str()),
+    ]);
+    assert_eq!(
+        problems(&tree),
+        [
+            "apps/shop/b.yaml:3:19: file /etc/motd is declared twice (first here: apps/shop/a.yaml:3:19); keep one of them"
+        ]
+    );
+}
+
+#[test]
+fn what_the_target_finds_wrong_is_told_with_file_line_and_field() {
+    let tree = MemoryTree::of([("apps/shop/a.yaml", "apiVersion: v1\nkind: Strange\nmetadata: { name: a }\n")]);
+    assert_eq!(problems(&tree), ["apps/shop/a.yaml:2:7: `kind`: there is no such kind; remove it"]);
+    let tree = MemoryTree::of([("apps/shop/a.yaml", "apiVersion: v1\nkind: File\nmetadata: { name: a }\n")]);
+    assert_eq!(problems(&tree), ["apps/shop/a.yaml:3:19: a File has a `spec.path`"]);
+}
+
+#[test]
+fn a_commit_elsewhere_is_skipped_without_a_look_at_any_object() {
+    let tree = MemoryTree::of([("apps/shop/a.yaml", file("a", "/a").as_str())]);
+    let (_, footprint) = rendered(&tree);
+    let elsewhere = tree.with_file(&path("apps/other/a.yaml"), b"x").with_file(&path("README.md"), b"x");
+    let files = Files::default();
+    assert_eq!(consider(&source(), &trees(elsewhere), Some(&footprint), &files), Considered::Unchanged);
+    assert_eq!(files.looked_at.get(), 0);
+}
+
+#[test]
+fn a_new_file_in_the_folder_is_seen() {
+    let tree = MemoryTree::of([("apps/shop/a.yaml", file("a", "/a").as_str())]);
+    let (_, footprint) = rendered(&tree);
+    let more = tree.with_file(&path("apps/shop/b.yaml"), file("b", "/b").as_bytes());
+    let Considered::Rendered { resources, .. } = considered(&more, Some(&footprint)) else { panic!("a render") };
+    assert_eq!(resources.len(), 2);
+}
+
+#[test]
+fn another_source_is_rendered_though_the_store_did_not_move() {
+    let tree = MemoryTree::of([("apps/shop/a.yaml", file("a", "/a").as_str()), ("apps/new/b.yaml", "")]);
+    let (_, footprint) = rendered(&tree);
+    let mut moved = source();
+    moved.inputs[0].path = path("apps/new");
+    let considered = consider(&moved, &trees(tree), Some(&footprint), &Files::default());
+    assert!(matches!(considered, Considered::Rendered { resources, .. } if resources.is_empty()));
+}
+
+#[test]
+fn a_footprint_that_was_stored_skips_as_before() {
+    let tree = MemoryTree::of([("apps/shop/a.yaml", file("a", "/a").as_str())]);
+    let (_, footprint) = rendered(&tree);
+    let stored: Footprint = canonical::from_bytes(&canonical::to_bytes(&footprint)).unwrap();
+    assert_eq!(considered(&tree, Some(&stored)), Considered::Unchanged);
+}
+
+/// A store that answers nothing.
+#[derive(Debug)]
+struct Silent;
+
+impl Tree for Silent {
+    fn read(&self, _: &StorePath) -> Result<Option<Blob>, StoreError> {
+        Err(StoreError::denied("401"))
+    }
+
+    fn list(&self, _: &StorePath) -> Result<Option<Listing>, StoreError> {
+        Err(StoreError::denied("401"))
+    }
+
+    fn id_at(&self, _: &StorePath) -> Result<Option<EntryId>, StoreError> {
+        Err(StoreError::denied("401"))
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_a_failure_with_and_without_a_footprint() {
+    let (_, footprint) = rendered(&MemoryTree::of([("apps/shop/a.yaml", "")]));
+    let failed = Considered::Failed { reason: Blindness::Denied { detail: "401".into() } };
+    for last in [None, Some(&footprint)] {
+        assert_eq!(consider(&source(), &trees(Silent), last, &Files::default()), failed);
+    }
+}
+
+#[test]
+fn an_app_says_where_it_comes_from_in_its_own_document_only() {
+    let documents = documents(&app("shop", ""));
+    assert_eq!(documents.source(&"web/other".parse().unwrap()), None);
+    assert_eq!(source().inputs[0].path.as_str(), "apps/shop");
+}
+
+/// A change of the repository, inside of the app's folder and outside.
+fn edits() -> impl Strategy<Value = Vec<(String, Option<String>)>> {
+    let folder = prop::sample::select(vec!["apps/shop", "apps/shop/sub", "apps/other", "docs"]);
+    let name = prop::sample::select(vec!["a.yaml", "b.yml", "notes.md", "data"]);
+    let content = prop_oneof![
+        1 => Just(None),
+        4 => (0..4u8).prop_map(|n| Some(file(&format!("n{n}"), &format!("/p{n}")))),
+        1 => Just(Some("kind: broken".to_owned())),
+        2 => "[a-c]{0,2}".prop_map(Some),
+        2 => Just(Some("apiVersion: host.setpoint.dev/v1\nkind: File\nmetadata: { name: c }\nspec: { path: /c, contentFrom: data }\n".to_owned())),
+    ];
+    prop::collection::vec(((folder, name).prop_map(|(folder, name)| format!("{folder}/{name}")), content), 1..4)
+}
+
+fn edited(tree: &MemoryTree, edits: &[(String, Option<String>)]) -> MemoryTree {
+    edits.iter().fold(tree.clone(), |tree, (at, content)| match content {
+        Some(content) => tree.with_file(&path(at), content.as_bytes()),
+        None => tree.without(&path(at)),
+    })
+}
+
+/// The bytes a bundle of these resources would have.
+fn bytes(resources: Vec<Resource>) -> Vec<u8> {
+    Bundle::new(shop(), TargetIdentity::new("host-1").expect("an identity"), resources).expect("a bundle").to_bytes()
+}
+
+/// Considers a history of edits as production does, rendering in full beside every skip. How many were skipped.
+fn follow(history: &[Vec<(String, Option<String>)>]) -> Result<u32, TestCaseError> {
+    let mut tree = MemoryTree::of([("apps/shop/first.yaml", file("first", "/first").as_str())]);
+    let (resources, mut last) = rendered(&tree);
+    let mut accepted = bytes(resources);
+    let mut skips = 0;
+    for edits in history {
+        tree = edited(&tree, edits);
+        match considered(&tree, Some(&last)) {
+            Considered::Unchanged => {
+                skips += 1;
+                let Considered::Rendered { resources, .. } = considered(&tree, None) else {
+                    return Err(TestCaseError::fail("a skipped revision does not even render"));
+                };
+                prop_assert_eq!(bytes(resources), accepted.clone());
+            }
+            Considered::Rendered { resources, footprint } => (accepted, last) = (bytes(resources), footprint),
+            Considered::Refused { .. } => {}
+            Considered::Failed { reason } => return Err(TestCaseError::fail(reason.to_string())),
+        }
+    }
+    Ok(skips)
+}
+
+proptest! {
+    #[test]
+    fn what_is_skipped_would_have_rendered_to_the_same_bytes(history in prop::collection::vec(edits(), 1..8)) {
+        follow(&history)?;
+    }
+}
+
+#[test]
+fn skips_really_happen_in_random_histories() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let histories = (0..50).map(|_| prop::collection::vec(edits(), 8).new_tree(&mut runner).unwrap().current());
+    let skips: u32 = histories.map(|history| follow(&history).unwrap()).sum();
+    assert!(skips >= 20, "{skips} of 400 were skipped");
+}

@@ -1,0 +1,178 @@
+//! What control documents are refused for, told with file, line and field.
+
+use crate::scene::{CONTROL, app, problems, read, texts};
+
+fn told(more: &str) -> String {
+    let told = problems(more);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    told.into_iter().next().expect("there is one")
+}
+
+#[test]
+fn a_vanished_folder_is_an_error_and_not_an_empty_set_of_documents() {
+    let told = texts(read(&[("elsewhere/a.yaml", CONTROL)]).unwrap_err());
+    assert!(told[0].starts_with("setpoint: the path vanished"), "{told:?}");
+}
+
+#[test]
+fn a_bootstrap_in_the_store_is_refused() {
+    let text = "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  store: { url: 'https://git.example/p.git' }\n  path: setpoint\n";
+    assert!(told(text).starts_with("setpoint/more.yaml:2:7: a Bootstrap stands outside of the store it leads to"));
+}
+
+#[test]
+fn stores_and_targets_that_are_not_there_are_named_with_the_nearest() {
+    let text =
+        app("shop", "").replace("store: platform", "store: plattform").replace("target: here", "target: nowhere");
+    let told = problems(&text);
+    assert_eq!(
+        told,
+        [
+            "setpoint/more.yaml:7:33: `spec.inputs[0].store`: there is no Store `plattform`; did you mean `platform`?",
+            "setpoint/more.yaml:8:11: `spec.target`: there is no Target `nowhere`; declare it, or name another",
+        ]
+    );
+}
+
+#[test]
+fn s11_an_app_uses_only_what_its_scope_may() {
+    assert_eq!(
+        told(&app("shop", "").replace("target: here", "target: vault")),
+        "setpoint/more.yaml:8:11: `spec.target`: apps of the scope `web` may not use the Target `vault` of the scope `default`; \
+         list it in `spec.targets` of the Scope `web`, or use another"
+    );
+    let own = app("shop", "").replace("store: platform", "store: web-state");
+    assert!(read(&[("setpoint/a.yaml", CONTROL), ("setpoint/b.yaml", &own)]).is_ok(), "its own needs no list");
+    let stranger =
+        app("shop", "").replace("scope: web", "scope: default").replace("store: platform", "store: web-state");
+    assert!(
+        told(&stranger).contains("apps of the scope `default` may not use the Store `web-state` of the scope `web`")
+    );
+}
+
+#[test]
+fn s11_a_missing_scope_document_grants_nothing() {
+    let told = problems(&app("shop", "").replace("scope: web", "scope: lost"));
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(told.iter().all(|told| told.contains("apps of the scope `lost` may not use the")), "{told:#?}");
+}
+
+#[test]
+fn s11_a_scope_does_not_widen_its_own_boundary() {
+    let text =
+        "apiVersion: setpoint.dev/v1\nkind: Scope\nmetadata: { name: shop, scope: shop }\nspec: { targets: [vault] }\n";
+    assert!(told(text).starts_with("setpoint/more.yaml:3:32: `metadata.scope`: a Scope stands in the scope `default`"));
+}
+
+#[test]
+fn a_scope_lists_what_exists() {
+    let text = "apiVersion: setpoint.dev/v1\nkind: Scope\nmetadata: { name: shop }\nspec: { stores: [platfrm] }\n";
+    assert_eq!(
+        told(text),
+        "setpoint/more.yaml:4:18: `spec.stores[0]`: there is no Store `platfrm`; did you mean `platform`?"
+    );
+}
+
+#[test]
+fn the_scope_of_the_engine_itself_is_not_to_be_had() {
+    let text = "apiVersion: setpoint.dev/v1\nkind: Notifier\nmetadata: { name: root, scope: setpoint }\nspec: { url: 'https://x.example' }\n";
+    assert_eq!(told(text), "setpoint/more.yaml:3:19: the scope `setpoint` is the engine's own; use another scope");
+}
+
+#[test]
+fn a_store_has_one_name_across_scopes() {
+    let text = "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: platform, scope: web }\nspec: { url: 'https://evil.example/p.git' }\n";
+    assert_eq!(
+        told(text),
+        "setpoint/more.yaml:3:19: the scope `default` has a Store `platform` already (first here: setpoint/base.yaml:3:19); \
+         rename one of them: a Store is called by its name alone"
+    );
+}
+
+#[test]
+fn case_42_a_document_written_twice_is_refused_with_both_places() {
+    let text = app("shop", "");
+    let told = problems(&format!("{text}---\n{text}"));
+    assert!(told[0].starts_with("setpoint/more.yaml:12:19: the App `shop` of the scope `web` is written twice (first here: setpoint/more.yaml:3:19)"), "{told:?}");
+}
+
+#[test]
+fn apps_that_are_named_exist_and_do_not_wait_for_each_other() {
+    let text = app("shop", "  sync: { dependsOn: [databse] }\n") + "---\n" + &app("database", "");
+    assert_eq!(
+        told(&text),
+        "setpoint/more.yaml:9:23: `spec.sync.dependsOn[0]`: the scope `web` has no app `databse`; did you mean `database`?"
+    );
+    let text = app("a", "  sync: { dependsOn: [b] }\n") + "---\n" + &app("b", "  sync: { dependsOn: [a] }\n");
+    assert!(told(&text).starts_with(
+        "setpoint/more.yaml:9:22: `spec.sync.dependsOn`: they wait for each other: web/a → web/b → web/a"
+    ));
+    let policy =
+        "apiVersion: setpoint.dev/v1\nkind: Policy\nmetadata: { name: p, scope: web }\nspec: { apps: [shop] }\n";
+    assert!(told(policy).starts_with("setpoint/more.yaml:4:16: `spec.apps[0]`: the scope `web` has no app `shop`"));
+}
+
+#[test]
+fn what_is_not_there_yet_is_refused_and_never_ignored() {
+    let other = app("other", "");
+    for (more, field, what) in [
+        (
+            "  acceptTogether: [other]\n",
+            "spec.acceptTogether",
+            "accepting several apps in one decision is not there yet",
+        ),
+        ("  checks: [{ http: { url: 'http://x.example' } }]\n", "spec.checks", "are not there yet"),
+        ("  sync: { ignore: [{ paths: [a] }] }\n", "spec.sync.ignore", "are not there yet"),
+        ("  sync: { coOwners: [{ writer: hpa, paths: [a] }] }\n", "spec.sync.coOwners", "are not there yet"),
+        ("  sync: { interval: 1h }\n", "spec.sync.interval", "another interval than `1d` is not there yet"),
+        (
+            "  sync: { windows: [{ deny: '0 0 * * *', zone: Mars/Base }] }\n",
+            "spec.sync.windows[0].zone",
+            "no `Mars/Base`",
+        ),
+    ] {
+        let told = told(&format!("{}---\n{other}", app("shop", more)));
+        assert!(told.starts_with("setpoint/more.yaml:9:") && told.contains(&format!("`{field}`: ")), "{told}");
+        assert!(told.contains(what), "{told}");
+    }
+    for (spec, field) in [("approvals: 1", "spec.approvals"), ("pruneBudget: 50", "spec.pruneBudget")] {
+        let text = format!("apiVersion: setpoint.dev/v1\nkind: Policy\nmetadata: {{ name: p }}\nspec: {{ {spec} }}\n");
+        assert!(told(&text).starts_with("setpoint/more.yaml:4:") && told(&text).contains(field));
+    }
+    let text = "apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: prod }\nspec: { kind: kubernetes }\n";
+    assert!(told(text).contains("targets of the kind `kubernetes` are not there yet"));
+}
+
+#[test]
+fn all_mistakes_of_all_files_are_told_and_no_consequence_of_them() {
+    let told = texts(
+        read(&[
+            (
+                "setpoint/a.yaml",
+                "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: platform }\nspec: { ulr: x }\n",
+            ),
+            ("setpoint/b.yaml", "kind: Nonsense\n"),
+            ("setpoint/c.yaml", &app("shop", "")),
+            ("setpoint/d.yml", CONTROL),
+        ])
+        .unwrap_err(),
+    );
+    assert!(
+        told.iter().any(|told| told.starts_with("setpoint/a.yaml:4:9: unknown field `ulr`; did you mean `url`?")),
+        "{told:#?}"
+    );
+    assert!(told.iter().any(|told| told.starts_with("setpoint/b.yaml:1:")), "{told:#?}");
+    assert!(told.iter().any(|told| told.starts_with("setpoint/d.yml: control documents are read from `*.yaml` only")));
+    assert!(told.iter().all(|told| !told.contains("c.yaml")), "{told:#?}");
+}
+
+#[test]
+fn a_path_that_is_none_is_refused_and_a_point_is_the_whole_store() {
+    let text = app("shop", "").replace("path: apps/shop", "path: apps//shop");
+    assert!(
+        told(&text)
+            .starts_with("setpoint/more.yaml:7:49: `spec.inputs[0].path`: `apps//shop` is not a path within a store")
+    );
+    let text = app("shop", "").replace("path: apps/shop", "path: .");
+    assert!(read(&[("setpoint/a.yaml", CONTROL), ("setpoint/b.yaml", &text)]).is_ok());
+}
