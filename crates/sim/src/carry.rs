@@ -168,16 +168,14 @@ impl World {
         }
         let now = self.instances[from.instance].clock(self.now);
         let before = touched_by(self.ledger.facts(&self.origin), entries);
-        let batch =
-            Batch { origin: self.origin.clone(), epoch, now, entries: entries.to_vec(), bundles: bundles.clone() };
+        let unknown: Vec<_> = bundles.keys().filter(|digest| !self.bundles.contains_key(digest)).copied().collect();
+        let batch = Batch { origin: self.origin.clone(), epoch, now, entries: entries.to_vec(), bundles };
         self.ledger.append(batch).map_err(|error| (error.class(), error.to_string()))?;
         let (universe, stores, targets) = (&self.universe, &self.stores, &self.targets);
         self.monitor.recording(&Ledgered { now: self.now, universe, stores, targets, facts: &before }, entries);
-        for (digest, bytes) in bundles {
-            if self.bundles.contains_key(&digest) {
-                continue;
-            }
-            let bundle = Bundle::from_bytes(&bytes, digest).expect("the engine stores what it can read back");
+        for digest in unknown {
+            let bytes = self.ledger.bundle(&digest).expect("it was recorded just now");
+            let bundle = Bundle::from_bytes(bytes, digest).expect("the engine stores what it can read back");
             self.keep_bundle(Arc::new(bundle));
         }
         let facts = self.ledger.facts(&self.origin);

@@ -32,9 +32,9 @@ pub enum NotCanonical {
 
 /// The canonical bytes of `value`.
 pub fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, NotCanonical> {
-    let mut out = Vec::with_capacity(512);
+    let mut out = writer::Output { bytes: Vec::with_capacity(512), ..Default::default() };
     value.serialize(writer::Writer::new(&mut out))?;
-    Ok(out)
+    Ok(out.bytes)
 }
 
 #[cfg(test)]

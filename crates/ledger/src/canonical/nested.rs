@@ -7,7 +7,7 @@ use serde::ser::{self, Serialize};
 use serde_json::Value;
 
 use super::NotCanonical;
-use super::writer::{Writer, Written, write_text};
+use super::writer::{Output, Writer, Written};
 
 /// A list whose items are being written.
 pub(super) struct List<'a> {
@@ -18,13 +18,13 @@ pub(super) struct List<'a> {
 
 impl<'a> List<'a> {
     pub(super) fn open(writer: Writer<'a>, closing: &'static str) -> Self {
-        writer.out.push(b'[');
+        writer.out.bytes.push(b'[');
         Self { writer, is_first: true, closing }
     }
 
     fn item<T: Serialize + ?Sized>(&mut self, item: &T) -> Written {
         if !std::mem::take(&mut self.is_first) {
-            self.writer.out.push(b',');
+            self.writer.out.bytes.push(b',');
         }
         item.serialize(self.writer.inner()?)
     }
@@ -34,67 +34,68 @@ impl<'a> List<'a> {
     }
 }
 
-/// As many members as a record has.
-const MOST_OFTEN: usize = 12;
-
 /// An object whose members are being written, each as `"name":value,` in the order in which they come.
 pub(super) struct Object<'a> {
     writer: Writer<'a>,
-    /// Where the first member begins.
+    /// Where the first member begins in the bytes, and which of all open members it is.
     start: usize,
-    members: Vec<Member>,
+    first: usize,
     /// A map gives the name before the value.
     name: Option<Cow<'static, str>>,
     closing: &'static str,
 }
 
-struct Member {
+/// A member that was written, and where.
+pub(super) struct Member {
     name: Cow<'static, str>,
-    /// Where it ends, counted from the first member's beginning.
+    begin: usize,
     end: usize,
 }
 
 impl<'a> Object<'a> {
     pub(super) fn open(writer: Writer<'a>, closing: &'static str) -> Self {
-        writer.out.push(b'{');
-        let start = writer.out.len();
-        Self { writer, start, members: Vec::with_capacity(MOST_OFTEN), name: None, closing }
+        writer.out.bytes.push(b'{');
+        let (start, first) = (writer.out.bytes.len(), writer.out.members.len());
+        Self { writer, start, first, name: None, closing }
     }
 
     fn member<T: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &T) -> Written {
-        write_text(self.writer.out, &name);
-        self.writer.out.push(b':');
+        let begin = self.writer.out.bytes.len();
+        self.writer.out.text(&name);
+        self.writer.out.bytes.push(b':');
         value.serialize(self.writer.inner()?)?;
-        self.writer.out.push(b',');
-        self.members.push(Member { name, end: self.writer.out.len() - self.start });
+        self.writer.out.bytes.push(b',');
+        let end = self.writer.out.bytes.len();
+        self.writer.out.members.push(Member { name, begin, end });
         Ok(())
     }
 
-    fn close(mut self) -> Written {
-        if !self.members.is_sorted_by(|a, b| order(&a.name, &b.name).is_lt()) {
-            self.put_in_order()?;
+    fn close(self) -> Written {
+        let members = &self.writer.out.members[self.first..];
+        if !members.is_sorted_by(|a, b| order(&a.name, &b.name).is_lt()) {
+            put_in_order(self.writer.out, self.start, self.first)?;
         }
-        if !self.members.is_empty() {
-            self.writer.out.pop();
+        if self.writer.out.members.len() > self.first {
+            self.writer.out.bytes.pop();
         }
+        self.writer.out.members.truncate(self.first);
         self.writer.literal(self.closing)
     }
+}
 
-    fn put_in_order(&mut self) -> Written {
-        let written = self.writer.out.split_off(self.start);
-        let mut begin = 0;
-        let mut sorted = Vec::with_capacity(self.members.len());
-        for Member { name, end } in &self.members {
-            sorted.push((&**name, &written[begin..*end]));
-            begin = *end;
-        }
-        sorted.sort_unstable_by(|(a, _), (b, _)| order(a, b));
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(NotCanonical::Twice { name: pair[0].0.to_owned() });
-        }
-        sorted.into_iter().for_each(|(_, member)| self.writer.out.extend_from_slice(member));
-        Ok(())
+/// Puts the members from `first` on, whose bytes begin at `start`, into the order of their names.
+fn put_in_order(out: &mut Output, start: usize, first: usize) -> Written {
+    let members = &mut out.members[first..];
+    members.sort_unstable_by(|a, b| order(&a.name, &b.name));
+    if let Some(pair) = members.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        return Err(NotCanonical::Twice { name: pair[0].name.clone().into_owned() });
     }
+    out.sorted.clear();
+    for Member { begin, end, .. } in members {
+        out.sorted.extend_from_slice(&out.bytes[*begin..*end]);
+    }
+    out.bytes[start..].copy_from_slice(&out.sorted);
+    Ok(())
 }
 
 /// RFC 8785 §3.2.3: by UTF-16 code units, and never twice.

@@ -5,19 +5,35 @@ use std::fmt::Display;
 
 use serde::ser::{self, Serialize};
 
-use super::nested::{List, Object};
+use super::nested::{List, Member, Object};
 use super::{DEEPEST, LARGEST_EXACT, NotCanonical};
 
 pub(super) type Written = Result<(), NotCanonical>;
 
+/// What is written, and room to put members in order: one allocation for all objects of a value, not three for each.
+#[derive(Default)]
+pub(super) struct Output {
+    pub(super) bytes: Vec<u8>,
+    /// The members of all objects that are open, outermost first.
+    pub(super) members: Vec<Member>,
+    pub(super) sorted: Vec<u8>,
+}
+
+impl Output {
+    pub(super) fn text(&mut self, text: &str) {
+        // serde_json escapes exactly what RFC 8785 asks for: quote, backslash and control characters.
+        serde_json::to_writer(&mut self.bytes, text).expect("writing text to memory cannot fail");
+    }
+}
+
 /// Writes one value.
 pub(super) struct Writer<'a> {
-    pub(super) out: &'a mut Vec<u8>,
+    pub(super) out: &'a mut Output,
     depth: usize,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
+    pub(super) fn new(out: &'a mut Output) -> Self {
         Self { out, depth: 0 }
     }
 
@@ -28,7 +44,7 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn literal(self, text: &str) -> Written {
-        self.out.extend_from_slice(text.as_bytes());
+        self.out.bytes.extend_from_slice(text.as_bytes());
         Ok(())
     }
 
@@ -37,23 +53,18 @@ impl<'a> Writer<'a> {
         if magnitude.is_none_or(|magnitude| magnitude > LARGEST_EXACT) {
             return Err(NotCanonical::Number { number: number.to_string() });
         }
-        serde_json::to_writer(self.out, &number).expect("writing an integer to memory cannot fail");
+        serde_json::to_writer(&mut self.out.bytes, &number).expect("writing an integer to memory cannot fail");
         Ok(())
     }
 
     /// Opens the object of one member that stands for an enum's variant; whoever writes the content closes it.
     fn variant(self, name: &str) -> Result<Self, NotCanonical> {
-        self.out.push(b'{');
-        write_text(self.out, name);
-        self.out.push(b':');
+        self.out.bytes.push(b'{');
+        self.out.text(name);
+        self.out.bytes.push(b':');
         let depth = self.depth + 1;
         if depth > DEEPEST { Err(NotCanonical::TooDeep) } else { Ok(Writer { depth, ..self }) }
     }
-}
-
-pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
-    // serde_json escapes exactly what RFC 8785 asks for: quote, backslash and control characters.
-    serde_json::to_writer(out, text).expect("writing text to memory cannot fail");
 }
 
 impl<'a> ser::Serializer for Writer<'a> {
@@ -124,7 +135,7 @@ impl<'a> ser::Serializer for Writer<'a> {
     }
 
     fn serialize_str(self, text: &str) -> Written {
-        write_text(self.out, text);
+        self.out.text(text);
         Ok(())
     }
 
