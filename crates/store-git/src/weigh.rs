@@ -89,7 +89,7 @@ impl<R: BufRead> Scale<R> {
         match kind {
             1..=4 => {}
             6 => {
-                let base = offset.checked_sub(self.distance()?).unwrap_or_default();
+                let base = offset.saturating_sub(self.distance()?);
                 let found = known.binary_search_by_key(&base, |object| object.offset);
                 let found = found.map_err(|_| malformed("a base is not where it should be"))?;
                 parent = Some(u32::try_from(found).map_err(|_| malformed("it is too long"))?);
