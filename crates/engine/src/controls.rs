@@ -15,6 +15,8 @@ pub struct Controls {
     pub root: Option<AppId>,
     /// The root app's bundle that the rest was worked out from; `None` while only the bootstrap is known.
     pub of: Option<Digest>,
+    /// Ask for them anew by then: windows were worked out up to an instant, or a target was not reached.
+    pub valid_until: Option<Timestamp>,
     pub apps: BTreeMap<AppId, AppControl>,
     pub stores: BTreeMap<StoreName, StoreControl>,
     pub targets: BTreeMap<TargetIdentity, TargetControl>,
@@ -79,6 +81,9 @@ pub struct Settings {
     pub land_within: Span,
     /// How far clocks of two holders may be apart.
     pub skew: Span,
+    /// Targets whose identity begins with this are changed by the process itself, and a lock sees to it that there is one process only:
+    /// what a predecessor had under way on them ended with it, so nothing is waited for. `None` where that is not certain.
+    pub own_hands: Option<String>,
     /// Nothing is deleted for this long after installation.
     pub quarantine: Span,
     /// Every app is looked at again at least this often.
@@ -102,6 +107,7 @@ impl Default for Settings {
             leave_within: Span::seconds(5),
             land_within: Span::seconds(30),
             skew: Span::seconds(5),
+            own_hands: None,
             quarantine: Span::minutes(15),
             sweep: Span::hours(24),
             patience: Span::seconds(60),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
+use setpoint_core::facts::Accepted;
 use setpoint_core::intent::Intent;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::resource::Resource;
@@ -54,7 +55,7 @@ pub enum Effect {
         ticket: Ticket,
         app: AppId,
         revision: Revision,
-        accepted: Option<Revision>,
+        accepted: Option<Accepted>,
         descends_from: Option<Revision>,
     },
     /// Read the stores' heads and render once more, without any cache.

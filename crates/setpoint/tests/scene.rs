@@ -253,6 +253,7 @@ fn controls(apps: &[&AppId]) -> Controls {
     Controls {
         root: None,
         of: None,
+        valid_until: None,
         apps: apps.iter().map(|app| ((*app).clone(), control(app))).collect(),
         stores: apps.iter().map(|app| (store_of(app), StoreControl { interval: Span::seconds(30) })).collect(),
         targets: BTreeMap::from([(

@@ -63,7 +63,12 @@ impl World {
                 self.reply(from, Event::Polled { ticket, head });
             }
             Effect::Render { ticket, app, revision, accepted, descends_from } => {
-                let outcome = self.render(&app, &revision, accepted.as_ref(), descends_from.as_ref());
+                let outcome = self.render(
+                    &app,
+                    &revision,
+                    accepted.as_ref().map(|accepted| &accepted.revision),
+                    descends_from.as_ref(),
+                );
                 self.reply(from, Event::Rendered { ticket, outcome });
             }
             Effect::RenderAfresh { ticket, app } => {

@@ -18,6 +18,7 @@ use crate::effect::{Effect, NoteKind, Ticket};
 use crate::event::RenderOutcome;
 
 use super::queue::Priority;
+use super::status::{Refused, StoreStatus};
 use super::timers::Timer;
 use super::{Awaited, Machine, Then};
 
@@ -30,6 +31,8 @@ pub(super) struct Store {
     /// When it last answered, or began to be asked.
     answered: Timestamp,
     failures: u32,
+    /// Why the last poll failed.
+    problem: Option<String>,
     polling: bool,
 }
 
@@ -39,7 +42,10 @@ impl Machine {
         let new: Vec<_> =
             self.controls.stores.keys().filter(|store| !self.stores.contains_key(store)).cloned().collect();
         for store in new {
-            self.stores.insert(store.clone(), Store { head: None, answered: self.now, failures: 0, polling: false });
+            self.stores.insert(
+                store.clone(),
+                Store { head: None, answered: self.now, failures: 0, problem: None, polling: false },
+            );
             self.timers.set(Timer::Poll(store), self.now);
         }
     }
@@ -62,7 +68,7 @@ impl Machine {
         match head {
             Observed::Known { value, .. } => self.head_seen(&store, value),
             // A store that cannot be read is no empty store: what was accepted stays.
-            Observed::Unknown { .. } => self.poll_failed(&store),
+            Observed::Unknown { reason } => self.poll_failed(&store, reason.to_string()),
         }
     }
 
@@ -73,6 +79,7 @@ impl Machine {
         let Some(kept) = self.stores.get_mut(store) else { return };
         kept.polling = false;
         kept.failures = 0;
+        kept.problem = None;
         kept.answered = now;
         let moved = kept.head.as_ref() != Some(&head);
         kept.head = Some(head);
@@ -89,10 +96,21 @@ impl Machine {
         }
     }
 
-    pub(super) fn poll_failed(&mut self, store: &StoreName) {
+    pub(super) fn status_of(&self, name: &StoreName, store: &Store) -> StoreStatus {
+        StoreStatus {
+            head: store.head.clone(),
+            answered: store.head.is_some().then_some(store.answered),
+            stale: self.is_stale(name),
+            failures: store.failures,
+            problem: store.problem.clone(),
+        }
+    }
+
+    pub(super) fn poll_failed(&mut self, store: &StoreName, problem: String) {
         let Some(interval) = self.interval_of(store) else { return };
         let Some(kept) = self.stores.get_mut(store) else { return };
         kept.polling = false;
+        kept.problem = Some(problem);
         kept.failures += 1;
         let pause = interval.doubled(kept.failures - 1, LONGEST_PAUSE.max(interval));
         let stale_at = kept.answered + self.stale_after(interval);
@@ -168,8 +186,9 @@ impl Machine {
             }
             kept.rendering = true;
             self.rendering += 1;
-            let accepted = kept.sent.accepted.as_ref().map(|accepted| accepted.revision.clone());
-            let descends_from = kept.sent.blessed.clone().or_else(|| accepted.clone());
+            let accepted = kept.sent.accepted.clone();
+            let revision_of = |accepted: &Accepted| accepted.revision.clone();
+            let descends_from = kept.sent.blessed.clone().or_else(|| accepted.as_ref().map(revision_of));
             let awaited = Awaited::Render { app: app.clone(), revision: revision.clone() };
             let ticket = self.ask(awaited, self.settings.patience);
             self.effects.push(Effect::Render { ticket, app, revision, accepted, descends_from });
@@ -180,9 +199,14 @@ impl Machine {
     pub(super) fn rendered(&mut self, ticket: Ticket, outcome: RenderOutcome) {
         let Some(Awaited::Render { app, revision }) = self.take(ticket) else { return };
         self.rendering -= 1;
+        if matches!(outcome, RenderOutcome::Failed { .. }) {
+            return self.render_failed(&app);
+        }
+        if let Some(kept) = self.apps.get_mut(&app) {
+            kept.refused = None;
+        }
         match outcome {
-            RenderOutcome::Failed { .. } => return self.render_failed(&app),
-            RenderOutcome::Unchanged => {}
+            RenderOutcome::Failed { .. } | RenderOutcome::Unchanged => {}
             RenderOutcome::Refused { ref problems } => self.refuse(&app, &revision, &problems.join("; ")),
             RenderOutcome::Rendered { resources, ancestry } => self.judge(&app, &revision, resources, ancestry),
         }
@@ -227,6 +251,9 @@ impl Machine {
 
     fn refuse(&mut self, app: &AppId, revision: &Revision, problem: &str) {
         let problem: String = problem.chars().take(4_000).collect();
+        if let Some(kept) = self.apps.get_mut(app) {
+            kept.refused = Some(Refused { revision: revision.clone(), problem: problem.clone(), at: self.now });
+        }
         let entry = self
             .app_entry(Kind::VersionRefused, app)
             .with_data("revision", revision.to_string())

@@ -21,6 +21,7 @@ use crate::effect::Ticket;
 use super::act::Batch;
 use super::queue::Priority;
 use super::setbacks::Setbacks;
+use super::status::Refused;
 
 #[derive(Debug)]
 pub(super) struct App {
@@ -54,6 +55,8 @@ pub(super) struct App {
     pub(super) drifts: Vec<Drift>,
     /// The last plan, parent of the next.
     pub(super) last_plan: Option<Digest>,
+    /// The newest version that was refused, while none was accepted after it.
+    pub(super) refused: Option<Refused>,
 }
 
 /// What an app is busy with.
@@ -102,6 +105,7 @@ impl App {
             report: Vec::new(),
             drifts: Vec::new(),
             last_plan: None,
+            refused: None,
         }
     }
 }
@@ -111,37 +115,5 @@ impl App {
     pub(super) fn is_undecided(&self) -> bool {
         let rewritten = |hold: &Hold| matches!(hold.why, HoldReason::Rewritten { .. });
         self.sent.hold.as_ref().is_some_and(rewritten) && self.sent.blessed.is_none()
-    }
-}
-
-/// How an app stands, for people and tests.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AppStatus {
-    pub facts: AppFacts,
-    pub converged: bool,
-    pub busy: bool,
-    pub health: Health,
-    /// Everything that is not being done, and why.
-    pub report: Vec<Withheld>,
-    pub drifts: Vec<Drift>,
-}
-
-impl super::Machine {
-    /// What is not being done for an app, and why.
-    pub fn withheld(&self, app: &setpoint_core::name::AppId) -> &[Withheld] {
-        self.apps.get(app).map_or(&[], |kept| &kept.report)
-    }
-
-    /// How an app stands; `None` for one the engine has never heard of.
-    pub fn status(&self, app: &setpoint_core::name::AppId) -> Option<AppStatus> {
-        let kept = self.apps.get(app)?;
-        Some(AppStatus {
-            facts: self.holdings.facts().apps.get(app).cloned().unwrap_or_else(|| kept.sent.clone()),
-            converged: kept.converged,
-            busy: !kept.phase.is_idle(),
-            health: kept.health,
-            report: kept.report.clone(),
-            drifts: kept.drifts.clone(),
-        })
     }
 }

@@ -13,6 +13,7 @@
 //! | [`queue`] | which app is next |
 //! | [`breaker`], [`setbacks`] | leaving a target or a resource alone for a while |
 //! | [`timers`] | what is due when |
+//! | [`status`] | what may be asked |
 
 mod accept;
 mod act;
@@ -29,6 +30,7 @@ mod queue;
 mod root;
 mod setbacks;
 mod settle;
+mod status;
 mod tenure;
 mod timers;
 
@@ -61,7 +63,7 @@ use settle::Unsettled;
 use tenure::Tenure;
 use timers::{Timer, Timers};
 
-pub use app::AppStatus;
+pub use status::{AppStatus, Refused, Standing, StoreStatus};
 
 /// The engine of one log: accepts versions and holds apps at them.
 #[derive(Debug)]
@@ -307,7 +309,7 @@ impl Machine {
                 Timer::LeaseEnd => self.lease_ended(),
                 Timer::ActFrom => self.may_act_now(),
                 Timer::GiveUp(ticket) => self.give_up(ticket),
-                Timer::Control => self.hold_root(),
+                Timer::Control => self.ask_for_controls(),
                 Timer::Poll(store) => self.poll(&store),
                 Timer::Stale(store) => self.store_is_stale(&store),
                 Timer::Consider(app) => self.consider(&app),
@@ -330,7 +332,7 @@ impl Machine {
                 self.answer_order(append.order, Err(NOT_RECORDED));
                 self.lose_tenure();
             }
-            Some(Awaited::Poll(store)) => self.poll_failed(&store),
+            Some(Awaited::Poll(store)) => self.poll_failed(&store, "there was no answer in time".into()),
             Some(Awaited::Render { app, .. }) => {
                 self.rendering -= 1;
                 self.render_failed(&app);

@@ -26,22 +26,37 @@ use super::queue::Priority;
 impl Machine {
     pub(super) fn decide(&mut self, app: &AppId, keys: &BTreeSet<Key>, observation: &Observation) -> Option<Decision> {
         let bundle = self.bundle_of(app)?.clone();
+        let (decision, broken) = self.decide_for(app, &bundle, keys, observation)?;
+        if let Some(text) = broken {
+            self.tell(NoteKind::RuleBroken, app.to_string(), text);
+        }
+        Some(decision)
+    }
+
+    /// What is decided for an app that is to be held at this bundle, and the rule the plan would have broken.
+    pub(super) fn decide_for(
+        &mut self,
+        app: &AppId,
+        bundle: &Arc<Bundle>,
+        keys: &BTreeSet<Key>,
+        observation: &Observation,
+    ) -> Option<(Decision, Option<String>)> {
         let facts = self.holdings.facts().apps.get(app)?.clone();
         let budget = self.budget(app, &facts);
         let kept = self.apps.get(app)?;
-        let target = self.standing(&facts.target);
+        let target = self.standing_of(&facts.target);
         let open = |key: &Key| Some((key.clone(), self.holdings.facts().busy(&facts.target, key)?));
         let declared =
             |key: &Key| bundle.resources().get(key).filter(|_| !facts.retiring).map(|declared| declared.digest);
         let rules = kept.control.as_ref().map(|control| control.rules.clone()).unwrap_or_default();
         let rolled_back = |hold: &Hold| matches!(hold.why, HoldReason::RolledBack { .. });
-        let unconsidered = self.unconsidered_neighbour(app, &bundle);
+        let unconsidered = self.unconsidered_neighbour(app, bundle);
         let snapshot = Snapshot {
             app,
             target: &target,
             rules: &rules,
             states: self.states_of(app, &facts),
-            bundle: &bundle,
+            bundle,
             retiring: facts.retiring,
             rolling_back: facts.hold.as_ref().is_some_and(rolled_back),
             converged_before: facts.last_good.as_ref().is_some_and(|good| good.bundle == bundle.digest()),
@@ -59,17 +74,15 @@ impl Machine {
             parent: kept.last_plan,
         };
         let mut decision = decide(&snapshot, self.now);
-        let violations = check(&decision.plan, &snapshot, self.now);
-        if let Some(violation) = violations.first() {
+        let broken = check(&decision.plan, &snapshot, self.now).first().map(ToString::to_string);
+        if broken.is_some() {
             decision.plan.steps.clear();
             decision.changes.clear();
-            let text = violation.to_string();
-            self.tell(NoteKind::RuleBroken, app.to_string(), text);
         }
-        Some(decision)
+        Some((decision, broken))
     }
 
-    pub(super) fn standing(&self, target: &TargetIdentity) -> TargetStanding {
+    pub(super) fn standing_of(&self, target: &TargetIdentity) -> TargetStanding {
         let installed = self.holdings.facts().installed_at;
         TargetStanding {
             identity: target.clone(),

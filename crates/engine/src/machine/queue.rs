@@ -49,6 +49,10 @@ impl Queue {
         self.places.insert(app.clone(), due);
     }
 
+    pub(super) fn holds(&self, app: &AppId) -> bool {
+        self.places.contains_key(app)
+    }
+
     pub(super) fn remove(&mut self, app: &AppId) {
         if let Some(place) = self.places.remove(app) {
             self.order.remove(&(place, app.clone()));

@@ -8,12 +8,16 @@ use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::live::Health;
 use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::time::Span;
 use setpoint_ledger::Kind;
 
 use crate::effect::Effect;
 
 use super::timers::Timer;
 use super::{Machine, Then};
+
+/// Controls are not worked out anew sooner than this.
+const SOONEST: Span = Span::seconds(1);
 
 impl Machine {
     pub(super) fn is_root(&self, app: &AppId) -> bool {
@@ -33,11 +37,14 @@ impl Machine {
         self.are_of_what_is_accepted(self.controls.of)
     }
 
-    /// Asks for the controls of the accepted documents, until they are given.
+    /// Asks for the controls of the accepted documents, unless they are in force.
     pub(super) fn hold_root(&mut self) {
-        let Some(bundle) = self.root_bundle().filter(|_| !self.are_in_force()).cloned() else {
-            return self.root_is_held();
-        };
+        if self.are_in_force() { self.root_is_held() } else { self.ask_for_controls() }
+    }
+
+    /// Asks for the controls, until they are given.
+    pub(super) fn ask_for_controls(&mut self) {
+        let Some(bundle) = self.root_bundle().cloned() else { return };
         self.timers.set(Timer::Control, self.now + self.settings.patience);
         let known: BTreeMap<AppId, TargetIdentity> =
             self.apps.iter().map(|(app, kept)| (app.clone(), kept.sent.target.clone())).collect();
@@ -46,7 +53,10 @@ impl Machine {
 
     /// The accepted documents are in force: for the root app that is what converging means for others.
     fn root_is_held(&mut self) {
-        self.timers.cancel(&Timer::Control);
+        match self.controls.valid_until {
+            Some(until) => self.timers.set(Timer::Control, until.max(self.now + SOONEST)),
+            None => self.timers.cancel(&Timer::Control),
+        }
         let (Some(root), Some(bundle)) = (self.controls.root.clone(), self.controls.of) else { return };
         let Some(kept) = self.apps.get_mut(&root) else { return };
         kept.converged = true;

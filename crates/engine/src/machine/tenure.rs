@@ -100,7 +100,11 @@ impl Machine {
             return;
         }
         self.timers.cancel(&Timer::Acquire);
-        let may_be_under_way = !facts.intents.is_empty() && !Mutant::ActBeforeTakeoverWait.is_on();
+        let ended_with_it = |target: &TargetIdentity| {
+            self.settings.own_hands.as_ref().is_some_and(|prefix| target.as_str().starts_with(prefix))
+        };
+        let may_land = facts.intents.values().any(|intent| !ended_with_it(&intent.target));
+        let may_be_under_way = may_land && !Mutant::ActBeforeTakeoverWait.is_on();
         let wait = self.settings.leave_within + self.settings.land_within + self.settings.skew;
         let act_from = if may_be_under_way { self.now + wait } else { self.now };
         self.tenure = Tenure::Holding { epoch, expires, act_from };
@@ -244,6 +248,7 @@ impl Machine {
                 self.dependents.entry(other.clone()).or_default().insert(app.clone());
             }
         }
+        self.hold_root();
         let wanted: Vec<_> = self.controls.apps.iter().map(|(app, control)| (app.clone(), control.clone())).collect();
         for (app, control) in wanted {
             if control.retire && !self.apps.contains_key(&app) {

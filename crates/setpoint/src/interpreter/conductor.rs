@@ -2,12 +2,12 @@
 //! are started.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::name::TargetIdentity;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::machine::AppStatus;
 use setpoint_engine::{Command, Effect, Event, Machine, OrderId, Settings, Ticket};
 use setpoint_target::Target;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,12 +32,19 @@ pub(super) enum Message {
         command: Command,
         reply: oneshot::Sender<Result<(), &'static str>>,
     },
-    Status {
-        app: AppId,
-        reply: oneshot::Sender<Option<AppStatus>>,
-    },
+    /// A question that the machine answers between two steps.
+    Ask(Question),
     /// Finish what is under way, then end.
     Stop,
+}
+
+/// Looks at the machine and answers whoever waits.
+pub(super) struct Question(pub(super) Box<dyn FnOnce(&mut Machine) + Send>);
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Question")
+    }
 }
 
 /// What can be seen of the loop without asking it.
@@ -135,8 +142,7 @@ impl Conductor {
                     self.ordering.insert(command.id, reply);
                     self.step(Event::Command(command));
                 }
-                // Nobody waits for the answer any more: nothing to do about it.
-                Some(Message::Status { app, reply }) => drop(reply.send(self.machine.status(&app))),
+                Some(Message::Ask(Question(ask))) => ask(&mut self.machine),
                 Some(Message::Stop) => self.begin_to_stop(),
                 None => self.step(Event::Woke),
             }

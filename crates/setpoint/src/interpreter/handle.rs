@@ -1,14 +1,20 @@
 //! What the rest of the process may ask of a running interpreter.
 
-use setpoint_core::name::AppId;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::decide::Decision;
+use setpoint_core::live::Observation;
+use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::time::Span;
-use setpoint_engine::machine::AppStatus;
-use setpoint_engine::{Command, Controls, Event};
+use setpoint_engine::machine::{AppStatus, Standing};
+use setpoint_engine::{Command, Controls, Event, Machine};
 use setpoint_ledger::LedgerError;
+use setpoint_target::Wanted;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::conductor::{Message, Pulse};
+use super::conductor::{Message, Pulse, Question};
 
 /// A running interpreter. Dropping it without [`stop`](Self::stop) ends it as a crash would: safely, because every effect under
 /// way has its intent in the ledger, but the next start has to wait for those and settle them.
@@ -60,9 +66,50 @@ impl Handle {
 
     /// How an app stands; `None` for one the engine has never heard of.
     pub async fn status(&self, app: &AppId) -> Result<Option<AppStatus>, Ended> {
+        let app = app.clone();
+        self.ask(move |machine| machine.status(&app)).await
+    }
+
+    /// How everything stands.
+    pub async fn standing(&self) -> Result<Standing, Ended> {
+        self.ask(|machine| machine.standing()).await
+    }
+
+    /// Where an app is held and what has to be looked at to plan for it with this bundle.
+    pub async fn wanted_for(
+        &self,
+        app: &AppId,
+        bundle: &Arc<Bundle>,
+    ) -> Result<Option<(TargetIdentity, Wanted)>, Ended> {
+        let (app, bundle) = (app.clone(), Arc::clone(bundle));
+        self.ask(move |machine| machine.wanted_for(&app, &bundle)).await
+    }
+
+    /// What would be decided for an app that has been seen like this, were it to be held at this bundle.
+    pub async fn what_if(
+        &self,
+        app: &AppId,
+        bundle: &Arc<Bundle>,
+        observation: Observation,
+    ) -> Result<Option<Decision>, Ended> {
+        let (app, bundle) = (app.clone(), Arc::clone(bundle));
+        self.ask(move |machine| machine.what_if(&app, &bundle, &observation)).await
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Machine) -> T + Send + 'static,
+    ) -> Result<T, Ended> {
         let (reply, answer) = oneshot::channel();
-        self.send(Message::Status { app: app.clone(), reply }).await?;
+        // Whoever asked may have gone: nothing to do about it.
+        let ask = Question(Box::new(move |machine| drop(reply.send(question(machine)))));
+        self.send(Message::Ask(ask)).await?;
         answer.await.map_err(|_| Ended)
+    }
+
+    /// A store may have moved: ask for its head now.
+    pub async fn hint_store(&self, store: StoreName) -> Result<(), Ended> {
+        self.send(Message::Event(Event::StoreHinted { store })).await
     }
 
     /// Waits until something has happened since this was last asked.

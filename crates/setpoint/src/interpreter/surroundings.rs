@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
+use setpoint_core::facts::Accepted;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Timestamp;
@@ -30,8 +31,8 @@ pub type OpenLedger = Box<dyn Fn() -> Opening + Send + Sync>;
 pub struct Rendering {
     pub app: AppId,
     pub revision: Revision,
-    /// What the app was last accepted from.
-    pub accepted: Option<Revision>,
+    /// What was last accepted.
+    pub accepted: Option<Accepted>,
     /// What the revision must descend from.
     pub descends_from: Option<Revision>,
 }

@@ -1,0 +1,123 @@
+//! What may be asked of the machine: how things stand, and what it would do. Asking changes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::decide::{Decision, Drift};
+use setpoint_core::facts::AppFacts;
+use setpoint_core::intent::IntentId;
+use setpoint_core::key::Key;
+use setpoint_core::live::{Health, Observation};
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
+use setpoint_core::report::Withheld;
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::Revision;
+use setpoint_target::Wanted;
+
+use super::Machine;
+
+/// How an app stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppStatus {
+    pub facts: AppFacts,
+    pub converged: bool,
+    pub busy: bool,
+    /// It is busy, or will be without anything else happening: a version is to be rendered, a look is due.
+    pub pending: bool,
+    pub health: Health,
+    /// Everything that is not being done, and why.
+    pub report: Vec<Withheld>,
+    pub drifts: Vec<Drift>,
+    /// What it is held at.
+    pub bundle: Option<Arc<Bundle>>,
+    pub owned: Vec<Key>,
+    /// The newest version that was refused, while none was accepted after it.
+    pub refused: Option<Refused>,
+    /// Changes whose outcome is not known.
+    pub unsettled: Vec<IntentId>,
+}
+
+/// A version that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    pub revision: Revision,
+    pub problem: String,
+    pub at: Timestamp,
+}
+
+/// How a store stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreStatus {
+    pub head: Option<VersionId>,
+    /// When it last answered; `None` if it never did.
+    pub answered: Option<Timestamp>,
+    pub stale: bool,
+    /// Polls in a row that failed, and why the last one did.
+    pub failures: u32,
+    pub problem: Option<String>,
+}
+
+/// How everything stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// This machine is the writer of the log.
+    pub holding: bool,
+    /// The controls of the accepted documents are in force.
+    pub controlled: bool,
+    pub apps: BTreeMap<AppId, AppStatus>,
+    pub stores: BTreeMap<StoreName, StoreStatus>,
+}
+
+impl Machine {
+    /// What is not being done for an app, and why.
+    pub fn withheld(&self, app: &AppId) -> &[Withheld] {
+        self.apps.get(app).map_or(&[], |kept| &kept.report)
+    }
+
+    /// How an app stands; `None` for one the engine has never heard of.
+    pub fn status(&self, app: &AppId) -> Option<AppStatus> {
+        let kept = self.apps.get(app)?;
+        let busy = !kept.phase.is_idle();
+        let facts = self.holdings.facts();
+        let unsettled = |intent: &&IntentId| facts.intents.get(intent).is_some_and(|intent| intent.app == *app);
+        Some(AppStatus {
+            facts: facts.apps.get(app).cloned().unwrap_or_else(|| kept.sent.clone()),
+            converged: kept.converged,
+            busy,
+            pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app),
+            health: kept.health,
+            report: kept.report.clone(),
+            drifts: kept.drifts.clone(),
+            bundle: self.bundle_of(app).cloned(),
+            owned: self.holdings.claims_of(app).keys().cloned().collect(),
+            refused: kept.refused.clone(),
+            unsettled: self.unsettled.keys().filter(unsettled).copied().collect(),
+        })
+    }
+
+    pub fn standing(&self) -> Standing {
+        let status = |app: &AppId| Some((app.clone(), self.status(app)?));
+        Standing {
+            holding: self.tenure.is_holding(),
+            controlled: self.controls.root.is_none() || self.controls.of.is_some() && self.are_in_force(),
+            apps: self.apps.keys().filter_map(status).collect(),
+            stores: self.stores.iter().map(|(name, store)| (name.clone(), self.status_of(name, store))).collect(),
+        }
+    }
+
+    /// Where an app is held and what has to be looked at to plan for it with this bundle; `None` for an unknown app.
+    pub fn wanted_for(&self, app: &AppId, bundle: &Bundle) -> Option<(TargetIdentity, Wanted)> {
+        let target = self.apps.get(app)?.sent.target.clone();
+        let owned = self.holdings.claims_of(app).keys().map(|key| (key.clone(), None));
+        let declared = bundle.resources().iter();
+        let declared = declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))));
+        Some((target, owned.chain(declared).collect()))
+    }
+
+    /// What would be decided for an app that has been seen like this, were it to be held at this bundle.
+    pub fn what_if(&mut self, app: &AppId, bundle: &Arc<Bundle>, observation: &Observation) -> Option<Decision> {
+        let keys = observation.states.keys().cloned().collect();
+        self.decide_for(app, bundle, &keys, observation).map(|(decision, _)| decision)
+    }
+}
