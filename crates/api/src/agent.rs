@@ -28,12 +28,20 @@ pub struct Problem {
 pub enum ProblemKind {
     /// 400: the question itself is wrong.
     Question,
+    /// 403: who asks has no right to.
+    Forbidden,
     /// 404: there is no such thing.
     Missing,
     /// 409: it cannot be done as things stand.
     Conflict,
     /// 503: not now, because the agent or its ledger cannot.
     Unavailable,
+}
+
+impl Problem {
+    pub fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
 }
 
 /// Everything the socket can be asked. `by` is who asks, from the peer's credentials.

@@ -60,6 +60,11 @@ impl<const LEAST: u64, const MOST: u64> Field for Duration<LEAST, MOST> {
     }
 }
 
+/// The length that a text such as `1h30m` says, for where people write one outside a document; `None` if it is no duration.
+pub fn read_span(text: &str) -> Option<Span> {
+    parse(text).map(Span::millis)
+}
+
 /// Milliseconds of `1h30m`; `None` if it is no duration or too long to count.
 fn parse(text: &str) -> Option<u64> {
     let mut rest = text;

@@ -23,7 +23,7 @@ mod value;
 
 pub use cron::Cron;
 pub use document::{API_VERSION, Document, Metadata, Spec, check_unique, read_documents};
-pub use duration::Duration;
+pub use duration::{Duration, read_span};
 pub use field::FieldProblem;
 pub use kinds::{
     Anchor, AppSpec, BootstrapSpec, BootstrapStore, Check, CoOwner, Count, Credentials, HttpCheck, IgnoreRule, Input,

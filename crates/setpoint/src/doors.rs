@@ -1,10 +1,11 @@
 //! The doors: the one place where the process meets its surroundings.
 //!
-//! Arguments, standard streams and the clock; the environment and the current folder enter here too once something needs
-//! them. Everything else takes what it needs as a parameter, so that tests and the simulator can hand in their own.
+//! Arguments, standard streams, the environment and the clock. Everything else takes what it needs as a parameter, so that
+//! tests and the simulator can hand in their own.
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use setpoint_core::time::{Span, Timestamp};
@@ -26,6 +27,45 @@ pub(crate) fn output() -> impl Write + Send {
 /// Where goes what a person must know and a pipe must not read.
 pub(crate) fn complaints() -> impl Write {
     io::stderr().lock()
+}
+
+/// What the process finds around it, read once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    /// Where the data folder is if nobody names one; `None` for a user without a home.
+    pub(crate) data: Option<PathBuf>,
+    /// Someone asked for no colour, or the terminal has none.
+    pub(crate) colourless: bool,
+    /// How many columns the terminal has that the output goes to; `None` if it goes elsewhere.
+    pub(crate) terminal: Option<usize>,
+}
+
+impl Environment {
+    #[expect(clippy::disallowed_methods, reason = "the door of the environment")]
+    pub(crate) fn read() -> Self {
+        let said = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let root = rustix::process::geteuid().is_root();
+        Self {
+            data: data_folder(root, said("XDG_STATE_HOME").map(PathBuf::from), said("HOME").map(PathBuf::from)),
+            colourless: said("NO_COLOR").is_some() || said("TERM").is_none_or(|term| term == "dumb"),
+            terminal: io::stdout().is_terminal().then(terminal_width),
+        }
+    }
+}
+
+/// `/var/lib/setpoint` for root; for others the state folder of the XDG base directories, whose paths must be absolute to count.
+fn data_folder(root: bool, state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+    if root {
+        return Some(PathBuf::from("/var/lib/setpoint"));
+    }
+    let absolute = |path: &PathBuf| Path::is_absolute(path);
+    let state = state.filter(absolute).or_else(|| Some(home.filter(absolute)?.join(".local/state")));
+    Some(state?.join("setpoint"))
+}
+
+/// A terminal that does not say how wide it is gets the width that every terminal had.
+fn terminal_width() -> usize {
+    terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| usize::from(width.0))
 }
 
 /// The time of this process: the wall clock when it started, plus the time that has elapsed since. It never runs backwards,
@@ -69,6 +109,16 @@ fn millis(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_data_folder_is_the_systems_for_root_and_the_users_own_for_others() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        assert_eq!(data_folder(true, path("/s"), path("/home/erika")), path("/var/lib/setpoint"));
+        assert_eq!(data_folder(false, path("/s"), path("/home/erika")), path("/s/setpoint"));
+        assert_eq!(data_folder(false, None, path("/home/erika")), path("/home/erika/.local/state/setpoint"));
+        assert_eq!(data_folder(false, path("relative"), path("/home/e")), path("/home/e/.local/state/setpoint"));
+        assert_eq!(data_folder(false, None, None), None);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn the_clock_counts_elapsed_time() {

@@ -5,12 +5,14 @@ use std::process::ExitCode;
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: it did what was asked.
+    /// 0: it did what was asked, and there is nothing more to do.
     Done,
-    /// 1: it could not run: wrong usage, an unreadable file, a full disk. It says nothing about what was asked.
+    /// 1: it could not run: wrong usage, no agent, an unreadable file, a full disk. It says nothing about what was asked.
     CouldNotRun,
-    /// 4: it ran, and what was to be shown is not so: a ledger is not sound, a record cannot be proven.
-    NotShown,
+    /// 2: it ran, and there are changes: a plan has steps.
+    Changed,
+    /// 4: it ran, and the answer is bad: a ledger is not sound, a version would be refused, a test message was not taken.
+    Failed,
 }
 
 impl From<Exit> for ExitCode {
@@ -18,7 +20,8 @@ impl From<Exit> for ExitCode {
         match exit {
             Exit::Done => Self::SUCCESS,
             Exit::CouldNotRun => Self::from(1),
-            Exit::NotShown => Self::from(4),
+            Exit::Changed => Self::from(2),
+            Exit::Failed => Self::from(4),
         }
     }
 }

@@ -7,10 +7,12 @@ pub mod doors;
 mod exit;
 pub mod interpreter;
 pub mod recover;
+mod show;
 
 use std::process::ExitCode;
 
 /// Runs the process: arguments in, answer and exit code out.
 pub fn run() -> ExitCode {
-    cli::run(doors::arguments(), &mut doors::output(), &mut doors::complaints()).into()
+    let environment = doors::Environment::read();
+    cli::run(doors::arguments(), &environment, &mut doors::output(), &mut doors::complaints()).into()
 }

@@ -30,7 +30,8 @@ pub(crate) fn run_on_a_full_disk(arguments: &[&str]) -> Run {
     read(&command(arguments).stdout(full).output().expect("the binary was built with these tests"))
 }
 
-fn read(output: &Output) -> Run {
+/// What a started binary came to.
+pub(crate) fn read(output: &Output) -> Run {
     Run {
         code: output.status.code(),
         output: String::from_utf8(output.stdout.clone()).expect("the binary writes UTF-8"),

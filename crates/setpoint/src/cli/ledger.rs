@@ -36,9 +36,6 @@ pub(super) enum Command {
         /// A file with a checkpoint that was kept elsewhere; may be given several times
         #[arg(long = "anchor", value_name = "FILE")]
         anchors: Vec<PathBuf>,
-        /// How the answer is written
-        #[arg(long, value_enum, default_value_t = Form::Text)]
-        output: Form,
     },
     /// Proves that a record is what the newest checkpoint signed, in steps a person can recompute
     Prove {
@@ -50,9 +47,6 @@ pub(super) enum Command {
         /// Its number, counted from 0
         #[arg(long, value_name = "NUMBER")]
         record: u64,
-        /// How the answer is written
-        #[arg(long, value_enum, default_value_t = Form::Text)]
-        output: Form,
     },
     /// Writes every record of a log as one line of JSON, exactly as stored
     Export {
@@ -74,11 +68,11 @@ pub(super) struct Ledger {
     keys: Vec<Key>,
 }
 
-pub(super) fn run(command: &Command, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+pub(super) fn run(command: &Command, form: Form, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| could_not_run(&error))?;
     match command {
         Command::Key { folder } => write_keys(folder, output),
-        Command::Verify { ledger: Ledger { path, keys }, anchors, output: form } => {
+        Command::Verify { ledger: Ledger { path, keys }, anchors } => {
             let anchors = anchors.iter().map(|file| read_anchor(file)).collect::<Result<Vec<_>, _>>()?;
             check_readable(path)?;
             let report = runtime.block_on(verify(path, &anchors, keys)).map_err(failure)?;
@@ -86,9 +80,9 @@ pub(super) fn run(command: &Command, output: &mut (impl Write + Send)) -> Result
                 Form::Text => write_report(&report, output)?,
                 Form::Json => writeln!(output, "{:#}", report_json(&report))?,
             }
-            Ok(if report.is_sound() { Exit::Done } else { Exit::NotShown })
+            Ok(if report.is_sound() { Exit::Done } else { Exit::Failed })
         }
-        Command::Prove { ledger: Ledger { path, keys }, log, record, output: form } => {
+        Command::Prove { ledger: Ledger { path, keys }, log, record } => {
             check_readable(path)?;
             let proof = runtime.block_on(prove(path, log, *record, keys)).map_err(failure)?;
             match form {
@@ -152,7 +146,7 @@ fn failure(error: VerifyError) -> Failure {
         VerifyError::Output { source } => Failure::Output(source),
         VerifyError::BadKey { .. } | VerifyError::NoSuchLog { .. } => could_not_run(&error),
         VerifyError::Unreadable { .. } | VerifyError::NotALedger { .. } | VerifyError::NotProvable { .. } => {
-            Failure::Told(Exit::NotShown, told(&error))
+            Failure::Told(Exit::Failed, told(&error))
         }
     }
 }

@@ -1,14 +1,25 @@
 //! The command line: what can be asked, and how the answer leaves.
+//!
+//! One file per command or small group of them. Each has its arguments and a `run`; how an answer looks is in [`crate::show`].
 
+mod asking;
 mod ledger;
+mod looking;
+mod manual;
+mod notify;
+mod ordering;
+mod plan;
 mod schema;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::doors::{Clock, Environment};
 use crate::exit::Exit;
+use crate::show::Screen;
 
 /// Holds real systems at what you declared
 ///
@@ -17,15 +28,48 @@ use crate::exit::Exit;
 #[derive(Debug, Parser)]
 #[command(name = "setpoint", version, after_long_help = TODAY, after_help = TODAY)]
 struct Arguments {
+    #[command(flatten)]
+    global: Global,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Schema(schema::Arguments),
+    Status(looking::Status),
+    Get(looking::Get),
+    Why(looking::Why),
+    Plan(plan::Arguments),
+    History(looking::History),
+    Drift(looking::Drift),
+    Sync(ordering::Sync),
+    Suspend(ordering::Suspend),
+    Resume(ordering::Resume),
+    Hold(ordering::Hold),
+    Release(ordering::Release),
+    Settle(ordering::Settle),
+    #[command(subcommand)]
+    Notify(notify::Command),
     #[command(subcommand)]
     Ledger(ledger::Command),
+    Schema(schema::Arguments),
+    Completions(manual::Completions),
+    Man(manual::Manual),
+}
+
+/// What every command understands.
+#[derive(Debug, Args)]
+struct Global {
+    /// The data folder of the agent [default: /var/lib/setpoint for root, else $XDG_STATE_HOME/setpoint or
+    /// ~/.local/state/setpoint]
+    #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
+    data: Option<PathBuf>,
+    /// How the answer is written
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text, global = true, help_heading = "Global options")]
+    output: Form,
+    /// When to use colour; NO_COLOR is honoured
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true, help_heading = "Global options")]
+    color: Colour,
 }
 
 /// How an answer is written
@@ -33,26 +77,42 @@ enum Command {
 enum Form {
     /// For people
     Text,
-    /// For programs: one JSON object
+    /// For programs: one JSON value
     Json,
+}
+
+/// When to use colour
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    /// On a terminal
+    Auto,
+    Always,
+    Never,
 }
 
 /// What works in this version, said where a newcomer looks first.
 const TODAY: &str = "\
 What works today:
-  This binary explains the documents and checks a ledger. The engine that holds apps runs in
-  tests only: there is no store to read from and no target to touch yet.
+  The commands that look at a running agent and give it orders, the documents explained, and the
+  check of a ledger. What starts an agent is not in this binary yet.
 
 Examples:
+  setpoint status                  how everything stands
+  setpoint why web/shop            why an app is not as declared, and what to do about it
+  setpoint plan --rev 3f2a91c      what a commit would do
+  setpoint drift                   what others changed, and when it was put right
+  setpoint suspend web/shop --for 2h --reason \"restoring the database\"
   setpoint schema app              every field of an App document
   setpoint ledger verify data/ledger.db --key \"$KEY\"
                                    whether a ledger is sound
-  cargo xtask test                 run every test (in a clone of the sources)
+  setpoint COMMAND --help          more about one command, with examples
 
 Exit codes:
   0  done
-  1  could not run: wrong usage, an unreadable file, a full disk
-  4  ran, and what was to be shown is not so: a ledger is not sound, a record cannot be proven
+  1  could not run: wrong usage, no agent, an unreadable file, a full disk
+  2  there are changes (plan)
+  4  ran, and the answer is bad: a version would be refused, a ledger is not sound, a notifier
+     did not take a message
 ";
 
 /// Why a command did not end with an answer in full.
@@ -69,14 +129,38 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// What a command is run with, besides its own arguments.
+struct Context {
+    form: Form,
+    screen: Screen,
+    /// The data folder; `None` if none was named and there is no home to look in.
+    data: Option<PathBuf>,
+}
+
+impl Context {
+    fn new(global: Global, environment: &Environment) -> Self {
+        let colour = match global.color {
+            Colour::Auto => environment.terminal.is_some() && !environment.colourless,
+            Colour::Always => true,
+            Colour::Never => false,
+        };
+        Self {
+            form: global.output,
+            screen: Screen { width: environment.terminal, colour, now: Clock::start().now() },
+            data: global.data.or_else(|| environment.data.clone()),
+        }
+    }
+}
+
 /// Runs what the arguments ask for. Results go to `output`, everything else to `complaints`.
 pub(crate) fn run(
     arguments: impl Iterator<Item = OsString>,
+    environment: &Environment,
     output: &mut (impl Write + Send),
     complaints: &mut impl Write,
 ) -> Exit {
     let answered = match Arguments::try_parse_from(arguments) {
-        Ok(Arguments { command }) => answer(command, output),
+        Ok(Arguments { global, command }) => answer(command, &Context::new(global, environment), output),
         Err(told) if !told.use_stderr() => write!(output, "{}", told.render()).map(|()| Exit::Done).map_err(Into::into),
         Err(wrong) => {
             // Nothing is left to tell if even this cannot be written.
@@ -103,11 +187,29 @@ pub(crate) fn run(
     }
 }
 
-fn answer(command: Option<Command>, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+    let Some(command) = command else {
+        write!(output, "{}", Arguments::command().render_help())?;
+        return Ok(Exit::Done);
+    };
     match command {
-        None => write!(output, "{}", Arguments::command().render_help())?,
-        Some(Command::Schema(arguments)) => schema::run(&arguments, output)?,
-        Some(Command::Ledger(command)) => return ledger::run(&command, output),
+        Command::Status(_) => looking::status(context, output)?,
+        Command::Get(arguments) => looking::get(arguments, context, output)?,
+        Command::Why(arguments) => looking::why(arguments, context, output)?,
+        Command::Plan(arguments) => return plan::run(arguments, context, output),
+        Command::History(arguments) => looking::history(arguments, context, output)?,
+        Command::Drift(arguments) => looking::drift(arguments, context, output)?,
+        Command::Sync(order) => ordering::run(order, context, output)?,
+        Command::Suspend(order) => ordering::run(order, context, output)?,
+        Command::Resume(order) => ordering::run(order, context, output)?,
+        Command::Hold(order) => ordering::run(order, context, output)?,
+        Command::Release(order) => ordering::run(order, context, output)?,
+        Command::Settle(order) => ordering::run(order, context, output)?,
+        Command::Notify(command) => return notify::run(&command, context, output),
+        Command::Ledger(command) => return ledger::run(&command, context.form, output),
+        Command::Schema(arguments) => schema::run(&arguments, output)?,
+        Command::Completions(arguments) => manual::completions(&arguments, Arguments::command(), output)?,
+        Command::Man(arguments) => manual::manual(&arguments, Arguments::command(), output)?,
     }
     Ok(Exit::Done)
 }

@@ -1,0 +1,325 @@
+//! An agent with fixed answers: for tests of the socket and of what the commands show, where a real one would be in the way.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use setpoint_core::decide::Drift;
+use setpoint_core::diff::diff;
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::Accepted;
+use setpoint_core::hold::{Hold, HoldReason, Suspension};
+use setpoint_core::intent::{IntentId, Verb};
+use setpoint_core::key::Key;
+use setpoint_core::live::{Health, Writer};
+use setpoint_core::modes::{Cause, State};
+use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity, VersionId};
+use setpoint_core::report::{Kept, Why, Withheld};
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+use setpoint_core::version::Revision;
+
+use crate::agent::{Agent, Problem, ProblemKind, Reply};
+use crate::answer::{
+    AppDetail, AppPlan, AppState, AppSummary, DriftRecord, HistoryRecord, LedgerStanding, NotifyTested, Ordered,
+    Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
+};
+use crate::question::{DriftQuestion, HistoryQuestion, OrderRequest, PlanRequest};
+
+/// The agent's own time: 2026-11-15 12:00:00 UTC.
+pub const NOON: Timestamp = Timestamp::from_millis(1_794_744_000_000);
+
+/// An agent that always answers the same, and keeps what it was ordered.
+#[derive(Debug)]
+pub struct CannedAgent {
+    pub overview: Overview,
+    pub detail: AppDetail,
+    pub history: Vec<HistoryRecord>,
+    pub drift: Vec<DriftRecord>,
+    pub plan: PlanAnswer,
+    pub notifiers: Vec<NotifyTested>,
+    orders: Mutex<Vec<(Actor, OrderRequest)>>,
+}
+
+impl CannedAgent {
+    /// Two apps: `web/shop`, which has every trouble there is, and `default/motd`, which has none.
+    pub fn example() -> Self {
+        let detail = troubled();
+        let overview = Overview {
+            now: NOON,
+            version: "0.1.0".to_owned(),
+            ledger: LedgerStanding { holding: true, trouble: None },
+            stores: stores(),
+            apps: vec![calm(), detail.summary.clone()],
+        };
+        Self {
+            overview,
+            detail,
+            history: history(),
+            drift: drift(),
+            plan: plan(),
+            notifiers: notifiers(),
+            orders: Mutex::default(),
+        }
+    }
+
+    /// What it was ordered, and by whom.
+    pub fn orders(&self) -> Vec<(Actor, OrderRequest)> {
+        self.kept().clone()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<(Actor, OrderRequest)>> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self, app: &AppId) -> Result<(), Problem> {
+        if *app == self.detail.summary.app {
+            return Ok(());
+        }
+        let message = format!("there is no app {app}: `setpoint status` lists them");
+        Err(Problem::new(ProblemKind::Missing, message))
+    }
+}
+
+impl Agent for CannedAgent {
+    fn overview(&self) -> Reply<'_, Overview> {
+        Box::pin(async { Ok(self.overview.clone()) })
+    }
+
+    fn app(&self, app: AppId) -> Reply<'_, AppDetail> {
+        Box::pin(async move { self.known(&app).map(|()| self.detail.clone()) })
+    }
+
+    fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {
+        let older = move |record: &&HistoryRecord| question.before.is_none_or(|before| record.seq < before);
+        Box::pin(async move { Ok(self.history.iter().filter(older).take(question.limit).cloned().collect()) })
+    }
+
+    fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>> {
+        Box::pin(async move { Ok(self.drift.iter().take(question.limit).cloned().collect()) })
+    }
+
+    fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer> {
+        let of_app = move |plan: &&AppPlan| request.app.as_ref().is_none_or(|app| plan.app == *app);
+        Box::pin(async move { Ok(PlanAnswer { apps: self.plan.apps.iter().filter(of_app).cloned().collect() }) })
+    }
+
+    fn order(&self, by: Actor, request: OrderRequest) -> Reply<'_, Ordered> {
+        Box::pin(async move {
+            self.known(&request.app)?;
+            let app = request.app.clone();
+            self.kept().push((by, request));
+            Ok(Ordered { app, notes: vec!["file /etc/shop.conf was left as it was".to_owned()] })
+        })
+    }
+
+    fn test_notifiers(&self, _by: Actor) -> Reply<'_, Vec<NotifyTested>> {
+        Box::pin(async { Ok(self.notifiers.clone()) })
+    }
+}
+
+fn key(path: &str) -> Key {
+    Key::new("file", "", path).expect("a plain path")
+}
+
+fn app(text: &str) -> AppId {
+    text.parse().expect("a valid app")
+}
+
+fn actor(text: &str) -> Actor {
+    text.parse().expect("a valid actor")
+}
+
+fn store() -> StoreName {
+    "platform".parse().expect("a valid store")
+}
+
+fn version(text: &str) -> VersionId {
+    text.repeat(5).parse().expect("a valid version")
+}
+
+fn revision(text: &str) -> Revision {
+    Revision::of(&store(), &version(text))
+}
+
+fn host() -> TargetIdentity {
+    "machine-4c1f0b9a".parse().expect("a valid identity")
+}
+
+fn accepted(sequence: u64, text: &str, at: Timestamp) -> Accepted {
+    Accepted { bundle: Digest::of(text.as_bytes()), sequence, revision: revision(text), at }
+}
+
+fn stores() -> Vec<StoreStanding> {
+    let answered = Some(NOON - Span::seconds(4));
+    let fresh = StoreStanding {
+        store: store(),
+        head: Some(version("9c1e04d2")),
+        answered,
+        stale: false,
+        failures: 0,
+        problem: None,
+    };
+    let stale = StoreStanding {
+        store: "legacy".parse().expect("a valid store"),
+        head: None,
+        answered: Some(NOON - Span::hours(3)),
+        stale: true,
+        failures: 7,
+        problem: Some("git.example did not answer within 10 s".to_owned()),
+    };
+    vec![fresh, stale]
+}
+
+fn calm() -> AppSummary {
+    AppSummary {
+        app: app("default/motd"),
+        state: AppState::Converged,
+        target: host(),
+        accepted: Some(accepted(3, "9c1e04d2", NOON - Span::minutes(2))),
+        health: Health::Healthy,
+        resources: 4,
+        drifts: 0,
+        withheld: 0,
+        note: None,
+    }
+}
+
+fn troubled() -> AppDetail {
+    let current = accepted(12, "3f2a91c0", NOON - Span::minutes(3));
+    let resource =
+        |path: &str, declared, owned| ResourceLine { key: key(path), kind: "File".to_owned(), declared, owned };
+    let because = HoldReason::Rewritten { accepted: revision("3f2a91c0"), offered: revision("9c1e04d2") };
+    AppDetail {
+        summary: AppSummary {
+            app: app("web/shop"),
+            state: AppState::Held,
+            target: host(),
+            accepted: Some(current.clone()),
+            health: Health::Degraded,
+            resources: 2,
+            drifts: 1,
+            withheld: 3,
+            note: Some("history was rewritten".to_owned()),
+        },
+        last_good: Some(accepted(11, "77b0aa31", NOON - Span::hours(26))),
+        hold: Some(Hold {
+            bundle: Some(current.bundle),
+            why: because,
+            by: actor("setpoint"),
+            at: NOON - Span::minutes(1),
+        }),
+        suspension: Some(Suspension {
+            reason: "restoring the database".to_owned(),
+            by: actor("user:erika"),
+            at: NOON - Span::minutes(10),
+            until: NOON + Span::minutes(110),
+        }),
+        refused: Some(RefusedVersion {
+            revision: revision("b00b1e55"),
+            problem: "apps/shop/motd.yaml:3:7: unknown field `contnet`; did you mean `content`?".to_owned(),
+            at: NOON - Span::seconds(40),
+        }),
+        versions: vec![VersionNote {
+            store: store(),
+            version: version("3f2a91c0"),
+            author: "Erika Mustermann".to_owned(),
+            subject: "Open the shop at nine".to_owned(),
+            at: NOON - Span::minutes(5),
+        }],
+        resources: vec![
+            resource("/etc/shop.conf", true, true),
+            resource("/etc/shop.d/new.conf", true, false),
+            resource("/etc/shop.d/old.conf", false, true),
+        ],
+        report: report(),
+        drifts: vec![edited()],
+        unsettled: vec![IntentId { epoch: 7, number: 31 }],
+    }
+}
+
+fn report() -> Vec<Withheld> {
+    let withheld = |path: &str, cause, why| Withheld { key: key(path), cause, why };
+    vec![
+        withheld("/etc/shop.conf", Cause::Drift, Why::State { state: State::Suspended }),
+        withheld("/etc/shop.d/new.conf", Cause::Declared, Why::State { state: State::Held }),
+        withheld("/etc/shop.d/old.conf", Cause::Prune, Why::Kept(Kept::OverBudget { budget: 1, spent: 1 })),
+    ]
+}
+
+fn edited() -> Drift {
+    let text = |text: &str| Value::map([("content", Value::str(text)), ("mode", Value::str("0644"))]);
+    let differences = diff(&text("open: 9\n"), &text("open: 24h\n"));
+    let writer = Writer::Likely { who: "vim (user:max)".to_owned() };
+    Drift { key: key("/etc/shop.conf"), cause: Cause::Drift, differences, writer }
+}
+
+fn history() -> Vec<HistoryRecord> {
+    let record = |seq, ago, kind: &str, subject: &str, actor: &str, text: &str| HistoryRecord {
+        seq,
+        at: NOON - ago,
+        kind: kind.to_owned(),
+        subject: subject.to_owned(),
+        actor: actor.to_owned(),
+        text: text.to_owned(),
+    };
+    vec![
+        record(
+            412,
+            Span::minutes(1),
+            "hold",
+            "web/shop",
+            "setpoint",
+            "history was rewritten; the app stays at #12 until a person says which version is right",
+        ),
+        record(411, Span::minutes(3), "acceptance", "web/shop", "setpoint", "accepted #12 from platform@3f2a91c03f2a"),
+        record(410, Span::hours(26), "override", "web/shop", "user:erika", "resume: the database is restored"),
+    ]
+}
+
+fn drift() -> Vec<DriftRecord> {
+    let Drift { key: edited, cause, differences, writer } = edited();
+    let seen = NOON - Span::minutes(10);
+    let healed = DriftRecord {
+        seq: 409,
+        app: app("default/motd"),
+        key: key("/etc/motd"),
+        cause,
+        seen,
+        healed: Some(seen + Span::millis(38)),
+        writer: Writer::Unknown,
+        differences: Vec::new(),
+    };
+    let standing =
+        DriftRecord { seq: 413, app: app("web/shop"), key: edited, cause, seen, healed: None, writer, differences };
+    vec![standing, healed]
+}
+
+fn plan() -> PlanAnswer {
+    let step =
+        |path: &str, verb, cause| PlanStep { key: key(path), verb, cause, differences: Vec::new(), refused: None };
+    let changed = PlanStep { differences: edited().differences, ..step("/etc/shop.conf", Verb::Update, Cause::Drift) };
+    let created = step("/etc/shop.d/new.conf", Verb::Create, Cause::Declared);
+    let deleted = step("/etc/shop.d/older.conf", Verb::Delete, Cause::Prune);
+    let quiet = AppPlan {
+        app: app("default/motd"),
+        revision: Some(revision("9c1e04d2")),
+        refused: Vec::new(),
+        steps: Vec::new(),
+        report: Vec::new(),
+    };
+    let busy = AppPlan {
+        app: app("web/shop"),
+        revision: Some(revision("3f2a91c0")),
+        refused: Vec::new(),
+        steps: vec![created, changed, deleted],
+        report: report()[2..].to_vec(),
+    };
+    PlanAnswer { apps: vec![quiet, busy] }
+}
+
+fn notifiers() -> Vec<NotifyTested> {
+    let refused = "hooks.example answered 403: check its URL and credentials".to_owned();
+    vec![
+        NotifyTested { notifier: "default/ops".to_owned(), problem: None },
+        NotifyTested { notifier: "web/shop-team".to_owned(), problem: Some(refused) },
+    ]
+}

@@ -1,0 +1,178 @@
+//! The asker's end of the socket.
+
+use std::fmt;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use setpoint_core::name::AppId;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use crate::agent::Problem;
+use crate::answer::{AppDetail, DriftRecord, HistoryRecord, NotifyTested, Ordered, Overview, PlanAnswer};
+use crate::question::{DriftQuestion, HistoryQuestion, OrderRequest, PlanRequest};
+use crate::route::Route;
+
+/// A plan of many apps renders each of them: an answer may take this long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The longest answer that is read.
+const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error(
+        "no agent is running at {}: start one with `setpoint run --config …`, or name the data folder of a running one with `--data`",
+        socket.display()
+    )]
+    NoAgent { socket: PathBuf },
+    #[error("you may not use {}: {owner}", socket.display())]
+    Denied { socket: PathBuf, owner: Owner },
+    #[error("cannot reach the agent at {}: check the path and the agent's log", socket.display())]
+    Unreachable { socket: PathBuf, source: io::Error },
+    #[error("the agent at {} broke off: see its log, then ask again", socket.display())]
+    BrokenOff { socket: PathBuf, source: Cause },
+    #[error("the agent at {} did not answer within {} s: see its log, then ask again", socket.display(), PATIENCE.as_secs())]
+    Silent { socket: PathBuf },
+    #[error(
+        "the answer of {} is not understood: use the same version of setpoint as the agent",
+        socket.display()
+    )]
+    Garbled { socket: PathBuf, source: Cause },
+    /// The agent understood, and says no.
+    #[error(transparent)]
+    Refused(Problem),
+}
+
+/// Whom a person has to be to use a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner(Option<u32>);
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(0) => f.write_str("it belongs to root; run this with sudo"),
+            Some(uid) => write!(f, "it belongs to the user with id {uid}; run this as that user or root"),
+            None => f.write_str("its folder is closed to you; run this as the user the agent runs as, or as root"),
+        }
+    }
+}
+
+/// Asks one agent. Every question is a connection of its own.
+#[derive(Clone, Debug)]
+pub struct Client {
+    socket: PathBuf,
+}
+
+impl Client {
+    /// Does not connect yet.
+    pub fn new(socket: impl Into<PathBuf>) -> Self {
+        Self { socket: socket.into() }
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    pub async fn overview(&self) -> Result<Overview, AskError> {
+        self.ask(&Route::Overview, &()).await
+    }
+
+    pub async fn app(&self, app: AppId) -> Result<AppDetail, AskError> {
+        self.ask(&Route::App(app), &()).await
+    }
+
+    pub async fn history(&self, question: &HistoryQuestion) -> Result<Vec<HistoryRecord>, AskError> {
+        self.ask(&Route::History, question).await
+    }
+
+    pub async fn drift(&self, question: &DriftQuestion) -> Result<Vec<DriftRecord>, AskError> {
+        self.ask(&Route::Drift, question).await
+    }
+
+    pub async fn plan(&self, request: &PlanRequest) -> Result<PlanAnswer, AskError> {
+        self.ask(&Route::Plan, request).await
+    }
+
+    pub async fn order(&self, request: &OrderRequest) -> Result<Ordered, AskError> {
+        self.ask(&Route::Order, request).await
+    }
+
+    pub async fn test_notifiers(&self) -> Result<Vec<NotifyTested>, AskError> {
+        self.ask(&Route::TestNotifiers, &()).await
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, route: &Route, question: &impl Serialize) -> Result<T, AskError> {
+        let question = serde_json::to_vec(question).expect("questions are texts and numbers");
+        let stream = UnixStream::connect(&self.socket).await.map_err(|error| self.unconnected(error))?;
+        let (status, body) = timeout(PATIENCE, self.exchange(stream, route, question))
+            .await
+            .map_err(|_| AskError::Silent { socket: self.socket.clone() })??;
+        if status == StatusCode::OK {
+            return self.understood(&body);
+        }
+        Err(AskError::Refused(self.understood(&body)?))
+    }
+
+    async fn exchange(
+        &self,
+        stream: UnixStream,
+        route: &Route,
+        question: Vec<u8>,
+    ) -> Result<(StatusCode, Bytes), AskError> {
+        let broken = |source: Cause| AskError::BrokenOff { socket: self.socket.clone(), source };
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.into()))?;
+        let request = Request::builder()
+            .method(route.method())
+            .uri(route.path())
+            .header(HOST, "agent")
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(question)))
+            .expect("every part is a constant or a checked name");
+        let answer = async {
+            let response = sender.send_request(request).await.map_err(|error| broken(error.into()))?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await.map_err(&broken)?;
+            Ok((status, body.to_bytes()))
+        };
+        tokio::pin!(answer, connection);
+        tokio::select! {
+            // The answer is looked at first: a connection that ends right after it has done its work.
+            biased;
+            answered = &mut answer => answered,
+            // Once the connection is over, everything it brought is there to be read.
+            _ = &mut connection => answer.await,
+        }
+    }
+
+    fn understood<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, AskError> {
+        serde_json::from_slice(body)
+            .map_err(|error| AskError::Garbled { socket: self.socket.clone(), source: error.into() })
+    }
+
+    fn unconnected(&self, error: io::Error) -> AskError {
+        let socket = self.socket.clone();
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NoAgent { socket },
+            io::ErrorKind::PermissionDenied => {
+                let owner = Owner(std::fs::metadata(&socket).ok().map(|metadata| metadata.uid()));
+                AskError::Denied { socket, owner }
+            }
+            _ => AskError::Unreachable { socket, source: error },
+        }
+    }
+}

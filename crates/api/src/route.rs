@@ -1,0 +1,100 @@
+//! Where each question is asked: one method and path for it, known to both ends.
+//!
+//! What takes no more than a name is a `GET`; what takes a question in JSON, or changes something, is a `POST`.
+
+use hyper::Method;
+use setpoint_core::name::AppId;
+
+use crate::agent::{Problem, ProblemKind};
+
+/// One thing that can be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    Overview,
+    App(AppId),
+    History,
+    Drift,
+    Plan,
+    Order,
+    TestNotifiers,
+}
+
+const APPS: &str = "/v1/apps/";
+
+impl Route {
+    pub(crate) fn method(&self) -> Method {
+        match self {
+            Self::Overview | Self::App(_) => Method::GET,
+            Self::History | Self::Drift | Self::Plan | Self::Order | Self::TestNotifiers => Method::POST,
+        }
+    }
+
+    pub(crate) fn path(&self) -> String {
+        match self {
+            Self::Overview => "/v1/overview".to_owned(),
+            // Names hold nothing that a path would have to escape.
+            Self::App(app) => format!("{APPS}{app}"),
+            Self::History => "/v1/history".to_owned(),
+            Self::Drift => "/v1/drift".to_owned(),
+            Self::Plan => "/v1/plan".to_owned(),
+            Self::Order => "/v1/orders".to_owned(),
+            Self::TestNotifiers => "/v1/notifiers/test".to_owned(),
+        }
+    }
+
+    /// What is asked at this path by this method.
+    pub(crate) fn of(method: &Method, path: &str) -> Result<Self, Problem> {
+        let route = match path {
+            "/v1/overview" => Self::Overview,
+            "/v1/history" => Self::History,
+            "/v1/drift" => Self::Drift,
+            "/v1/plan" => Self::Plan,
+            "/v1/orders" => Self::Order,
+            "/v1/notifiers/test" => Self::TestNotifiers,
+            _ => Self::App(app_at(path)?),
+        };
+        let wanted = route.method();
+        if *method == wanted {
+            return Ok(route);
+        }
+        Err(Problem::new(ProblemKind::Question, format!("{path} is asked by {wanted}, not by {method}")))
+    }
+}
+
+fn app_at(path: &str) -> Result<AppId, Problem> {
+    let Some(app) = path.strip_prefix(APPS) else {
+        let message = format!("there is nothing at {path}; the agent answers below /v1, `/v1/overview` for example");
+        return Err(Problem::new(ProblemKind::Missing, message));
+    };
+    app.parse().map_err(|bad| Problem::new(ProblemKind::Question, format!("{bad}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_agree_on_every_route() {
+        let app = "web/shop".parse().expect("a valid app");
+        let routes = [
+            Route::Overview,
+            Route::App(app),
+            Route::History,
+            Route::Drift,
+            Route::Plan,
+            Route::Order,
+            Route::TestNotifiers,
+        ];
+        for route in routes {
+            assert_eq!(Route::of(&route.method(), &route.path()), Ok(route));
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_and_what_is_asked_wrongly_are_told_apart() {
+        let kind = |method, path| Route::of(&method, path).expect_err("not a route").kind;
+        assert_eq!(kind(Method::GET, "/v2/overview"), ProblemKind::Missing);
+        assert_eq!(kind(Method::GET, "/v1/apps/shop"), ProblemKind::Question);
+        assert_eq!(kind(Method::POST, "/v1/overview"), ProblemKind::Question);
+    }
+}

@@ -1,0 +1,87 @@
+//! Question in, answer out: the route, the body, the agent, the status.
+
+use std::convert::Infallible;
+
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Request, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use setpoint_core::name::Actor;
+use tokio::time::timeout;
+
+use super::ARRIVAL;
+use crate::agent::{Agent, Problem, ProblemKind};
+use crate::route::Route;
+
+/// The longest question. Orders are a few lines.
+const LONGEST_QUESTION: usize = 1024 * 1024;
+
+pub(super) async fn handle(
+    request: Request<Incoming>,
+    peer: Result<&Actor, &Problem>,
+    agent: &dyn Agent,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let answered = match peer {
+        Ok(by) => answer(request, by, agent).await,
+        Err(problem) => Err(problem.clone()),
+    };
+    Ok(match answered {
+        Ok(body) => response(StatusCode::OK, body),
+        Err(problem) => {
+            let body = serde_json::to_vec(&problem).expect("a problem is a word and a text");
+            response(status(problem.kind), body)
+        }
+    })
+}
+
+async fn answer(request: Request<Incoming>, by: &Actor, agent: &dyn Agent) -> Result<Vec<u8>, Problem> {
+    match Route::of(request.method(), request.uri().path())? {
+        Route::Overview => written(&agent.overview().await?),
+        Route::App(app) => written(&agent.app(app).await?),
+        Route::History => written(&agent.history(question(request).await?).await?),
+        Route::Drift => written(&agent.drift(question(request).await?).await?),
+        Route::Plan => written(&agent.plan(question(request).await?).await?),
+        Route::Order => written(&agent.order(by.clone(), question(request).await?).await?),
+        Route::TestNotifiers => written(&agent.test_notifiers(by.clone()).await?),
+    }
+}
+
+/// The body, all of it and in time, as what the route takes.
+async fn question<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Problem> {
+    let wrong = |message: String| Problem::new(ProblemKind::Question, message);
+    let body = Limited::new(request.into_body(), LONGEST_QUESTION).collect();
+    let body = timeout(ARRIVAL, body)
+        .await
+        .map_err(|_| wrong(format!("the question did not arrive in full within {} s", ARRIVAL.as_secs())))?
+        .map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => wrong(format!("the question is longer than {LONGEST_QUESTION} bytes")),
+            None => wrong(format!("the question did not arrive: {error}")),
+        })?
+        .to_bytes();
+    serde_json::from_slice(&body).map_err(|error| wrong(format!("the question is not understood: {error}")))
+}
+
+fn written(answer: &impl Serialize) -> Result<Vec<u8>, Problem> {
+    serde_json::to_vec(answer).map_err(|error| {
+        Problem::new(ProblemKind::Unavailable, format!("the answer cannot be written as JSON: {error}"))
+    })
+}
+
+fn status(kind: ProblemKind) -> StatusCode {
+    match kind {
+        ProblemKind::Question => StatusCode::BAD_REQUEST,
+        ProblemKind::Forbidden => StatusCode::FORBIDDEN,
+        ProblemKind::Missing => StatusCode::NOT_FOUND,
+        ProblemKind::Conflict => StatusCode::CONFLICT,
+        ProblemKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+fn response(status: StatusCode, body: Vec<u8>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

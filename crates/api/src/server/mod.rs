@@ -1,0 +1,81 @@
+//! The agent's end of the socket: HTTP with JSON bodies, for root and the owner of the socket only.
+//!
+//! Reading order: `socket` (how it comes to be there), `peer` (who asks), `handling` (question in, answer out). Everything is bounded:
+//! connections, the size of a question, and the time it takes to arrive. How long an answer takes is the agent's matter.
+
+mod handling;
+mod peer;
+mod socket;
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::agent::Agent;
+pub use socket::BindError;
+use socket::Socket;
+
+/// Questions answered at the same time; more wait in the socket's queue.
+const CONNECTIONS: usize = 64;
+
+/// How long a question may take to arrive.
+const ARRIVAL: Duration = Duration::from_secs(10);
+
+/// How long answers under way may still take once the agent stops.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The socket, bound and not yet answering.
+#[derive(Debug)]
+pub struct Server {
+    socket: Socket,
+}
+
+impl Server {
+    /// Takes the place at `path`, mode 0600. What a dead agent left there is replaced, a live agent is not.
+    ///
+    /// Call it inside a tokio runtime, by the one process that holds the lock of the data folder.
+    pub async fn bind(path: &Path) -> Result<Self, BindError> {
+        Ok(Self { socket: Socket::bind(path).await? })
+    }
+
+    /// Answers until `stop`, then lets answers under way leave for a few seconds. The socket is gone when it returns.
+    pub async fn serve(self, agent: Arc<dyn Agent>, stop: impl Future<Output = ()>) {
+        let mut connections = JoinSet::new();
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                Some(_) = connections.join_next() => {}
+                stream = self.socket.accept(), if connections.len() < CONNECTIONS => {
+                    connections.spawn(converse(stream, self.socket.owner(), Arc::clone(&agent)));
+                }
+            }
+        }
+        // Nobody new finds it; whoever was heard is answered.
+        drop(self.socket);
+        let answered = async { while connections.join_next().await.is_some() {} };
+        // What takes longer is cut off with the set: its asker sees a broken connection, not a wrong answer.
+        let _ = timeout(FAREWELL, answered).await;
+    }
+}
+
+/// One connection: one question and its answer.
+async fn converse(stream: UnixStream, owner: u32, agent: Arc<dyn Agent>) {
+    let peer = peer::of(&stream, owner).await;
+    let service = service_fn(|request| handling::handle(request, peer.as_ref(), agent.as_ref()));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(ARRIVAL)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    // An asker that went away in between has nobody left to be told.
+    let _ = connection.await;
+}

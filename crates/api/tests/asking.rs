@@ -1,0 +1,103 @@
+//! Every question and what comes back, right and wrong.
+
+use setpoint_api::question::{DriftQuestion, HistoryQuestion, OrderKind, OrderRequest, PlanRequest};
+use setpoint_api::{AskError, Problem, ProblemKind};
+use setpoint_core::time::Span;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+use crate::place::Place;
+
+#[tokio::test]
+async fn every_answer_arrives_as_it_was_given() {
+    let place = Place::new().await;
+    let (client, agent) = (place.client(), &place.agent);
+    assert_eq!(client.overview().await.expect("an answer"), agent.overview);
+    assert_eq!(client.app(agent.detail.summary.app.clone()).await.expect("an answer"), agent.detail);
+    let question = HistoryQuestion { app: None, limit: 1, before: Some(412) };
+    assert_eq!(client.history(&question).await.expect("an answer"), agent.history[1..2]);
+    let question = DriftQuestion { app: None, limit: 9 };
+    assert_eq!(client.drift(&question).await.expect("an answer"), agent.drift);
+    let request = PlanRequest { app: None, rev: None };
+    assert_eq!(client.plan(&request).await.expect("an answer"), agent.plan);
+    assert_eq!(client.test_notifiers().await.expect("an answer"), agent.notifiers);
+}
+
+#[tokio::test]
+async fn an_order_carries_who_gave_it_as_the_system_knows_them() {
+    let place = Place::new().await;
+    let request = OrderRequest {
+        app: "web/shop".parse().expect("a valid app"),
+        reason: "restoring".to_owned(),
+        order: OrderKind::Suspend { length: Span::hours(2) },
+    };
+    let ordered = place.client().order(&request).await.expect("it is recorded");
+    assert_eq!(ordered.app, request.app);
+    let orders = place.agent.orders();
+    let (by, kept) = orders.first().expect("one order");
+    assert_eq!(*kept, request);
+    let me = if rustix::process::geteuid().is_root() { "user:root" } else { by.as_str() };
+    assert_eq!(by.as_str(), me);
+    assert!(by.as_str().starts_with("user:") || by.as_str().starts_with("uid:"), "{by}");
+}
+
+#[tokio::test]
+async fn what_the_agent_says_no_to_is_told_in_its_words() {
+    let place = Place::new().await;
+    let asked = place.client().app("web/nothing".parse().expect("a valid app")).await;
+    let Err(AskError::Refused(problem)) = asked else { panic!("{asked:?}") };
+    assert_eq!(problem.kind, ProblemKind::Missing);
+    assert_eq!(problem.message, "there is no app web/nothing: `setpoint status` lists them");
+}
+
+/// Writes bytes to the socket and reads what comes back, until the agent closes.
+async fn exchange(place: &Place, request: &[u8]) -> String {
+    let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is there");
+    // The agent may answer and close before all of a bad request was written.
+    let _ = stream.write_all(request).await;
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8(answer).expect("text")
+}
+
+async fn problem(place: &Place, method: &str, path: &str, body: &str) -> (String, Problem) {
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: agent\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let answer = exchange(place, request.as_bytes()).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
+    let status = head.lines().next().expect("a status line").to_owned();
+    (status, serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {body}")))
+}
+
+#[tokio::test]
+async fn each_kind_of_problem_has_its_status() {
+    let place = Place::new().await;
+    let cases = [
+        ("GET", "/v1/nothing", "", "HTTP/1.1 404 Not Found", "there is nothing at /v1/nothing"),
+        ("GET", "/v1/apps/Shop", "", "HTTP/1.1 400 Bad Request", "`Shop` is not a valid app"),
+        ("GET", "/v1/apps/web/none", "", "HTTP/1.1 404 Not Found", "there is no app web/none"),
+        ("DELETE", "/v1/overview", "", "HTTP/1.1 400 Bad Request", "is asked by GET"),
+        ("POST", "/v1/history", "", "HTTP/1.1 400 Bad Request", "the question is not understood"),
+        ("POST", "/v1/history", r#"{"limit":1,"evil":2}"#, "HTTP/1.1 400 Bad Request", "unknown field `evil`"),
+    ];
+    for (method, path, body, status, message) in cases {
+        let (answered, problem) = problem(&place, method, path, body).await;
+        assert_eq!(answered, status, "{method} {path}");
+        assert!(problem.message.contains(message), "{method} {path}: {}", problem.message);
+    }
+}
+
+#[tokio::test]
+async fn a_question_of_more_than_a_mebibyte_is_refused_unread() {
+    let place = Place::new().await;
+    let long = format!("{{\"limit\":1,\"app\":\"{}\"}}", "a".repeat(1024 * 1024));
+    let (status, problem) = problem(&place, "POST", "/v1/history", &long).await;
+    assert_eq!(status, "HTTP/1.1 400 Bad Request");
+    assert_eq!(problem.message, "the question is longer than 1048576 bytes");
+}
+
+#[tokio::test]
+async fn rubbish_does_not_trouble_those_who_ask_properly() {
+    let place = Place::new().await;
+    exchange(&place, b"\x16\x03\x01\x02\x00 rubbish\r\n\r\n").await;
+    assert_eq!(place.client().overview().await.expect("an answer"), place.agent.overview);
+}

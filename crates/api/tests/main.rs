@@ -1,0 +1,6 @@
+//! The two ends of the socket, over a real one.
+
+mod asking;
+mod permitted;
+mod place;
+mod standing;

@@ -1,0 +1,65 @@
+//! Who may ask. On Linux each thread has credentials of its own, so a thread can be another user while the agent stays who it is.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::process::{Uid, geteuid};
+use rustix::thread::set_thread_uid;
+use setpoint_api::answer::Overview;
+use setpoint_api::{AskError, Client, ProblemKind};
+
+use crate::place::Place;
+
+const NOBODY: u32 = 65_534;
+
+/// Asks as the user `nobody`; `None` where that takes rights that the tests do not have.
+async fn asked_by_nobody(socket: &Path) -> Option<Result<Overview, AskError>> {
+    if !geteuid().is_root() {
+        return None;
+    }
+    let client = Client::new(socket);
+    let asking = tokio::task::spawn_blocking(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
+            set_thread_uid(Uid::from_raw(NOBODY)).expect("root may become anyone");
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(client.overview())
+        });
+        thread.expect("a thread").join().expect("it ends without a panic")
+    });
+    Some(asking.await.expect("it ends without a panic"))
+}
+
+/// As open as a careless administrator could make it.
+fn open_to_all(path: &Path) {
+    fs::set_permissions(path, Permissions::from_mode(0o777)).expect("its owner may");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_cannot_even_connect() {
+    let place = Place::new().await;
+    open_to_all(place.folder.path());
+    let Some(asked) = asked_by_nobody(&place.socket()).await else { return };
+    let error = asked.expect_err("nobody may not");
+    assert!(matches!(error, AskError::Denied { .. }), "{error:?}");
+    assert!(error.to_string().ends_with("it belongs to root; run this with sudo"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_is_refused_also_where_the_mode_was_opened() {
+    let place = Place::new().await;
+    open_to_all(place.folder.path());
+    open_to_all(&place.socket());
+    let Some(asked) = asked_by_nobody(&place.socket()).await else { return };
+    let Err(AskError::Refused(problem)) = asked else { panic!("{asked:?}") };
+    assert_eq!(problem.kind, ProblemKind::Forbidden);
+    assert_eq!(problem.message, "user:nobody may not ask this agent: ask as user:root or root");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_folder_is_told_apart_from_no_agent() {
+    let place = Place::new().await;
+    let Some(asked) = asked_by_nobody(&place.socket()).await else { return };
+    let error = asked.expect_err("nobody may not");
+    assert!(error.to_string().contains("its folder is closed to you"), "{error}");
+}

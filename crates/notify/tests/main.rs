@@ -1,0 +1,4 @@
+//! Messages to receivers on loopback that fail and recover.
+
+mod delivering;
+mod receiver;

@@ -1,0 +1,28 @@
+//! `setpoint notify`: whether people can be reached.
+
+use std::io::Write;
+
+use clap::Subcommand;
+
+use super::asking::{ask, write};
+use super::{Context, Failure};
+use crate::exit::Exit;
+use crate::show;
+
+/// Finds out whether people can be reached
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Sends a test message to every notifier, and says how each fared
+    #[command(after_help = "\
+Examples:
+  setpoint notify test             exit code 4 if a notifier did not take it")]
+    Test,
+}
+
+pub(super) fn run(command: &Command, context: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
+    let Command::Test = command;
+    let tested = ask(context, async |client| client.test_notifiers().await)?;
+    write(&tested, |tested, screen| show::notifiers(tested, screen), context, output)?;
+    let failed = tested.iter().any(|tested| tested.problem.is_some());
+    Ok(if failed { Exit::Failed } else { Exit::Done })
+}

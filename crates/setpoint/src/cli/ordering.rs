@@ -1,0 +1,197 @@
+//! The commands by which a person overrides: `sync`, `suspend`, `resume`, `hold`, `release`, `settle`.
+//!
+//! Each is recorded with who ordered it and why before it has any effect.
+
+use std::io::Write;
+
+use clap::Args;
+use setpoint_api::question::{OrderKind, OrderRequest};
+use setpoint_core::intent::IntentId;
+use setpoint_core::name::AppId;
+use setpoint_core::time::Span;
+use setpoint_documents::read_span;
+
+use super::asking::{app, ask, write};
+use super::{Context, Failure};
+use crate::show;
+
+/// Looks at an app now, and lets what was accepted through
+///
+/// An app in manual mode changes only by this. With `--allow-prune` the next plan may delete that many objects beyond the budget.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint sync web/shop
+  setpoint sync web/shop --allow-prune 40 --reason \"old shop is gone, OPS-112\"")]
+pub(super) struct Sync {
+    #[command(flatten)]
+    app: App,
+    /// Let so many deletes through that a guard or the budget keeps back
+    #[arg(long, value_name = "N", requires = "reason", default_value_t = 0, hide_default_value = true)]
+    allow_prune: u32,
+    /// Why; kept in the ledger
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+/// Stops writing to an app, for a while
+///
+/// It is still looked at, and what is not done is reported. The suspension ends by itself; `resume` ends it earlier.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint suspend web/shop --for 2h --reason \"restoring the database, OPS-113\"")]
+pub(super) struct Suspend {
+    #[command(flatten)]
+    app: App,
+    #[command(flatten)]
+    reason: Reason,
+    /// How long, as `30m`, `2h` or `1d`; at most 30 days
+    #[arg(long = "for", value_name = "LENGTH", value_parser = length)]
+    length: Span,
+}
+
+/// Ends a suspension, and lists what it skipped
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint resume web/shop")]
+pub(super) struct Resume {
+    #[command(flatten)]
+    app: App,
+    /// Why; kept in the ledger
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+/// Pins an app to the bundle it is held at; newer versions wait
+///
+/// Drift is still healed. `release` lets the app follow its store again.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint hold web/shop --reason \"no changes during the sale\"")]
+pub(super) struct Hold {
+    #[command(flatten)]
+    app: App,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+/// Lets go of a hold, so that the app follows its store again
+///
+/// After a rewritten history `--accept` says which version is right.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint release web/shop --reason \"the sale is over\"
+  setpoint release web/shop --accept 9c1e04d --reason \"the rebase was meant\"")]
+pub(super) struct Release {
+    #[command(flatten)]
+    app: App,
+    /// The commit that is right, although what was accepted is not among its ancestors
+    #[arg(long, value_name = "COMMIT")]
+    accept: Option<String>,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+/// Tells the agent how a change ended whose outcome it cannot find out
+///
+/// Look at the object first: `setpoint why APP` names it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint settle web/shop 7-31 --done --reason \"the record is there\"
+  setpoint settle web/shop 7-31 --not-done --reason \"no trace of it\"")]
+pub(super) struct Settle {
+    #[command(flatten)]
+    app: App,
+    /// The change, as `setpoint why` names it
+    intent: IntentId,
+    /// It happened
+    #[arg(long, conflicts_with = "not_done", required_unless_present = "not_done")]
+    done: bool,
+    /// It did not happen
+    #[arg(long)]
+    not_done: bool,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+#[derive(Debug, Args)]
+struct App {
+    /// The app, as `name` or `scope/name`
+    #[arg(value_parser = app)]
+    app: AppId,
+}
+
+#[derive(Debug, Args)]
+struct Reason {
+    /// Why; kept in the ledger
+    #[arg(long)]
+    reason: String,
+}
+
+/// A suspension that outlives everyone's memory of it is a change nobody declared.
+const LONGEST_SUSPENSION: Span = Span::hours(24 * 30);
+
+fn length(text: &str) -> Result<Span, String> {
+    let length = read_span(text).filter(|span| (Span::seconds(1)..=LONGEST_SUSPENSION).contains(span));
+    length.ok_or_else(|| "give a number and a unit, as in `30m` or `1h30m`, from 1s to 30d".to_owned())
+}
+
+impl From<Sync> for OrderRequest {
+    fn from(Sync { app: App { app }, allow_prune, reason }: Sync) -> Self {
+        Self { app, reason: reason.unwrap_or_default(), order: OrderKind::Sync { allow_prune } }
+    }
+}
+
+impl From<Suspend> for OrderRequest {
+    fn from(Suspend { app: App { app }, reason: Reason { reason }, length }: Suspend) -> Self {
+        Self { app, reason, order: OrderKind::Suspend { length } }
+    }
+}
+
+impl From<Resume> for OrderRequest {
+    fn from(Resume { app: App { app }, reason }: Resume) -> Self {
+        Self { app, reason: reason.unwrap_or_default(), order: OrderKind::Resume }
+    }
+}
+
+impl From<Hold> for OrderRequest {
+    fn from(Hold { app: App { app }, reason: Reason { reason } }: Hold) -> Self {
+        Self { app, reason, order: OrderKind::Hold }
+    }
+}
+
+impl From<Release> for OrderRequest {
+    fn from(Release { app: App { app }, accept, reason: Reason { reason } }: Release) -> Self {
+        Self { app, reason, order: OrderKind::Release { accept } }
+    }
+}
+
+impl From<Settle> for OrderRequest {
+    fn from(Settle { app: App { app }, intent, done, reason: Reason { reason }, .. }: Settle) -> Self {
+        Self { app, reason, order: OrderKind::Settle { intent, done } }
+    }
+}
+
+pub(super) fn run(order: impl Into<OrderRequest>, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
+    let request = order.into();
+    let ordered = ask(context, async |client| client.order(&request).await)?;
+    write(&ordered, |ordered, screen| show::ordered(ordered, &request.order, screen), context, output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suspension_has_a_length_and_not_any_length() {
+        assert_eq!(length("2h"), Ok(Span::hours(2)));
+        for text in ["", "2", "0s", "31d", "forever", "-2h"] {
+            assert!(length(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `setpoint get`.
+
+use setpoint_api::answer::{AppDetail, ResourceLine, VersionNote};
+use setpoint_core::decide::Drift;
+use setpoint_core::hold::{Hold, HoldReason, Suspension};
+use setpoint_core::report::Withheld;
+
+use super::page::Page;
+use super::paint::{Paint, Painted};
+use super::table::Table;
+use super::{Screen, time, words};
+
+pub(crate) fn app(detail: &AppDetail, screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    let summary = &detail.summary;
+    page.field("app", Painted::new(summary.app.to_string(), Paint::Strong));
+    page.field("state", words::state(summary.state));
+    page.field("health", words::health(summary.health));
+    page.field("target", summary.target.as_str());
+    standing(detail, &mut page);
+    if let Some(note) = &summary.note {
+        page.field("note", note.as_str());
+    }
+    resources(&detail.resources, &mut page);
+    not_done(&detail.report, &mut page);
+    drifts(&detail.drifts, &mut page);
+    unsettled(detail, &mut page);
+    page.into_text()
+}
+
+/// What the app is at, and what keeps it there.
+fn standing(detail: &AppDetail, page: &mut Page<'_>) {
+    let now = page.screen.now;
+    match &detail.summary.accepted {
+        Some(at) => page.field("accepted", format!("{}, {}", words::accepted(at), time::both(at.at, now))),
+        None => page.field("accepted", "no version yet"),
+    }
+    for VersionNote { store, version, author, subject, at } in &detail.versions {
+        let version = words::short(version);
+        page.field("version", format!("{store}@{version} “{subject}” by {author}, {}", time::both(*at, now)));
+    }
+    if let Some(good) = detail.last_good.as_ref().filter(|good| Some(*good) != detail.summary.accepted.as_ref()) {
+        page.field("last good", format!("{}, {}", words::accepted(good), time::both(good.at, now)));
+    }
+    if let Some(held) = &detail.hold {
+        page.field("held", Painted::new(hold(held, page.screen), Paint::Warn));
+    }
+    if let Some(suspended) = &detail.suspension {
+        page.field("suspended", Painted::new(suspension(suspended, page.screen), Paint::Warn));
+    }
+    if let Some(refused) = &detail.refused {
+        let text = format!("{}, {}: {}", refused.revision, time::both(refused.at, now), refused.problem);
+        page.field("refused", Painted::new(text, Paint::Bad));
+    }
+}
+
+/// Why an app is held, by whom, since when.
+pub(super) fn hold(hold: &Hold, screen: &Screen) -> String {
+    let why = match &hold.why {
+        HoldReason::Asked { reason } => reason.clone(),
+        HoldReason::RolledBack { failed } => format!("#{failed} failed and was rolled back"),
+        HoldReason::Rewritten { accepted, offered } => {
+            format!("history was rewritten: {accepted} was accepted, {offered} does not descend from it")
+        }
+    };
+    let at = hold.bundle.map_or_else(String::new, |bundle| format!(", at bundle {}", bundle.short()));
+    format!("{why}; by {}, {}{at}", hold.by, time::both(hold.at, screen.now))
+}
+
+/// Why an app is suspended, by whom, until when.
+pub(super) fn suspension(suspension: &Suspension, screen: &Screen) -> String {
+    let Suspension { reason, by, at, until } = suspension;
+    let (since, until) = (time::relative(*at, screen.now), time::both(*until, screen.now));
+    format!("{reason}; by {by}, {since}, ends {until}")
+}
+
+fn resources(lines: &[ResourceLine], page: &mut Page<'_>) {
+    if lines.is_empty() {
+        return;
+    }
+    page.heading(&format!("Resources: {}", lines.len()));
+    let mut table = Table::new(["KIND", "KEY", "STANDING"]);
+    for ResourceLine { key, kind, declared, owned } in lines {
+        let standing = match (declared, owned) {
+            (true, true) => Painted::new("declared, ours", Paint::Plain),
+            (true, false) => Painted::new("declared, not ours yet", Paint::Warn),
+            (false, true) => Painted::new("no longer declared, still ours", Paint::Warn),
+            (false, false) => Painted::new("neither declared nor ours", Paint::Faint),
+        };
+        table.row([kind.as_str().into(), key.to_string().into(), standing]);
+    }
+    page.table(2, &table);
+}
+
+fn not_done(report: &[Withheld], page: &mut Page<'_>) {
+    if report.is_empty() {
+        return;
+    }
+    page.heading(&format!("Not done: {}", report.len()));
+    let mut table = Table::new(["KEY", "CAUSE", "WHY"]);
+    for Withheld { key, cause, why } in report {
+        table.row([key.to_string().into(), cause.to_string().into(), why.to_string().into()]);
+    }
+    page.table(2, &table);
+}
+
+fn drifts(drifts: &[Drift], page: &mut Page<'_>) {
+    if drifts.is_empty() {
+        return;
+    }
+    page.heading(&format!("Drift: {}", drifts.len()));
+    for Drift { key, cause, differences, writer } in drifts {
+        page.line(2, Painted::new(format!("{key}: {cause}, {}", words::writer(writer)), Paint::Warn));
+        for difference in differences {
+            page.line(4, words::difference(difference));
+        }
+    }
+}
+
+/// Changes that a person has to look at, with the command that says what they saw.
+pub(super) fn unsettled(detail: &AppDetail, page: &mut Page<'_>) {
+    if detail.unsettled.is_empty() {
+        return;
+    }
+    page.heading(&format!("Changes of unknown outcome: {}", detail.unsettled.len()));
+    for intent in &detail.unsettled {
+        page.line(2, Painted::new(intent.to_string(), Paint::Bad));
+        let app = &detail.summary.app;
+        page.line(4, format!("look, then: setpoint settle {app} {intent} --done|--not-done --reason …"));
+    }
+}

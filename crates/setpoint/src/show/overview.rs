@@ -1,0 +1,83 @@
+//! `setpoint status`.
+
+use setpoint_api::answer::{AppState, AppSummary, LedgerStanding, Overview, StoreStanding};
+
+use super::page::Page;
+use super::paint::{Paint, Painted};
+use super::table::Table;
+use super::{Screen, time, words};
+
+pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
+    // Times are told by the agent's clock: both ends of "3 s ago" come from the same one.
+    let screen = Screen { now: overview.now, ..*screen };
+    let mut page = Page::new(&screen);
+    page.field("agent", format!("{}, {}", overview.version, time::absolute(overview.now)));
+    page.field("ledger", ledger(&overview.ledger));
+    page.field("apps", tally(&overview.apps));
+    if !overview.stores.is_empty() {
+        page.heading("Stores");
+        page.table(0, &stores(&overview.stores, &screen));
+    }
+    if !overview.apps.is_empty() {
+        page.heading("Apps");
+        page.table(0, &apps(&overview.apps));
+    }
+    page.into_text()
+}
+
+fn ledger(standing: &LedgerStanding) -> Painted {
+    match standing {
+        LedgerStanding { trouble: Some(trouble), .. } => Painted::new(format!("in trouble: {trouble}"), Paint::Bad),
+        LedgerStanding { holding: true, .. } => Painted::new("held by this agent", Paint::Good),
+        LedgerStanding { holding: false, .. } => {
+            Painted::new("not held by this agent: it changes nothing until it is", Paint::Warn)
+        }
+    }
+}
+
+/// `12, 10 converged`.
+fn tally(apps: &[AppSummary]) -> Painted {
+    let converged = apps.iter().filter(|app| app.state == AppState::Converged).count();
+    let paint = if converged == apps.len() { Paint::Good } else { Paint::Warn };
+    Painted::new(format!("{}, {converged} converged", apps.len()), paint)
+}
+
+fn stores(stores: &[StoreStanding], screen: &Screen) -> Table<4> {
+    let mut table = Table::new(["STORE", "HEAD", "ANSWERED", "NOTE"]);
+    for StoreStanding { store, head, answered, stale, failures, problem } in stores {
+        let answered = answered.map_or_else(|| "never".to_owned(), |at| time::relative(at, screen.now));
+        let freshness = if *stale { Paint::Bad } else { Paint::Good };
+        let problem = problem.as_deref().unwrap_or("no reason given");
+        let note = match (failures, stale) {
+            (0, false) => Painted::from(""),
+            (0, true) => Painted::new("stale", Paint::Bad),
+            (n, _) => Painted::new(format!("failed {n} in a row: {problem}"), Paint::Bad),
+        };
+        let head = head.as_ref().map_or("none", words::short);
+        table.row([store.as_str().into(), head.into(), Painted::new(answered, freshness), note]);
+    }
+    table
+}
+
+fn apps(apps: &[AppSummary]) -> Table<7> {
+    let mut table = Table::new(["APP", "STATE", "HEALTH", "REVISION", "RESOURCES", "DRIFT", "NOTE"]);
+    for app in apps {
+        let revision = app.accepted.as_ref().map_or_else(|| "none yet".to_owned(), |at| at.revision.to_string());
+        let note = match (&app.note, app.withheld) {
+            (Some(note), _) => note.clone(),
+            (None, 0) => String::new(),
+            (None, n) => format!("{n} not done: setpoint why {}", app.app),
+        };
+        let drift = if app.drifts == 0 { Paint::Plain } else { Paint::Warn };
+        table.row([
+            Painted::new(app.app.to_string(), Paint::Strong),
+            words::state(app.state),
+            words::health(app.health),
+            revision.into(),
+            app.resources.to_string().into(),
+            Painted::new(app.drifts.to_string(), drift),
+            note.into(),
+        ]);
+    }
+    table
+}

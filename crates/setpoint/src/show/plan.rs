@@ -1,0 +1,67 @@
+//! `setpoint plan`.
+
+use setpoint_api::answer::{AppPlan, PlanAnswer, PlanStep};
+use setpoint_core::intent::Verb;
+use setpoint_core::report::Withheld;
+
+use super::page::Page;
+use super::paint::{Paint, Painted};
+use super::{Screen, words};
+
+pub(crate) fn plan(answer: &PlanAnswer, screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    let quiet = |app: &&AppPlan| app.steps.is_empty() && app.refused.is_empty() && app.report.is_empty();
+    for app in answer.apps.iter().filter(|app| !quiet(app)) {
+        app_plan(app, &mut page);
+    }
+    page.heading(&summary(answer));
+    page.into_text()
+}
+
+fn app_plan(plan: &AppPlan, page: &mut Page<'_>) {
+    let revision = plan.revision.as_ref().map_or_else(String::new, |revision| format!(" at {revision}"));
+    page.heading(&format!("{}{revision}", plan.app));
+    for reason in &plan.refused {
+        page.line(2, Painted::new(format!("refused: {reason}"), Paint::Bad));
+    }
+    for step in &plan.steps {
+        step_lines(step, page);
+    }
+    for Withheld { key, cause, why } in &plan.report {
+        page.line(2, Painted::new(format!("! not done ({cause}): {key}: {why}"), Paint::Warn));
+    }
+}
+
+fn step_lines(step: &PlanStep, page: &mut Page<'_>) {
+    let PlanStep { key, verb, cause, differences, refused } = step;
+    let Painted { text, paint } = words::verb(*verb);
+    page.line(2, Painted::new(format!("{text} {key} ({cause})"), paint));
+    for difference in differences {
+        page.line(6, words::difference(difference));
+    }
+    if let Some(problem) = refused {
+        page.line(6, Painted::new(format!("the target would refuse it: {problem}"), Paint::Bad));
+    }
+}
+
+/// `2 apps: 1 to create, 2 to update, 0 to delete; 1 not done`.
+fn summary(answer: &PlanAnswer) -> String {
+    let steps = || answer.apps.iter().flat_map(|app| &app.steps);
+    let withheld: usize = answer.apps.iter().map(|app| app.report.len()).sum();
+    let refused = answer.apps.iter().filter(|app| !app.refused.is_empty()).count();
+    let count = |verb: Verb| steps().filter(|step| step.verb == verb).count();
+    let apps = words::counted(answer.apps.len(), "app");
+    let mut text = if steps().next().is_none() {
+        format!("{apps}: nothing to do")
+    } else {
+        let (create, update, delete) = (count(Verb::Create), count(Verb::Update), count(Verb::Delete));
+        format!("{apps}: {create} to create, {update} to update, {delete} to delete")
+    };
+    if withheld > 0 {
+        text.push_str(&format!("; {withheld} not done"));
+    }
+    if refused > 0 {
+        text.push_str(&format!("; {} would be refused", words::counted(refused, "app")));
+    }
+    text
+}

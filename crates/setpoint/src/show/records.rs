@@ -1,0 +1,68 @@
+//! `setpoint history` and `setpoint drift`.
+
+use setpoint_api::answer::{DriftRecord, HistoryRecord};
+
+use super::page::Page;
+use super::paint::{Paint, Painted};
+use super::table::Table;
+use super::{Screen, time, words};
+
+/// On a terminal an entry of a few lines for each record; in a pipe one line, for those who search.
+pub(crate) fn history(records: &[HistoryRecord], screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    if records.is_empty() {
+        page.line(0, "nothing is recorded");
+    } else if screen.width.is_some() {
+        records.iter().for_each(|record| entry(record, &mut page));
+    } else {
+        page.table(0, &lines(records, screen));
+    }
+    page.into_text()
+}
+
+fn entry(record: &HistoryRecord, page: &mut Page<'_>) {
+    let HistoryRecord { seq, at, kind, subject, actor, text } = record;
+    page.heading(&format!("#{seq} {kind}  {subject}"));
+    page.line(2, Painted::new(format!("{}, by {actor}", time::both(*at, page.screen.now)), Paint::Faint));
+    if !text.is_empty() {
+        page.line(2, text.as_str());
+    }
+}
+
+fn lines(records: &[HistoryRecord], screen: &Screen) -> Table<7> {
+    let mut table = Table::new(["NUMBER", "AT", "AGO", "KIND", "SUBJECT", "BY", "WHAT"]);
+    for HistoryRecord { seq, at, kind, subject, actor, text } in records {
+        // One record, one line.
+        let text = text.lines().collect::<Vec<_>>().join(" ");
+        table.row([
+            seq.to_string().into(),
+            time::absolute(*at).into(),
+            time::relative(*at, screen.now).into(),
+            kind.as_str().into(),
+            subject.as_str().into(),
+            actor.as_str().into(),
+            text.into(),
+        ]);
+    }
+    table
+}
+
+pub(crate) fn drift(records: &[DriftRecord], screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    if records.is_empty() {
+        page.line(0, "no drift is recorded");
+    }
+    for DriftRecord { seq, app, key, cause, seen, healed, writer, differences } in records {
+        page.heading(&format!("#{seq} {app}  {key}"));
+        let (end, paint) = match healed {
+            Some(healed) => (format!("put right after {}", time::length(healed.since(*seen))), Paint::Good),
+            None => ("not put right".to_owned(), Paint::Warn),
+        };
+        let seen = time::both(*seen, screen.now);
+        page.line(2, Painted::new(format!("{cause} {}, seen {seen}, {end}", words::writer(writer)), paint));
+        for difference in differences {
+            page.line(4, words::difference(difference));
+        }
+    }
+    page.into_text()
+}

@@ -1,0 +1,81 @@
+//! Times as people read them: how long ago, and when exactly.
+
+use setpoint_core::time::{Span, Timestamp};
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// `2026-11-15 11:47:14Z`: UTC, so that two people and a ledger speak of the same instant.
+pub(crate) fn absolute(at: Timestamp) -> String {
+    let instant = i64::try_from(at.as_millis()).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    // Beyond the year 9999 only the number is left to show.
+    instant.map_or_else(|| format!("{} ms", at.as_millis()), |at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
+}
+
+/// `3 min ago`, or `in 2 h`.
+pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
+    if at > now {
+        return format!("in {}", length(at.since(now)));
+    }
+    match now.since(at) {
+        ago if ago < Span::seconds(1) => "just now".to_owned(),
+        ago => format!("{} ago", length(ago)),
+    }
+}
+
+/// `3 min ago (2026-11-15 11:47:14Z)`.
+pub(crate) fn both(at: Timestamp, now: Timestamp) -> String {
+    format!("{} ({})", relative(at, now), absolute(at))
+}
+
+/// The largest unit that fits, and the next one where it still says something.
+pub(crate) fn length(span: Span) -> String {
+    let seconds = span.as_millis() / 1_000;
+    let two = |large: u64, size: u64, name: &str, small: u64, rest: &str| {
+        let small = if small == 0 { String::new() } else { format!(" {small} {rest}") };
+        format!("{} {name}{small}", large / size)
+    };
+    match seconds {
+        0 => format!("{} ms", span.as_millis()),
+        s if s < MINUTE => format!("{s} s"),
+        s if s < HOUR => format!("{} min", s / MINUTE),
+        s if s < DAY => two(s, HOUR, "h", s % HOUR / MINUTE, "min"),
+        s => two(s, DAY, "d", s % DAY / HOUR, "h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: Timestamp = Timestamp::from_millis(1_794_744_000_000);
+
+    #[test]
+    fn a_time_is_told_as_how_long_ago_and_when() {
+        let at = NOON - Span::minutes(3);
+        assert_eq!(both(at, NOON), "3 min ago (2026-11-15 11:57:00Z)");
+        assert_eq!(both(NOON + Span::hours(2), NOON), "in 2 h (2026-11-15 14:00:00Z)");
+        assert_eq!(relative(NOON, NOON), "just now");
+    }
+
+    #[test]
+    fn lengths_are_told_in_at_most_two_units() {
+        for (span, text) in [
+            (Span::millis(38), "38 ms"),
+            (Span::millis(1_999), "1 s"),
+            (Span::seconds(119), "1 min"),
+            (Span::minutes(60), "1 h"),
+            (Span::minutes(61), "1 h 1 min"),
+            (Span::hours(24), "1 d"),
+            (Span::hours(51), "2 d 3 h"),
+        ] {
+            assert_eq!(length(span), text);
+        }
+    }
+
+    #[test]
+    fn a_time_beyond_all_calendars_is_still_shown() {
+        assert_eq!(absolute(Timestamp::from_millis(u64::MAX)), format!("{} ms", u64::MAX));
+    }
+}

@@ -1,0 +1,99 @@
+//! `setpoint why`: everything that stands in the way of an app, each with what lets it go.
+
+use std::collections::BTreeMap;
+
+use setpoint_api::answer::{AppDetail, AppState, AppSummary};
+use setpoint_core::hold::HoldReason;
+use setpoint_core::key::Key;
+
+use super::app::{hold, suspension, unsettled};
+use super::page::Page;
+use super::paint::{Paint, Painted};
+use super::{Screen, time, words};
+
+/// So many keys are named for one reason; `get` has all of them.
+const NAMED: usize = 5;
+
+pub(crate) fn why(detail: &AppDetail, screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    page.line(0, headline(&detail.summary));
+    obstacles(detail, &mut page);
+    reasons(detail, &mut page);
+    unsettled(detail, &mut page);
+    page.into_text()
+}
+
+fn headline(summary: &AppSummary) -> Painted {
+    let AppSummary { app, state, note, .. } = summary;
+    let text = match state {
+        AppState::Converged => "everything declared is in place and healthy",
+        AppState::Progressing => "it is being changed, or looked at for the first time",
+        AppState::OutOfSync => "something is not as declared and is not being changed",
+        AppState::Degraded => "what is declared is in place and not healthy",
+        AppState::Suspended => "nothing is written to it for now",
+        AppState::Held => "it stays at its bundle until it is released",
+        AppState::Frozen => {
+            "its document is gone from the store; nothing of it is changed or deleted until it returns or is retired"
+        }
+        AppState::Retiring => "it is being taken down",
+        AppState::Waiting => "no version of it was accepted yet",
+        AppState::Unknown => "it could not be seen",
+    };
+    let Painted { text: word, paint } = words::state(*state);
+    let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+    Painted::new(format!("{app} is {word}: {text}{note}."), paint)
+}
+
+/// What a person or a gate put in the way of the whole app.
+fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
+    let app = &detail.summary.app;
+    if let Some(suspended) = &detail.suspension {
+        page.heading("Suspended");
+        page.line(2, suspension(suspended, page.screen));
+        page.line(2, format!("to end it now: setpoint resume {app}"));
+    }
+    if let Some(held) = &detail.hold {
+        page.heading("Held");
+        page.line(2, hold(held, page.screen));
+        page.line(
+            2,
+            match &held.why {
+                HoldReason::Asked { .. } => format!("to let go: setpoint release {app} --reason …"),
+                HoldReason::RolledBack { .. } => format!(
+                    "it ends when a newer version is accepted; to try the failed one again: setpoint release {app} --reason …"
+                ),
+                HoldReason::Rewritten { .. } => {
+                    format!("find out who did it, then: setpoint release {app} --accept COMMIT --reason …")
+                }
+            },
+        );
+    }
+    if let Some(refused) = &detail.refused {
+        page.heading("Refused");
+        page.line(2, format!("{}, {}", refused.revision, time::both(refused.at, page.screen.now)));
+        page.line(2, Painted::new(&refused.problem, Paint::Bad));
+        page.line(2, "what was accepted before stays in force; correct it with a new commit");
+    }
+}
+
+/// What is not done, by reason: a hundred files that wait for one window are one reason.
+fn reasons(detail: &AppDetail, page: &mut Page<'_>) {
+    let mut reasons: BTreeMap<String, Vec<&Key>> = BTreeMap::new();
+    for withheld in &detail.report {
+        reasons.entry(format!("{}: {}", withheld.cause, withheld.why)).or_default().push(&withheld.key);
+    }
+    if reasons.is_empty() {
+        return;
+    }
+    page.heading(&format!("Not done: {}", detail.report.len()));
+    for (reason, keys) in &reasons {
+        page.line(2, Painted::new(reason, Paint::Warn));
+        for key in keys.iter().take(NAMED) {
+            page.line(4, key.to_string());
+        }
+        if keys.len() > NAMED {
+            let more = keys.len() - NAMED;
+            page.line(4, Painted::new(format!("and {more} more: setpoint get {}", detail.summary.app), Paint::Faint));
+        }
+    }
+}

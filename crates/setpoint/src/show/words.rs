@@ -1,0 +1,106 @@
+//! The words for what is shown on more than one page.
+
+use setpoint_api::answer::AppState;
+use setpoint_core::diff::Difference;
+use setpoint_core::facts::Accepted;
+use setpoint_core::intent::Verb;
+use setpoint_core::live::{Health, Writer};
+use setpoint_core::name::VersionId;
+use setpoint_core::value::Value;
+
+use super::paint::{Paint, Painted};
+use super::wrap::width;
+
+/// What is shown of a value that is longer.
+const LONGEST_VALUE: usize = 160;
+
+pub(super) fn state(state: AppState) -> Painted {
+    let (word, paint) = match state {
+        AppState::Converged => ("converged", Paint::Good),
+        AppState::Progressing => ("progressing", Paint::Warn),
+        AppState::OutOfSync => ("out-of-sync", Paint::Bad),
+        AppState::Degraded => ("degraded", Paint::Bad),
+        AppState::Suspended => ("suspended", Paint::Warn),
+        AppState::Held => ("held", Paint::Warn),
+        AppState::Frozen => ("frozen", Paint::Warn),
+        AppState::Retiring => ("retiring", Paint::Warn),
+        AppState::Waiting => ("waiting", Paint::Warn),
+        AppState::Unknown => ("unknown", Paint::Bad),
+    };
+    Painted::new(word, paint)
+}
+
+pub(super) fn health(health: Health) -> Painted {
+    let (word, paint) = match health {
+        Health::Healthy => ("healthy", Paint::Good),
+        Health::Progressing => ("progressing", Paint::Warn),
+        Health::Degraded => ("degraded", Paint::Bad),
+        Health::Unknown => ("unknown", Paint::Warn),
+    };
+    Painted::new(word, paint)
+}
+
+/// What a step does, with a sign that is seen before it is read.
+pub(super) fn verb(verb: Verb) -> Painted {
+    match verb {
+        Verb::Create => Painted::new("+ create", Paint::Good),
+        Verb::Update => Painted::new("~ update", Paint::Warn),
+        Verb::Delete => Painted::new("- delete", Paint::Bad),
+    }
+}
+
+pub(super) fn writer(writer: &Writer) -> String {
+    match writer {
+        Writer::Proven { who } => format!("by {who}"),
+        Writer::Likely { who } => format!("likely by {who}"),
+        Writer::Unknown => "by someone unknown".to_owned(),
+    }
+}
+
+/// The beginning of a version's name: enough for a person to tell two apart.
+pub(super) fn short(version: &VersionId) -> &str {
+    // Names are ASCII: any place is a boundary.
+    &version.as_str()[..version.as_str().len().min(12)]
+}
+
+/// `#12 platform@3f2a91c0b1de, bundle 8a1c09d2be77`.
+pub(super) fn accepted(accepted: &Accepted) -> String {
+    let Accepted { bundle, sequence, revision, .. } = accepted;
+    format!("#{sequence} {revision}, bundle {}", bundle.short())
+}
+
+/// `1 app`, `3 apps`.
+pub(super) fn counted(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+/// One difference on one line, with long texts cut.
+pub(super) fn difference(difference: &Difference) -> String {
+    let Difference { path, before, after } = difference;
+    Difference { path: path.clone(), before: before.as_ref().map(cut), after: after.as_ref().map(cut) }.to_string()
+}
+
+fn cut(value: &Value) -> Value {
+    match value {
+        Value::Str(text) if width(text) > LONGEST_VALUE => {
+            let kept: String = text.chars().take(LONGEST_VALUE).collect();
+            Value::str(&format!("{kept}… ({} more)", width(text) - LONGEST_VALUE))
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint_core::value::{Path, Segment};
+
+    use super::*;
+
+    #[test]
+    fn a_long_value_is_cut_and_says_so() {
+        let whole = Value::str(&"x".repeat(LONGEST_VALUE + 5));
+        let path = Path(vec![Segment::Field("content".into())]);
+        let shown = difference(&Difference { path, before: Some(whole), after: Some(Value::str("short")) });
+        assert!(shown.ends_with("x… (5 more)\" → \"short\""), "{shown}");
+    }
+}
