@@ -32,6 +32,8 @@ pub(crate) struct Host {
     pub(crate) disk: Disk,
     pub(crate) watch: Watch,
     memory: Mutex<Memory>,
+    /// Folders that hold nothing an earlier process left there. Held while one is swept, so that nobody writes there meanwhile.
+    pub(crate) swept: Mutex<BTreeSet<String>>,
 }
 
 /// What may be forgotten at any time.
@@ -41,8 +43,14 @@ pub(crate) struct Memory {
     known: BTreeMap<Key, Arc<Known>>,
     /// Looks that may stand for the next one.
     pub(crate) trusted: BTreeMap<Key, Trusted>,
-    /// Folders that hold nothing an earlier process left there.
-    pub(crate) swept: BTreeSet<String>,
+}
+
+impl Memory {
+    /// What is no longer declared need not be remembered.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        self.known.remove(key);
+        self.trusted.remove(key);
+    }
 }
 
 /// What a look found, and by what it is known to hold still.
@@ -79,6 +87,7 @@ impl Host {
             disk: Disk::new(options.probe),
             watch: Watch::new(),
             memory: Mutex::default(),
+            swept: Mutex::default(),
         })
     }
 

@@ -51,8 +51,8 @@ impl HostTarget {
         call: impl FnOnce(&Host) -> T + Send + 'static,
     ) -> Answer<'static, Option<T>> {
         let host = Arc::clone(&self.0);
-        let running = spawn_blocking(move || call(&host));
-        Box::pin(async { running.await.ok() })
+        // Nothing happens before it is waited for: an effect nobody asks about has not left.
+        Box::pin(async move { spawn_blocking(move || call(&host)).await.ok() })
     }
 
     /// The next thing to hint at.

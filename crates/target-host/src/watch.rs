@@ -78,29 +78,39 @@ impl Watch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches a path whose folder is open, or is not there.
-    pub(crate) fn path(&self, root: &Root, path: &HostPath, folder: Option<&Folder>) {
-        let Ok(events) = &self.events else { return };
+    /// From now on, what happens to this path is hinted at.
+    pub(crate) fn path(&self, path: &HostPath) {
         let mut state = self.state();
         if !state.paths.contains_key(path.as_str()) {
             state.paths.insert(path.as_str().to_owned(), path.key().clone());
         }
-        let known = folder.is_some_and(|folder| state.is_watched(folder));
-        if known {
-            return;
+    }
+
+    /// Watches an open folder and those above it.
+    pub(crate) fn folder(&self, root: &Root, folder: &Folder) {
+        let Ok(events) = &self.events else { return };
+        let mut state = self.state();
+        if !state.is_watched(folder) {
+            state.watch_down_to(events, root, &folder.path);
         }
-        for above in std::iter::once("/").chain(folders_above(path.as_str())) {
-            // The first that is not there, or that may not be opened, is watched through the one above it.
-            let Ok(folder) = root.folder(above, Purpose::Look) else { break };
-            if !state.is_watched(&folder) {
-                state.watch(events, &folder);
-            }
+    }
+
+    /// Watches what there is on the way to a path whose folder cannot be opened.
+    pub(crate) fn missing_folder(&self, root: &Root, path: &HostPath) {
+        self.path(path);
+        if let Ok(events) = &self.events {
+            self.state().watch_down_to(events, root, path.folder());
         }
     }
 
     /// What a write of ours is about to leave at a path. Said before it happens, so that its event finds it.
     pub(crate) fn own_write(&self, path: &HostPath, inode: Option<u64>) {
         self.state().own.insert(path.as_str().to_owned(), inode);
+    }
+
+    /// It did not happen: whatever happens there now is somebody else's doing.
+    pub(crate) fn no_own_write(&self, path: &HostPath) {
+        self.state().own.remove(path.as_str());
     }
 
     /// Reads everything that has happened; `None` if there was nothing to hint at.
@@ -138,6 +148,16 @@ impl State {
         let Some(watched) = self.folders.get(&*folder.path) else { return false };
         let stamp = Stamp::of_open(folder.fd());
         stamp.is_ok_and(|stamp| (stamp.device, stamp.inode) == (watched.device, watched.inode))
+    }
+
+    fn watch_down_to(&mut self, events: &OwnedFd, root: &Root, folder: &str) {
+        for path in std::iter::once("/").chain(folders_above(folder)).chain((folder != "/").then_some(folder)) {
+            // The first that is not there, or that may not be opened, is watched through the one above it.
+            let Ok(folder) = root.folder(path, Purpose::Look) else { break };
+            if !self.is_watched(&folder) {
+                self.watch(events, &folder);
+            }
+        }
     }
 
     fn watch(&mut self, events: &OwnedFd, folder: &Folder) {

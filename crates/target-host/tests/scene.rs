@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use setpoint_core::digest::DigestKey;
 use setpoint_core::key::Key;
@@ -24,12 +25,14 @@ use tempfile::TempDir;
 pub(crate) struct Scene {
     pub(crate) target: HostTarget,
     pub(crate) steps: Steps,
-    folder: TempDir,
+    root: PathBuf,
+    /// Removed with the scene, where it is the scene's own.
+    _folder: Option<TempDir>,
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests go by the clock of the file system")]
 pub(crate) fn now() -> Timestamp {
-    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap())
 }
 
@@ -48,13 +51,19 @@ impl Scene {
     }
 
     pub(crate) fn within(folder: TempDir, adjust: impl FnOnce(&mut HostOptions)) -> Self {
-        let target = HostTarget::open(options(folder.path(), adjust)).unwrap();
+        let scene = Self::kept(folder.path(), adjust);
+        Self { _folder: Some(folder), ..scene }
+    }
+
+    /// A scene in a folder that outlives it.
+    pub(crate) fn kept(folder: &Path, adjust: impl FnOnce(&mut HostOptions)) -> Self {
+        let target = HostTarget::open(options(folder, adjust)).unwrap();
         let identity = now_or_never(target.identity()).unwrap();
-        Self { target, steps: Steps::new(identity), folder }
+        Self { target, steps: Steps::new(identity), root: folder.join("root"), _folder: None }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
-        self.folder.path().join("root")
+        self.root.clone()
     }
 
     /// Where a path of the target is on this machine.
@@ -182,8 +191,10 @@ pub(crate) fn refusal(outcome: &Outcome) -> &Refusal {
 /// Records every call, and does or fails something at some of them.
 pub(crate) struct Script {
     pub(crate) calls: Mutex<Vec<Call>>,
-    act: Box<dyn Fn(&Call) -> io::Result<()> + Send + Sync>,
+    act: Box<Act>,
 }
+
+type Act = dyn Fn(&Call) -> io::Result<()> + Send + Sync;
 
 impl Script {
     pub(crate) fn new(act: impl Fn(&Call) -> io::Result<()> + Send + Sync + 'static) -> Arc<Self> {

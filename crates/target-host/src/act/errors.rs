@@ -33,6 +33,31 @@ pub(super) fn failed(path: &str, errno: Errno) -> Refusal {
     }
 }
 
+/// A change of names that failed. Most errors say that nothing was changed; a failing disk says nothing of the kind.
+pub(super) fn not_put(path: &str, errno: Errno) -> Outcome {
+    match errno {
+        Errno::NOSPC
+        | Errno::DQUOT
+        | Errno::ACCESS
+        | Errno::PERM
+        | Errno::ROFS
+        | Errno::EXIST
+        | Errno::NOENT
+        | Errno::NOTDIR
+        | Errno::ISDIR
+        | Errno::INVAL
+        | Errno::NOSYS
+        | Errno::BUSY
+        | Errno::XDEV => Outcome::Refused { refusal: failed(path, errno) },
+        errno => uncertain(path, errno),
+    }
+}
+
+/// Something was begun, and nobody knows how it ended.
+pub(super) fn uncertain(path: &str, errno: Errno) -> Outcome {
+    Outcome::Unknown { detail: format!("nobody knows whether {path} was changed ({errno}): it is looked at again") }
+}
+
 pub(super) fn unresolved(error: &Unresolved) -> Refusal {
     let class = match error {
         Unresolved::Denied { .. } | Unresolved::StrangersLink { .. } => RefusalClass::Denied,

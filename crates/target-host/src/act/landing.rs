@@ -5,7 +5,7 @@
 //! is thereby kept, and the step refused.
 
 use std::collections::BTreeMap;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, openat};
@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use setpoint_core::intent::{Expect, Verb};
 use setpoint_target::{Outcome, Refusal, RefusalClass, Work};
 
-use super::errors::{failed, refusal, refused, unseen};
+use super::errors::{failed, not_put, refusal, refused, uncertain, unseen};
 use super::rights::fits;
 use super::temporary::Prepared;
 use super::{Batch, FEW, unclear};
 use crate::declaration::HostResource;
-use crate::disk::Folder;
+use crate::disk::{Dress, Folder};
 use crate::host::Known;
 use crate::look::{Eye, Found, Showing};
 use crate::path::HostPath;
@@ -66,39 +66,50 @@ impl Batch<'_> {
                 self.landed.push(Landed { number: one.number, folder: one.folder.clone() });
                 self.answer(&one.folder, &one.path, &one.known, Some(one.stamp.inode))
             }
-            Err(refusal) => {
-                self.discard(&one.folder, &one.name);
-                Outcome::Refused { refusal }
+            Err(outcome) => {
+                self.host.watch.no_own_write(&one.path);
+                // After an uncertain exchange, what waits there may be a stranger's: it stays until the intent is settled.
+                if matches!(outcome, Outcome::Refused { .. }) {
+                    self.discard(&one.folder, &one.name);
+                }
+                outcome
             }
         }
     }
 
-    fn put_where_nothing_is(&self, one: &Prepared) -> Result<(), Refusal> {
+    fn put_where_nothing_is(&self, one: &Prepared) -> Result<(), Outcome> {
         self.host.watch.own_write(&one.path, Some(one.stamp.inode));
         let renamed = self.host.disk.rename_to_free(&one.folder, &one.name, one.path.name());
-        renamed.map_err(|errno| failed(one.path.as_str(), errno))
+        renamed.map_err(|errno| not_put(one.path.as_str(), errno))
     }
 
-    fn put_in_place_of(&self, one: &Prepared, expect: &Expect) -> Result<(), Refusal> {
-        let (disk, path) = (&self.host.disk, one.path.as_str());
-        let found = self.expected(&one.folder, &one.path, Some(&one.known), expect)?.ok_or_else(|| gone(&one.path))?;
-        fits(&one.path, &one.known.declared, found.stamp.of)?;
+    fn put_in_place_of(&self, one: &Prepared, expect: &Expect) -> Result<(), Outcome> {
+        let disk = &self.host.disk;
+        let found = self.replaceable(one, expect).map_err(|refusal| Outcome::Refused { refusal })?;
         self.host.watch.own_write(&one.path, Some(one.stamp.inode));
         disk.exchange(&one.folder, &one.name, one.path.name()).map_err(|errno| match errno {
-            Errno::NOENT => gone(&one.path),
+            Errno::NOENT => Outcome::Refused { refusal: gone(&one.path) },
             Errno::INVAL | Errno::NOSYS => {
-                let detail = format!("the file system of {path} cannot exchange two names: keep the file elsewhere");
-                refusal(RefusalClass::Invalid, detail)
+                let detail =
+                    format!("the file system of {} cannot exchange two names: keep the file elsewhere", one.path);
+                refused(RefusalClass::Invalid, detail)
             }
-            errno => failed(path, errno),
+            errno => not_put(one.path.as_str(), errno),
         })?;
         let displaced = Stamp::at(one.folder.fd(), &one.name);
         if displaced.is_ok_and(|displaced| displaced.is_untouched_since(&found.stamp)) {
             self.discard(&one.folder, &one.name);
             return Ok(());
         }
-        disk.exchange(&one.folder, &one.name, one.path.name()).map_err(|errno| failed(path, errno))?;
-        Err(written(&one.path))
+        let put_back = disk.exchange(&one.folder, &one.name, one.path.name());
+        put_back.map_err(|errno| uncertain(one.path.as_str(), errno))?;
+        Err(Outcome::Refused { refusal: written(&one.path) })
+    }
+
+    fn replaceable(&self, one: &Prepared, expect: &Expect) -> Result<Found, Refusal> {
+        let found = self.expected(&one.folder, &one.path, Some(&one.known), expect)?.ok_or_else(|| gone(&one.path))?;
+        fits(&one.path, &one.known.declared, found.stamp.of)?;
+        Ok(found)
     }
 
     /// What stands at a path, if it is what the step was decided on. `None`: nothing stands there.
@@ -141,34 +152,44 @@ impl Batch<'_> {
     }
 
     fn change_folder(&mut self, number: usize, known: &Known, expect: &Expect) -> Outcome {
-        let changed = self.path_of(&self.work[number].step).and_then(|path| {
+        let opened = self.path_of(&self.work[number].step).and_then(|path| {
             let folder = self.folder(&path)?;
-            self.change_checked(&folder, &path, known, expect)?;
-            Ok((folder, path))
+            let (open, dress) = self.open_checked(&folder, &path, known, expect)?;
+            Ok((path, folder, open, dress))
         });
-        match changed {
-            Ok((folder, path)) => {
-                let outcome = self.answer(&folder, &path, known, None);
-                self.landed.push(Landed { number, folder });
-                outcome
-            }
-            Err(refusal) => Outcome::Refused { refusal },
+        let (path, folder, open, dress) = match opened {
+            Ok(opened) => opened,
+            Err(refusal) => return Outcome::Refused { refusal },
+        };
+        if let Err(errno) = self.host.disk.change(open.as_fd(), path.as_str(), dress) {
+            return not_put(path.as_str(), errno);
         }
+        if let Err(errno) = self.host.disk.sync(open.as_fd(), path.as_str()) {
+            return uncertain(path.as_str(), errno);
+        }
+        let outcome = self.answer(&folder, &path, known, None);
+        self.landed.push(Landed { number, folder });
+        outcome
     }
 
-    fn change_checked(&self, folder: &Folder, path: &HostPath, known: &Known, expect: &Expect) -> Result<(), Refusal> {
+    /// Opens the folder a step was decided on, and not one that was put in its place since.
+    fn open_checked(
+        &self,
+        folder: &Folder,
+        path: &HostPath,
+        known: &Known,
+        expect: &Expect,
+    ) -> Result<(OwnedFd, Dress), Refusal> {
         let found = self.expected(folder, path, Some(known), expect)?.ok_or_else(|| gone(path))?;
         fits(path, &known.declared, found.stamp.of)?;
         let dress = self.host.permitted(&known.declared, self.accounts)?;
         let failed = |errno| failed(path.as_str(), errno);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = openat(folder.fd(), path.name(), flags, Mode::empty()).map_err(failed)?;
-        // The folder that was checked, and not one that was put in its place since.
-        if Stamp::of_open(&open).map_err(failed)?.version("") != found.version() {
-            return Err(written(path));
+        match Stamp::of_open(&open).map_err(failed)?.version("") == found.version() {
+            true => Ok((open, dress)),
+            false => Err(written(path)),
         }
-        self.host.disk.change(open.as_fd(), path.as_str(), dress).map_err(failed)?;
-        self.host.disk.sync(open.as_fd(), path.as_str()).map_err(failed)
     }
 
     /// The outcome of a write that has landed: what stands there now, which is what we wrote unless somebody was quicker.

@@ -2,13 +2,12 @@
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
 use rustix::io::Errno;
-use setpoint_core::intent::Expect;
 use setpoint_target::{Outcome, Refusal, RefusalClass, Work};
 
-use super::Batch;
-use super::errors::{failed, refusal, unresolved};
+use super::errors::{failed, not_put, refused, uncertain, unresolved};
 use super::landing::{Landed, written};
 use super::temporary::{sweep, temporary_name};
+use super::{Batch, unclear};
 use crate::declaration::COMMAND_CLASS;
 use crate::disk::Folder;
 use crate::look::Found;
@@ -21,60 +20,73 @@ const NAMED: usize = 5;
 
 impl Batch<'_> {
     pub(super) fn remove(&mut self, number: usize, work: &Work) -> Outcome {
-        match self.try_remove(work) {
-            Ok(folder) => {
-                self.landed.extend(folder.map(|folder| Landed { number, folder }));
-                Outcome::Done { live: None }
-            }
-            Err(refusal) => Outcome::Refused { refusal },
-        }
-    }
-
-    /// The folder something was removed from; `None` where nothing stood.
-    fn try_remove(&mut self, work: &Work) -> Result<Option<Folder>, Refusal> {
         if work.step.key.class() == COMMAND_CLASS {
-            return Ok(None);
+            return Outcome::Done { live: None };
         }
-        let (path, expect) = (self.path_of(&work.step)?, work.step.expect.as_ref());
-        let expect: &Expect = expect.ok_or_else(|| super::unclear(&work.step))?;
-        let folder = match self.folders.get(path.folder()) {
-            Err(Unresolved::Missing { .. }) => return Ok(None),
-            folder => folder.map_err(|error| unresolved(&error))?,
+        let (path, folder, found) = match self.removable(work) {
+            Ok(Some(removable)) => removable,
+            Ok(None) => return Outcome::Done { live: None },
+            Err(refusal) => return Outcome::Refused { refusal },
         };
-        sweep(self.host, &folder);
-        let Some(found) = self.expected(&folder, &path, None, expect)? else { return Ok(None) };
         self.host.watch.own_write(&path, None);
         let removed = match found.stamp.of {
             Type::Directory => self.remove_folder(&folder, &path),
             _ => self.remove_aside(&folder, &path, &found, &temporary_name(work.intent)),
         };
-        removed.map(|()| Some(folder))
+        match removed {
+            Ok(()) => {
+                self.landed.push(Landed { number, folder });
+                Outcome::Done { live: None }
+            }
+            Err(outcome) => {
+                self.host.watch.no_own_write(&path);
+                outcome
+            }
+        }
     }
 
-    fn remove_aside(&self, folder: &Folder, path: &HostPath, found: &Found, aside: &str) -> Result<(), Refusal> {
-        let (disk, failed) = (&self.host.disk, |errno| failed(path.as_str(), errno));
+    /// What is to be removed and where it stands; `None` where nothing does.
+    fn removable(&mut self, work: &Work) -> Result<Option<(HostPath, Folder, Found)>, Refusal> {
+        let (path, expect) = (self.path_of(&work.step)?, work.step.expect.as_ref());
+        let expect = expect.ok_or_else(|| unclear(&work.step))?;
+        let folder = match self.folders.get(path.folder()) {
+            Err(Unresolved::Missing { .. }) => return Ok(None),
+            folder => folder.map_err(|error| unresolved(&error))?,
+        };
+        sweep(self.host, &folder);
+        let found = self.expected(&folder, &path, None, expect)?;
+        Ok(found.map(|found| (path, folder, found)))
+    }
+
+    fn remove_aside(&self, folder: &Folder, path: &HostPath, found: &Found, aside: &str) -> Result<(), Outcome> {
+        let disk = &self.host.disk;
         match disk.rename_to_free(folder, path.name(), aside) {
+            Ok(()) => {}
             Err(Errno::NOENT) => return Ok(()),
-            renamed => renamed.map_err(failed)?,
+            Err(errno) => return Err(not_put(path.as_str(), errno)),
         }
         let untouched = Stamp::at(folder.fd(), aside).is_ok_and(|stamp| stamp.is_untouched_since(&found.stamp));
-        if untouched && disk.remove(folder, aside).is_ok() {
-            return Ok(());
-        }
-        disk.rename_to_free(folder, aside, path.name()).map_err(failed)?;
-        Err(written(path))
+        let kept = match untouched.then(|| disk.remove(folder, aside)) {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(errno)) => failed(path.as_str(), errno),
+            None => written(path),
+        };
+        // Somebody wrote it meanwhile, or it cannot be removed: it goes back to its place.
+        let put_back = disk.rename_to_free(folder, aside, path.name());
+        put_back.map_err(|errno| uncertain(path.as_str(), errno))?;
+        Err(Outcome::Refused { refusal: kept })
     }
 
-    fn remove_folder(&self, folder: &Folder, path: &HostPath) -> Result<(), Refusal> {
+    fn remove_folder(&self, folder: &Folder, path: &HostPath) -> Result<(), Outcome> {
         match self.host.disk.remove_folder(folder, path.name()) {
             Err(Errno::NOTEMPTY | Errno::EXIST) => {
                 let named = entries(folder, path).join(", ");
                 let detail =
                     format!("{path} holds what nobody here has claimed ({named}), and is kept: move that away first");
-                Err(refusal(RefusalClass::Denied, detail))
+                Err(refused(RefusalClass::Denied, detail))
             }
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(failed(path.as_str(), errno)),
+            Err(errno) => Err(not_put(path.as_str(), errno)),
         }
     }
 }

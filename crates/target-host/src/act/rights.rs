@@ -25,12 +25,7 @@ impl Host {
         let declared = check_resource(resource).map_err(|detail| refusal(RefusalClass::Invalid, detail))?;
         let accounts = Accounts::read();
         self.permitted(&declared, &accounts)?;
-        let path = match &declared {
-            HostResource::File(file) => &file.path,
-            HostResource::Directory(folder) => &folder.path,
-            HostResource::Symlink(link) => &link.path,
-            HostResource::Command(_) => return Ok(()),
-        };
+        let Some(path) = declared.path() else { return Ok(()) };
         let root = self.visit().map_err(|reason| unseen(&reason))?;
         may_put(&root, path, &declared)
     }

@@ -4,7 +4,7 @@
 //! crash is swept when its intent is settled, or when a process first changes something in the folder.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use rustix::fs::{Dir, Mode, OFlags, Timespec};
 use rustix::io::Errno;
@@ -187,9 +187,11 @@ impl Batch<'_> {
 
 /// Removes what earlier processes left in a folder, once in the life of this one: what is there later is our own work.
 pub(super) fn sweep(host: &Host, folder: &Folder) {
-    if !host.memory().swept.insert(folder.path.to_string()) {
+    let mut swept = host.swept.lock().unwrap_or_else(PoisonError::into_inner);
+    if swept.contains(&*folder.path) {
         return;
     }
+    swept.insert(folder.path.to_string());
     let open =
         rustix::fs::openat(folder.fd(), ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     let Ok(entries) = open.and_then(Dir::new) else { return };

@@ -141,12 +141,22 @@ pub enum Account {
 }
 
 impl HostResource {
+    /// Where it stands; a command stands nowhere.
+    pub fn path(&self) -> Option<&HostPath> {
+        match self {
+            Self::File(file) => Some(&file.path),
+            Self::Directory(directory) => Some(&directory.path),
+            Self::Symlink(link) => Some(&link.path),
+            Self::Command(_) => None,
+        }
+    }
+
     /// What it is on the host.
     pub fn key(&self) -> Key {
         match self {
-            Self::File(file) => file.path.key().clone(),
-            Self::Directory(directory) => directory.path.key().clone(),
-            Self::Symlink(link) => link.path.key().clone(),
+            Self::File(FileSpec { path, .. })
+            | Self::Directory(DirectorySpec { path, .. })
+            | Self::Symlink(SymlinkSpec { path, .. }) => path.key().clone(),
             Self::Command(command) => {
                 Key::new(COMMAND_CLASS, "", &command.name).expect("the name was checked when it was read")
             }

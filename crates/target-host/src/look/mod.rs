@@ -46,10 +46,17 @@ impl Host {
             showing: Showing::new(&accounts),
             root,
             now,
+            watched: None,
         };
         let mut states = BTreeMap::new();
         for (key, resource) in wanted {
-            let known = resource.as_ref().map(|resource| self.known(&mut self.memory(), resource)).transpose();
+            let known = match resource {
+                Some(resource) => self.known(&mut self.memory(), resource).map(Some),
+                None => {
+                    self.memory().forget(key);
+                    Ok(None)
+                }
+            };
             let seen = match known {
                 Ok(known) => look.at(key, known.as_ref()),
                 Err(detail) => Err(Blindness::Malformed { detail }),
@@ -96,6 +103,8 @@ struct Look<'h> {
     eye: Eye<'h>,
     showing: Showing<'h>,
     now: Timestamp,
+    /// The folder whose watch was last seen to.
+    watched: Option<Arc<str>>,
 }
 
 impl Look<'_> {
@@ -103,10 +112,13 @@ impl Look<'_> {
         if key.class() == COMMAND_CLASS {
             return self.host.look_at_command(known.map(Arc::as_ref));
         }
-        let Some(path) = HostPath::of(key) else {
-            return Err(Blindness::Malformed { detail: format!("a host has nothing like {key}: remove its claim") });
+        let live = match known.and_then(|known| known.declared.path()) {
+            Some(path) => self.at_path(path, known)?,
+            None => match HostPath::of(key) {
+                Some(path) => self.at_path(&path, known)?,
+                None => return Err(unlike(key)),
+            },
         };
-        let live = self.at_path(&path, known)?;
         Ok(live.map_or(Presence::Absent, Presence::Present))
     }
 
@@ -114,12 +126,17 @@ impl Look<'_> {
         let folder = match self.folders.get(path.folder()) {
             Ok(folder) => folder,
             Err(unresolved) => {
-                self.host.watch.path(self.root, path, None);
+                self.host.watch.missing_folder(self.root, path);
                 return unresolved.blindness().map_or(Ok(None), Err);
             }
         };
         // Watched before it is read: what happens in between is hinted at, and what happened before is seen.
-        self.host.watch.path(self.root, path, Some(&folder));
+        let same_folder = self.watched.as_ref().is_some_and(|watched| Arc::ptr_eq(watched, &folder.path));
+        if !same_folder {
+            self.host.watch.folder(self.root, &folder);
+            self.watched = Some(Arc::clone(&folder.path));
+        }
+        self.host.watch.path(path);
         if let (true, Some(known)) = (self.host.trust_stat, known) {
             let stamp = Stamp::at(folder.fd(), path.name()).ok();
             if let Some(live) = stamp.and_then(|stamp| trusted(&self.host.memory(), path.key(), &stamp, known)) {
@@ -142,6 +159,10 @@ impl Look<'_> {
         let changed = Timestamp::from_millis(millis.saturating_add(u64::from(stamp.changed.1 / 1_000_000)));
         changed + RACY < self.now
     }
+}
+
+fn unlike(key: &Key) -> Blindness {
+    Blindness::Malformed { detail: format!("a host has nothing like {key}: remove its claim") }
 }
 
 fn trusted(memory: &Memory, key: &Key, stamp: &Stamp, known: &Arc<Known>) -> Option<Live> {

@@ -1,0 +1,141 @@
+//! Commands: what their checks say, what they are given, what is shown of what they print, and when they are ended.
+
+use std::fs;
+
+use setpoint_core::live::Presence;
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::resource::Resource;
+use setpoint_core::time::Span;
+use setpoint_core::value::Value;
+use setpoint_target::{Fence, Outcome, RefusalClass, Target};
+
+use crate::scene::{Scene, fence, now, refusal, resource};
+
+fn run(script: &str) -> Value {
+    Value::map([("command", Value::Seq(["/bin/sh", "-c", script].map(Value::str).to_vec()))])
+}
+
+fn command(check: &str, apply: &str, more: &[(&str, Value)]) -> Resource {
+    let fields = [("check", run(check)), ("apply", run(apply))];
+    resource("Command", "it", Value::map(fields.into_iter().chain(more.iter().cloned())))
+}
+
+fn variable(name: &str, value: &str, sensitive: bool) -> Value {
+    Value::map([("name", Value::str(name)), ("value", Value::str(value)), ("sensitive", Value::Bool(sensitive))])
+}
+
+fn scene() -> Scene {
+    Scene::with(|options| options.run_commands = true)
+}
+
+/// A check that looks for a file, and an apply that makes it.
+fn marker(scene: &Scene) -> Resource {
+    let place = scene.at("/marker");
+    let check = format!("test -e {} && exit 100; exit 101", place.display());
+    command(&check, &format!("echo made > {}", place.display()), &[])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_brings_about_what_its_check_looks_for() {
+    let scene = scene();
+    let declared = marker(&scene);
+    assert_eq!(scene.look(&declared).await.as_known(), Some(&Presence::Absent));
+    let outcome = scene.create(&declared).await;
+    assert!(matches!(outcome, Outcome::Done { live: Some(_) }), "{outcome:?}");
+    assert_eq!(*scene.live(&declared).await.value, declared.body);
+    assert!(scene.at("/marker").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_is_no_longer_declared_leaves_nothing_to_delete() {
+    let scene = scene();
+    let declared = marker(&scene);
+    let live = scene.have(&declared).await;
+    let seen = scene.target.observe([(declared.key.clone(), None)].into(), now()).await;
+    assert_eq!(seen.states[&declared.key].as_known(), Some(&Presence::Absent));
+    let outcome = scene.execute(vec![scene.steps.delete(&declared.key, &live)]).await.remove(0);
+    assert_eq!(outcome, Outcome::Done { live: None });
+    assert!(scene.at("/marker").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_cannot_tell_is_unknown_and_says_why() {
+    let scene = scene();
+    for (check, says) in [
+        ("echo no database >&2; exit 1", "ended with 1"),
+        ("exit 0", "ended with 0"),
+        ("kill -9 $$", "signal 9"),
+        ("exit 127", "127"),
+    ] {
+        let reason = scene.blindness(&command(check, "exit 0", &[])).await;
+        assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains(says)), "{reason:?}");
+    }
+    let missing = Value::map([("command", Value::Seq(vec![Value::str("/no/such/program")]))]);
+    let declared = resource("Command", "it", Value::map([("check", missing.clone()), ("apply", missing)]));
+    assert!(!scene.look(&declared).await.is_known());
+    assert_eq!(refusal(&scene.create(&declared).await).class, RefusalClass::Unavailable);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_environment_is_what_is_declared_and_a_path() {
+    let scene = scene();
+    let place = scene.at("/seen");
+    let apply = format!("/usr/bin/env > {}; pwd >> {}", place.display(), place.display());
+    let environment = Value::Seq(vec![variable("GREETING", "hello", false)]);
+    let check = format!("test -e {} && exit 100; exit 101", place.display());
+    scene.have(&command(&check, &apply, &[("environment", environment), ("cwd", Value::str("/usr"))])).await;
+    let seen = fs::read_to_string(place).unwrap();
+    let mut lines: Vec<_> =
+        seen.lines().filter(|line| !line.starts_with("_=") && !line.starts_with("SHLVL=")).collect();
+    lines.sort_unstable();
+    let path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    assert_eq!(lines, ["/usr", "GREETING=hello", path, "PWD=/usr"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_not_shown_and_what_is_long_is_shown_by_its_end() {
+    let scene = scene();
+    let environment = Value::Seq(vec![variable("TOKEN", "hunter2", true)]);
+    let told = scene.blindness(&command("echo token=$TOKEN; exit 3", "exit 0", &[("environment", environment)])).await;
+    let told = told.to_string();
+    assert!(told.contains("token=[redacted]") && !told.contains("hunter2"), "{told}");
+    let hidden = command("echo hunter2; exit 3", "exit 0", &[("sensitive", Value::Bool(true))]);
+    assert!(!scene.blindness(&hidden).await.to_string().contains("hunter2"));
+    let chatty = command("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; exit 3", "exit 0", &[]);
+    let told = scene.blindness(&chatty).await.to_string();
+    assert!(told.contains("line 19999") && told.len() < 6_000, "{} bytes", told.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apply_that_fails_is_refused_when_the_check_says_that_nothing_came_of_it() {
+    let scene = scene();
+    let failing = command("exit 101", "echo broken; exit 4", &[]);
+    let outcome = scene.create(&failing).await;
+    assert_eq!(refusal(&outcome).class, RefusalClass::Unavailable);
+    assert!(refusal(&outcome).detail.contains("ended with 4; it printed: broken"), "{outcome:?}");
+    let contradicting = scene.create(&command("exit 101", "exit 0", &[])).await;
+    assert_eq!(refusal(&contradicting).class, RefusalClass::Invalid);
+    let blind = scene.create(&command("exit 1", "exit 0", &[])).await;
+    assert!(matches!(blind, Outcome::Unknown { .. }), "{blind:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_runs_too_long_is_ended_with_everything_it_started() {
+    let scene = scene();
+    let place = scene.at("/late");
+    let apply = format!("(sleep 1; echo late > {}) & sleep 60", place.display());
+    let slow = command("exit 101", &apply, &[("timeout", Value::str("100ms"))]);
+    let started = now();
+    let outcome = scene.create(&slow).await;
+    assert!(matches!(&outcome, Outcome::Unknown { detail } if detail.contains("ran out of time")), "{outcome:?}");
+    assert!(now().since(started) < Span::seconds(20));
+    let land_by = now() + Span::millis(200);
+    let unlimited = command("exit 101", "sleep 60", &[]);
+    let outcome =
+        scene.target.execute(vec![scene.steps.create(&unlimited)], Fence { land_by, ..fence() }).await.remove(0);
+    assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");
+    // Whatever was left running would have written by the time another command has waited as long.
+    let waited = command("sleep 1.2; exit 101", "exit 0", &[]);
+    assert!(matches!(scene.look(&waited).await, Observed::Known { .. }));
+    assert!(!place.exists());
+}

@@ -1,0 +1,124 @@
+//! Hints: every change by others is hinted at, soon, and none of our own.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use setpoint_core::key::Key;
+use setpoint_core::resource::Resource;
+use setpoint_target::{Hint, Outcome, Target};
+use tokio::time::timeout;
+
+use crate::scene::{Scene, directory, file, key, now};
+
+/// Longer than any hint takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn next(scene: &Scene) -> BTreeSet<Key> {
+    match timeout(PATIENCE, scene.target.hints()).await.expect("a hint") {
+        Hint::Changed { keys } => keys,
+        Hint::Lost => panic!("events were lost"),
+    }
+}
+
+/// Waits until a hint has told of this path.
+async fn hinted(scene: &Scene, path: &str) {
+    while !next(scene).await.contains(&key(path)) {}
+}
+
+async fn watch(scene: &Scene, resources: &[&Resource]) {
+    for resource in resources {
+        scene.look(resource).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_that_come_and_go_take_what_is_in_them_along() {
+    let scene = Scene::new();
+    let deep = file("/a/b/c", "x");
+    watch(&scene, &[&deep]).await;
+    fs::create_dir_all(scene.at("/a/b")).unwrap();
+    hinted(&scene, "/a/b/c").await;
+    watch(&scene, &[&deep]).await;
+    scene.write("/a/b/c", "x");
+    hinted(&scene, "/a/b/c").await;
+    fs::rename(scene.at("/a"), scene.at("/away")).unwrap();
+    hinted(&scene, "/a/b/c").await;
+    watch(&scene, &[&deep]).await;
+    fs::rename(scene.at("/away"), scene.at("/a")).unwrap();
+    hinted(&scene, "/a/b/c").await;
+    watch(&scene, &[&deep]).await;
+    fs::remove_dir_all(scene.at("/a")).unwrap();
+    hinted(&scene, "/a/b/c").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_own_writes_are_not_hinted_at_and_those_of_others_in_their_midst_are() {
+    let scene = Scene::new();
+    let (ours, theirs) = (file("/ours", "x"), file("/theirs", "x"));
+    watch(&scene, &[&ours, &theirs]).await;
+    let live = scene.have(&ours).await;
+    let outcome = scene.execute(vec![scene.steps.update(&file("/ours", "y"), &live)]).await.remove(0);
+    assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
+    let live = scene.live(&file("/ours", "y")).await;
+    scene.execute(vec![scene.steps.delete(&ours.key, &live)]).await;
+    scene.write("/theirs", "z");
+    let first = next(&scene).await;
+    assert_eq!(first, BTreeSet::from([key("/theirs")]));
+    // What we wrote last is gone; somebody puts something there.
+    scene.write("/ours", "theirs now");
+    hinted(&scene, "/ours").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_of_what_we_have_just_written_is_hinted_at() {
+    let scene = Scene::new();
+    let ours = file("/ours", "x");
+    watch(&scene, &[&ours]).await;
+    scene.have(&ours).await;
+    scene.write("/ours", "edited");
+    hinted(&scene, "/ours").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_events_than_the_kernel_keeps_are_told_as_lost() {
+    let scene = Scene::new();
+    watch(&scene, &[&file("/it", "x")]).await;
+    let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    let most: usize = most.trim().parse().unwrap();
+    // Two names, because equal events in a row are one.
+    for _ in 0..=most / 2 {
+        fs::write(scene.at("/one"), "x").unwrap();
+        fs::write(scene.at("/two"), "x").unwrap();
+    }
+    let hint = timeout(PATIENCE, scene.target.hints()).await.expect("a hint");
+    assert_eq!(hint, Hint::Lost);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_is_hinted_at_soon() {
+    let scene = Scene::new();
+    let watched = file("/it", "0");
+    scene.have(&watched).await;
+    let mut fastest = u64::MAX;
+    for number in 0..20 {
+        let start = now();
+        scene.write("/it", number.to_string());
+        hinted(&scene, "/it").await;
+        fastest = fastest.min(now().since(start).as_millis());
+    }
+    // A busy machine delays some of them, but not all.
+    assert!(fastest <= 50, "the fastest hint took {fastest} ms");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_a_folders_rights_hints_at_what_is_in_it() {
+    let scene = Scene::new();
+    scene.have(&directory("/folder", "0755")).await;
+    let inside = file("/folder/it", "x");
+    watch(&scene, &[&inside]).await;
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(scene.at("/folder"), fs::Permissions::from_mode(0o700)).unwrap();
+    hinted(&scene, "/folder/it").await;
+    assert!(scene.target.watching().gap.is_none() && scene.target.watching().folders >= 2);
+}
