@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-yaml", &[]),
     ("setpoint-api", &["setpoint-core"]),
     ("setpoint-ledger-verify", &[]),
+    ("setpoint-notify", &["setpoint-core", "setpoint-documents"]),
     ("setpoint-documents", &["setpoint-core", "setpoint-yaml"]),
     ("setpoint-ledger", &["setpoint-core"]),
     ("setpoint-ledger-sql", &["setpoint-core", "setpoint-ledger"]),
