@@ -38,7 +38,8 @@ pub(crate) struct Poll<'a> {
 impl Poll<'_> {
     /// Why it failed: as the transport saw it, or else as gix did.
     fn blame(&self, error: &gix::Error) -> StoreError {
-        self.pace.verdict().unwrap_or_else(|| of_fetch(error))
+        let interrupted = || self.pace.go_on().err();
+        self.pace.verdict().or_else(interrupted).unwrap_or_else(|| of_fetch(error))
     }
 }
 
@@ -163,7 +164,7 @@ fn unpack(
     let arrived = repo.path().join("arriving.pack");
     let unpacked = spool(pack, &arrived, poll).and_then(|()| {
         let open = || File::open(&arrived).map(BufReader::new).map_err(|error| disk(&arrived, &error));
-        weigh(open()?, poll.limits)?;
+        weigh(open()?, poll.limits, poll.pace)?;
         let options = write::Options {
             thread_limit: Some(1),
             alloc_limit_bytes: usize::try_from(poll.limits.object_bytes).ok(),
@@ -171,7 +172,7 @@ fn unpack(
         };
         let (base, hash, interrupt) = (Some(repo.objects.clone()), repo.object_hash(), poll.pace.interrupt());
         Bundle::write_to_directory(&mut open()?, Some(&folder), &mut Discard, interrupt, base, hash, options)
-            .map_err(|error| of_fetch(&error))
+            .map_err(|error| poll.blame(&error))
     });
     // The next poll overwrites what cannot be removed.
     let _ = fs::remove_file(&arrived);

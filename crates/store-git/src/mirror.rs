@@ -1,7 +1,8 @@
 //! Our bare copy of one branch of a remote repository, and how it follows it.
 //!
 //! A copy lies in a folder of its own below the cache and is shared by all stores of the same URL, branch and credentials.
-//! It may be lost at any time: then it is fetched again. One process uses a cache at a time.
+//! It may be lost at any time: then it is fetched again. Copies are numbered: a new one never takes the place of one that is
+//! still read from. One process uses a cache at a time.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ use crate::fetch::{Followed, Poll, fetch};
 use crate::options::GitLimits;
 use crate::repository::{Folders, Repository, isolated};
 
-/// Every fetch adds a pack. With more than these, the next one fetches everything into a new copy.
-const PACKS: usize = 200;
+/// After so many fetches in a row that do not hold together, our own copy is suspected.
+const SUSPICIOUS: u32 = 3;
 
 /// Something a person should know, although the store works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,10 +64,17 @@ pub(crate) struct Mirror {
 #[derive(Debug, Default)]
 struct State {
     current: Option<Arc<Repository>>,
-    /// Copies are numbered; a new one never takes the place of one that is still read from.
-    generation: u32,
     damage: Option<String>,
+    /// Fetches in a row that did not hold together.
+    failures: u32,
     notices: Vec<Notice>,
+}
+
+/// The state of the copy we have.
+enum Condition {
+    Absent,
+    Damaged(String),
+    Whole(Arc<Repository>),
 }
 
 impl Mirror {
@@ -95,84 +103,103 @@ impl Mirror {
 
     /// Looks for the branch's head and brings it here if it is new. Blocks.
     pub(crate) fn follow(&self, poll: &Poll<'_>) -> Result<gix::ObjectId, StoreError> {
-        let repository = match self.usable(poll)? {
-            Some(repository) => repository,
-            None => return self.fetch_anew(poll),
+        let repository = match self.condition(poll) {
+            Condition::Absent => return self.fetch_anew(poll),
+            Condition::Damaged(reason) => return self.start_over(poll, reason),
+            Condition::Whole(repository) => repository,
         };
         let known = repository.head(poll.branch)?;
-        match fetch(&repository, poll, known, repository.packs() < PACKS)? {
-            Followed::Here(head) => Ok(head),
-            Followed::Fetched(head) => {
-                // Packs that were added since it was opened have no room in its table.
-                let folder = repository.handle().path().to_owned();
-                let repository = Repository::open(&folder, poll.limits, self.folders.clone())?;
-                self.state().current = Some(Arc::new(repository));
+        match fetch(&repository, poll, known, repository.packs() < poll.limits.packs) {
+            Ok(Followed::Here(head)) => {
+                self.state().failures = 0;
                 Ok(head)
             }
-            Followed::TooManyPacks => self.fetch_anew(poll),
+            Ok(Followed::Fetched(head)) => {
+                // Packs that were added since it was opened have no room in its table.
+                let folder = repository.handle().path().to_owned();
+                self.take_into_use(Repository::open(&folder, poll.limits, self.folders.clone())?);
+                Ok(head)
+            }
+            Ok(Followed::TooManyPacks) => self.fetch_anew(poll),
+            Err(StoreError::Damaged { detail }) if self.is_suspicious() => self.start_over(poll, detail),
+            Err(error) => Err(error),
         }
     }
 
-    /// The copy we have, if it can be built upon. One that cannot is removed, and told.
-    fn usable(&self, poll: &Poll<'_>) -> Result<Option<Arc<Repository>>, StoreError> {
-        let damage = self.state().damage.take();
-        let opened = match damage {
-            Some(detail) => Err(detail),
-            None => self.reopen(poll.limits).map_err(|error| error.to_string()),
-        };
-        let reason = match opened {
-            Ok(None) => return Ok(None),
-            Ok(Some(repository)) => match repository.head(poll.branch) {
-                Ok(None) => return Ok(Some(repository)),
-                Ok(Some(head)) if repository.holds(head) => return Ok(Some(repository)),
-                Ok(Some(head)) => format!("version {head} cannot be read"),
-                Err(error) => error.to_string(),
-            },
-            Err(reason) => reason,
-        };
-        self.state().current = None;
-        self.remove_all()?;
+    /// What a server sends may fail to fit because of the server, or because of a gap in our copy that nobody saw yet.
+    fn is_suspicious(&self) -> bool {
         let mut state = self.state();
-        state.notices.push(Notice::StartedOver { address: self.address.clone(), reason });
-        Ok(None)
+        state.failures += 1;
+        state.failures.is_multiple_of(SUSPICIOUS)
     }
 
-    /// Opens the newest copy on disk and removes the older ones; `None` if there is none.
+    /// Fetches everything because our copy is damaged. Until that succeeds the old one is read from, as far as it goes.
+    fn start_over(&self, poll: &Poll<'_>, reason: String) -> Result<gix::ObjectId, StoreError> {
+        let head = self.fetch_anew(poll)?;
+        let mut state = self.state();
+        state.damage = None;
+        state.notices.push(Notice::StartedOver { address: self.address.clone(), reason });
+        Ok(head)
+    }
+
+    /// Whether the copy we have can be built upon.
+    fn condition(&self, poll: &Poll<'_>) -> Condition {
+        if let Some(reason) = self.state().damage.clone() {
+            return Condition::Damaged(reason);
+        }
+        let repository = match self.reopen(poll.limits) {
+            Ok(None) => return Condition::Absent,
+            Ok(Some(repository)) => repository,
+            Err(error) => return Condition::Damaged(error.to_string()),
+        };
+        match repository.head(poll.branch) {
+            Ok(Some(head)) if !repository.holds(head) => Condition::Damaged(format!("version {head} cannot be read")),
+            Ok(_) => Condition::Whole(repository),
+            Err(error) => Condition::Damaged(error.to_string()),
+        }
+    }
+
+    /// Opens the newest copy on disk; `None` if there is none.
     fn reopen(&self, limits: &GitLimits) -> Result<Option<Arc<Repository>>, StoreError> {
         let mut state = self.state();
-        if state.current.is_some() {
-            return Ok(state.current.clone());
+        if state.current.is_none()
+            && let Some(newest) = self.copies()?.last()
+        {
+            let repository = Repository::open(&self.copy(*newest), limits, self.folders.clone())?;
+            state.current = Some(Arc::new(repository));
         }
-        let mut copies = self.copies()?;
-        let Some(newest) = copies.pop() else { return Ok(None) };
-        for old in copies {
-            std::fs::remove_dir_all(self.copy(old)).map_err(|error| disk(&self.folder, &error))?;
-        }
-        state.generation = newest;
-        let repository = Arc::new(Repository::open(&self.copy(newest), limits, self.folders.clone())?);
-        state.current = Some(repository.clone());
-        Ok(Some(repository))
+        Ok(state.current.clone())
     }
 
     /// Fetches everything into a new copy, and takes it into use when all of it is here.
     fn fetch_anew(&self, poll: &Poll<'_>) -> Result<gix::ObjectId, StoreError> {
-        let generation = self.copies()?.last().map_or(1, |newest| newest + 1);
-        let folder = self.copy(generation);
-        let fetched = self.create(&folder, poll.limits).and_then(|repository| fetch(&repository, poll, None, true));
+        let arriving = self.folder.join("arriving");
+        remove(&arriving)?;
+        let fetched = self.create(&arriving, poll.limits).and_then(|repository| fetch(&repository, poll, None, true));
         let head = match fetched {
             Ok(Followed::Here(head) | Followed::Fetched(head)) => head,
-            Ok(Followed::TooManyPacks) => unreachable!("an empty copy has no packs"),
+            Ok(Followed::TooManyPacks) => unreachable!("an empty copy has room"),
             Err(error) => {
-                // If it cannot be removed it is opened, found wanting and removed by a later poll.
-                let _ = std::fs::remove_dir_all(&folder);
+                // What cannot be removed now is removed before the next attempt, or that one says why not.
+                let _ = remove(&arriving);
                 return Err(error);
             }
         };
-        let repository = Repository::open(&folder, poll.limits, self.folders.clone())?;
-        let mut state = self.state();
-        state.generation = generation;
-        state.current = Some(Arc::new(repository));
+        let copies = self.copies()?;
+        let folder = self.copy(copies.last().map_or(1, |newest| newest + 1));
+        std::fs::rename(&arriving, &folder).map_err(|error| disk(&self.folder, &error))?;
+        self.take_into_use(Repository::open(&folder, poll.limits, self.folders.clone())?);
+        // The one before may still be read from; those before that had time enough.
+        for old in copies.iter().rev().skip(1) {
+            remove(&self.copy(*old))?;
+        }
         Ok(head)
+    }
+
+    fn take_into_use(&self, repository: Repository) {
+        let mut state = self.state();
+        state.current = Some(Arc::new(repository));
+        state.failures = 0;
     }
 
     fn create(&self, folder: &Path, limits: &GitLimits) -> Result<Repository, StoreError> {
@@ -207,16 +234,16 @@ impl Mirror {
         Ok(copies)
     }
 
-    fn remove_all(&self) -> Result<(), StoreError> {
-        match std::fs::remove_dir_all(&self.folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(disk(&self.folder, &error)),
-            _ => Ok(()),
-        }
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         // Every change is one assignment; what a panicking thread left is at worst an older handle.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn remove(folder: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(disk(folder, &error)),
+        _ => Ok(()),
     }
 }
 

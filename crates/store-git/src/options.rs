@@ -38,6 +38,8 @@ pub struct GitLimits {
     pub object_bytes: u64,
     /// What may be held in memory of objects that others are made from while a pack is unpacked.
     pub held_bytes: u64,
+    /// Every fetch adds a pack. With this many, the next one fetches everything into a new copy.
+    pub packs: usize,
     /// How many versions are looked at to tell how two are related; beyond that it is unknown.
     pub history: usize,
 }
@@ -49,6 +51,7 @@ impl Default for GitLimits {
             pack_bytes: 1 << 30,
             object_bytes: 64 << 20,
             held_bytes: 128 << 20,
+            packs: 200,
             history: 2_000_000,
         }
     }

@@ -42,6 +42,20 @@ impl Pace {
         Self { runtime, patience, limit: limits.pack_bytes, deadline, interrupt, spent: Mutex::default() }
     }
 
+    /// Ends our own work, which waits for nobody, when its time is over.
+    pub(crate) fn go_on(&self) -> Result<(), StoreError> {
+        if self.interrupt.load(Ordering::Relaxed) || Instant::now() >= self.deadline {
+            return Err(self.overdue());
+        }
+        Ok(())
+    }
+
+    /// Why work was interrupted.
+    pub(crate) fn overdue(&self) -> StoreError {
+        let total = self.patience.total.as_secs_f32();
+        StoreError::unreachable(format!("the poll was given up, or did not finish within {total} s"))
+    }
+
     /// What gix asks between its own steps.
     pub(crate) fn interrupt(&self) -> &AtomicBool {
         &self.interrupt
@@ -55,7 +69,7 @@ impl Pace {
     pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> io::Result<T> {
         let started = Instant::now();
         if self.interrupt.load(Ordering::Relaxed) {
-            return Err(self.end(StoreError::unreachable("the poll was given up")));
+            return Err(self.end(self.overdue()));
         }
         let until = self.deadline.min(started + self.patience.idle);
         let answer = self.runtime.block_on(async { timeout_at(until, answer).await });

@@ -16,6 +16,7 @@ use setpoint_core::time::Timestamp;
 use setpoint_core::version::Ancestry;
 use setpoint_store::{Answer, Inspector, Store, StoreError, Tree, VersionInfo};
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 
 use crate::address::{Address, Branch};
 use crate::fetch::Poll;
@@ -95,8 +96,16 @@ impl GitStore {
                 let _turn = mirror.turn.lock().await;
                 let interrupt = Arc::new(AtomicBool::new(false));
                 let _give_up = GiveUp(interrupt.clone());
-                let runtime = Handle::current();
-                blocking(move || inner.remote_head(runtime, interrupt)).await?
+                let (runtime, flag) = (Handle::current(), interrupt.clone());
+                let mut work = std::pin::pin!(blocking(move || inner.remote_head(runtime, flag)));
+                match timeout(self.inner.options.patience.total, &mut work).await {
+                    Ok(done) => done?,
+                    // Work of our own, as resolving a pack, sees the flag at its next step.
+                    Err(_) => {
+                        interrupt.store(true, Ordering::Relaxed);
+                        work.await?
+                    }
+                }
             }
         };
         VersionId::new(&head.to_string()).map_err(|bad| StoreError::damaged(bad.to_string()))

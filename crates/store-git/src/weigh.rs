@@ -10,6 +10,7 @@ use gix::zlib::{Decompress, FlushDecompress, Status};
 use setpoint_store::StoreError;
 
 use crate::options::GitLimits;
+use crate::pace::Pace;
 
 /// More objects than this are refused: each costs memory while the pack is unpacked.
 const OBJECTS: u32 = 1_500_000;
@@ -26,7 +27,7 @@ struct Weighed {
 }
 
 /// Refuses a pack whose unpacking would take more memory than allowed.
-pub(crate) fn weigh(pack: impl BufRead, limits: &GitLimits) -> Result<(), StoreError> {
+pub(crate) fn weigh(pack: impl BufRead, limits: &GitLimits, pace: &Pace) -> Result<(), StoreError> {
     let mut scale = Scale { pack, at: 0, inflate: Decompress::new(), scratch: vec![0; 64 << 10] };
     let mut header = [0; 12];
     scale.exactly(&mut header)?;
@@ -41,6 +42,8 @@ pub(crate) fn weigh(pack: impl BufRead, limits: &GitLimits) -> Result<(), StoreE
     // A base that is named by its id may be any object: all of them are counted as if they were held at once.
     let mut by_id = 0_u64;
     for _ in 0..count {
+        // A gigabyte may decompress to a thousand: time is what ends that.
+        pace.go_on()?;
         let (object, is_by_id) = scale.object(&objects, limits)?;
         if is_by_id {
             by_id += u64::from(object.size);

@@ -280,6 +280,41 @@ async fn damage_found_while_reading_is_mended_by_the_next_poll() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_copy_is_kept_until_there_is_another() {
+    let scene = Scene::new();
+    let first = scene.repository.commit("main", None, &[("a", Item::File("1"))]);
+    let store = scene.store();
+    let version = head(&store).await;
+    let second = scene.repository.commit("main", Some(&first), &[("a", Item::File("2"))]);
+    std::fs::write(scene.copy().join("refs/heads/main"), format!("{second}\n")).unwrap();
+    scene.server.break_with(On::Pack, setpoint_testbed::Fault::Status(500));
+    assert!(poll(&store).await.is_err());
+    assert_eq!(read(&*store.open(&version).await.unwrap(), "a").as_deref(), Some("1"));
+    assert_eq!(store.take_notices(), []);
+    scene.server.mend();
+    assert_eq!(head(&store).await.as_str(), second);
+    assert_eq!(store.take_notices().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_many_packs_is_replaced_and_old_ones_go() {
+    let scene = Scene::new();
+    let store = scene.store_with(|options| options.limits.packs = 3);
+    let mut parent: Option<String> = None;
+    for n in 0..12 {
+        let commit = scene.repository.commit("main", parent.as_deref(), &[("n", Item::File(&n.to_string()))]);
+        assert_eq!(read(&*opened(&store).await.unwrap(), "n"), Some(n.to_string()));
+        parent = Some(commit);
+    }
+    let mirror = scene.folder.path().join("cache");
+    let mirror = std::fs::read_dir(mirror).unwrap().next().unwrap().unwrap().path();
+    let mut copies: Vec<_> = std::fs::read_dir(mirror).unwrap().map(|copy| copy.unwrap().file_name()).collect();
+    copies.sort();
+    assert_eq!(copies, ["3.git", "4.git"]);
+    assert_eq!(store.take_notices(), [], "this is housekeeping and no damage");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn stores_of_the_same_repository_share_a_copy_and_others_do_not() {
     let scene = Scene::new();
     scene.repository.commit("main", None, &[("a/x", Item::File("1")), ("b/x", Item::File("2"))]);
