@@ -80,6 +80,18 @@ fn the_scope_of_the_engine_itself_is_not_to_be_had() {
 }
 
 #[test]
+fn the_store_of_the_bootstrap_needs_no_document_and_is_of_the_default_scope() {
+    let text = app("shop", "").replace("scope: web", "scope: default").replace("store: platform", "store: bootstrap");
+    assert!(read(&[("setpoint/a.yaml", CONTROL), ("setpoint/b.yaml", &text)]).is_ok());
+    let text = app("shop", "").replace("store: platform", "store: bootstrap");
+    assert!(told(&text).contains("apps of the scope `web` may not use the Store `bootstrap` of the scope `default`"));
+    let listed = CONTROL.replace("stores: [platform]", "stores: [bootstrap]");
+    assert!(read(&[("setpoint/a.yaml", &listed), ("setpoint/b.yaml", &text)]).is_ok());
+    let text = "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: bootstrap }\nspec: { url: 'https://evil.example/p.git' }\n";
+    assert_eq!(told(text), "setpoint/more.yaml:3:19: the store `bootstrap` is that of the bootstrap; use another name");
+}
+
+#[test]
 fn a_store_has_one_name_across_scopes() {
     let text = "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: platform, scope: web }\nspec: { url: 'https://evil.example/p.git' }\n";
     assert_eq!(

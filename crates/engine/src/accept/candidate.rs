@@ -79,7 +79,7 @@ impl ControlDocuments {
 }
 
 /// A path of a document as a path of a tree; `.` is the tree's own folder.
-pub(super) fn store_path(path: &RelativePath) -> Result<StorePath, BadPath> {
+pub fn store_path(path: &RelativePath) -> Result<StorePath, BadPath> {
     match path.as_str() {
         "." | "./" => Ok(StorePath::root()),
         text => StorePath::new(text),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use setpoint_core::name::Scope;
 use setpoint_core::observed::Blindness;
-use setpoint_documents::{Document, FieldProblem, Spec, check_unique, read_documents};
+use setpoint_documents::{Document, FieldProblem, Metadata, Spec, check_unique, read_documents};
 use setpoint_render::Problem;
 use setpoint_render::problem::Problems;
 use setpoint_render::walk::{Naming, files_below};
@@ -16,6 +16,9 @@ use super::documents::ControlDocuments;
 
 /// The scope of the root app. No document may stand in it: an app of that name would pose as the engine itself.
 pub const ROOT_SCOPE: &str = "setpoint";
+
+/// How apps name the store of the bootstrap, which no document declares. It is of the scope `default`.
+pub const BOOTSTRAP_STORE: &str = "bootstrap";
 
 /// Why there are no control documents. Neither means that there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,9 +107,8 @@ fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
             );
             continue;
         };
-        if metadata.scope.as_str() == ROOT_SCOPE {
-            let message = format!("the scope `{ROOT_SCOPE}` is the engine's own");
-            problems.add(Diagnostic::new(Class::Value, document.place.clone(), message).with_help("use another scope"));
+        if let Some((message, help)) = reserved(metadata, &document.spec) {
+            problems.add(Diagnostic::new(Class::Value, document.place.clone(), message).with_help(help));
         }
         if matches!(document.spec, Spec::Store(_) | Spec::Target(_) | Spec::Scope(_)) {
             let name = (kind, metadata.name.as_str().to_owned());
@@ -121,4 +123,13 @@ fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
         documents.add(document);
     }
     documents
+}
+
+/// Names that belong to the engine, whatever the document says.
+fn reserved(metadata: &Metadata, spec: &Spec) -> Option<(String, &'static str)> {
+    if metadata.scope.as_str() == ROOT_SCOPE {
+        return Some((format!("the scope `{ROOT_SCOPE}` is the engine's own"), "use another scope"));
+    }
+    let bootstrap = matches!(spec, Spec::Store(_)) && metadata.name.as_str() == BOOTSTRAP_STORE;
+    bootstrap.then(|| (format!("the store `{BOOTSTRAP_STORE}` is that of the bootstrap"), "use another name"))
 }

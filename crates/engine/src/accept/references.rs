@@ -10,12 +10,12 @@ use setpoint_documents::{AppSpec, FieldProblem, nearest};
 
 use super::candidate::store_path;
 use super::documents::{ControlDocument, ControlDocuments};
-use super::reading::Slip;
+use super::reading::{BOOTSTRAP_STORE, Slip};
 
 /// What one scope may use.
 struct Rights<'a> {
-    stores: BTreeSet<&'a StoreName>,
-    targets: BTreeSet<&'a TargetName>,
+    stores: BTreeSet<&'a str>,
+    targets: BTreeSet<&'a str>,
 }
 
 impl ControlDocuments {
@@ -46,28 +46,32 @@ impl ControlDocuments {
         let listed = self.scopes.get(scope).map(|scope| &scope.spec);
         let own_stores = self.stores.iter().filter(|(_, store)| store.scope == *scope).map(|(name, _)| name);
         let own_targets = self.targets.iter().filter(|(_, target)| target.scope == *scope).map(|(name, _)| name);
-        Rights {
-            stores: own_stores.chain(listed.into_iter().flat_map(|listed| &listed.stores)).collect(),
-            targets: own_targets.chain(listed.into_iter().flat_map(|listed| &listed.targets)).collect(),
-        }
+        let stores = own_stores.chain(listed.into_iter().flat_map(|listed| &listed.stores)).map(StoreName::as_str);
+        let targets = own_targets.chain(listed.into_iter().flat_map(|listed| &listed.targets)).map(TargetName::as_str);
+        let bootstrap = (*scope == Scope::default_scope()).then_some(BOOTSTRAP_STORE);
+        Rights { stores: stores.chain(bootstrap).collect(), targets: targets.collect() }
+    }
+
+    /// The scope a store is of; `None` if there is no such store. That of the bootstrap is of the scope `default`.
+    fn owner_of(&self, store: &StoreName) -> Option<Scope> {
+        let declared = self.stores.get(store).map(|store| store.scope.clone());
+        declared.or_else(|| (store.as_str() == BOOTSTRAP_STORE).then(Scope::default_scope))
     }
 
     /// The stores and the target of an app.
     fn uses(&self, id: &AppId, app: &AppSpec, rights: &Rights<'_>) -> Vec<FieldProblem> {
         let mut found = Vec::new();
         for (n, input) in app.inputs.iter().enumerate() {
-            let owner = self.stores.get(&input.store).map(|store| store.scope.clone());
+            let owner = self.owner_of(&input.store);
             let wanted = Wanted { kind: "Store", list: "stores", name: input.store.as_str(), scope: &id.scope };
-            let usable = rights.stores.iter().map(|name| name.as_str()).collect();
-            found.extend(wanted.problem(format!("spec.inputs[{n}].store"), owner, &usable));
+            found.extend(wanted.problem(format!("spec.inputs[{n}].store"), owner, &rights.stores));
             if let Err(bad) = store_path(&input.path) {
                 found.push(FieldProblem::new(format!("spec.inputs[{n}].path"), bad.to_string(), "correct the path"));
             }
         }
         let owner = self.targets.get(&app.target).map(|target| target.scope.clone());
         let wanted = Wanted { kind: "Target", list: "targets", name: app.target.as_str(), scope: &id.scope };
-        let usable = rights.targets.iter().map(|name| name.as_str()).collect();
-        found.extend(wanted.problem("spec.target".to_owned(), owner, &usable));
+        found.extend(wanted.problem("spec.target".to_owned(), owner, &rights.targets));
         found
     }
 
@@ -117,7 +121,7 @@ impl ControlDocuments {
                     help,
                 ));
             }
-            for (n, name) in scope.spec.stores.iter().enumerate().filter(|(_, name)| !self.stores.contains_key(name)) {
+            for (n, name) in scope.spec.stores.iter().enumerate().filter(|(_, name)| self.owner_of(name).is_none()) {
                 let help = suggestion(name.as_str(), self.stores.keys().map(StoreName::as_str));
                 add(FieldProblem::new(format!("spec.stores[{n}]"), format!("there is no Store `{name}`"), help));
             }
