@@ -1,6 +1,6 @@
 //! A repository on disk: versions, how they are related, and their objects by id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +20,8 @@ use crate::address::Branch;
 use crate::failure::on_disk;
 use crate::options::GitLimits;
 
+/// Fewer digits of an id name too many versions.
+const SHORTEST_NAME: usize = 4;
 /// Entries of folders that are kept in memory, over all folders.
 const KEPT_ENTRIES: usize = 250_000;
 
@@ -161,6 +163,29 @@ impl Repository {
                 None => Ancestry::Unknown,
             },
         })
+    }
+
+    /// The version of a branch that a person names by its id or a beginning of it.
+    pub(crate) fn find(&self, branch: &Branch, name: &str, farthest: usize) -> Result<VersionId, StoreError> {
+        let name = name.to_ascii_lowercase();
+        if name.len() < SHORTEST_NAME || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(StoreError::refused(
+                format!("`{}` names no version", shown(&name)),
+                "give at least 4 digits of a commit's id",
+            ));
+        }
+        let repo = self.handle();
+        let damaged = |error: gix::Error| on_disk("the history cannot be read", &error);
+        let head = self.head(branch)?;
+        let mut found = BTreeSet::new();
+        for info in repo.rev_walk(head).all().map_err(damaged)?.take(farthest) {
+            let id = info.map_err(damaged)?.id.to_string();
+            if id.starts_with(&name) {
+                found.insert(id);
+            }
+        }
+        let version = |id: String| VersionId::new(&id).map_err(|bad| StoreError::damaged(bad.to_string()));
+        setpoint_store::only_one(&name, found.into_iter().map(version).collect::<Result<_, _>>()?)
     }
 
     /// What a version says about itself.

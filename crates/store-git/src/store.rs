@@ -251,6 +251,13 @@ impl Store for GitStore {
         }))
     }
 
+    fn find<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>> {
+        let (inner, name) = (self.inner.clone(), name.to_owned());
+        Box::pin(blocking(move || {
+            inner.noting_damage(inner.repository()?.find(&inner.branch, &name, inner.options.limits.history))
+        }))
+    }
+
     fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>> {
         let (inner, version) = (self.inner.clone(), version.clone());
         Box::pin(blocking(move || inner.noting_damage(inner.repository()?.describe(&version))))

@@ -34,6 +34,11 @@ pub enum Fault {
     Status(u16),
     /// Leads to the same path below another base URL.
     Redirect(String),
+    /// Leads paths that begin with one text to the same with another, on this host.
+    Moved {
+        from: String,
+        to: String,
+    },
     /// Takes the request and never answers.
     Hang,
     /// Says it will send everything, sends this many bytes and hangs up.
@@ -196,21 +201,23 @@ async fn serve(
         (struck.map(|(_, fault)| fault), state.wanted.clone())
     };
     if wanted.is_some() && wanted != request.authorization {
-        let head = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\nContent-Length: 0\r\n\r\n";
-        return stream.write_all(head.as_bytes()).await;
+        return empty(stream, "401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"").await;
     }
     match fault {
-        Some(Fault::Status(status)) => {
-            stream.write_all(format!("HTTP/1.1 {status} Fault\r\nContent-Length: 0\r\n\r\n").as_bytes()).await
-        }
-        Some(Fault::Redirect(base)) => {
-            let to = format!("{base}{}", request.path);
-            let head = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
-            stream.write_all(head.as_bytes()).await
+        Some(Fault::Status(status)) => empty(stream, &format!("{status} Fault")).await,
+        Some(Fault::Redirect(base)) => empty(stream, &format!("302 Found\r\nLocation: {base}{}", request.path)).await,
+        Some(Fault::Moved { from, to }) if request.path.starts_with(&from) => {
+            let to = request.path.replacen(&from, &to, 1);
+            empty(stream, &format!("301 Moved\r\nLocation: {to}")).await
         }
         Some(Fault::Hang) => std::future::pending().await,
         fault => answer(stream, &backend(root, &request, &headers).await?, fault).await,
     }
+}
+
+/// Answers with a status and headers alone.
+async fn empty(stream: &mut (impl AsyncWrite + Unpin), head: &str) -> std::io::Result<()> {
+    stream.write_all(format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").as_bytes()).await
 }
 
 async fn answer(

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 
 /// A program that inherits nothing but a plain path: tests must not depend on who runs them.
 #[expect(clippy::disallowed_methods, reason = "the door through which tests start the reference tools")]
-pub(crate) fn program(name: &str) -> Command {
+pub fn program(name: &str) -> Command {
     let mut command = Command::new(name);
     command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     command.env("HOME", "/nonexistent").env("LC_ALL", "C").stdin(Stdio::null());
