@@ -11,7 +11,7 @@ use setpoint_core::value::Value;
 use setpoint_target::Target;
 use setpoint_target::conformance::{Finished, Form, Subject, failures};
 
-use crate::scene::{Scene, as_nobody, directory, file, is_root, link, now};
+use crate::scene::{Scene, directory, file, is_root, link, now};
 
 /// What the samples are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,11 +160,4 @@ async fn folders_conform_but_for_a_write_that_changes_nothing() {
     // The times of a folder move with what is put into it, so they are no part of its version: setting the mode it has is not seen.
     let checks: Vec<_> = failures.iter().map(|(check, _)| *check).collect();
     assert_eq!(checks, ["what_was_refused_is_never_settled_as_done"], "{failures:?}");
-}
-
-#[test]
-fn files_conform_for_an_agent_without_rights() {
-    if is_root() {
-        as_nobody("conforming::files_conform");
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::time::Duration;
 
 use setpoint_core::key::Key;
@@ -86,10 +87,10 @@ async fn more_events_than_the_kernel_keeps_are_told_as_lost() {
     watch(&scene, &[&file("/it", "x")]).await;
     let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let most: usize = most.trim().parse().unwrap();
-    // Two names, because equal events in a row are one.
-    for _ in 0..=most / 2 {
-        fs::write(scene.at("/one"), "x").unwrap();
-        fs::write(scene.at("/two"), "x").unwrap();
+    // Two files in turn, because equal events in a row are one.
+    let mut files = ["/one", "/two"].map(|path| fs::File::create(scene.at(path)).unwrap());
+    for number in 0..=most {
+        files[number % 2].write_all(b"x").unwrap();
     }
     let hint = timeout(PATIENCE, scene.target.hints()).await.expect("a hint");
     assert_eq!(hint, Hint::Lost);

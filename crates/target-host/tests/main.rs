@@ -11,4 +11,6 @@ mod declarations;
 mod hints;
 mod looks;
 mod scene;
+mod secrets;
 mod strangers;
+mod unprivileged;

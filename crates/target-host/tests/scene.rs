@@ -229,25 +229,3 @@ pub(crate) const ENOSPC: i32 = 28;
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
-
-/// Runs one test of this binary as `nobody`, in a process of its own, and fails if that does.
-#[expect(clippy::disallowed_methods, reason = "rights are of processes: another user needs another one")]
-pub(crate) fn as_nobody(test: &str) {
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
-    assert!(is_root(), "this part of the suite needs root to become nobody");
-    // The folder the binary is in may be closed to others.
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
-    let binary = folder.path().join("suite");
-    fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
-    let output = std::process::Command::new(&binary)
-        .args(["--exact", test, "--include-ignored", "--test-threads", "1"])
-        .env("TMPDIR", folder.path())
-        .uid(65534)
-        .gid(65534)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));
-}

@@ -1,0 +1,27 @@
+//! The whole suite once more, as an agent without rights: rights are of processes, so in another one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+
+use crate::scene::is_root;
+
+const NOBODY: u32 = 65534;
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another user needs another process")]
+fn the_whole_suite_holds_for_an_agent_without_rights() {
+    if !is_root() {
+        return; // This is that run, or all of it was.
+    }
+    // The folder the binary is in may be closed to others.
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let binary = folder.path().join("suite");
+    fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+    let mut suite = std::process::Command::new(&binary);
+    let output = suite.env("TMPDIR", folder.path()).uid(NOBODY).gid(NOBODY).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("looks::an_unreadable_file_is_unknown_to_an_agent_without_rights ... ok"), "{text}");
+}
