@@ -12,9 +12,28 @@ use std::time::Duration;
 
 use setpoint_store::StoreError;
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use crate::options::{GitLimits, Patience};
+
+/// Ends a poll from outside, also one that waits.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupt {
+    flag: AtomicBool,
+    bell: Notify,
+}
+
+impl Interrupt {
+    pub(crate) fn ring(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+        self.bell.notify_one();
+    }
+
+    fn was_rung(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+}
 
 /// One poll's allowance of time and bytes.
 #[derive(Debug)]
@@ -23,7 +42,7 @@ pub(crate) struct Pace {
     patience: Patience,
     limit: u64,
     deadline: Instant,
-    interrupt: Arc<AtomicBool>,
+    interrupt: Arc<Interrupt>,
     spent: Mutex<Spent>,
 }
 
@@ -37,14 +56,14 @@ struct Spent {
 }
 
 impl Pace {
-    pub(crate) fn new(runtime: Handle, patience: Patience, limits: &GitLimits, interrupt: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(runtime: Handle, patience: Patience, limits: &GitLimits, interrupt: Arc<Interrupt>) -> Self {
         let deadline = Instant::now() + patience.total;
         Self { runtime, patience, limit: limits.pack_bytes, deadline, interrupt, spent: Mutex::default() }
     }
 
     /// Ends our own work, which waits for nobody, when its time is over.
     pub(crate) fn go_on(&self) -> Result<(), StoreError> {
-        if self.interrupt.load(Ordering::Relaxed) || Instant::now() >= self.deadline {
+        if self.interrupt.was_rung() || Instant::now() >= self.deadline {
             return Err(self.overdue());
         }
         Ok(())
@@ -58,7 +77,7 @@ impl Pace {
 
     /// What gix asks between its own steps.
     pub(crate) fn interrupt(&self) -> &AtomicBool {
-        &self.interrupt
+        &self.interrupt.flag
     }
 
     pub(crate) fn patience(&self) -> Patience {
@@ -68,12 +87,19 @@ impl Pace {
     /// Waits for the server, within what is left of everybody's patience. Must not be called on a thread of the runtime.
     pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> io::Result<T> {
         let started = Instant::now();
-        if self.interrupt.load(Ordering::Relaxed) {
+        if self.interrupt.was_rung() {
             return Err(self.end(self.overdue()));
         }
         let until = self.deadline.min(started + self.patience.idle);
-        let answer = self.runtime.block_on(async { timeout_at(until, answer).await });
+        let answer = self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = self.interrupt.bell.notified() => None,
+                answer = timeout_at(until, answer) => Some(answer),
+            }
+        });
         self.spent().window_waited += started.elapsed();
+        let answer = answer.ok_or_else(|| self.end(self.overdue()))?;
         answer.map_err(|_| {
             let total = self.patience.total.as_secs_f32();
             let idle = self.patience.idle.as_secs_f32();

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use gix_transport::Protocol;
@@ -22,7 +21,7 @@ use crate::address::{Address, Branch};
 use crate::fetch::Poll;
 use crate::mirror::{Mirror, Notice};
 use crate::options::{Credentials, GitOptions};
-use crate::pace::Pace;
+use crate::pace::{Interrupt, Pace};
 use crate::repository::{Folders, Repository};
 use crate::transport::http::{Authorization, HttpClient, client};
 use crate::transport::ssh::{self, Destination};
@@ -94,7 +93,7 @@ impl GitStore {
             Place::Here { .. } => blocking(move || inner.local_head()).await?,
             Place::Mirror(mirror) => {
                 let _turn = mirror.turn.lock().await;
-                let interrupt = Arc::new(AtomicBool::new(false));
+                let interrupt = Arc::new(Interrupt::default());
                 let _give_up = GiveUp(interrupt.clone());
                 let (runtime, flag) = (Handle::current(), interrupt.clone());
                 let mut work = std::pin::pin!(blocking(move || inner.remote_head(runtime, flag)));
@@ -102,7 +101,7 @@ impl GitStore {
                     Ok(done) => done?,
                     // Work of our own, as resolving a pack, sees the flag at its next step.
                     Err(_) => {
-                        interrupt.store(true, Ordering::Relaxed);
+                        interrupt.ring();
                         work.await?
                     }
                 }
@@ -113,11 +112,11 @@ impl GitStore {
 }
 
 /// Ends the work of a poll that nobody waits for any more.
-struct GiveUp(Arc<AtomicBool>);
+struct GiveUp(Arc<Interrupt>);
 
 impl Drop for GiveUp {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.ring();
     }
 }
 
@@ -136,7 +135,7 @@ impl Inner {
         })
     }
 
-    fn remote_head(&self, runtime: Handle, interrupt: Arc<AtomicBool>) -> Result<gix::ObjectId, StoreError> {
+    fn remote_head(&self, runtime: Handle, interrupt: Arc<Interrupt>) -> Result<gix::ObjectId, StoreError> {
         let Place::Mirror(mirror) = &self.place else { return self.local_head() };
         let options = &self.options;
         let pace = Arc::new(Pace::new(runtime, options.patience, &options.limits, interrupt));

@@ -160,12 +160,17 @@ async fn a_server_that_sends_nothing_is_given_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_sends_a_byte_at_a_time_is_given_up() {
     let scene = scene();
-    let store = scene.store_with(with_little_patience);
     scene.server.break_with(On::Pack, Fault::Drip(Duration::from_millis(20)));
+    let store = scene.store_with(|options| {
+        options.patience = impatient();
+        options.patience.idle = Duration::from_secs(10);
+    });
     let reason = poll(&store).await.unwrap_err();
     assert!(matches!(&reason, Blindness::Unreachable { detail } if detail.contains("bytes a second")), "{reason:?}");
     let store = scene.store_with(|options| {
         options.patience = impatient();
+        options.patience.idle = Duration::from_secs(10);
+        options.patience.total = Duration::from_secs(2);
         options.patience.rate = 0;
     });
     let reason = poll(&store).await.unwrap_err();
@@ -181,6 +186,30 @@ async fn a_store_that_hangs_does_not_delay_another() {
         reason = poll(&stuck) => panic!("it should still wait: {reason:?}"),
         answered = opened(&fine) => assert!(answered.is_ok()),
     }
+}
+
+#[test]
+fn a_poll_that_nobody_waits_for_ends_at_once() {
+    let scene = scene();
+    scene.server.break_with(On::Everything, Fault::Hang);
+    let store = scene.store();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let given_up = tokio::time::timeout(Duration::from_millis(200), poll(&store)).await;
+        assert!(given_up.is_err(), "the server hangs");
+        // It leaves the turn to the next one, who is answered.
+        scene.server.mend();
+        assert!(poll(&store).await.is_ok());
+    });
+    // Dropping a runtime waits for the threads that block: with a poll that went on, for all of its patience.
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            drop(runtime);
+            done.send(()).expect("somebody waits");
+        });
+        assert!(ended.recv_timeout(Duration::from_secs(10)).is_ok(), "the poll went on");
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]

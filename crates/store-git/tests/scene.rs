@@ -71,8 +71,8 @@ fn only_entry(folder: &Path) -> std::path::PathBuf {
 pub(crate) fn impatient() -> Patience {
     Patience {
         connect: Duration::from_secs(2),
-        idle: Duration::from_millis(300),
-        total: Duration::from_secs(3),
+        idle: Duration::from_secs(1),
+        total: Duration::from_secs(20),
         rate: 1_000,
         window: Duration::from_millis(500),
     }
