@@ -1,5 +1,7 @@
 //! Holds and suspensions: the ways an app is kept from following its store, each with a reason, an author and an end.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
@@ -28,6 +30,23 @@ pub enum HoldReason {
     RolledBack { failed: u64 },
     /// The stores' heads do not descend from what was accepted; a person decides which is right.
     Rewritten { accepted: Revision, offered: Revision },
+}
+
+impl fmt::Display for HoldReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asked { reason } => write!(f, "held: {reason}"),
+            Self::RolledBack { .. } => {
+                write!(f, "rolled back to the last good bundle until a newer version is accepted")
+            }
+            Self::Rewritten { accepted, offered } => {
+                write!(
+                    f,
+                    "history was rewritten: {accepted} was accepted, {offered} is offered and does not descend from it"
+                )
+            }
+        }
+    }
 }
 
 impl HoldReason {

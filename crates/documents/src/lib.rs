@@ -27,11 +27,11 @@ pub use duration::{Duration, read_span};
 pub use field::FieldProblem;
 pub use kinds::{
     Anchor, AppSpec, BootstrapSpec, BootstrapStore, Check, CoOwner, Count, Credentials, HttpCheck, IgnoreRule, Input,
-    Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, ScopeSpec, StoreSpec, Sync, TargetFamily,
-    TargetSpec, Window, WindowTime,
+    Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, ScopeSpec, StoreCredentials, StoreSpec,
+    Sync, TargetFamily, TargetSpec, Window, WindowTime,
 };
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};
 pub use schema::{UnknownKind, reference_markdown, schema};
 pub use suggest::nearest;
-pub use text::{AbsolutePath, BadText, Branch, FieldPath, Label, Line, RelativePath, Url, Zone};
+pub use text::{AbsolutePath, BadText, Branch, FieldPath, Label, Line, Location, RelativePath, Url, Zone};
 pub use value::read_value;

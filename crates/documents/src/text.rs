@@ -83,6 +83,12 @@ checked_text!(
     Url, "URL", "a URL", url
 );
 checked_text!(
+    /// Where a repository is: a URL, or an absolute path on this machine.
+    Location, "URL or absolute path", "a URL or an absolute path", |text| {
+        if text.starts_with('/') { absolute_path(text) } else { url(text) }
+    }
+);
+checked_text!(
     /// The name of a branch.
     Branch, "branch", "the name of a branch", branch
 );

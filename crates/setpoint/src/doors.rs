@@ -29,6 +29,13 @@ pub(crate) fn complaints() -> impl Write {
     io::stderr().lock()
 }
 
+/// Bytes nobody can guess.
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|_| io::Error::other("the system has no random numbers"))?;
+    Ok(bytes)
+}
+
 /// What the process finds around it, read once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {

@@ -1,6 +1,7 @@
 //! The product as a library, so that its parts can be tested without a process: the command line, the interpreter of the
 //! machine's effects, and the recovery of lost claims. `main.rs` only calls [`run`].
 
+pub mod agent;
 mod cli;
 mod complaint;
 pub mod doors;

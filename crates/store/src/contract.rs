@@ -11,6 +11,7 @@ use setpoint_core::time::Timestamp;
 use setpoint_core::version::Ancestry;
 
 use crate::error::StoreError;
+use crate::path::shown;
 use crate::tree::Tree;
 
 /// An answer on its way.
@@ -72,6 +73,23 @@ pub trait Store: Send + Sync + fmt::Debug {
         offered: &'a VersionId,
     ) -> Answer<'a, Result<Ancestry, StoreError>>;
 
+    /// The version that a person names: by its full id, or by a beginning that only one of the store's versions has.
+    fn find<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>>;
+
     /// Who made a version, when and why.
     fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>>;
+}
+
+/// The one version that a name stands for.
+pub fn only_one(name: &str, mut found: Vec<VersionId>) -> Result<VersionId, StoreError> {
+    match (found.pop(), found.len()) {
+        (Some(version), 0) => Ok(version),
+        (Some(_), _) => {
+            Err(StoreError::refused(format!("several versions begin with `{}`", shown(name)), "give more of the id"))
+        }
+        (None, _) => Err(StoreError::vanished(
+            format!("version `{}`", shown(name)),
+            "name a commit of the store's branch by its id",
+        )),
+    }
 }

@@ -16,7 +16,7 @@ pub mod path;
 pub mod reads;
 pub mod tree;
 
-pub use contract::{Answer, Person, Signature, Store, Trailer, VersionInfo};
+pub use contract::{Answer, Person, Signature, Store, Trailer, VersionInfo, only_one};
 pub use error::StoreError;
 pub use inspect::{Inspector, Limits};
 pub use memory::{MemoryStore, MemoryTree};

@@ -307,6 +307,12 @@ impl Store for MemoryStore {
         Box::pin(ready(self.history().ancestry(accepted, offered)))
     }
 
+    fn find<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>> {
+        let history = self.history();
+        let found: Vec<_> = history.versions.keys().filter(|id| id.as_str().starts_with(name)).cloned().collect();
+        Box::pin(ready(crate::contract::only_one(name, found)))
+    }
+
     fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>> {
         Box::pin(ready(self.history().version(version).map(|version| version.info.clone())))
     }

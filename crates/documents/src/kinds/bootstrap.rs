@@ -1,8 +1,9 @@
 //! `kind: Bootstrap`.
 
-use super::store::Credentials;
+use super::store::StoreCredentials;
 use crate::declaration::object;
-use crate::text::{AbsolutePath, Branch, RelativePath, Url};
+use crate::duration::{DAY, Duration};
+use crate::text::{AbsolutePath, Branch, Location, RelativePath};
 
 object! {
     /// The only document outside a store: where all others are.
@@ -19,12 +20,18 @@ object! {
 object! {
     /// The store with the control documents.
     pub struct BootstrapStore {
-        /// Where the repository is.
-        "url" url: Url,
+        /// Where the repository is: a URL, or an absolute path on this machine.
+        "url" url: Location,
         /// The branch whose commits are versions.
         "branch" branch: Branch = Branch::new("main").expect("`main` is the name of a branch"),
         /// Where the credentials are; none are sent if unsaid.
-        "credentialsFrom" credentials_from: Option<Credentials> = None,
+        "credentialsFrom" credentials_from: Option<StoreCredentials> = None,
+        /// The keys by which a host is known that is reached over ssh, as `ssh-keyscan` prints them.
+        "knownHostsFile" known_hosts: Option<AbsolutePath> = None,
+        /// Certificates of the authorities to trust instead of the system's.
+        "authoritiesFile" authorities: Option<AbsolutePath> = None,
+        /// How often the branch is looked at. A webhook only makes it look sooner.
+        "interval" interval: Duration<1, DAY> = Duration::seconds(30),
     }
 }
 

@@ -15,5 +15,5 @@ pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore};
 pub use notifier::{NotifierFormat, NotifierSpec};
 pub use policy::{Count, PolicySpec};
 pub use scope::ScopeSpec;
-pub use store::{Credentials, StoreSpec};
+pub use store::{Credentials, StoreCredentials, StoreSpec};
 pub use target::{TargetFamily, TargetSpec};

@@ -1,0 +1,283 @@
+//! What the socket is asked, answered from the machine, the ledger and the stores.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use setpoint_api::agent::Reply;
+use setpoint_api::answer::{
+    AppDetail, AppState, AppSummary, DriftRecord, HistoryRecord, LedgerStanding, NotifyTested, Ordered, Overview,
+    PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
+};
+use setpoint_api::question::{DriftQuestion, HistoryQuestion, OrderKind, OrderRequest, PlanRequest};
+use setpoint_api::{Agent, Problem, ProblemKind};
+use setpoint_core::live::Health;
+use setpoint_core::modes::State;
+use setpoint_core::name::{Actor, AppId};
+use setpoint_core::report::Why;
+use setpoint_core::version::Revision;
+use setpoint_documents::nearest;
+use setpoint_engine::machine::{AppStatus, Refused};
+use setpoint_engine::{Command, Order, OrderId};
+use setpoint_ledger::{Ledger, LedgerError, Origin};
+
+use super::messages::Messages;
+use super::sources::Provider;
+use super::{OpenNow, history};
+use crate::doors::Clock;
+use crate::interpreter::{Ended, Handle};
+
+#[derive(Debug)]
+pub(super) struct Answers {
+    pub(super) clock: Clock,
+    origin: Origin,
+    pub(super) handle: Arc<Handle>,
+    pub(super) provider: Arc<Provider>,
+    messages: Arc<Messages>,
+    open_now: OpenNow,
+    last_order: AtomicU64,
+}
+
+impl Answers {
+    pub(super) fn new(
+        clock: Clock,
+        origin: Origin,
+        handle: Arc<Handle>,
+        provider: Arc<Provider>,
+        messages: Arc<Messages>,
+        open_now: OpenNow,
+    ) -> Self {
+        Self { clock, origin, handle, provider, messages, open_now, last_order: AtomicU64::new(0) }
+    }
+
+    fn ledger(&self) -> Result<Arc<dyn Ledger>, Problem> {
+        let open = self.open_now.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = open.as_ref().and_then(|ledger| ledger.upgrade());
+        ledger.ok_or_else(|| {
+            let trouble = self.handle.trouble().unwrap_or_else(|| "it is being opened".to_owned());
+            Problem::new(ProblemKind::Unavailable, format!("the ledger is not open: {trouble}"))
+        })
+    }
+
+    async fn status(&self, app: &AppId) -> Result<AppStatus, Problem> {
+        match self.handle.status(app).await.map_err(ended)? {
+            Some(status) => Ok(status),
+            None => Err(self.no_such_app(app).await),
+        }
+    }
+
+    pub(super) async fn no_such_app(&self, app: &AppId) -> Problem {
+        let known: Vec<String> = match self.handle.standing().await {
+            Ok(standing) => standing.apps.keys().map(ToString::to_string).collect(),
+            Err(_) => Vec::new(),
+        };
+        let hint = match nearest(&app.to_string(), known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "`setpoint status` lists all apps".to_owned(),
+        };
+        Problem::new(ProblemKind::Missing, format!("there is no app {app}; {hint}"))
+    }
+
+    async fn detail(&self, app: &AppId) -> Result<AppDetail, Problem> {
+        let status = self.status(app).await?;
+        let versions = match &status.facts.accepted {
+            Some(accepted) => self.describe(&accepted.revision).await,
+            None => Vec::new(),
+        };
+        let summary = summary(app, &status);
+        let AppStatus { facts, report, drifts, owned, bundle, unsettled, refused, .. } = status;
+        let declared = bundle.iter().flat_map(|bundle| bundle.resources());
+        let mut resources: Vec<_> = declared
+            .map(|(key, declared)| ResourceLine {
+                key: key.clone(),
+                kind: declared.resource.kind.to_string(),
+                declared: true,
+                owned: owned.contains(key),
+            })
+            .collect();
+        let orphans = owned.iter().filter(|key| !resources.iter().any(|line| line.key == **key));
+        let orphans: Vec<_> = orphans
+            .map(|key| ResourceLine { key: key.clone(), kind: key.class().to_owned(), declared: false, owned: true })
+            .collect();
+        resources.extend(orphans);
+        let refused = refused.map(|Refused { revision, problem, at }| RefusedVersion { revision, problem, at });
+        let (last_good, hold, suspension) = (facts.last_good, facts.hold, facts.suspension);
+        Ok(AppDetail { summary, last_good, hold, suspension, refused, versions, resources, report, drifts, unsettled })
+    }
+
+    async fn describe(&self, revision: &Revision) -> Vec<VersionNote> {
+        let mut notes = Vec::new();
+        for (name, version) in &revision.0 {
+            let Some(store) = self.provider.store(name) else { continue };
+            // A store that cannot tell leaves the line out; the version itself is in the summary.
+            let Ok(info) = store.describe(version).await else { continue };
+            notes.push(VersionNote {
+                store: name.clone(),
+                version: version.clone(),
+                author: info.author.name,
+                subject: info.message.lines().next().unwrap_or_default().to_owned(),
+                at: info.author.at,
+            });
+        }
+        notes
+    }
+
+    async fn give(&self, by: Actor, request: OrderRequest) -> Result<Ordered, Problem> {
+        let OrderRequest { app, reason, order } = request;
+        let before = self.status(&app).await?;
+        let needs_reason = !matches!(order, OrderKind::Resume) && !matches!(order, OrderKind::Sync { allow_prune: 0 });
+        if needs_reason && reason.trim().is_empty() {
+            return Err(Problem::new(ProblemKind::Question, "say why: `--reason \"…\"` is recorded with the order"));
+        }
+        let skipped = matches!(order, OrderKind::Resume).then(|| skipped(&before)).unwrap_or_default();
+        let order = self.order_of(&app, order).await?;
+        let id = OrderId(self.last_order.fetch_add(1, Ordering::Relaxed) + 1);
+        let command = Command { id, app: app.clone(), by, reason, order };
+        match self.handle.order(command).await.map_err(ended)? {
+            Ok(()) => Ok(Ordered { app, notes: skipped }),
+            Err(problem) => Err(Problem::new(ProblemKind::Conflict, problem)),
+        }
+    }
+
+    async fn order_of(&self, app: &AppId, order: OrderKind) -> Result<Order, Problem> {
+        Ok(match order {
+            OrderKind::Sync { allow_prune } => Order::Sync { allow_prune },
+            OrderKind::Suspend { length } => Order::Suspend { until: self.clock.now() + length },
+            OrderKind::Resume => Order::Resume,
+            OrderKind::Hold => Order::Hold,
+            OrderKind::Settle { intent, done } => Order::Settle { intent, done },
+            OrderKind::Release { accept: None } => Order::Release { accept: None },
+            OrderKind::Release { accept: Some(rev) } => {
+                Order::Release { accept: Some(self.revision(app, &rev).await?) }
+            }
+        })
+    }
+}
+
+/// What a suspension has kept from being done.
+fn skipped(status: &AppStatus) -> Vec<String> {
+    let by_suspension =
+        status.report.iter().filter(|withheld| matches!(withheld.why, Why::State { state: State::Suspended }));
+    by_suspension.map(|withheld| format!("{} ({})", withheld.key, withheld.cause)).collect()
+}
+
+pub(super) fn ended(error: Ended) -> Problem {
+    Problem::new(ProblemKind::Unavailable, error.to_string())
+}
+
+fn unread(error: LedgerError) -> Problem {
+    Problem::new(ProblemKind::Unavailable, crate::complaint::told(&error))
+}
+
+fn summary(app: &AppId, status: &AppStatus) -> AppSummary {
+    AppSummary {
+        app: app.clone(),
+        state: state_of(status),
+        target: status.facts.target.clone(),
+        accepted: status.facts.accepted.clone(),
+        health: status.health,
+        resources: status.bundle.as_ref().map_or(0, |bundle| bundle.resources().len()),
+        drifts: status.drifts.len(),
+        withheld: status.report.len(),
+        note: note_of(status),
+    }
+}
+
+fn state_of(status: &AppStatus) -> AppState {
+    let facts = &status.facts;
+    if facts.retiring {
+        AppState::Retiring
+    } else if facts.frozen {
+        AppState::Frozen
+    } else if facts.suspension.is_some() {
+        AppState::Suspended
+    } else if facts.hold.is_some() {
+        AppState::Held
+    } else if facts.accepted.is_none() {
+        AppState::Waiting
+    } else if status.converged {
+        AppState::Converged
+    } else if status.pending {
+        AppState::Progressing
+    } else if status.report.iter().any(|withheld| matches!(withheld.why, Why::NotSeen { .. })) {
+        AppState::Unknown
+    } else if status.report.is_empty() && status.health == Health::Degraded {
+        AppState::Degraded
+    } else if status.report.is_empty() {
+        AppState::Progressing
+    } else {
+        AppState::OutOfSync
+    }
+}
+
+/// The one thing a person should know first.
+fn note_of(status: &AppStatus) -> Option<String> {
+    let facts = &status.facts;
+    let refused = status.refused.as_ref().map(|refused| {
+        let first = refused.problem.lines().next().unwrap_or_default();
+        format!("{} is refused: {first}", refused.revision)
+    });
+    let hold = facts.hold.as_ref().map(|hold| hold.why.to_string());
+    let suspension =
+        facts.suspension.as_ref().map(|suspension| format!("suspended by {}: {}", suspension.by, suspension.reason));
+    let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
+    suspension.or(hold).or(refused).or(withheld)
+}
+
+impl Agent for Answers {
+    fn overview(&self) -> Reply<'_, Overview> {
+        Box::pin(async {
+            let standing = self.handle.standing().await.map_err(ended)?;
+            let store = |(name, store): (&_, &setpoint_engine::machine::StoreStatus)| StoreStanding {
+                store: setpoint_core::name::StoreName::clone(name),
+                head: store.head.clone(),
+                answered: store.answered,
+                stale: store.stale,
+                failures: store.failures,
+                problem: store.problem.clone(),
+            };
+            Ok(Overview {
+                now: self.clock.now(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                ledger: LedgerStanding { holding: standing.holding, trouble: self.handle.trouble() },
+                stores: standing.stores.iter().map(store).collect(),
+                apps: standing.apps.iter().map(|(app, status)| summary(app, status)).collect(),
+            })
+        })
+    }
+
+    fn app(&self, app: AppId) -> Reply<'_, AppDetail> {
+        Box::pin(async move { self.detail(&app).await })
+    }
+
+    fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {
+        Box::pin(
+            async move { history::history(self.ledger()?.as_ref(), &self.origin, &question).await.map_err(unread) },
+        )
+    }
+
+    fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>> {
+        Box::pin(async move { history::drift(self.ledger()?.as_ref(), &self.origin, &question).await.map_err(unread) })
+    }
+
+    fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer> {
+        Box::pin(async move { Ok(PlanAnswer { apps: self.plans(request).await? }) })
+    }
+
+    fn order(&self, by: Actor, request: OrderRequest) -> Reply<'_, Ordered> {
+        Box::pin(self.give(by, request))
+    }
+
+    fn test_notifiers(&self, by: Actor) -> Reply<'_, Vec<NotifyTested>> {
+        Box::pin(async move {
+            let courier = self.messages.courier().map_err(|problem| Problem::new(ProblemKind::Unavailable, problem))?;
+            let message =
+                self.messages.message("test", "setpoint", &format!("{by} asked for a test message: all is well"));
+            let tested = courier.test(&message).await.into_iter();
+            let told = |tested: setpoint_notify::Tested| NotifyTested {
+                notifier: tested.notifier,
+                problem: tested.problem.map(|problem| problem.to_string()),
+            };
+            Ok(tested.map(told).collect())
+        })
+    }
+}

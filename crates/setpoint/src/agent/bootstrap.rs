@@ -1,0 +1,79 @@
+//! The bootstrap document: the only one outside a store. It says where all others are.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use setpoint_core::digest::Digest;
+use setpoint_core::name::{AppId, AppName, Scope, StoreName, TargetIdentity};
+use setpoint_core::snapshot::Rules;
+use setpoint_core::time::Span;
+use setpoint_documents::{BootstrapSpec, Spec, read_documents};
+use setpoint_engine::accept::reading::ROOT_SCOPE;
+use setpoint_engine::{AppControl, Controls, Mode, OnFailure, StoreControl};
+
+/// The bootstrap, and the names it gives to what it brings.
+#[derive(Clone, Debug)]
+pub struct Bootstrap {
+    pub spec: BootstrapSpec,
+}
+
+/// Why there is no bootstrap.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    #[error("the bootstrap document {} cannot be read: name it with `--config`, or make one with `setpoint init`", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("the bootstrap document is refused:\n{problems}")]
+    Refused { problems: String },
+    #[error("{} holds {found}: write exactly one document of the kind Bootstrap", path.display())]
+    NotOne { path: PathBuf, found: String },
+}
+
+impl Bootstrap {
+    pub fn read(path: &Path) -> Result<Self, BootstrapError> {
+        let text = fs::read_to_string(path).map_err(|source| BootstrapError::Io { path: path.to_owned(), source })?;
+        let refused = |problems: setpoint_yaml::Diagnostics| BootstrapError::Refused { problems: problems.to_string() };
+        let mut documents = read_documents(&path.display().to_string(), &text).map_err(refused)?;
+        let not_one = |found: String| BootstrapError::NotOne { path: path.to_owned(), found };
+        match (documents.pop(), documents.len()) {
+            (Some(document), 0) => match document.spec {
+                Spec::Bootstrap(spec) => Ok(Self { spec: *spec }),
+                other => Err(not_one(format!("a document of the kind {}", other.kind()))),
+            },
+            (None, _) => Err(not_one("no document".to_owned())),
+            (Some(_), more) => Err(not_one(format!("{} documents", more + 1))),
+        }
+    }
+
+    /// The app whose resources are the control documents.
+    pub fn root() -> AppId {
+        let scope = Scope::new(ROOT_SCOPE).expect("the root's scope is a valid name");
+        AppId::new(scope, AppName::new("root").expect("a plain name"))
+    }
+
+    /// The store that holds them, as apps may name it too.
+    pub fn store() -> StoreName {
+        StoreName::new(setpoint_engine::accept::BOOTSTRAP_STORE).expect("a plain name")
+    }
+
+    /// Adds the root app and its store to controls, which come from documents and never hold them themselves.
+    pub fn govern(&self, controls: &mut Controls, of: Option<Digest>) {
+        let engine = TargetIdentity::new("engine").expect("a plain identity");
+        let control = AppControl {
+            document: Digest::of(format!("{:?}", self.spec).as_bytes()),
+            target: engine,
+            stores: [Self::store()].into(),
+            rules: Rules::default(),
+            mode: Mode::Auto,
+            retire: false,
+            depends_on: Default::default(),
+            closed: Vec::new(),
+            deadline: Span::minutes(10),
+            on_failure: OnFailure::Alert,
+        };
+        controls.root = Some(Self::root());
+        controls.of = of;
+        controls.apps.insert(Self::root(), control);
+        controls.stores.insert(Self::store(), StoreControl { interval: self.spec.store.interval.span() });
+    }
+}

@@ -1,0 +1,119 @@
+//! From documents to connections: a Store document to a Git store, a Target document to a host.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use setpoint_core::digest::DigestKey;
+use setpoint_core::key::Key;
+use setpoint_core::value::Value;
+use setpoint_documents::{FieldProblem, RelativePath, StoreCredentials, StoreSpec, TargetFamily, TargetSpec};
+use setpoint_engine::accept::{Kinds, store_path};
+use setpoint_store::{Store, StoreError, StorePath};
+use setpoint_store_git::{Credentials, GitCache, GitOptions, GitStore, SshOptions};
+use setpoint_target::{Target, Unidentifiable};
+use setpoint_target_host::{HostOptions, HostTarget};
+
+use super::bootstrap::Bootstrap;
+use crate::complaint::told;
+use crate::doors::Clock;
+
+/// Makes connections.
+#[derive(Debug)]
+pub(super) struct Connector {
+    pub(super) clock: Clock,
+    pub(super) digest_key: DigestKey,
+    pub(super) data: PathBuf,
+    /// Shared, so that several stores of one repository are one copy and one poll.
+    pub(super) cache: GitCache,
+}
+
+impl Connector {
+    pub(super) fn store(&self, spec: &StoreSpec) -> Result<Arc<dyn Store>, StoreError> {
+        let mut options = GitOptions::new(spec.url.as_str(), spec.branch.as_str(), self.cache.clone());
+        options.path = spec.path.as_ref().map(folder_of).transpose()?;
+        options.shallow = spec.shallow;
+        options.authorities = spec.authorities.as_ref().map(|file| file.as_str().into());
+        let known_hosts = spec.known_hosts.as_ref().map(|file| file.as_str().into());
+        enter(&mut options, spec.credentials_from.as_ref(), known_hosts);
+        Ok(Arc::new(GitStore::open(options)?))
+    }
+
+    /// The store of the bootstrap: the only one that may be a folder of this machine.
+    pub(super) fn bootstrap_store(&self, bootstrap: &Bootstrap) -> Result<Arc<dyn Store>, StoreError> {
+        let store = &bootstrap.spec.store;
+        let mut options = GitOptions::new(store.url.as_str(), store.branch.as_str(), self.cache.clone());
+        options.allow_local = true;
+        options.authorities = store.authorities.as_ref().map(|file| file.as_str().into());
+        let known_hosts = store.known_hosts.as_ref().map(|file| file.as_str().into());
+        enter(&mut options, store.credentials_from.as_ref(), known_hosts);
+        Ok(Arc::new(GitStore::open(options)?))
+    }
+
+    /// Connects to a target; the error is for people.
+    pub(super) fn target(&self, spec: &TargetSpec) -> Result<Arc<dyn Target>, String> {
+        match spec.family {
+            TargetFamily::Host => {
+                let clock = self.clock;
+                let root = spec.root.as_ref().map(|root| PathBuf::from(root.as_str()));
+                let options =
+                    HostOptions::new(root, self.data.clone(), Arc::new(move || clock.now()), self.digest_key.clone());
+                let host = HostTarget::open(options).map_err(|error| told(&error))?;
+                Ok(Arc::new(host))
+            }
+            TargetFamily::Kubernetes | TargetFamily::Memory => {
+                Err("this version cannot reach targets of this kind: use `kind: host`".to_owned())
+            }
+        }
+    }
+}
+
+fn enter(options: &mut GitOptions, credentials: Option<&StoreCredentials>, known_hosts: Option<PathBuf>) {
+    let over_ssh = !options.url.starts_with("https://");
+    match credentials {
+        Some(StoreCredentials::File(file)) if over_ssh => {
+            // Without known hosts the store refuses, and says so.
+            let key = file.as_str().into();
+            options.ssh = known_hosts.map(|known_hosts| SshOptions { key, known_hosts });
+        }
+        Some(StoreCredentials::File(file)) => {
+            options.credentials = Credentials::Token { file: file.as_str().into() };
+        }
+        Some(StoreCredentials::Basic(file)) => {
+            options.credentials = Credentials::Basic { file: file.as_str().into() };
+        }
+        None => {}
+    }
+}
+
+/// A folder of a document as a path of a tree.
+pub(super) fn folder_of(path: &RelativePath) -> Result<StorePath, StoreError> {
+    store_path(path).map_err(|bad| StoreError::refused(bad.to_string(), "correct the path"))
+}
+
+/// What the accept plane must know of a host's kinds.
+#[derive(Debug)]
+pub(super) struct HostKinds(pub(super) Arc<dyn Target>);
+
+impl Kinds for HostKinds {
+    fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem> {
+        if api_version != setpoint_target_host::API_VERSION {
+            let message = format!("a host has no `{api_version}`");
+            let help = format!("write `apiVersion: {}`", setpoint_target_host::API_VERSION);
+            return vec![FieldProblem::new("apiVersion", message, help)];
+        }
+        let problem =
+            |problem: setpoint_target_host::Problem| FieldProblem::new(problem.path, problem.message, problem.hint);
+        match setpoint_target_host::check(kind, body) {
+            Ok(_) => Vec::new(),
+            Err(problems) => problems.into_iter().map(problem).collect(),
+        }
+    }
+
+    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
+        self.0.key(api_version, kind, body)
+    }
+
+    fn implied(&self, key: &Key) -> Vec<Key> {
+        setpoint_target_host::implied_dependencies(key)
+    }
+}

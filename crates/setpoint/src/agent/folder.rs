@@ -1,0 +1,139 @@
+//! The data folder of an installation: who it is, and where its parts are kept.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use setpoint_core::digest::DigestKey;
+use setpoint_ledger::Origin;
+use setpoint_ledger::checkpoint::Signer;
+use setpoint_ledger::origin::BadOrigin;
+
+use crate::doors;
+
+/// Where an installation keeps what it must not lose, and what it may.
+#[derive(Clone, Debug)]
+pub struct DataFolder {
+    path: PathBuf,
+}
+
+/// Who an installation is. Made once; whoever loses it loses the right to sign its ledger.
+#[derive(Debug)]
+pub struct Installation {
+    pub origin: Origin,
+    pub signer: Signer,
+    /// Digests of secrets are made with it, so that a shown digest is no oracle.
+    pub digest_key: DigestKey,
+}
+
+/// Why a data folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error("{} cannot be used: check that it exists, has room and belongs to this user", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{} is damaged: restore it from a copy; without it the ledger cannot be signed", path.display())]
+    Damaged { path: PathBuf, source: serde_json::Error },
+    #[error("{} names no valid log: restore it from a copy", path.display())]
+    Origin { path: PathBuf, source: BadOrigin },
+}
+
+/// The installation as it is written down.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Written {
+    origin: String,
+    signing_key: [u8; 32],
+    digest_key: [u8; 32],
+}
+
+const INSTALLATION: &str = "installation.json";
+
+impl DataFolder {
+    /// Makes the folder, for this user only, unless it is there.
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        let failed = |source| FolderError::Io { path: path.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.path.join("agent.sock")
+    }
+
+    /// Copies of stores: disposable.
+    pub fn stores(&self) -> PathBuf {
+        self.path.join("stores")
+    }
+
+    /// Whether an installation was ever made here.
+    pub fn is_installed(&self) -> bool {
+        self.path.join(INSTALLATION).exists()
+    }
+
+    /// Who this installation is; decided the first time.
+    pub fn installation(&self) -> Result<Installation, FolderError> {
+        let path = self.path.join(INSTALLATION);
+        let failed = |source| FolderError::Io { path: path.clone(), source };
+        let written = match fs::read(&path) {
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|source| FolderError::Damaged { path: path.clone(), source })?
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.install().map_err(failed)?,
+            Err(error) => return Err(failed(error)),
+        };
+        let Written { origin, signing_key, digest_key } = written;
+        let origin = Origin::new(&origin).map_err(|source| FolderError::Origin { path, source })?;
+        let signer = Signer::new(origin.clone(), &signing_key);
+        Ok(Installation { origin, signer, digest_key: DigestKey::new(digest_key) })
+    }
+
+    fn install(&self) -> io::Result<Written> {
+        let name: [u8; 8] = doors::random()?;
+        let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+        let origin = format!("setpoint.dev/installation/{name}");
+        let written = Written { origin, signing_key: doors::random()?, digest_key: doors::random()? };
+        // Whole or not at all: a torn installation would be a lost one.
+        let next = self.path.join("installation.json.next");
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&next)?;
+        file.write_all(&serde_json::to_vec(&written)?)?;
+        file.sync_all()?;
+        fs::rename(&next, self.path.join(INSTALLATION))?;
+        File::open(&self.path)?.sync_all()?;
+        Ok(written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn an_installation_stays_the_same_and_is_for_its_user_only() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(&parent.path().join("data")).unwrap();
+        assert!(!folder.is_installed());
+        let first = folder.installation().unwrap();
+        let again = DataFolder::open(folder.path()).unwrap().installation().unwrap();
+        assert_eq!(first.origin, again.origin);
+        assert_eq!(first.signer.public(), again.signer.public());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(folder.path()), 0o700);
+        assert_eq!(mode(&folder.path().join(INSTALLATION)), 0o600);
+    }
+
+    #[test]
+    fn a_damaged_installation_is_an_error_and_not_a_new_one() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
+        fs::write(folder.path().join(INSTALLATION), "{").unwrap();
+        assert!(matches!(folder.installation(), Err(FolderError::Damaged { .. })));
+    }
+}

@@ -1,0 +1,140 @@
+//! Reading the ledger backwards: what happened, and which drift was put right when.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use setpoint_api::answer::{DriftRecord, HistoryRecord};
+use setpoint_api::question::{DriftQuestion, HistoryQuestion};
+use setpoint_core::canonical;
+use setpoint_core::decide::Drift;
+use setpoint_core::key::Key;
+use setpoint_core::name::AppId;
+use setpoint_core::time::Timestamp;
+use setpoint_ledger::record::Record;
+use setpoint_ledger::{Body, Kind, Ledger, LedgerError, Origin};
+
+/// Records that are read at once.
+const PAGE: u64 = 500;
+/// Records that one question looks at, at the most.
+const FARTHEST: u64 = 200_000;
+
+/// Walks back from `before` until told to stop.
+async fn walk_back(
+    ledger: &dyn Ledger,
+    origin: &Origin,
+    before: Option<u64>,
+    mut see: impl FnMut(Record) -> ControlFlow<()>,
+) -> Result<(), LedgerError> {
+    let size = ledger.head(origin).await?.size;
+    let mut end = before.unwrap_or(size).min(size);
+    let stop = end.saturating_sub(FARTHEST);
+    while end > stop {
+        let start = end.saturating_sub(PAGE);
+        let records = ledger.records(origin, start..end).await?;
+        for bytes in records.iter().rev() {
+            if see(Record::from_bytes(bytes)?).is_break() {
+                return Ok(());
+            }
+        }
+        end = start;
+    }
+    Ok(())
+}
+
+/// What was recorded, newest first.
+pub(super) async fn history(
+    ledger: &dyn Ledger,
+    origin: &Origin,
+    question: &HistoryQuestion,
+) -> Result<Vec<HistoryRecord>, LedgerError> {
+    let mut found = Vec::new();
+    walk_back(ledger, origin, question.before, |record| {
+        if question.app.as_ref().is_none_or(|app| is_about(&record, app)) && found.len() < question.limit {
+            found.push(told(&record));
+        }
+        if found.len() < question.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .await?;
+    Ok(found)
+}
+
+fn is_about(record: &Record, app: &AppId) -> bool {
+    let subject = record.subject.strip_prefix(&app.to_string());
+    subject.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+fn told(record: &Record) -> HistoryRecord {
+    let shown = |(name, value): (&String, &serde_json::Value)| match value {
+        serde_json::Value::String(text) => format!("{name}: {text}"),
+        other => format!("{name}: {other}"),
+    };
+    HistoryRecord {
+        seq: record.seq,
+        at: record.time,
+        kind: serde_json::to_value(record.kind)
+            .ok()
+            .and_then(|kind| kind.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+        subject: record.subject.clone(),
+        actor: record.actor.to_string(),
+        text: record.data.iter().map(shown).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Drift that was recorded, newest first.
+pub(super) async fn drift(
+    ledger: &dyn Ledger,
+    origin: &Origin,
+    question: &DriftQuestion,
+) -> Result<Vec<DriftRecord>, LedgerError> {
+    // Walking back, the last change seen of a resource is the first one after what comes next.
+    let mut changed: BTreeMap<String, Timestamp> = BTreeMap::new();
+    let mut observed = Vec::new();
+    let mut count = 0;
+    walk_back(ledger, origin, None, |record| {
+        let done = record.data.get("outcome").is_some_and(|outcome| outcome == "done");
+        match record.kind {
+            Kind::EffectResult if done => drop(changed.insert(record.subject, record.time)),
+            Kind::DriftObserved => {
+                let Ok(app) = record.subject.parse::<AppId>() else { return ControlFlow::Continue(()) };
+                if question.app.as_ref().is_none_or(|wanted| *wanted == app) {
+                    let keys = drifted(&record);
+                    count += keys.len();
+                    let healed = |key: &Key| changed.get(&format!("{app} {key}")).copied();
+                    let healed: Vec<_> = keys.into_iter().map(|key| (healed(&key), key)).collect();
+                    observed.push((record.seq, record.time, app, healed));
+                }
+            }
+            _ => {}
+        }
+        if count < question.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .await?;
+    let mut found = Vec::new();
+    for (seq, seen, app, keys) in observed {
+        let mut bodies = bodies(ledger, origin, seq).await?;
+        for (healed, key) in keys {
+            let drift = bodies.remove(&key);
+            let (cause, writer, differences) = drift.map_or_else(
+                || (setpoint_core::modes::Cause::Drift, setpoint_core::live::Writer::Unknown, Vec::new()),
+                |drift| (drift.cause, drift.writer, drift.differences),
+            );
+            found.push(DriftRecord { seq, app: app.clone(), key, cause, seen, healed, writer, differences });
+        }
+    }
+    found.truncate(question.limit);
+    Ok(found)
+}
+
+fn drifted(record: &Record) -> Vec<Key> {
+    let keys = record.data.get("keys").and_then(|keys| keys.as_str()).unwrap_or_default();
+    keys.lines().filter_map(|key| key.parse().ok()).collect()
+}
+
+/// What a record of drift says in its body; nothing if that was erased.
+async fn bodies(ledger: &dyn Ledger, origin: &Origin, seq: u64) -> Result<BTreeMap<Key, Drift>, LedgerError> {
+    let Body::Bytes(bytes) = ledger.body(origin, seq).await? else { return Ok(BTreeMap::new()) };
+    let drifts: Vec<Drift> = canonical::from_bytes(&bytes)
+        .map_err(|source| LedgerError::corrupt("a record of drift cannot be read", source))?;
+    Ok(drifts.into_iter().map(|drift| (drift.key.clone(), drift)).collect())
+}

@@ -1,0 +1,183 @@
+//! The agent: one process that holds this installation's apps, and the composition root of everything it needs.
+//!
+//! | file | what it sees to |
+//! | --- | --- |
+//! | [`folder`], [`bootstrap`] | who the installation is; where its control documents are |
+//! | [`connect`], [`sources`] | stores and targets as documents name them; the accept plane in production |
+//! | [`messages`], [`log`] | telling people; telling whoever reads the log |
+//! | [`answers`], [`planning`] | what the socket is asked |
+
+mod answers;
+pub mod bootstrap;
+mod connect;
+pub mod folder;
+mod history;
+pub mod log;
+mod messages;
+mod planning;
+mod sources;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use setpoint_api::server::{BindError, Server};
+use setpoint_engine::Settings;
+use setpoint_engine::machine::Standing;
+use setpoint_ledger::Ledger;
+use setpoint_ledger::anchor::AnchorFile;
+use setpoint_ledger_sql::{Options, SqlLedger};
+use setpoint_store::StoreError;
+use setpoint_store_git::GitCache;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use self::answers::Answers;
+use self::bootstrap::Bootstrap;
+use self::connect::Connector;
+use self::folder::{DataFolder, FolderError};
+use self::log::Log;
+use self::messages::Messages;
+use self::sources::Provider;
+use crate::doors::Clock;
+use crate::interpreter::{self, Ended, Handle, Limits, OpenLedger, StopError, Surroundings};
+
+/// What an agent is started with.
+#[derive(Debug)]
+pub struct AgentOptions {
+    pub bootstrap: Bootstrap,
+    pub data: PathBuf,
+    pub clock: Clock,
+    pub settings: Settings,
+    pub log: Arc<dyn Log>,
+}
+
+/// Why an agent does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error("the store of the bootstrap document cannot be used")]
+    Store { source: StoreError },
+    #[error("the ledger cannot be opened")]
+    Ledger { source: setpoint_ledger_sql::OpenError },
+    #[error("the socket cannot be opened")]
+    Socket { source: BindError },
+    #[error(transparent)]
+    Ended(#[from] Ended),
+}
+
+/// The ledger that is open now, for those who read it. They do not keep it open: after a failure it is opened anew.
+type OpenNow = Arc<Mutex<Option<Weak<dyn Ledger>>>>;
+
+/// A running agent.
+#[derive(Debug)]
+pub struct RunningAgent {
+    handle: Arc<Handle>,
+    /// Ends the socket.
+    hang_up: Option<oneshot::Sender<()>>,
+    socket: JoinHandle<()>,
+    folder: DataFolder,
+}
+
+/// Targets of this family are changed by the process itself.
+const HOSTS: &str = "host-";
+
+impl RunningAgent {
+    /// Starts holding. The data folder is locked: there is one agent for it.
+    #[expect(clippy::disallowed_methods, reason = "the door: one task for the socket, ended by `stop`")]
+    pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
+        let AgentOptions { bootstrap, data, clock, mut settings, log } = options;
+        let folder = DataFolder::open(&data)?;
+        let installation = folder.installation()?;
+        let origin = installation.origin.clone();
+        let mut ledger = Options::new(folder.path(), installation.signer.clone());
+        if let Some(anchor) = &bootstrap.spec.anchor {
+            ledger = ledger.with_anchor(origin.clone(), AnchorFile::new(anchor.file.as_str()));
+        }
+        // Opened here first, so that a folder in use or a damaged ledger is said at once and not retried for ever.
+        let first = SqlLedger::open(ledger.clone()).await.map_err(|source| StartError::Ledger { source })?;
+        let open_now: OpenNow = Arc::default();
+        // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.
+        settings.own_hands = Some(HOSTS.to_owned());
+        let connector = Connector {
+            clock,
+            digest_key: installation.digest_key.clone(),
+            data: folder.path().to_owned(),
+            cache: GitCache::at(folder.stores()),
+        };
+        let provider =
+            Provider::new(connector, bootstrap, Arc::clone(&log)).map_err(|source| StartError::Store { source })?;
+        let provider = Arc::new(provider);
+        let messages = Arc::new(Messages {
+            clock,
+            installation: origin.to_string(),
+            provider: Arc::clone(&provider),
+            log,
+            courier: Mutex::default(),
+        });
+        let surroundings = Surroundings {
+            clock,
+            origin: origin.clone(),
+            holder: "agent".to_owned(),
+            open_ledger: opener(ledger, first, Arc::clone(&open_now)),
+            targets: BTreeMap::new(),
+            sources: Arc::clone(&provider) as _,
+            messenger: Arc::clone(&messages) as _,
+        };
+        let handle = Arc::new(interpreter::start(surroundings, settings, Limits::default()));
+        handle.control(provider.first_controls()).await?;
+        let answers = Answers::new(clock, origin, Arc::clone(&handle), provider, messages, Arc::clone(&open_now));
+        let server = Server::bind(&folder.socket()).await.map_err(|source| StartError::Socket { source })?;
+        let (hang_up, hung_up) = oneshot::channel::<()>();
+        let socket = tokio::spawn(server.serve(Arc::new(answers), async {
+            // Dropped or sent: either way it is over.
+            let _ = hung_up.await;
+        }));
+        Ok(Self { handle, hang_up: Some(hang_up), socket, folder })
+    }
+
+    pub fn folder(&self) -> &DataFolder {
+        &self.folder
+    }
+
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub async fn standing(&self) -> Result<Standing, Ended> {
+        self.handle.standing().await
+    }
+
+    /// Lets nothing new leave, waits for what has left, gives the lease back.
+    pub async fn stop(mut self) -> Result<(), StopError> {
+        drop(self.hang_up.take());
+        // The socket's task holds a handle until it has ended; what it ended with does not matter any more.
+        let _ = (&mut self.socket).await;
+        match Arc::try_unwrap(self.handle) {
+            Ok(handle) => handle.stop().await,
+            Err(_) => Err(StopError::Crashed),
+        }
+    }
+}
+
+/// Opens the ledger again after it failed; the first time it is the one that is open already.
+fn opener(options: Options, first: SqlLedger, open_now: OpenNow) -> OpenLedger {
+    let first = Mutex::new(Some(first));
+    Box::new(move || {
+        let (options, open_now) = (options.clone(), Arc::clone(&open_now));
+        let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::pin(async move {
+            let ledger = match first {
+                Some(ledger) => ledger,
+                None => {
+                    SqlLedger::open(options).await.map_err(|error| Box::new(error) as Box<dyn Error + Send + Sync>)?
+                }
+            };
+            let ledger: Arc<dyn Ledger> = Arc::new(ledger);
+            *open_now.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(&ledger));
+            Ok(ledger)
+        })
+    })
+}

@@ -1,0 +1,119 @@
+//! What would be done: the machine's own decision for a bundle and a fresh look, with the target's word on every step. Nothing changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_api::answer::{AppPlan, PlanStep};
+use setpoint_api::question::PlanRequest;
+use setpoint_api::{Problem, ProblemKind};
+use setpoint_core::bundle::Bundle;
+use setpoint_core::decide::Decision;
+use setpoint_core::name::AppId;
+use setpoint_core::plan::Step;
+use setpoint_core::report::Withheld;
+use setpoint_core::version::Revision;
+use setpoint_engine::machine::AppStatus;
+use setpoint_target::Target;
+
+use super::answers::{Answers, ended};
+use super::bootstrap::Bootstrap;
+use super::sources::Candidate;
+
+impl Answers {
+    pub(super) async fn plans(&self, request: PlanRequest) -> Result<Vec<AppPlan>, Problem> {
+        let standing = self.handle.standing().await.map_err(ended)?;
+        let wanted = |app: &AppId| match &request.app {
+            Some(wanted) => app == wanted,
+            None => *app != Bootstrap::root(),
+        };
+        let apps: Vec<_> = standing.apps.iter().filter(|(app, _)| wanted(app)).collect();
+        if let (true, Some(app)) = (apps.is_empty(), &request.app) {
+            return Err(self.no_such_app(app).await);
+        }
+        let mut plans = Vec::new();
+        for (app, status) in apps {
+            plans.push(self.plan_of(app, status, request.rev.as_deref()).await?);
+        }
+        Ok(plans)
+    }
+
+    async fn plan_of(&self, app: &AppId, status: &AppStatus, rev: Option<&str>) -> Result<AppPlan, Problem> {
+        let accepted = status.facts.accepted.as_ref();
+        let (revision, bundle) = match rev {
+            None => (accepted.map(|accepted| accepted.revision.clone()), Ok(status.bundle.clone())),
+            Some(rev) => {
+                let revision = self.revision(app, rev).await?;
+                let bundle = self.bundle(app, status, &revision).await?;
+                (Some(revision), bundle.map(Some))
+            }
+        };
+        let mut plan =
+            AppPlan { app: app.clone(), revision, refused: Vec::new(), steps: Vec::new(), report: Vec::new() };
+        match bundle {
+            Err(problems) => plan.refused = problems,
+            Ok(None) => plan.refused.extend(status.refused.as_ref().map(|refused| refused.problem.clone())),
+            Ok(Some(bundle)) => (plan.steps, plan.report) = self.steps(app, &bundle).await?,
+        }
+        Ok(plan)
+    }
+
+    /// A version of the stores an app is made from: the named one where a store has it, else what is accepted.
+    pub(super) async fn revision(&self, app: &AppId, rev: &str) -> Result<Revision, Problem> {
+        let stores = self.provider.stores_of(app).unwrap_or_default();
+        let mut versions = BTreeMap::new();
+        for name in stores {
+            let Some(store) = self.provider.store(&name) else { continue };
+            if let Ok(version) = store.find(rev).await {
+                versions.insert(name, version);
+            }
+        }
+        if versions.is_empty() {
+            let message = format!("no store of {app} has a version {rev}: fetchable are those on its branch");
+            return Err(Problem::new(ProblemKind::Missing, message));
+        }
+        Ok(Revision(versions))
+    }
+
+    async fn bundle(
+        &self,
+        app: &AppId,
+        status: &AppStatus,
+        revision: &Revision,
+    ) -> Result<Result<Arc<Bundle>, Vec<String>>, Problem> {
+        match self.provider.candidate(app, revision, None).await {
+            Candidate::Rendered(resources) => {
+                let bundle = Bundle::new(app.clone(), status.facts.target.clone(), resources);
+                Ok(bundle.map(Arc::new).map_err(|bad| vec![bad.to_string()]))
+            }
+            Candidate::Refused(problems) => Ok(Err(problems)),
+            Candidate::Failed(reason) => Err(Problem::new(ProblemKind::Unavailable, reason.to_string())),
+            Candidate::Unchanged => unreachable!("nothing was given that it could be unchanged from"),
+        }
+    }
+
+    async fn steps(&self, app: &AppId, bundle: &Arc<Bundle>) -> Result<(Vec<PlanStep>, Vec<Withheld>), Problem> {
+        let Some((identity, wanted)) = self.handle.wanted_for(app, bundle).await.map_err(ended)? else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        // The root app's target is the engine: what it holds has no steps.
+        let Some(target) = self.provider.target_of(&identity) else { return Ok((Vec::new(), Vec::new())) };
+        let observation = target.observe(wanted, self.clock.now()).await;
+        let Some(Decision { plan, report, .. }) = self.handle.what_if(app, bundle, observation).await.map_err(ended)?
+        else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let mut steps = Vec::new();
+        for step in plan.steps {
+            steps.push(previewed(target.as_ref(), step).await);
+        }
+        Ok((steps, report))
+    }
+}
+
+async fn previewed(target: &dyn Target, step: Step) -> PlanStep {
+    let refused = match &step.resource {
+        Some(resource) => target.preview(resource).await.err().map(|refusal| refusal.detail),
+        None => None,
+    };
+    PlanStep { key: step.key, verb: step.verb, cause: step.cause, differences: step.differences, refused }
+}

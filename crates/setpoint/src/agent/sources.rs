@@ -1,0 +1,403 @@
+//! Where declared state comes from, in production: stores and targets as the accepted control documents name them, rendered by the
+//! accept plane.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::resource::Resource;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::version::{Ancestry, Revision};
+use setpoint_documents::{StoreSpec, TargetSpec};
+use setpoint_engine::accept::{
+    AppSource, Considered, ControlDocuments, Footprint, NotRead, ReachedTarget, consider, documents_of,
+};
+use setpoint_engine::{Controls, RenderOutcome};
+use setpoint_store::{Store, StoreError, StorePath, Tree};
+use setpoint_target::{Answer, Target};
+
+use super::bootstrap::Bootstrap;
+use super::connect::{Connector, HostKinds, folder_of};
+use super::log::Log;
+use crate::interpreter::{Governed, Rendering, Sources, Targets};
+
+/// A target that was not reached is tried again after this long.
+const RETRY: Span = Span::seconds(30);
+
+/// The stores and targets that are in use.
+#[derive(Debug)]
+pub(super) struct Provider {
+    connector: Connector,
+    bootstrap: Bootstrap,
+    /// The folder of the control documents.
+    folder: StorePath,
+    log: Arc<dyn Log>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    documents: Arc<ControlDocuments>,
+    stores: BTreeMap<StoreName, Connected<StoreSpec, dyn Store>>,
+    targets: BTreeMap<TargetName, Connected<TargetSpec, dyn Target>>,
+    identities: BTreeMap<TargetName, TargetIdentity>,
+    /// What the last renders of an app were made from, by the bundle they gave.
+    footprints: BTreeMap<AppId, BTreeMap<Digest, Footprint>>,
+    lineage: BTreeMap<StoreName, Lineage>,
+}
+
+/// A connection and the document it was made from.
+#[derive(Debug)]
+struct Connected<S, C: ?Sized> {
+    /// `None` for the bootstrap's store.
+    spec: Option<S>,
+    connection: Arc<C>,
+}
+
+/// Versions that are known to lead to a head, so that the history is not walked once for every app.
+#[derive(Clone, Debug)]
+struct Lineage {
+    head: VersionId,
+    ancestors: BTreeSet<VersionId>,
+}
+
+impl Provider {
+    pub(super) fn new(connector: Connector, bootstrap: Bootstrap, log: Arc<dyn Log>) -> Result<Self, StoreError> {
+        let store = connector.bootstrap_store(&bootstrap)?;
+        let folder = folder_of(&bootstrap.spec.path)?;
+        let mut state = State::default();
+        state.stores.insert(Bootstrap::store(), Connected { spec: None, connection: store });
+        Ok(Self { connector, bootstrap, folder, log, state: Mutex::new(state) })
+    }
+
+    /// The controls before any document is accepted: the root app alone.
+    pub(super) fn first_controls(&self) -> Controls {
+        let mut controls = Controls::default();
+        self.bootstrap.govern(&mut controls, None);
+        controls
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn documents(&self) -> Arc<ControlDocuments> {
+        Arc::clone(&self.state().documents)
+    }
+
+    pub(super) fn store(&self, name: &StoreName) -> Option<Arc<dyn Store>> {
+        self.state().stores.get(name).map(|connected| Arc::clone(&connected.connection))
+    }
+
+    pub(super) fn target_of(&self, identity: &TargetIdentity) -> Option<Arc<dyn Target>> {
+        let state = self.state();
+        let name = state.identities.iter().find(|(_, known)| *known == identity).map(|(name, _)| name)?;
+        state.targets.get(name).map(|connected| Arc::clone(&connected.connection))
+    }
+
+    /// The stores an app is made from.
+    pub(super) fn stores_of(&self, app: &AppId) -> Option<BTreeSet<StoreName>> {
+        if *app == Bootstrap::root() {
+            return Some([Bootstrap::store()].into());
+        }
+        let source = self.documents().source(app)?;
+        Some(source.inputs.into_iter().map(|input| input.store).collect())
+    }
+
+    async fn open(&self, revision: &Revision) -> Result<BTreeMap<StoreName, Arc<dyn Tree>>, StoreError> {
+        let mut trees = BTreeMap::new();
+        for (name, version) in &revision.0 {
+            let store = self.store(name).ok_or_else(|| unknown_store(name))?;
+            trees.insert(name.clone(), store.open(version).await?);
+        }
+        Ok(trees)
+    }
+
+    /// The heads as the stores give them now.
+    async fn heads(&self, stores: BTreeSet<StoreName>) -> Result<Revision, Blindness> {
+        let mut heads = BTreeMap::new();
+        for name in stores {
+            let store = self.store(&name).ok_or_else(|| Blindness::from(unknown_store(&name)))?;
+            match store.poll(self.connector.clock.now()).await {
+                Observed::Known { value, .. } => drop(heads.insert(name, value)),
+                Observed::Unknown { reason } => return Err(reason),
+            }
+        }
+        Ok(Revision(heads))
+    }
+
+    /// Renders an app from a revision; `accepted` is the bundle that a render may be skipped for.
+    pub(super) async fn candidate(&self, app: &AppId, revision: &Revision, accepted: Option<Digest>) -> Candidate {
+        let trees = match self.open(revision).await {
+            Ok(trees) => trees,
+            Err(StoreError::Refused { what, fix }) => return Candidate::Refused(vec![format!("{what}: {fix}")]),
+            Err(error) => return Candidate::Failed(error.into()),
+        };
+        if *app == Bootstrap::root() {
+            return self.root_candidate(trees).await;
+        }
+        let Some((source, kinds, target)) = self.source(app) else {
+            return Candidate::Failed(Blindness::NotLooked);
+        };
+        let last = accepted.and_then(|bundle| self.state().footprints.get(app)?.get(&bundle).cloned());
+        let work = move || consider(&source, &trees, last.as_ref(), &kinds);
+        match blocking(work).await {
+            Considered::Unchanged => Candidate::Unchanged,
+            Considered::Refused { problems } => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
+            Considered::Failed { reason } => Candidate::Failed(reason),
+            Considered::Rendered { resources, footprint } => {
+                if let Ok(bundle) = Bundle::new(app.clone(), target, resources.clone()) {
+                    self.remember(app, bundle.digest(), footprint, accepted);
+                }
+                Candidate::Rendered(resources)
+            }
+        }
+    }
+
+    /// Keeps the footprint of a render, and of the accepted one.
+    fn remember(&self, app: &AppId, bundle: Digest, footprint: Footprint, accepted: Option<Digest>) {
+        let mut state = self.state();
+        let kept = state.footprints.entry(app.clone()).or_default();
+        kept.retain(|digest, _| Some(*digest) == accepted);
+        kept.insert(bundle, footprint);
+    }
+
+    async fn root_candidate(&self, mut trees: BTreeMap<StoreName, Arc<dyn Tree>>) -> Candidate {
+        let Some(tree) = trees.remove(&Bootstrap::store()) else { return Candidate::Failed(Blindness::NotLooked) };
+        let folder = self.folder.clone();
+        match blocking(move || documents_of(tree.as_ref(), &folder)).await {
+            Ok((documents, _)) => Candidate::Rendered(documents.resources()),
+            Err(NotRead::Refused { problems }) => {
+                Candidate::Refused(problems.iter().map(ToString::to_string).collect())
+            }
+            Err(NotRead::Failed { reason }) => Candidate::Failed(reason),
+        }
+    }
+
+    fn source(&self, app: &AppId) -> Option<(AppSource, HostKinds, TargetIdentity)> {
+        let state = self.state();
+        let source = state.documents.source(app)?;
+        let target = state.targets.get(&source.target)?;
+        let identity = state.identities.get(&source.target)?.clone();
+        Some((source, HostKinds(Arc::clone(&target.connection)), identity))
+    }
+
+    /// How the offered versions relate to those they must descend from: the worst of all stores.
+    async fn ancestry(&self, from: Option<&Revision>, offered: &Revision) -> Result<Ancestry, StoreError> {
+        let Some(from) = from else { return Ok(Ancestry::First) };
+        let mut worst = Ancestry::Same;
+        for (name, version) in &offered.0 {
+            // A store the app did not read before has nothing to descend from.
+            let Some(accepted) = from.0.get(name) else { continue };
+            worst = worse(worst, self.ancestry_in(name, accepted, version).await?);
+        }
+        Ok(worst)
+    }
+
+    async fn ancestry_in(
+        &self,
+        name: &StoreName,
+        accepted: &VersionId,
+        offered: &VersionId,
+    ) -> Result<Ancestry, StoreError> {
+        if accepted == offered {
+            return Ok(Ancestry::Same);
+        }
+        let store = self.store(name).ok_or_else(|| unknown_store(name))?;
+        let known = self.state().lineage.get(name).cloned();
+        let mut lineage = match known {
+            Some(known) if known.head == *offered => known,
+            // What led to the former head leads to one that descends from it.
+            Some(mut known) if store.ancestry(&known.head, offered).await? == Ancestry::Descendant => {
+                known.ancestors.insert(known.head);
+                Lineage { head: offered.clone(), ancestors: known.ancestors }
+            }
+            _ => Lineage { head: offered.clone(), ancestors: BTreeSet::new() },
+        };
+        let ancestry = if lineage.ancestors.contains(accepted) {
+            Ancestry::Descendant
+        } else {
+            store.ancestry(accepted, offered).await?
+        };
+        if ancestry == Ancestry::Descendant {
+            lineage.ancestors.insert(accepted.clone());
+        }
+        self.state().lineage.insert(name.clone(), lineage);
+        Ok(ancestry)
+    }
+
+    /// Keeps connections whose documents are as they were, makes new ones, and lets the others go.
+    async fn connect(&self, documents: &Arc<ControlDocuments>) -> BTreeMap<TargetName, ReachedTarget> {
+        self.connect_stores(documents);
+        let mut targets = BTreeMap::new();
+        let mut reached = BTreeMap::new();
+        for (name, document) in documents.targets() {
+            let kept = self.state().targets.remove(name).filter(|kept| kept.spec.as_ref() == Some(&document.spec));
+            let connection = match kept {
+                Some(kept) => Ok(kept.connection),
+                None => self.connector.target(&document.spec),
+            };
+            let answer = match connection {
+                Ok(connection) => {
+                    connection.identity().await.map(|found| (found, connection)).map_err(|refusal| refusal.detail)
+                }
+                Err(problem) => Err(problem),
+            };
+            match answer {
+                Ok((found, _))
+                    if document.spec.identity.as_ref().is_some_and(|wanted| wanted.as_str() != found.as_str()) =>
+                {
+                    self.log.say(&format!(
+                        "target {name} says that it is {found}, its document says another: it is not touched"
+                    ));
+                }
+                Ok((identity, connection)) => {
+                    let can = connection.capabilities();
+                    let (granularity, fresh_reads) = (can.granularity, can.fresh_reads);
+                    reached.insert(name.clone(), ReachedTarget { identity, granularity, fresh_reads });
+                    targets.insert(name.clone(), Connected { spec: Some(document.spec.clone()), connection });
+                }
+                Err(problem) => self.log.say(&format!("target {name} cannot be reached: {problem}")),
+            }
+        }
+        let mut state = self.state();
+        state.identities = reached.iter().map(|(name, target)| (name.clone(), target.identity.clone())).collect();
+        state.targets = targets;
+        reached
+    }
+
+    fn connect_stores(&self, documents: &Arc<ControlDocuments>) {
+        let mut state = self.state();
+        let declared = documents.stores();
+        state.stores.retain(|name, kept| {
+            kept.spec.is_none() || declared.get(name).is_some_and(|document| kept.spec.as_ref() == Some(&document.spec))
+        });
+        for (name, document) in declared {
+            if state.stores.contains_key(name) {
+                continue;
+            }
+            match self.connector.store(&document.spec) {
+                Ok(connection) => {
+                    state.lineage.remove(name);
+                    state.stores.insert(name.clone(), Connected { spec: Some(document.spec.clone()), connection });
+                }
+                Err(error) => self.log.say(&format!("store {name} cannot be used: {error}")),
+            }
+        }
+        state.documents = Arc::clone(documents);
+    }
+
+    /// Works the controls out anew from the documents in force.
+    async fn governed(
+        &self,
+        documents: Arc<ControlDocuments>,
+        of: Digest,
+        known: &BTreeMap<AppId, TargetIdentity>,
+    ) -> Governed {
+        let reached = self.connect(&documents).await;
+        let worked_out = documents.controls(self.connector.clock.now(), &reached, known);
+        for (app, target) in &worked_out.unreached {
+            self.log.say(&format!("app {app} waits for target {target}, which has not said who it is yet"));
+        }
+        let mut controls = worked_out.controls;
+        let retry = (!worked_out.unreached.is_empty()).then(|| self.connector.clock.now() + RETRY);
+        controls.valid_until = worked_out.valid_until.into_iter().chain(retry).min();
+        self.bootstrap.govern(&mut controls, Some(of));
+        let state = self.state();
+        let connections = state.targets.iter().filter_map(|(name, connected)| {
+            Some((state.identities.get(name)?.clone(), Arc::clone(&connected.connection)))
+        });
+        let targets: Targets = connections.collect();
+        Governed { controls, targets }
+    }
+}
+
+/// What came of a candidate, before its ancestry is asked.
+#[derive(Debug)]
+pub(super) enum Candidate {
+    Unchanged,
+    Rendered(Vec<Resource>),
+    Refused(Vec<String>),
+    Failed(Blindness),
+}
+
+/// Work that takes a while runs where it may block.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("the accept plane does not panic")
+}
+
+fn unknown_store(name: &StoreName) -> StoreError {
+    StoreError::unreachable(format!("store {name} is not connected: see its document"))
+}
+
+fn worse(a: Ancestry, b: Ancestry) -> Ancestry {
+    let badness = |ancestry| match ancestry {
+        Ancestry::First | Ancestry::Same => 0,
+        Ancestry::Descendant => 1,
+        Ancestry::Older => 2,
+        Ancestry::Unknown => 3,
+        Ancestry::Rewritten => 4,
+    };
+    if badness(b) > badness(a) { b } else { a }
+}
+
+impl Sources for Provider {
+    fn poll<'a>(&'a self, store: &'a StoreName, now: Timestamp) -> Answer<'a, Observed<VersionId>> {
+        Box::pin(async move {
+            match self.store(store) {
+                Some(store) => store.poll(now).await,
+                None => Observed::unknown(unknown_store(store).into()),
+            }
+        })
+    }
+
+    fn render<'a>(&'a self, wanted: &'a Rendering) -> Answer<'a, RenderOutcome> {
+        Box::pin(async move {
+            let Rendering { app, revision, accepted, descends_from } = wanted;
+            let bundle = accepted.as_ref().map(|accepted| accepted.bundle);
+            let resources = match self.candidate(app, revision, bundle).await {
+                Candidate::Unchanged => return RenderOutcome::Unchanged,
+                Candidate::Refused(problems) => return RenderOutcome::Refused { problems },
+                Candidate::Failed(reason) => return RenderOutcome::Failed { reason },
+                Candidate::Rendered(resources) => resources,
+            };
+            match self.ancestry(descends_from.as_ref(), revision).await {
+                Ok(ancestry) => RenderOutcome::Rendered { resources, ancestry },
+                Err(error) => RenderOutcome::Failed { reason: error.into() },
+            }
+        })
+    }
+
+    fn govern<'a>(&'a self, bundle: &'a Bundle, known: &'a BTreeMap<AppId, TargetIdentity>) -> Answer<'a, Governed> {
+        Box::pin(async move {
+            match ControlDocuments::from_bundle(bundle) {
+                Ok(documents) => self.governed(Arc::new(documents), bundle.digest(), known).await,
+                Err(problems) => {
+                    // They were read when they were accepted, by another version of this program perhaps.
+                    let problems = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                    self.log.say(&format!("the accepted control documents cannot be read: {problems}"));
+                    Governed { controls: self.first_controls(), ..Governed::default() }
+                }
+            }
+        })
+    }
+
+    fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>> {
+        Box::pin(async move {
+            let stores = self.stores_of(app).ok_or(Blindness::NotLooked)?;
+            let heads = self.heads(stores).await?;
+            let (_, _, target) = self.source(app).ok_or(Blindness::NotLooked)?;
+            match self.candidate(app, &heads, None).await {
+                Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
+                    .map(|bundle| bundle.digest())
+                    .map_err(|bad| Blindness::Malformed { detail: bad.to_string() }),
+                Candidate::Failed(reason) => Err(reason),
+                Candidate::Refused(problems) => Err(Blindness::Malformed { detail: problems.join("; ") }),
+                Candidate::Unchanged => unreachable!("nothing was given that it could be unchanged from"),
+            }
+        })
+    }
+}
