@@ -100,9 +100,10 @@ impl Root {
     }
 
     fn walk(&self, path: &str, purpose: Purpose) -> Result<OwnedFd, Unresolved> {
-        let mut walk = Walk { root: self, inside: Vec::new(), ahead: names(OsStr::new(path)).collect(), links: 0 };
-        while let Some(name) = walk.ahead.pop_front() {
-            walk.step(path, &name)?;
+        let mut walk =
+            Walk { root: self, inside: Vec::new(), ahead: names(OsStr::new(path)).map(declared).collect(), links: 0 };
+        while let Some(ahead) = walk.ahead.pop_front() {
+            walk.step(path, &ahead)?;
         }
         openat(walk.here(), ".", flags(purpose), Mode::empty()).map_err(|errno| unresolved(path, errno))
     }
@@ -130,12 +131,23 @@ fn names(path: &OsStr) -> impl DoubleEndedIterator<Item = OsString> {
     parts.filter(|part| !part.is_empty() && *part != b".").map(|part| OsStr::from_bytes(part).to_owned())
 }
 
+/// A name still to be gone through.
+struct Ahead {
+    name: OsString,
+    /// It is from the text of a link, and not from the path itself.
+    linked: bool,
+}
+
+fn declared(name: OsString) -> Ahead {
+    Ahead { name, linked: false }
+}
+
 /// On the way through a path.
 struct Walk<'r> {
     root: &'r Root,
     /// The folders we are in, the innermost last.
     inside: Vec<(OsString, OwnedFd)>,
-    ahead: VecDeque<OsString>,
+    ahead: VecDeque<Ahead>,
     links: usize,
 }
 
@@ -150,14 +162,15 @@ impl Walk<'_> {
         join(&path, &name.to_string_lossy())
     }
 
-    fn step(&mut self, path: &str, name: &OsStr) -> Result<(), Unresolved> {
+    fn step(&mut self, path: &str, ahead: &Ahead) -> Result<(), Unresolved> {
+        let name = &*ahead.name;
         if name == ".." {
             self.inside.pop();
             return Ok(());
         }
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let entry = openat(self.here(), name, flags, Mode::empty()).map_err(|errno| match errno {
-            Errno::NOENT if self.links > 0 => Unresolved::Dangling { link: path.to_owned() },
+            Errno::NOENT if ahead.linked => Unresolved::Dangling { link: path.to_owned() },
             errno => unresolved(&self.shown(name), errno),
         })?;
         let stat = rustix::fs::fstat(&entry).map_err(|errno| unresolved(&self.shown(name), errno))?;
@@ -184,7 +197,7 @@ impl Walk<'_> {
             self.inside.clear();
         }
         for name in names(&target).rev() {
-            self.ahead.push_front(name);
+            self.ahead.push_front(Ahead { name, linked: true });
         }
         Ok(())
     }

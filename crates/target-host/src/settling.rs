@@ -4,12 +4,12 @@
 //! is done when nothing stands there; where something else does, only the incarnation tells whether the old one is gone, and an
 //! editor that saves by replacing looks the same as a delete and a create: then a person has to look.
 
-use rustix::io::Errno;
+use std::sync::Arc;
+
 use setpoint_core::intent::{Intent, Verb};
 use setpoint_core::live::Presence;
 use setpoint_core::resource::Resource;
 use setpoint_target::Settlement;
-use std::sync::Arc;
 
 use crate::act::{mark_of, temporary_name};
 use crate::declaration::COMMAND_CLASS;
@@ -54,10 +54,8 @@ impl Host {
     /// What the intent left beside its place can no longer be put there.
     fn sweep_after(&self, root: &Root, path: &HostPath, intent: &Intent) {
         if let Ok(folder) = root.folder(path.folder(), Purpose::Look) {
-            match self.disk.remove(&folder, &temporary_name(intent.id)) {
-                // Nothing was left, or it stays until a process that may remove it first works in the folder.
-                Ok(()) | Err(Errno::NOENT) | Err(_) => {}
-            }
+            // Mostly nothing was left. What cannot be removed stays until a process that may first works in the folder.
+            let _ = self.disk.remove(&folder, &temporary_name(intent.id));
         }
     }
 

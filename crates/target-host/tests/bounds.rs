@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
+use setpoint_core::live::Presence;
 use setpoint_core::observed::Blindness;
 use setpoint_core::value::Value;
 use setpoint_target::{Outcome, RefusalClass, Target};
@@ -39,6 +40,8 @@ async fn a_link_of_our_own_within_the_root_is_followed_from_the_root() {
     symlink("../../../../run/app/../app", scene.at("/var/app")).unwrap();
     scene.have(&file("/var/run/app/pid", "1")).await;
     scene.have(&file("/var/app/other", "2")).await;
+    let missing = scene.look(&file("/var/run/not-there/x", "x")).await;
+    assert_eq!(missing.as_known(), Some(&Presence::Absent), "{missing:?}");
     assert_eq!(scene.text("/run/app/pid").as_deref(), Some("1"));
     assert_eq!(scene.text("/run/app/other").as_deref(), Some("2"));
 }
