@@ -32,7 +32,11 @@ async fn asked_by_nobody(socket: &Path) -> Option<Result<Overview, AskError>> {
 
 /// As open as a careless administrator could make it.
 fn open_to_all(path: &Path) {
-    fs::set_permissions(path, Permissions::from_mode(0o777)).expect("its owner may");
+    set_mode(path, 0o777);
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).expect("its owner may");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,6 +63,7 @@ async fn another_user_is_refused_also_where_the_mode_was_opened() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_folder_is_told_apart_from_no_agent() {
     let place = Place::new().await;
+    set_mode(place.folder.path(), 0o700);
     let Some(asked) = asked_by_nobody(&place.socket()).await else { return };
     let error = asked.expect_err("nobody may not");
     assert!(error.to_string().contains("its folder is closed to you"), "{error}");

@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use clap::builder::StyledStr;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::doors::{Clock, Environment};
@@ -90,6 +91,16 @@ enum Colour {
     Never,
 }
 
+impl Colour {
+    fn is_used(self, environment: &Environment) -> bool {
+        match self {
+            Self::Auto => environment.terminal.is_some() && !environment.colourless,
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+}
+
 /// What works in this version, said where a newcomer looks first.
 const TODAY: &str = "\
 What works today:
@@ -139,11 +150,7 @@ struct Context {
 
 impl Context {
     fn new(global: Global, environment: &Environment) -> Self {
-        let colour = match global.color {
-            Colour::Auto => environment.terminal.is_some() && !environment.colourless,
-            Colour::Always => true,
-            Colour::Never => false,
-        };
+        let colour = global.color.is_used(environment);
         Self {
             form: global.output,
             screen: Screen { width: environment.terminal, colour, now: Clock::start().now() },
@@ -161,7 +168,10 @@ pub(crate) fn run(
 ) -> Exit {
     let answered = match Arguments::try_parse_from(arguments) {
         Ok(Arguments { global, command }) => answer(command, &Context::new(global, environment), output),
-        Err(told) if !told.use_stderr() => write!(output, "{}", told.render()).map(|()| Exit::Done).map_err(Into::into),
+        Err(told) if !told.use_stderr() => {
+            let colour = Colour::Auto.is_used(environment);
+            write_help(&told.render(), colour, output).map(|()| Exit::Done).map_err(Into::into)
+        }
         Err(wrong) => {
             // Nothing is left to tell if even this cannot be written.
             let _ = write!(complaints, "{}", wrong.render());
@@ -187,9 +197,13 @@ pub(crate) fn run(
     }
 }
 
+fn write_help(help: &StyledStr, colour: bool, output: &mut impl Write) -> io::Result<()> {
+    if colour { write!(output, "{}", help.ansi()) } else { write!(output, "{help}") }
+}
+
 fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
     let Some(command) = command else {
-        write!(output, "{}", Arguments::command().render_help())?;
+        write_help(&Arguments::command().render_help(), context.screen.colour, output)?;
         return Ok(Exit::Done);
     };
     match command {

@@ -99,7 +99,7 @@ fn not_done(report: &[Withheld], page: &mut Page<'_>) {
     page.heading(&format!("Not done: {}", report.len()));
     let mut table = Table::new(["KEY", "CAUSE", "WHY"]);
     for Withheld { key, cause, why } in report {
-        table.row([key.to_string().into(), cause.to_string().into(), why.to_string().into()]);
+        table.row([key.to_string().into(), cause.to_string().into(), words::reason(why, page.screen.now).into()]);
     }
     page.table(2, &table);
 }

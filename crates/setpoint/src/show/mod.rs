@@ -11,6 +11,8 @@ mod page;
 mod paint;
 mod plan;
 mod records;
+#[cfg(test)]
+mod screens;
 mod table;
 mod time;
 mod why;

@@ -59,8 +59,8 @@ fn stores(stores: &[StoreStanding], screen: &Screen) -> Table<4> {
     table
 }
 
-fn apps(apps: &[AppSummary]) -> Table<7> {
-    let mut table = Table::new(["APP", "STATE", "HEALTH", "REVISION", "RESOURCES", "DRIFT", "NOTE"]);
+fn apps(apps: &[AppSummary]) -> Table<6> {
+    let mut table = Table::new(["APP", "STATE", "HEALTH", "REVISION", "DRIFT", "NOTE"]);
     for app in apps {
         let revision = app.accepted.as_ref().map_or_else(|| "none yet".to_owned(), |at| at.revision.to_string());
         let note = match (&app.note, app.withheld) {
@@ -74,7 +74,6 @@ fn apps(apps: &[AppSummary]) -> Table<7> {
             words::state(app.state),
             words::health(app.health),
             revision.into(),
-            app.resources.to_string().into(),
             Painted::new(app.drifts.to_string(), drift),
             note.into(),
         ]);

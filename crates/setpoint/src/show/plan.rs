@@ -28,7 +28,10 @@ fn app_plan(plan: &AppPlan, page: &mut Page<'_>) {
         step_lines(step, page);
     }
     for Withheld { key, cause, why } in &plan.report {
-        page.line(2, Painted::new(format!("! not done ({cause}): {key}: {why}"), Paint::Warn));
+        page.line(
+            2,
+            Painted::new(format!("! not done ({cause}): {key}: {}", words::reason(why, page.screen.now)), Paint::Warn),
+        );
     }
 }
 

@@ -38,22 +38,33 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 
     fn widths(&self, indent: usize, screen: &Screen) -> [usize; COLUMNS] {
-        let mut widths = self.headings.map(width);
-        for row in &self.rows {
-            for (widest, cell) in widths.iter_mut().zip(row) {
-                *widest = cell.text.lines().map(width).fold(*widest, usize::max);
-            }
-        }
+        let mut widths = self.widest(str::lines);
         let Some(columns) = screen.width else { return widths };
+        let words = self.widest(str::split_whitespace);
         let room = columns.saturating_sub(indent + GAP * COLUMNS.saturating_sub(1));
         while widths.iter().sum::<usize>() > room {
-            // Of equally wide columns the last gives way: names stand first, sentences last.
-            match widths.iter_mut().max() {
-                Some(widest) if *widest > NARROWEST => *widest -= 1,
-                _ => break,
+            // Sentences give way first. Only where that is not enough are words broken. Of equally wide columns it is the last one
+            // that gives way: names stand first.
+            let widest = |least: &dyn Fn(usize) -> usize| {
+                (0..COLUMNS).filter(|column| widths[*column] > least(*column)).max_by_key(|column| widths[*column])
+            };
+            match widest(&|column| words[column]).or_else(|| widest(&|_| NARROWEST)) {
+                Some(column) => widths[column] -= 1,
+                None => break,
             }
         }
         widths
+    }
+
+    /// The width of the widest part of each column, headings included.
+    fn widest<'a, Parts: Iterator<Item = &'a str>>(&'a self, parts: impl Fn(&'a str) -> Parts) -> [usize; COLUMNS] {
+        let mut widest = self.headings.map(width);
+        for row in &self.rows {
+            for (widest, cell) in widest.iter_mut().zip(row) {
+                *widest = parts(&cell.text).map(width).fold(*widest, usize::max);
+            }
+        }
+        widest
     }
 }
 
@@ -112,8 +123,7 @@ default/etc  converged
 
     #[test]
     fn on_a_narrow_terminal_the_widest_column_is_wrapped() {
-        let expected = "\
-  APP          STATE      NOTE
+        let expected = "  APP          STATE      NOTE
   web/shop     held       history was
                           rewritten: name
                           the right one

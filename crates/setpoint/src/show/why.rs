@@ -80,7 +80,10 @@ fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
 fn reasons(detail: &AppDetail, page: &mut Page<'_>) {
     let mut reasons: BTreeMap<String, Vec<&Key>> = BTreeMap::new();
     for withheld in &detail.report {
-        reasons.entry(format!("{}: {}", withheld.cause, withheld.why)).or_default().push(&withheld.key);
+        reasons
+            .entry(format!("{}: {}", withheld.cause, words::reason(&withheld.why, page.screen.now)))
+            .or_default()
+            .push(&withheld.key);
     }
     if reasons.is_empty() {
         return;

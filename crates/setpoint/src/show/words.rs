@@ -6,9 +6,12 @@ use setpoint_core::facts::Accepted;
 use setpoint_core::intent::Verb;
 use setpoint_core::live::{Health, Writer};
 use setpoint_core::name::VersionId;
+use setpoint_core::report::Why;
+use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
 
 use super::paint::{Paint, Painted};
+use super::time;
 use super::wrap::width;
 
 /// What is shown of a value that is longer.
@@ -54,6 +57,14 @@ pub(super) fn writer(writer: &Writer) -> String {
         Writer::Proven { who } => format!("by {who}"),
         Writer::Likely { who } => format!("likely by {who}"),
         Writer::Unknown => "by someone unknown".to_owned(),
+    }
+}
+
+/// Why something is not done, with the end of the wait where it is known.
+pub(super) fn reason(why: &Why, now: Timestamp) -> String {
+    match why {
+        Why::BackingOff { until } => format!("{why}, until {}", time::both(*until, now)),
+        _ => why.to_string(),
     }
 }
 
