@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use setpoint_core::digest::DigestKey;
 use setpoint_core::live::Presence;
@@ -43,50 +43,62 @@ fn file(number: usize, per_folder: usize) -> Resource {
     }
 }
 
+/// The argument of this place, or else what is usual.
+fn argument(place: usize, usual: usize) -> usize {
+    std::env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// How many files, how many of them in one folder, how many looks.
 #[tokio::main]
 async fn main() {
-    let count: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1_000);
-    let per_folder: usize = std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(100);
+    let (count, per_folder, looks) = (argument(1, 1_000), argument(2, 100), argument(3, 7));
     for trust_stat in [false, true] {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let root = folder.path().join("root");
-        for number in 0..count.div_ceil(per_folder) {
-            std::fs::create_dir_all(root.join(format!("d{number}"))).expect("a folder");
-        }
-        let mut options =
-            HostOptions::new(Some(root), folder.path().to_owned(), Arc::new(now), DigestKey::new([1; 32]));
-        options.trust_stat = trust_stat;
-        let target = HostTarget::open(options).expect("a host");
-        let steps = Steps::new(target.identity().await.expect("an identity"));
-        let resources: Vec<Arc<Resource>> = (0..count).map(|number| Arc::new(file(number, per_folder))).collect();
-        let wanted: Wanted = resources.iter().map(|one| (one.key.clone(), Some(Arc::clone(one)))).collect();
-
-        let start = Instant::now();
-        target.observe(wanted.clone(), now()).await;
-        let absent = start.elapsed();
-
-        let work = resources.iter().map(|one| steps.create(one)).collect();
-        let fence =
-            Fence { epoch: Steps::EPOCH, leave_by: now() + Span::seconds(60), land_by: now() + Span::seconds(600) };
-        let start = Instant::now();
-        let outcomes = target.execute(work, fence).await;
-        let written = start.elapsed();
-        assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Done { .. })));
-
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        let mut looks = Vec::new();
-        for _ in 0..7 {
-            let start = Instant::now();
-            let seen = target.observe(wanted.clone(), now()).await;
-            looks.push(start.elapsed());
-            let equal = |state: &Observed<Presence>| matches!(state.as_known(), Some(Presence::Present(_)));
-            assert!(seen.states.values().all(equal));
-        }
-        let first = looks.remove(0);
-        looks.sort();
-        println!(
-            "{count} files, trust_stat {trust_stat}: look at nothing {absent:.1?}, first write {written:.1?}, first look {first:.1?}, look at all equal {:.1?} (median of 6)",
-            looks[3]
-        );
+        measure(count, per_folder, looks, trust_stat).await;
     }
+}
+
+async fn measure(count: usize, per_folder: usize, looks: usize, trust_stat: bool) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = folder.path().join("root");
+    for number in 0..count.div_ceil(per_folder) {
+        std::fs::create_dir_all(root.join(format!("d{number}"))).expect("a folder");
+    }
+    let mut options = HostOptions::new(Some(root), folder.path().to_owned(), Arc::new(now), DigestKey::new([1; 32]));
+    options.trust_stat = trust_stat;
+    let target = HostTarget::open(options).expect("a host");
+    let resources: Vec<Arc<Resource>> = (0..count).map(|number| Arc::new(file(number, per_folder))).collect();
+    let wanted: Wanted = resources.iter().map(|one| (one.key.clone(), Some(Arc::clone(one)))).collect();
+    let empty = look(&target, &wanted, false).await;
+    let written = write(&target, &resources).await;
+    // Until then, what was written is too fresh to be believed by its stat.
+    std::thread::sleep(Duration::from_millis(50));
+    let first = look(&target, &wanted, true).await;
+    let mut rest = Vec::new();
+    for _ in 1..looks {
+        rest.push(look(&target, &wanted, true).await);
+    }
+    rest.sort();
+    let median = rest.get(rest.len() / 2).copied().unwrap_or(first);
+    println!("{count} files, trust_stat {trust_stat}: first write {written:.1?}");
+    println!("  look at nothing {empty:.1?}, first look {first:.1?}, look at all equal {median:.1?} (median)");
+}
+
+async fn look(target: &HostTarget, wanted: &Wanted, there: bool) -> Duration {
+    let start = Instant::now();
+    let seen = target.observe(wanted.clone(), now()).await;
+    let elapsed = start.elapsed();
+    let right = |state: &Observed<Presence>| matches!(state.as_known(), Some(Presence::Present(_))) == there;
+    assert!(seen.states.values().all(right));
+    elapsed
+}
+
+async fn write(target: &HostTarget, resources: &[Arc<Resource>]) -> Duration {
+    let steps = Steps::new(target.identity().await.expect("an identity"));
+    let work = resources.iter().map(|one| steps.create(one)).collect();
+    let (leave_by, land_by) = (now() + Span::seconds(60), now() + Span::seconds(600));
+    let start = Instant::now();
+    let outcomes = target.execute(work, Fence { epoch: Steps::EPOCH, leave_by, land_by }).await;
+    let elapsed = start.elapsed();
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Done { .. })));
+    elapsed
 }

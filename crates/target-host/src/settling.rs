@@ -1,8 +1,8 @@
 //! Settling: how an intent nobody answered for ended, found out by looking.
 //!
-//! What a create made carries the mark of its intent. An update is done when what it was to make stands there, whoever put it there. A delete
-//! is done when nothing stands there; where something else does, only the incarnation tells whether the old one is gone, and an
-//! editor that saves by replacing looks the same as a delete and a create: then a person has to look.
+//! What a create made carries the mark of its intent. An update is done when what it was to make stands there, whoever put it
+//! there. A delete is done when nothing stands there; where something else does, only the incarnation tells whether the old one
+//! is gone, and an editor that saves by replacing looks the same as a delete and a create: then a person has to look.
 
 use std::sync::Arc;
 
