@@ -61,7 +61,7 @@ fn generic<'a>(messages: &[&'a Message]) -> Generic<'a> {
 }
 
 fn plain(messages: &[&Message]) -> String {
-    told(messages, |text| text, |subject| subject.to_owned())
+    told(messages, |text| text, str::to_owned)
 }
 
 /// In Slack's markup three characters are special, and only these.

@@ -65,27 +65,24 @@ struct Global {
     /// ~/.local/state/setpoint]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
     data: Option<PathBuf>,
-    /// How the answer is written
+    /// How the answer is written: for people, or one JSON value for programs
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text, global = true, help_heading = "Global options")]
     output: Form,
-    /// When to use colour; NO_COLOR is honoured
+    /// When to use colour: `auto` is on a terminal, unless NO_COLOR is set
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true, help_heading = "Global options")]
     color: Colour,
 }
 
-/// How an answer is written
+/// How an answer is written. What each word means stands with the option: clap would make a list of it in every help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// For people
     Text,
-    /// For programs: one JSON value
     Json,
 }
 
 /// When to use colour
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Colour {
-    /// On a terminal
     Auto,
     Always,
     Never,
