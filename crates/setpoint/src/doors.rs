@@ -29,6 +29,16 @@ pub(crate) fn complaints() -> impl Write {
     io::stderr().lock()
 }
 
+/// A path as seen from anywhere.
+pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    std::path::absolute(path)
+}
+
+/// The threads of an agent. Effects wait for disks and networks, so a few are enough; what blocks has threads of its own.
+pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
 /// Bytes nobody can guess.
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];

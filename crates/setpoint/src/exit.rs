@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Changed,
     /// 4: it ran, and the answer is bad: a ledger is not sound, a version would be refused, a test message was not taken.
     Failed,
+    /// 6: it ran, something was changed, and the answer is bad all the same.
+    ChangedAndFailed,
 }
 
 impl From<Exit> for ExitCode {
@@ -22,6 +24,7 @@ impl From<Exit> for ExitCode {
             Exit::CouldNotRun => Self::from(1),
             Exit::Changed => Self::from(2),
             Exit::Failed => Self::from(4),
+            Exit::ChangedAndFailed => Self::from(6),
         }
     }
 }

@@ -230,6 +230,7 @@ impl Machine {
         let mut entries = Vec::new();
         for (work, outcome) in work.into_iter().zip(outcomes) {
             let done = matches!(outcome, Outcome::Done { .. });
+            *(if done { &mut self.steps_done } else { &mut self.steps_failed }) += 1;
             entries.extend(self.conclude_step(app, &work, outcome));
             if !done && let Some(batch) = self.batch_of(app) {
                 batch.not_done.insert(work.step.key);

@@ -93,6 +93,9 @@ pub struct Machine {
     awaited: BTreeMap<Ticket, Awaited>,
     last_ticket: u64,
     last_intent: u64,
+    /// Steps that were done and that were not, since the process began.
+    steps_done: u64,
+    steps_failed: u64,
     effects: Vec<Effect>,
 }
 
@@ -171,6 +174,8 @@ impl Machine {
             awaited: BTreeMap::new(),
             last_ticket: 0,
             last_intent: 0,
+            steps_done: 0,
+            steps_failed: 0,
             effects: Vec::new(),
         }
     }

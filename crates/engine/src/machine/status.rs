@@ -15,7 +15,7 @@ use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
 use setpoint_target::Wanted;
 
-use super::Machine;
+use super::{Awaited, Machine, Then};
 
 /// How an app stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +63,9 @@ pub struct StoreStatus {
 pub struct Standing {
     /// This machine is the writer of the log.
     pub holding: bool,
+    /// Steps that were done, and that were refused or never answered for, since the process began.
+    pub steps_done: u64,
+    pub steps_failed: u64,
     /// The controls of the accepted documents are in force.
     pub controlled: bool,
     pub apps: BTreeMap<AppId, AppStatus>,
@@ -85,7 +88,7 @@ impl Machine {
             facts: facts.apps.get(app).cloned().unwrap_or_else(|| kept.sent.clone()),
             converged: kept.converged,
             busy,
-            pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app),
+            pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app) || self.is_being_recorded(app),
             health: kept.health,
             report: kept.report.clone(),
             drifts: kept.drifts.clone(),
@@ -96,10 +99,25 @@ impl Machine {
         })
     }
 
+    /// Something about the app is on its way into the ledger, and something follows from it.
+    fn is_being_recorded(&self, app: &AppId) -> bool {
+        let about = |then: &Then| match then {
+            Then::Nothing => false,
+            Then::Look { app: of, .. }
+            | Then::Accepted { app: of }
+            | Then::Noted { app: of }
+            | Then::Leave { app: of, .. }
+            | Then::PlanEnded { app: of } => of == app,
+        };
+        self.awaited.values().any(|awaited| matches!(awaited, Awaited::Append(append) if about(&append.then)))
+    }
+
     pub fn standing(&self) -> Standing {
         let status = |app: &AppId| Some((app.clone(), self.status(app)?));
         Standing {
             holding: self.tenure.is_holding(),
+            steps_done: self.steps_done,
+            steps_failed: self.steps_failed,
             controlled: self.controls.root.is_none() || self.controls.of.is_some() && self.are_in_force(),
             apps: self.apps.keys().filter_map(status).collect(),
             stores: self.stores.iter().map(|(name, store)| (name.clone(), self.status_of(name, store))).collect(),

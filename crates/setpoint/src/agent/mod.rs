@@ -41,7 +41,7 @@ use self::log::Log;
 use self::messages::Messages;
 use self::sources::Provider;
 use crate::doors::Clock;
-use crate::interpreter::{self, Ended, Handle, Limits, OpenLedger, StopError, Surroundings};
+use crate::interpreter::{self, Ended, Handle, Limits, OpenLedger, Steps, StopError, Surroundings};
 
 /// What an agent is started with.
 #[derive(Debug)]
@@ -78,6 +78,7 @@ pub struct RunningAgent {
     /// Ends the socket.
     hang_up: Option<oneshot::Sender<()>>,
     socket: JoinHandle<()>,
+    steps: Steps,
     folder: DataFolder,
 }
 
@@ -135,7 +136,8 @@ impl RunningAgent {
             // Dropped or sent: either way it is over.
             let _ = hung_up.await;
         }));
-        Ok(Self { handle, hang_up: Some(hang_up), socket, folder })
+        let steps = handle.steps();
+        Ok(Self { handle, hang_up: Some(hang_up), socket, steps, folder })
     }
 
     pub fn folder(&self) -> &DataFolder {
@@ -144,6 +146,11 @@ impl RunningAgent {
 
     pub fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// Waits until something has happened since this was last asked.
+    pub async fn stepped(&mut self) -> Result<(), Ended> {
+        self.steps.next().await
     }
 
     pub async fn standing(&self) -> Result<Standing, Ended> {

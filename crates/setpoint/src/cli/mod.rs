@@ -3,12 +3,14 @@
 //! One file per command or small group of them. Each has its arguments and a `run`; how an answer looks is in [`crate::show`].
 
 mod asking;
+mod init;
 mod ledger;
 mod looking;
 mod manual;
 mod notify;
 mod ordering;
 mod plan;
+mod run;
 mod schema;
 
 use std::ffi::OsString;
@@ -37,6 +39,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Init),
+    Run(run::Run),
+    Apply(run::Apply),
     Status(looking::Status),
     Get(looking::Get),
     Why(looking::Why),
@@ -204,6 +209,9 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         return Ok(Exit::Done);
     };
     match command {
+        Command::Init(arguments) => return init::run(&arguments, context, output),
+        Command::Run(arguments) => return run::run(&arguments, context, output),
+        Command::Apply(arguments) => return run::apply(&arguments, context, output),
         Command::Status(_) => looking::status(context, output)?,
         Command::Get(arguments) => looking::get(arguments, context, output)?,
         Command::Why(arguments) => looking::why(arguments, context, output)?,

@@ -25,6 +25,17 @@ pub struct Handle {
     task: JoinHandle<Result<(), StopError>>,
 }
 
+/// Counts steps of the engine, so that whoever waits knows when to look again.
+#[derive(Clone, Debug)]
+pub struct Steps(watch::Receiver<Pulse>);
+
+impl Steps {
+    /// Waits until something has happened since this was last asked.
+    pub async fn next(&mut self) -> Result<(), Ended> {
+        self.0.changed().await.map_err(|_| Ended)
+    }
+}
+
 /// There is no interpreter any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the engine has ended: start it again")]
@@ -110,6 +121,11 @@ impl Handle {
     /// A store may have moved: ask for its head now.
     pub async fn hint_store(&self, store: StoreName) -> Result<(), Ended> {
         self.send(Message::Event(Event::StoreHinted { store })).await
+    }
+
+    /// The steps of the engine, for those who wait for something to become true.
+    pub fn steps(&self) -> Steps {
+        Steps(self.pulse.clone())
     }
 
     /// Waits until something has happened since this was last asked.

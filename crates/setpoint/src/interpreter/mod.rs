@@ -24,7 +24,7 @@ use setpoint_engine::Settings;
 use tokio::sync::{mpsc, watch};
 
 use conductor::{Conductor, Pulse};
-pub use handle::{Ended, Handle, StopError};
+pub use handle::{Ended, Handle, Steps, StopError};
 pub use surroundings::{Governed, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Surroundings, Targets};
 
 /// Starts holding apps. Needs a runtime of tokio with time.

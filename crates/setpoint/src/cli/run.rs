@@ -1,0 +1,198 @@
+//! `setpoint run`: the agent, until it is told to stop. `setpoint apply`: the same agent, once, for pipelines.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use setpoint_core::time::Span;
+use setpoint_engine::Settings;
+use setpoint_engine::machine::{AppStatus, Standing};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Context, Failure};
+use crate::agent::bootstrap::Bootstrap;
+use crate::agent::log::Complaints;
+use crate::agent::{AgentOptions, RunningAgent};
+use crate::complaint::told;
+use crate::doors::{self, Clock, duration};
+use crate::exit::Exit;
+
+/// Hold this installation's apps, until told to stop
+///
+/// Reads the bootstrap document, follows the store it names, and holds every app that the accepted control documents declare. It
+/// answers the other commands on DATA/agent.sock. SIGTERM and Ctrl-C end it gracefully: what has left is waited for and recorded.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint init lab && setpoint run --config lab/bootstrap.yaml --data lab/data
+                                   try it in a folder of your own
+  setpoint run --config /etc/setpoint/bootstrap.yaml
+                                   as a service, with its data in /var/lib/setpoint")]
+pub(super) struct Run {
+    /// The bootstrap document
+    #[arg(long, value_name = "FILE", default_value = "/etc/setpoint/bootstrap.yaml")]
+    config: PathBuf,
+}
+
+/// Converge once and say what came of it, for pipelines
+///
+/// The same gates, budgets and ledger as the agent's. The data folder must not be in use by a running agent.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint apply --once --config bootstrap.yaml --data ./data
+
+Exit codes:
+  0  everything is as declared, nothing had to be changed
+  1  could not run
+  2  something was changed, and everything is as declared now
+  4  something is not as declared
+  6  something was changed, and something is not as declared")]
+pub(super) struct Apply {
+    /// The bootstrap document
+    #[arg(long, value_name = "FILE", default_value = "/etc/setpoint/bootstrap.yaml")]
+    config: PathBuf,
+    /// Converge once and end; there is no other way yet
+    #[arg(long, required = true)]
+    once: bool,
+    /// How long it may take
+    #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = span)]
+    timeout: Span,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    setpoint_documents::read_span(text).ok_or_else(|| "write it as `90s` or `1h30m`".to_owned())
+}
+
+fn could_not(text: impl Into<String>) -> Failure {
+    Failure::Told(Exit::CouldNotRun, text.into())
+}
+
+fn options(config: &PathBuf, context: &Context) -> Result<AgentOptions, Failure> {
+    let Some(data) = context.data.clone() else {
+        return Err(could_not("there is no home folder to keep data in: name a folder with `--data`"));
+    };
+    let bootstrap = Bootstrap::read(config).map_err(|error| could_not(told(&error)))?;
+    Ok(AgentOptions {
+        bootstrap,
+        data,
+        clock: Clock::start(),
+        settings: Settings::default(),
+        log: Arc::new(Complaints),
+    })
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    doors::runtime().map_err(|error| could_not(format!("the process cannot start its threads: {error}")))
+}
+
+pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+    let options = options(&arguments.config, context)?;
+    runtime()?.block_on(async {
+        let agent = RunningAgent::start(options).await.map_err(|error| could_not(told(&error)))?;
+        writeln!(
+            output,
+            "holding; data in {}, socket {}",
+            agent.folder().path().display(),
+            agent.folder().socket().display()
+        )?;
+        output.flush()?;
+        told_to_stop().await?;
+        writeln!(output, "stopping: what has left is waited for and recorded")?;
+        output.flush()?;
+        agent.stop().await.map_err(|error| could_not(told(&error)))?;
+        Ok(Exit::Done)
+    })
+}
+
+/// Waits for SIGTERM or Ctrl-C.
+async fn told_to_stop() -> Result<(), Failure> {
+    let listen = |kind| signal(kind).map_err(|error| could_not(format!("signals cannot be heard: {error}")));
+    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+pub(super) fn apply(arguments: &Apply, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+    let options = options(&arguments.config, context)?;
+    runtime()?.block_on(async {
+        let mut agent = RunningAgent::start(options).await.map_err(|error| could_not(told(&error)))?;
+        let settled = tokio::time::timeout(duration(arguments.timeout), settled(&mut agent)).await;
+        let standing = match settled {
+            Ok(standing) => standing,
+            Err(_elapsed) => agent.standing().await.map_err(|ended| could_not(ended.to_string())),
+        };
+        let stopped = agent.stop().await.map_err(|error| could_not(told(&error)));
+        let standing = standing?;
+        stopped?;
+        report(&standing, output)?;
+        Ok(exit(&standing))
+    })
+}
+
+/// Waits until nothing more will happen by itself.
+async fn settled(agent: &mut RunningAgent) -> Result<Standing, Failure> {
+    loop {
+        let standing = agent.standing().await.map_err(|ended| could_not(ended.to_string()))?;
+        if is_settled(&standing) {
+            return Ok(standing);
+        }
+        agent.stepped().await.map_err(|ended| could_not(ended.to_string()))?;
+    }
+}
+
+fn is_settled(standing: &Standing) -> bool {
+    let answered = standing.stores.values().all(|store| store.head.is_some() || store.failures > 0);
+    let root_failed = standing.apps.values().any(|app| app.refused.is_some())
+        || standing.stores.values().any(|store| store.failures > 0);
+    let controlled = standing.controlled || root_failed;
+    standing.holding && answered && controlled && standing.apps.values().all(|app| !app.pending)
+}
+
+/// What is wrong with an app, if anything is. What people decided (a suspension, a hold they asked for) is no failure.
+fn failure(status: &AppStatus) -> Option<String> {
+    if let Some(refused) = &status.refused {
+        return Some(format!("{} is refused: {}", refused.revision, refused.problem));
+    }
+    if status.converged || status.facts.suspension.is_some() || status.facts.frozen || status.facts.retiring {
+        return None;
+    }
+    if let Some(hold) = &status.facts.hold {
+        return Some(hold.why.to_string());
+    }
+    let withheld = status.report.iter().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
+    let withheld = withheld.collect::<Vec<_>>().join("\n    ");
+    Some(if withheld.is_empty() { "it has not converged".to_owned() } else { withheld })
+}
+
+fn report(standing: &Standing, output: &mut impl Write) -> Result<(), Failure> {
+    for (name, store) in &standing.stores {
+        if let Some(problem) = &store.problem {
+            writeln!(output, "store {name}: {problem}")?;
+        }
+    }
+    for (app, status) in &standing.apps {
+        match failure(status) {
+            Some(problem) => writeln!(output, "{app}: not as declared\n    {problem}")?,
+            None => writeln!(output, "{app}: {}", if status.converged { "as declared" } else { "left alone" })?,
+        }
+    }
+    writeln!(output, "{} changed, {} failed", standing.steps_done, standing.steps_failed)?;
+    Ok(())
+}
+
+fn exit(standing: &Standing) -> Exit {
+    let changed = standing.steps_done > 0;
+    let stale = standing.stores.values().any(|store| store.problem.is_some());
+    let failed = !standing.controlled || stale || standing.apps.values().any(|status| failure(status).is_some());
+    match (changed, failed) {
+        (false, false) => Exit::Done,
+        (true, false) => Exit::Changed,
+        (false, true) => Exit::Failed,
+        (true, true) => Exit::ChangedAndFailed,
+    }
+}
