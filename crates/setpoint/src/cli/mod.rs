@@ -106,10 +106,13 @@ impl Colour {
 /// What works in this version, said where a newcomer looks first.
 const TODAY: &str = "\
 What works today:
-  The commands that look at a running agent and give it orders, the documents explained, and the
-  check of a ledger. What starts an agent is not in this binary yet.
+  An agent that holds files, folders, links and commands of this machine at what a Git repository
+  declares; the commands that look at it and give it orders; the documents explained; the check
+  of a ledger.
 
 Examples:
+  setpoint run --config bootstrap.yaml
+                                   hold what the repository declares, until told to stop
   setpoint status                  how everything stands
   setpoint why web/shop            why an app is not as declared, and what to do about it
   setpoint plan --rev 3f2a91c      what a commit would do
@@ -123,9 +126,10 @@ Examples:
 Exit codes:
   0  done
   1  could not run: wrong usage, no agent, an unreadable file, a full disk
-  2  there are changes (plan)
+  2  there are changes (plan), or there were (apply)
   4  ran, and the answer is bad: a version would be refused, a ledger is not sound, a notifier
-     did not take a message
+     did not take a message, an app failed
+  6  changed, and failed (apply)
 ";
 
 /// Why a command did not end with an answer in full.
