@@ -3,13 +3,15 @@
 //! No reconcile logic lives here. The world carries out the effects of the shipped [`Machine`](setpoint_engine::Machine), honestly or
 //! with faults, and tells it what happened.
 
+mod life;
+mod telling;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::name::AppId;
-use setpoint_core::report::Why;
-use setpoint_engine::{Command, Effect, Event, Machine};
+use setpoint_engine::{Command, Effect, Event};
 use setpoint_ledger::checkpoint::Signer;
 use setpoint_ledger::{MemoryLog, Origin};
 use setpoint_target::memory::MemoryWorld;
@@ -22,8 +24,7 @@ use crate::store::SimStore;
 use crate::tape::Tape;
 use crate::universe::{Universe, settings};
 
-/// Longer than a lease, and than another instance takes to take over.
-const LONG_PAUSE: u64 = 150_000;
+pub use telling::reason_name;
 
 /// Something that will happen.
 #[derive(Debug)]
@@ -245,141 +246,6 @@ impl World {
         instance.up && instance.life == who.life
     }
 
-    fn start(&mut self, n: usize) {
-        if self.strikes(Fault::ClockJump, "clock at start") {
-            let hours = i64::from(self.tape.pick("clock hours", 5)) - 2;
-            self.instances[n].offset = hours * 3_600_000;
-        }
-        let instance = &mut self.instances[n];
-        instance.machine = Machine::new(settings());
-        instance.life += 1;
-        instance.up = true;
-        instance.lease = None;
-        instance.wake = None;
-        self.step(n, Event::Controls(self.universe.controls.clone()));
-        self.step(n, Event::Started);
-    }
-
-    /// The process dies: what is on its way to it is lost, what has left it is not.
-    pub(crate) fn crash(&mut self, n: usize) {
-        self.instances[n].up = false;
-        let storm = self.strikes(Fault::CrashStorm, "crash storm");
-        let delay = if storm { 500 } else { 1_000 + u64::from(self.tape.pick("down seconds", 90)) * 1_000 };
-        self.after(delay, Happening::Start { instance: n });
-    }
-
-    fn deliver(&mut self, to: Recipient, event: Box<Event>) {
-        if !self.is_current(to) {
-            return;
-        }
-        let paused_until = self.instances[to.instance].paused_until;
-        if paused_until > self.now {
-            return self.at(paused_until, Happening::Deliver { to, event });
-        }
-        self.step(to.instance, *event);
-    }
-
-    fn wake(&mut self, to: Recipient) {
-        if !self.is_current(to) {
-            return;
-        }
-        let instance = &mut self.instances[to.instance];
-        if instance.paused_until > self.now {
-            let resume = instance.paused_until;
-            return self.at(resume, Happening::Wake { to });
-        }
-        let due = instance.wake.is_some_and(|at| at <= instance.clock(self.now));
-        if due {
-            instance.wake = None;
-            self.step(to.instance, Event::Woke);
-        }
-    }
-
-    /// One step of the shipped machine, and its effects on their way.
-    pub(crate) fn step(&mut self, n: usize, event: Event) {
-        if self.strikes(Fault::Pause, "pause") {
-            let seconds = [5, 70, 150][self.tape.pick("pause", 3) as usize];
-            self.instances[n].paused_until = self.now + seconds * 1_000;
-        }
-        self.steps += 1;
-        let instance = &mut self.instances[n];
-        let clock = instance.clock(self.now);
-        let life = instance.life;
-        let effects = instance.machine.step(clock, event);
-        for effect in effects {
-            self.note(n, &effect);
-            if let Effect::WakeAt { at } = effect {
-                self.wake_later(n, at);
-                continue;
-            }
-            self.script.effects += 1;
-            let crash = self.script.crash_after_effect == Some(self.script.effects);
-            if self.script.pause_after_effect == Some(self.script.effects) {
-                self.instances[n].paused_until = self.now + LONG_PAUSE;
-            }
-            self.send(Recipient { instance: n, life }, effect);
-            if crash || self.strikes(Fault::Crash, "crash") {
-                self.crash(n);
-                return;
-            }
-        }
-        self.collect_reasons(n);
-    }
-
-    fn wake_later(&mut self, n: usize, at: setpoint_core::time::Timestamp) {
-        let instance = &mut self.instances[n];
-        if instance.wake == Some(at) {
-            return;
-        }
-        instance.wake = Some(at);
-        let (life, delay) = (instance.life, instance.until(at, self.now));
-        self.after(delay, Happening::Wake { to: Recipient { instance: n, life } });
-    }
-
-    /// Mixes what the engine does into the trace, so that two runs can be compared.
-    fn note(&mut self, n: usize, effect: &Effect) {
-        let kind = effect_name(effect);
-        for byte in kind.bytes().chain(self.now.to_le_bytes()).chain([n as u8]) {
-            self.trace = (self.trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        if let Effect::Notify { note, .. } = effect
-            && note.kind == setpoint_engine::NoteKind::RuleBroken
-        {
-            self.monitor.rule_broken(&note.text);
-        }
-        if self.timeline.is_some() && !matches!(effect, Effect::WakeAt { .. } | Effect::Renew { .. }) {
-            let text = format!("{n}: {}", describe(effect));
-            self.remark(&text);
-        }
-    }
-
-    /// Adds a line to the timeline of a replay.
-    pub(crate) fn remark(&mut self, text: &str) {
-        let now = self.now;
-        if let Some(timeline) = &mut self.timeline {
-            timeline.push(format!("{:>8}.{:03} {text}", now / 1_000, now % 1_000));
-        }
-    }
-
-    pub fn trace(&self) -> u64 {
-        self.trace
-    }
-
-    /// A look at the reports now and then is enough to know which refusals were seen.
-    fn collect_reasons(&mut self, n: usize) {
-        if !self.steps.is_multiple_of(16) {
-            return;
-        }
-        for app in &self.universe.apps {
-            for withheld in self.instances[n].machine.withheld(app) {
-                let name = reason_name(&withheld.why);
-                if !self.seen.contains(name) {
-                    self.seen.insert(name.to_owned());
-                }
-            }
-        }
-    }
-
     /// A hint travels to every instance, or gets lost, doubled or late.
     pub(crate) fn hint(&mut self, target: usize) {
         let keys = self.targets[target].take_changed();
@@ -442,88 +308,5 @@ impl World {
 
     pub fn seen(&self) -> &BTreeSet<String> {
         &self.seen
-    }
-}
-
-pub(crate) fn effect_name(effect: &Effect) -> &'static str {
-    match effect {
-        Effect::Acquire { .. } => "acquire",
-        Effect::Renew { .. } => "renew",
-        Effect::Load { .. } => "load",
-        Effect::Append { .. } => "append",
-        Effect::Poll { .. } => "poll",
-        Effect::Render { .. } => "render",
-        Effect::RenderAfresh { .. } => "render afresh",
-        Effect::Control { .. } => "control",
-        Effect::Observe { .. } => "look",
-        Effect::Preview { .. } => "preview",
-        Effect::Execute { .. } => "execute",
-        Effect::Settle { .. } => "settle",
-        Effect::Notify { .. } => "notify",
-        Effect::Ordered { .. } => "ordered",
-        Effect::WakeAt { .. } => "wake",
-    }
-}
-
-fn describe(effect: &Effect) -> String {
-    match effect {
-        Effect::Append { entries, .. } => {
-            let entries = entries.iter().map(|entry| format!("{:?} {} {:?}", entry.kind, entry.subject, entry.changes));
-            format!("append {}", entries.collect::<Vec<_>>().join(" | "))
-        }
-        Effect::Execute { work, fence, .. } => {
-            let steps = work
-                .iter()
-                .map(|work| format!("{} {:?} {} {:?}", work.intent, work.step.verb, work.step.key, work.step.expect));
-            format!("execute in epoch {}: {}", fence.epoch, steps.collect::<Vec<_>>().join(", "))
-        }
-        Effect::Settle { intent, .. } => format!("settle {} {:?} {}", intent.id, intent.verb, intent.key),
-        Effect::Notify { note, .. } => format!("notify {}: {}", note.kind, note.text),
-        Effect::Render { app, revision, .. } => format!("render {app} {revision}"),
-        Effect::Observe { wanted, target, .. } => format!("look at {} keys of {target}", wanted.len()),
-        other => effect_name(other).to_owned(),
-    }
-}
-
-/// The kind of a reason, without its particulars.
-pub fn reason_name(why: &Why) -> &'static str {
-    use setpoint_core::report::Kept;
-    match why {
-        Why::State { state } => match state {
-            setpoint_core::modes::State::Manual => "manual",
-            setpoint_core::modes::State::Observe => "observe",
-            setpoint_core::modes::State::Suspended => "suspended",
-            setpoint_core::modes::State::Held => "held",
-            setpoint_core::modes::State::StoreStale => "store stale",
-            _ => "other state",
-        },
-        Why::NotSeen { .. } => "not seen",
-        Why::PerhapsGone => "perhaps gone",
-        Why::OpenIntent { .. } => "open intent",
-        Why::BackingOff { .. } => "backing off",
-        Why::OwnedByOther { .. } => "owned by another app",
-        Why::NotOurs => "not ours",
-        Why::Controlled | Why::Kept(Kept::Controlled) => "controlled",
-        Why::PreviewPending => "preview pending",
-        Why::PreviewRefused { .. } => "preview refused",
-        Why::DependencyNotReady { .. } => "dependency not ready",
-        Why::AppNotReady { .. } => "app not ready",
-        Why::HandOver { .. } => "handed over",
-        Why::Kept(Kept::PruneOff) => "prune off",
-        Why::Kept(Kept::EmptyBundle) => "empty bundle",
-        Why::Kept(Kept::IncompleteObservation) => "incomplete observation",
-        Why::Kept(Kept::OldObservation) => "old observation",
-        Why::Kept(Kept::Quarantine { .. }) => "quarantine",
-        Why::Kept(Kept::BreakerOpen) => "breaker open",
-        Why::Kept(Kept::OtherChangesFirst) => "other changes first",
-        Why::Kept(Kept::Adopted) => "adopted",
-        Why::Kept(Kept::Recovered) => "recovered",
-        Why::Kept(Kept::Protected) => "protected",
-        Why::Kept(Kept::OverBudget { .. }) => "over budget",
-        Why::Kept(Kept::OverFleetBudget { .. }) => "over fleet budget",
-        Why::Kept(Kept::FreshRenderPending) => "fresh render pending",
-        Why::Kept(Kept::FreshRenderDiffers) => "fresh render differs",
-        Why::Kept(Kept::DependentStands) => "dependent stands",
-        Why::Kept(Kept::OthersNotConsidered) => "others not considered",
     }
 }

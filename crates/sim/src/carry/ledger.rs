@@ -1,0 +1,132 @@
+//! What happens to the ledger: leases, reading it, and the one place where anything becomes durable.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::{Change, Facts};
+use setpoint_core::intent::Verb;
+use setpoint_engine::Event;
+use setpoint_ledger::{Batch, Class, Entry, LeaseRequest};
+
+use crate::fault::Fault;
+use crate::monitor::Ledgered;
+use crate::world::{Recipient, World};
+
+impl World {
+    pub(super) fn acquire(&mut self, from: Recipient, length: setpoint_core::time::Span) {
+        if !self.is_current(from) {
+            return;
+        }
+        if std::mem::take(&mut self.disk_broken) {
+            let anchors = self.ledger.anchors().clone();
+            self.ledger.reopen(&anchors);
+        }
+        let instance = &self.instances[from.instance];
+        let request = LeaseRequest {
+            origin: self.origin.clone(),
+            holder: instance.name.clone(),
+            now: instance.clock(self.now),
+            length,
+        };
+        let event = match self.ledger.acquire(&request) {
+            Ok(lease) => {
+                self.monitor.tenure_begins(self.now);
+                let event = Event::LeaseGranted { epoch: lease.epoch, expires: lease.expires };
+                self.instances[from.instance].lease = Some(lease);
+                event
+            }
+            Err(error) => {
+                let until = match &error {
+                    setpoint_ledger::LedgerError::Held { until, .. } => Some(*until),
+                    _ => None,
+                };
+                Event::LeaseRefused { until, detail: error.to_string() }
+            }
+        };
+        self.reply(from, event);
+    }
+
+    pub(super) fn renew(&mut self, from: Recipient, epoch: u64, length: setpoint_core::time::Span) {
+        let clock = self.instances[from.instance].clock(self.now);
+        let lease = self.instances[from.instance].lease.clone().filter(|lease| lease.epoch == epoch);
+        let lost = self.strikes(Fault::LeaseLoss, "lease not renewed");
+        let renewed = lease.filter(|_| !lost).and_then(|lease| self.ledger.renew(&lease, clock, length).ok());
+        let event = match renewed {
+            Some(lease) => {
+                let event = Event::LeaseRenewed { epoch, expires: lease.expires };
+                self.instances[from.instance].lease = Some(lease);
+                event
+            }
+            None => Event::LeaseNotRenewed { epoch },
+        };
+        self.reply(from, event);
+    }
+
+    pub(super) fn load(&mut self, from: Recipient, epoch: u64) {
+        let facts = self.ledger.facts(&self.origin).clone();
+        let bundles: BTreeMap<_, _> = facts
+            .bundles()
+            .into_iter()
+            .filter_map(|digest| Some((digest, self.bundles.get(&digest)?.clone())))
+            .collect();
+        self.reply(from, Event::Loaded { epoch, facts: Box::new(facts), bundles });
+    }
+
+    /// The one place where anything becomes durable, so the one place where the disk fails.
+    pub(super) fn append(
+        &mut self,
+        from: Recipient,
+        epoch: u64,
+        entries: &[Entry],
+        bundles: BTreeMap<Digest, Vec<u8>>,
+    ) -> Result<(), (Class, String)> {
+        if self.strikes(Fault::DiskLost, "disk lost") {
+            self.break_disk();
+        }
+        let now = self.instances[from.instance].clock(self.now);
+        let before = touched_by(self.ledger.facts(&self.origin), entries);
+        let unknown: Vec<_> = bundles.keys().filter(|digest| !self.bundles.contains_key(digest)).copied().collect();
+        let batch = Batch { origin: self.origin.clone(), epoch, now, entries: entries.to_vec(), bundles };
+        self.ledger.append(batch).map_err(|error| (error.class(), error.to_string()))?;
+        let (universe, stores, targets) = (&self.universe, &self.stores, &self.targets);
+        self.monitor.recording(&Ledgered { now: self.now, universe, stores, targets, facts: &before }, entries);
+        for digest in unknown {
+            let bytes = self.ledger.bundle(&digest).expect("it was recorded just now");
+            let bundle = Bundle::from_bytes(bytes, digest).expect("the engine stores what it can read back");
+            self.keep_bundle(Arc::new(bundle));
+        }
+        let facts = self.ledger.facts(&self.origin);
+        self.monitor.recorded(&self.universe, facts, &self.bundles, self.now, entries);
+        if self.strikes(Fault::DiskKept, "disk kept") {
+            self.break_disk();
+            return Err((Class::NotDurable, "the sync failed".into()));
+        }
+        Ok(())
+    }
+
+    fn break_disk(&mut self) {
+        self.disk_broken = true;
+        self.ledger.break_disk();
+    }
+}
+
+/// Of all facts those that entries are about to change, and those of the apps they are about.
+fn touched_by(facts: &Facts, entries: &[Entry]) -> Facts {
+    let mut touched = Facts::default();
+    for change in entries.iter().flat_map(|entry| &entry.changes) {
+        let app = match change {
+            Change::OpenIntent { intent } if intent.verb == Verb::Delete => &intent.app,
+            Change::PutApp { app, .. } => app,
+            Change::DropClaim { target, key, app } => {
+                let claim = facts.claims.get_key_value(&(target.clone(), key.clone()));
+                touched.claims.extend(claim.map(|(place, claim)| (place.clone(), claim.clone())));
+                app
+            }
+            _ => continue,
+        };
+        touched.apps.extend(facts.apps.get_key_value(app).map(|(app, facts)| (app.clone(), facts.clone())));
+    }
+    touched
+}

@@ -1,0 +1,92 @@
+//! Carrying out effects: each takes a while, reaches the system it is for, and its answer takes a while to come back.
+
+mod ledger;
+mod source;
+mod target;
+
+use setpoint_engine::{Effect, Event};
+
+use crate::fault::Fault;
+use crate::world::{Happening, Recipient, World};
+
+impl World {
+    /// An effect is on its way.
+    pub(crate) fn send(&mut self, from: Recipient, effect: Effect) {
+        let delay = 1 + u64::from(self.tape.pick("way", 40));
+        let effect = Box::new(effect);
+        let happening = match *effect {
+            Effect::Execute { .. } => Happening::Leave { from, effect },
+            Effect::Append { .. } => {
+                // Appends keep their order, on the way and on the way back.
+                let at = (self.now + delay).max(self.instances[from.instance].append_lane);
+                self.instances[from.instance].append_lane = at;
+                return self.at(at, Happening::Arrive { from, effect });
+            }
+            _ => Happening::Arrive { from, effect },
+        };
+        self.after(delay, happening);
+    }
+
+    pub(crate) fn reply(&mut self, to: Recipient, event: Event) {
+        let delay = 1 + u64::from(self.tape.pick("way back", 40));
+        self.after(delay, Happening::Deliver { to, event: Box::new(event) });
+    }
+
+    pub(crate) fn arrive(&mut self, from: Recipient, effect: Effect) {
+        match effect {
+            Effect::Acquire { length } => self.acquire(from, length),
+            Effect::Renew { epoch, length } => self.renew(from, epoch, length),
+            Effect::Load { epoch } => self.load(from, epoch),
+            Effect::Append { ticket, epoch, entries, bundles } => {
+                let event = match self.append(from, epoch, &entries, bundles) {
+                    Ok(()) => Event::Appended { ticket },
+                    Err((class, detail)) => Event::AppendFailed { ticket, class, detail },
+                };
+                let delay = 1 + u64::from(self.tape.pick("way back", 40));
+                let at = (self.now + delay).max(self.instances[from.instance].answer_lane);
+                self.instances[from.instance].answer_lane = at;
+                self.at(at, Happening::Deliver { to: from, event: Box::new(event) });
+            }
+            Effect::Poll { ticket, store } => {
+                let head = self.poll(&store);
+                self.reply(from, Event::Polled { ticket, head });
+            }
+            Effect::Render { ticket, app, revision, accepted, descends_from } => {
+                let outcome = self.render(
+                    &app,
+                    &revision,
+                    accepted.as_ref().map(|accepted| &accepted.revision),
+                    descends_from.as_ref(),
+                );
+                self.reply(from, Event::Rendered { ticket, outcome });
+            }
+            Effect::RenderAfresh { ticket, app } => {
+                let bundle = self.render_afresh(&app);
+                self.reply(from, Event::RenderedAfresh { ticket, bundle });
+            }
+            Effect::Observe { ticket, target, wanted } => {
+                let target = self.target_index(&target);
+                let observation = self.look(from, target, &wanted);
+                self.reply(from, Event::Observed { ticket, observation });
+            }
+            Effect::Preview { ticket, target, resource } => {
+                let verdict = self.targets[self.target_index(&target)].preview(&resource);
+                self.reply(from, Event::Previewed { ticket, verdict });
+            }
+            Effect::Settle { ticket, target, intent, declared } => {
+                // The machine asks only once the effect can no longer land, by its own reckoning of elapsed time.
+                let ever = setpoint_core::time::Timestamp::from_millis(u64::MAX);
+                let settlement = self.targets[self.target_index(&target)].settle(&intent, declared.as_deref(), ever);
+                self.reply(from, Event::Settled { ticket, settlement });
+            }
+            Effect::Notify { ticket, .. } => {
+                let delivered = !self.strikes(Fault::LostAnswer, "note lost");
+                self.reply(from, Event::Notified { ticket, delivered });
+            }
+            Effect::Control { .. } => unreachable!("no universe has a root app"),
+            // Whether the order was recorded shows in the ledger; nobody waits for the answer here.
+            Effect::Ordered { .. } => {}
+            Effect::Execute { .. } | Effect::WakeAt { .. } => unreachable!("they do not travel this way"),
+        }
+    }
+}

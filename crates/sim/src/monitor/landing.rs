@@ -1,0 +1,123 @@
+//! What must be so when an effect lands: ownership, certainty, budgets, gates, and that nothing is done twice.
+
+use setpoint_core::claim::ClaimOrigin;
+use setpoint_core::intent::{Intent, Verb};
+use setpoint_core::modes::Cause;
+use setpoint_core::plan::Step;
+use setpoint_target::{Fence, Outcome, RefusalClass, Work};
+
+use super::{Monitor, Scene, input, too_often};
+use crate::universe::settings;
+
+impl Monitor {
+    /// An effect is about to land: everything it rests on must be so.
+    pub fn landing(&mut self, scene: &Scene<'_>, work: &Work) {
+        let step = &work.step;
+        self.holds("S9", !scene.makes_one_more(work), || format!("one more object is made for {}", step.key));
+        let intent = scene.facts.intents.get(&work.intent);
+        self.holds("S7", intent.is_some(), || format!("{:?} {} without a durable intent", step.verb, step.key));
+        if let Some(intent) = intent {
+            self.gates_passed(scene, step, intent);
+        }
+        match step.verb {
+            Verb::Create => {}
+            Verb::Update => self.update_landing(scene, work),
+            Verb::Delete => self.delete_landing(scene, work, intent),
+        }
+    }
+
+    /// What is applied is what was accepted, byte for byte, and in manual mode what a person let through.
+    fn gates_passed(&mut self, scene: &Scene<'_>, step: &Step, intent: &Intent) {
+        let (app, bundle) = (&intent.app, intent.bundle);
+        let passed = (app.clone(), bundle);
+        self.holds("S10", self.accepted.contains(&passed), || format!("{app} moves to {bundle}, never accepted"));
+        let declared = scene.bundles.get(&bundle).and_then(|bundle| bundle.resources().get(&step.key));
+        let same = step.resource.as_ref().is_none_or(|resource| {
+            declared.is_some_and(|declared| intent.declared == Some(declared.digest) && declared.resource == *resource)
+        });
+        self.holds("S10", same, || format!("{} is not what {bundle} declares", step.key));
+        let manual = scene.universe.is_manual(app);
+        let moves = matches!(step.cause, Cause::Declared | Cause::Prune);
+        let let_through = !manual || !moves || self.let_through.contains(&passed);
+        self.holds("S10", let_through, || format!("{app} moves to {bundle}, which nobody let through"));
+    }
+
+    fn update_landing(&mut self, scene: &Scene<'_>, work: &Work) {
+        let step = &work.step;
+        let object = scene.target.objects().find(|(key, _)| **key == step.key);
+        let Some((_, object)) = object else { return };
+        let version = step.expect.as_ref().and_then(|expect| expect.version.as_ref());
+        let uid = step.expect.as_ref().map(|expect| &expect.uid);
+        if uid == Some(&object.live.uid) && version.is_none_or(|version| *version == object.live.version) {
+            self.holds("S5", version.is_some(), || format!("{} is overwritten whatever was written since", step.key));
+            let same = step.resource.as_ref().is_some_and(|resource| resource.body == *object.live.value);
+            self.holds("S4", !same, || format!("{} is written although it is as declared", step.key));
+        }
+    }
+
+    fn delete_landing(&mut self, scene: &Scene<'_>, work: &Work, intent: Option<&Intent>) {
+        let (step, app) = (&work.step, &work.step.claim.app);
+        let object = scene.target.objects().find(|(key, object)| {
+            **key == step.key && step.expect.as_ref().is_some_and(|expect| expect.uid == object.live.uid)
+        });
+        let Some((_, object)) = object else { return };
+        let claim = scene.facts.claims.get(&(scene.target.identity().clone(), step.key.clone()));
+        let owned = claim.is_some_and(|claim| claim.app == *app && claim.uid.as_ref() == Some(&object.live.uid));
+        self.holds("S1", owned, || {
+            format!("{} is deleted and not owned: {claim:?}, it is {}", step.key, object.live.uid)
+        });
+        self.holds("S1", !object.live.controlled, || {
+            format!("{} is deleted and controlled by another object", step.key)
+        });
+        let allowed = self.allowed.get(app).copied().unwrap_or(0) > 0;
+        let adopted = claim.is_some_and(|claim| claim.origin != ClaimOrigin::Created);
+        self.holds("S1", !adopted || allowed, || format!("{} is deleted and was there before us", step.key));
+        self.holds("S1", allowed || !claim.is_some_and(|claim| claim.protected), || {
+            format!("{} is protected", step.key)
+        });
+        // By the writers' own clocks: one that starts hours ahead ends the quarantine early, and nothing can be done about it.
+        let quarantine = |installed| installed + settings().quarantine;
+        let over =
+            scene.facts.installed_at.zip(intent).is_some_and(|(installed, intent)| intent.at >= quarantine(installed));
+        self.holds("S2", over, || format!("{} is deleted in quarantine", step.key));
+        if step.cause == Cause::Prune {
+            let bundle = intent.and_then(|intent| scene.bundles.get(&intent.bundle));
+            let empty = bundle.is_some_and(|bundle| bundle.is_empty());
+            self.holds("S2", !empty, || format!("{} is deleted for an empty render", step.key));
+            let known = scene.undeclared_lately(app, &step.key);
+            self.holds("S2", known, || format!("{} is deleted although the store declares it", step.key));
+        }
+    }
+
+    /// An effect has landed.
+    pub fn landed(&mut self, scene: &Scene<'_>, work: &Work, fence: Fence, outcome: &Outcome) {
+        let key = &work.step.key;
+        match outcome {
+            Outcome::Done { .. } => {
+                // A delete may come late for good reasons (budget, quarantine); the others may not.
+                self.writes += u64::from(work.step.verb != Verb::Delete);
+                if let (Verb::Delete, Some(expect)) = (work.step.verb, &work.step.expect) {
+                    self.deleted.insert((key.clone(), expect.uid.clone()));
+                }
+                let newest = self.newest_epoch.entry(scene.target.identity().clone()).or_default();
+                let before = *newest;
+                *newest = fence.epoch.max(before);
+                self.holds("S8", fence.epoch >= before, || format!("epoch {} acts after epoch {before}", fence.epoch));
+                if matches!(work.step.cause, Cause::Drift | Cause::Addition) {
+                    let most = 20 * (1 + self.recent_tenures(scene.now));
+                    let often = too_often(self.heals.entry(input(work)).or_default(), scene.now, most);
+                    self.holds("L3", !often, || format!("{key} is healed again and again without slowing down"));
+                }
+            }
+            Outcome::Refused { refusal } if matches!(refusal.class, RefusalClass::Denied | RefusalClass::Invalid) => {
+                let most = 20 * (1 + self.recent_tenures(scene.now));
+                let often = too_often(self.refusals.entry(input(work)).or_default(), scene.now, most);
+                self.holds("L3", !often, || format!("{key} is refused again and again and tried again and again"));
+            }
+            Outcome::Refused { .. } | Outcome::Unknown { .. } => {}
+        }
+        let made_by_us =
+            scene.target.objects().filter(|(at, object)| *at == key && object.created_by.is_some()).count();
+        self.holds("S9", made_by_us <= 1, || format!("{made_by_us} objects were made for {key}"));
+    }
+}

@@ -1,0 +1,108 @@
+//! The properties that must hold after every step, checked against what the world truly is: the monitor sees everything, the engine
+//! only what it is told. Named as in the research (reliability §1.2).
+
+mod landing;
+mod recording;
+mod scene;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::digest::Digest;
+use setpoint_core::intent::IntentId;
+use setpoint_core::key::Key;
+use setpoint_core::name::{AppId, TargetIdentity, Uid, VersionId};
+use setpoint_target::Work;
+use setpoint_target::memory::MemoryWorld;
+
+pub use scene::{Bundles, Ledgered, Scene};
+
+/// A property that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub property: &'static str,
+    pub detail: String,
+}
+
+/// What the monitor remembers of a run.
+#[derive(Debug, Default)]
+pub struct Monitor {
+    /// The newest epoch whose effect landed on each target.
+    newest_epoch: BTreeMap<TargetIdentity, u64>,
+    /// Deletes intended, with the world's time.
+    deletes: Vec<(u64, AppId)>,
+    paid: BTreeSet<(Key, Uid)>,
+    /// The most each app and all apps owned, ever: budgets were fair against at most this.
+    most_owned: BTreeMap<AppId, u32>,
+    most_fleet: u32,
+    /// Deletes people allowed.
+    allowed: BTreeMap<AppId, u32>,
+    pub blessed: BTreeSet<(AppId, VersionId)>,
+    /// Heals per key and refused tries per key and input, with the world's time: bounded effort (L3).
+    /// When an instance became the writer: what it remembered of setbacks, it has forgotten then.
+    tenures: Vec<u64>,
+    heals: BTreeMap<Input, Vec<u64>>,
+    refusals: BTreeMap<Input, Vec<u64>>,
+    /// When each app's durable bundle began to declare what it declares.
+    declared_since: BTreeMap<AppId, (u64, BTreeSet<Key>)>,
+    /// What was recorded as accepted, and what a person let through.
+    accepted: BTreeSet<(AppId, Digest)>,
+    let_through: BTreeSet<(AppId, Digest)>,
+    pub violation: Option<Violation>,
+    /// Creates and updates that landed.
+    pub writes: u64,
+    /// What our deletes removed. One that is repeated, because a lagging look still showed it, removes nothing more.
+    pub deleted: BTreeSet<(Key, Uid)>,
+}
+
+const MINUTE: u64 = 60_000;
+const DAY: u64 = 24 * 60 * MINUTE;
+/// How long after a fresh render and look a delete may land: both may be a minute old, the effect is 35 s under way.
+const DELETE_WINDOW: u64 = 100_000;
+
+impl Monitor {
+    fn holds(&mut self, property: &'static str, holds: bool, detail: impl FnOnce() -> String) {
+        if !holds && self.violation.is_none() {
+            self.violation = Some(Violation { property, detail: detail() });
+        }
+    }
+
+    /// An instance became the writer.
+    pub fn tenure_begins(&mut self, now: u64) {
+        self.tenures.push(now);
+    }
+
+    fn recent_tenures(&self, now: u64) -> usize {
+        self.tenures.iter().rev().take_while(|at| now - **at < 10 * MINUTE).count()
+    }
+
+    /// Something broke a rule that no plan may break: the engine found it itself.
+    pub fn rule_broken(&mut self, text: &str) {
+        self.holds("check", false, || text.to_owned());
+    }
+
+    pub fn not_live(&mut self, detail: String) {
+        self.holds("L1", false, || detail);
+    }
+}
+
+/// Who declares what for which resource: each has a back-off of its own.
+type Input = (AppId, Key, Option<Digest>);
+
+fn input(work: &Work) -> Input {
+    let declared = work.step.resource.as_ref().map(|resource| resource.digest());
+    (work.step.claim.app.clone(), work.step.key.clone(), declared)
+}
+
+/// Notes one more at `now`; whether that makes more than `most` within ten minutes.
+fn too_often(times: &mut Vec<u64>, now: u64, most: usize) -> bool {
+    times.retain(|at| now - *at < 10 * MINUTE);
+    times.push(now);
+    times.len() > most
+}
+
+/// An intent whose end a person has to tell.
+pub fn truth_of(target: &MemoryWorld, intent: IntentId, key: &Key) -> bool {
+    target
+        .objects()
+        .any(|(at, object)| at == key && (object.created_by == Some(intent) || object.written_by == Some(intent)))
+}

@@ -1,0 +1,59 @@
+//! What the monitor sees.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::Facts;
+use setpoint_core::intent::Verb;
+use setpoint_core::key::Key;
+use setpoint_core::name::AppId;
+use setpoint_target::Work;
+use setpoint_target::memory::MemoryWorld;
+
+use super::DELETE_WINDOW;
+use crate::store::{Folder, SimStore};
+use crate::universe::Universe;
+
+/// What the monitor sees when an effect lands.
+#[derive(Debug)]
+pub struct Scene<'a> {
+    pub now: u64,
+    pub universe: &'a Universe,
+    pub stores: &'a [SimStore],
+    pub target: &'a MemoryWorld,
+    pub facts: &'a Facts,
+    pub bundles: &'a Bundles,
+}
+
+/// Every bundle that was ever recorded.
+pub type Bundles = BTreeMap<Digest, Arc<Bundle>>;
+
+impl Scene<'_> {
+    /// A create that lands where something of ours stands, on a target that makes one more object for each.
+    pub(super) fn makes_one_more(&self, work: &Work) -> bool {
+        let kind = self.universe.targets.iter().find(|kind| kind.identity == *self.target.identity());
+        let again = work.step.verb == Verb::Create && kind.is_some_and(|kind| !kind.options.idempotent_create);
+        again && self.target.objects().any(|(key, object)| *key == work.step.key && object.created_by.is_some())
+    }
+
+    /// Whether the app's folder was whole and did not declare the key at some instant the engine may have looked.
+    pub(super) fn undeclared_lately(&self, app: &AppId, key: &Key) -> bool {
+        let Some(n) = self.universe.apps.iter().position(|known| known == app) else { return false };
+        let store = &self.stores[self.universe.store_of(n)];
+        let since = self.now.saturating_sub(DELETE_WINDOW);
+        let lacks = |folder: &Folder| matches!(folder, Folder::Declares(declared) if !declared.contains_key(key));
+        store.recent_folders(app, since).any(lacks)
+    }
+}
+
+/// What the monitor sees when something is recorded.
+#[derive(Debug)]
+pub struct Ledgered<'a> {
+    pub now: u64,
+    pub universe: &'a Universe,
+    pub stores: &'a [SimStore],
+    pub targets: &'a [MemoryWorld],
+    pub facts: &'a Facts,
+}

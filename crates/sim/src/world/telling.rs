@@ -1,0 +1,135 @@
+//! What a run says of itself: its trace, its timeline, and the reasons the engine was seen to give.
+
+use setpoint_core::report::Why;
+use setpoint_engine::Effect;
+
+use super::World;
+
+impl World {
+    /// Mixes what the engine does into the trace, so that two runs can be compared.
+    pub(super) fn note(&mut self, n: usize, effect: &Effect) {
+        let kind = effect_name(effect);
+        for byte in kind.bytes().chain(self.now.to_le_bytes()).chain([n as u8]) {
+            self.trace = (self.trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        if let Effect::Notify { note, .. } = effect
+            && note.kind == setpoint_engine::NoteKind::RuleBroken
+        {
+            self.monitor.rule_broken(&note.text);
+        }
+        if self.timeline.is_some() && !matches!(effect, Effect::WakeAt { .. } | Effect::Renew { .. }) {
+            let text = format!("{n}: {}", describe(effect));
+            self.remark(&text);
+        }
+    }
+
+    /// Adds a line to the timeline of a replay.
+    pub(crate) fn remark(&mut self, text: &str) {
+        let now = self.now;
+        if let Some(timeline) = &mut self.timeline {
+            timeline.push(format!("{:>8}.{:03} {text}", now / 1_000, now % 1_000));
+        }
+    }
+
+    pub fn trace(&self) -> u64 {
+        self.trace
+    }
+
+    /// A look at the reports now and then is enough to know which refusals were seen.
+    pub(super) fn collect_reasons(&mut self, n: usize) {
+        if !self.steps.is_multiple_of(16) {
+            return;
+        }
+        for app in &self.universe.apps {
+            for withheld in self.instances[n].machine.withheld(app) {
+                let name = reason_name(&withheld.why);
+                if !self.seen.contains(name) {
+                    self.seen.insert(name.to_owned());
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn effect_name(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::Acquire { .. } => "acquire",
+        Effect::Renew { .. } => "renew",
+        Effect::Load { .. } => "load",
+        Effect::Append { .. } => "append",
+        Effect::Poll { .. } => "poll",
+        Effect::Render { .. } => "render",
+        Effect::RenderAfresh { .. } => "render afresh",
+        Effect::Control { .. } => "control",
+        Effect::Observe { .. } => "look",
+        Effect::Preview { .. } => "preview",
+        Effect::Execute { .. } => "execute",
+        Effect::Settle { .. } => "settle",
+        Effect::Notify { .. } => "notify",
+        Effect::Ordered { .. } => "ordered",
+        Effect::WakeAt { .. } => "wake",
+    }
+}
+
+fn describe(effect: &Effect) -> String {
+    match effect {
+        Effect::Append { entries, .. } => {
+            let entries = entries.iter().map(|entry| format!("{:?} {} {:?}", entry.kind, entry.subject, entry.changes));
+            format!("append {}", entries.collect::<Vec<_>>().join(" | "))
+        }
+        Effect::Execute { work, fence, .. } => {
+            let steps = work
+                .iter()
+                .map(|work| format!("{} {:?} {} {:?}", work.intent, work.step.verb, work.step.key, work.step.expect));
+            format!("execute in epoch {}: {}", fence.epoch, steps.collect::<Vec<_>>().join(", "))
+        }
+        Effect::Settle { intent, .. } => format!("settle {} {:?} {}", intent.id, intent.verb, intent.key),
+        Effect::Notify { note, .. } => format!("notify {}: {}", note.kind, note.text),
+        Effect::Render { app, revision, .. } => format!("render {app} {revision}"),
+        Effect::Observe { wanted, target, .. } => format!("look at {} keys of {target}", wanted.len()),
+        other => effect_name(other).to_owned(),
+    }
+}
+
+/// The kind of a reason, without its particulars.
+pub fn reason_name(why: &Why) -> &'static str {
+    use setpoint_core::report::Kept;
+    match why {
+        Why::State { state } => match state {
+            setpoint_core::modes::State::Manual => "manual",
+            setpoint_core::modes::State::Observe => "observe",
+            setpoint_core::modes::State::Suspended => "suspended",
+            setpoint_core::modes::State::Held => "held",
+            setpoint_core::modes::State::StoreStale => "store stale",
+            _ => "other state",
+        },
+        Why::NotSeen { .. } => "not seen",
+        Why::PerhapsGone => "perhaps gone",
+        Why::OpenIntent { .. } => "open intent",
+        Why::BackingOff { .. } => "backing off",
+        Why::OwnedByOther { .. } => "owned by another app",
+        Why::NotOurs => "not ours",
+        Why::Controlled | Why::Kept(Kept::Controlled) => "controlled",
+        Why::PreviewPending => "preview pending",
+        Why::PreviewRefused { .. } => "preview refused",
+        Why::DependencyNotReady { .. } => "dependency not ready",
+        Why::AppNotReady { .. } => "app not ready",
+        Why::HandOver { .. } => "handed over",
+        Why::Kept(Kept::PruneOff) => "prune off",
+        Why::Kept(Kept::EmptyBundle) => "empty bundle",
+        Why::Kept(Kept::IncompleteObservation) => "incomplete observation",
+        Why::Kept(Kept::OldObservation) => "old observation",
+        Why::Kept(Kept::Quarantine { .. }) => "quarantine",
+        Why::Kept(Kept::BreakerOpen) => "breaker open",
+        Why::Kept(Kept::OtherChangesFirst) => "other changes first",
+        Why::Kept(Kept::Adopted) => "adopted",
+        Why::Kept(Kept::Recovered) => "recovered",
+        Why::Kept(Kept::Protected) => "protected",
+        Why::Kept(Kept::OverBudget { .. }) => "over budget",
+        Why::Kept(Kept::OverFleetBudget { .. }) => "over fleet budget",
+        Why::Kept(Kept::FreshRenderPending) => "fresh render pending",
+        Why::Kept(Kept::FreshRenderDiffers) => "fresh render differs",
+        Why::Kept(Kept::DependentStands) => "dependent stands",
+        Why::Kept(Kept::OthersNotConsidered) => "others not considered",
+    }
+}
