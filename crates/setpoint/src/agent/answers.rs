@@ -194,6 +194,8 @@ fn state_of(status: &AppStatus) -> AppState {
         AppState::Held
     } else if facts.accepted.is_none() {
         AppState::Waiting
+    } else if waits(status).is_some() {
+        AppState::OutOfSync
     } else if status.converged {
         AppState::Converged
     } else if status.pending {
@@ -220,7 +222,15 @@ fn note_of(status: &AppStatus) -> Option<String> {
     let suspension =
         facts.suspension.as_ref().map(|suspension| format!("suspended by {}: {}", suspension.by, suspension.reason));
     let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
-    suspension.or(hold).or(refused).or(withheld)
+    suspension.or(hold).or(refused).or(withheld).or_else(|| waits(status))
+}
+
+/// An accepted version that the app is not held at yet, although nobody pinned it.
+fn waits(status: &AppStatus) -> Option<String> {
+    let (accepted, held) = (status.facts.accepted.as_ref()?, status.bundle.as_ref()?);
+    let waits = accepted.bundle != held.digest() && status.facts.hold.is_none() && !status.facts.retiring;
+    let revision = &accepted.revision;
+    waits.then(|| format!("{revision} is accepted and waits: in manual mode for `setpoint sync`, else for its window"))
 }
 
 impl Agent for Answers {

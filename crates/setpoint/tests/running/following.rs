@@ -1,0 +1,70 @@
+//! From a commit to the machine: over https, over ssh, from a local path.
+
+use std::fs;
+
+use setpoint_testbed::{GitServer, SshServer};
+
+use super::lab::Lab;
+
+/// Converges what a lab declares, then what a second commit changes.
+async fn follows(lab: &mut Lab) {
+    lab.app("hello").file("hello", "greeting", "Hello\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    assert_eq!(lab.text("greeting").as_deref(), Some("Hello\n"));
+
+    lab.file("hello", "greeting", "Good day\n").file("hello", "config/colours", "red\n");
+    lab.write("apps/hello/folder.yaml", CONFIG);
+    let second = lab.commit();
+    let detail = agent.until_converged("hello", &second).await;
+    assert_eq!(lab.text("greeting").as_deref(), Some("Good day\n"));
+    assert_eq!(lab.text("config/colours").as_deref(), Some("red\n"));
+    assert_eq!(detail.versions[0].author, "Ada");
+    assert!(agent.drift("hello").await.is_empty(), "a declared change is no drift");
+    agent.stop().await;
+}
+
+const CONFIG: &str = "apiVersion: host.setpoint.dev/v1
+kind: Directory
+metadata: { name: config }
+spec: { path: /config }
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repository_at_a_local_path_is_followed() {
+    follows(&mut Lab::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repository_over_https_is_followed_with_a_token_and_an_authority_of_ones_own() {
+    let mut lab = Lab::new();
+    let server = GitServer::start(lab.path());
+    // `x-access-token:abc`
+    server.require("Basic eC1hY2Nlc3MtdG9rZW46YWJj");
+    let token = lab.path().join("token");
+    fs::write(&token, "abc\n").expect("the folder is ours");
+    lab.reach_by(format!(
+        "url: {}, authoritiesFile: {}, credentialsFrom: {{ file: {} }}",
+        server.url("state.git"),
+        server.authority().display(),
+        token.display()
+    ));
+    follows(&mut lab).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repository_over_ssh_is_followed_with_a_key_and_known_hosts() {
+    let mut lab = Lab::new();
+    let server = SshServer::start();
+    if !server.has_shell() {
+        return; // `sshd` starts git through the account's shell, and this account has none.
+    }
+    lab.reach_by(format!(
+        "url: {}, knownHostsFile: {}, credentialsFrom: {{ file: {} }}",
+        server.url(lab.repository().folder()),
+        server.known_hosts().display(),
+        server.key().display()
+    ));
+    follows(&mut lab).await;
+}

@@ -1,0 +1,106 @@
+//! What is not followed: an invalid version, a rewritten history.
+
+use std::fs;
+
+use setpoint_api::answer::{AppDetail, AppState};
+use setpoint_core::hold::HoldReason;
+
+use super::lab::{Lab, file_document, is_at};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invalid_document_is_refused_with_its_place_while_the_last_accepted_bundle_is_enforced() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n").app("other").file("other", "other", "x\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+
+    let misspelt = file_document("greeting", "Bye\n").replace("content:", "contents:");
+    lab.write("apps/hello/greeting.yaml", &misspelt).file("other", "other", "y\n");
+    let second = lab.commit();
+    agent.hint().await;
+    let detail = agent.until_app("hello", "refuses the version", |detail| detail.refused.is_some()).await;
+    assert!(is_at(&detail, &first), "{detail:?}");
+    let problem = detail.refused.expect("it was waited for").problem;
+    for part in ["apps/hello/greeting.yaml:6:", "contents", "did you mean `content`"] {
+        assert!(problem.contains(part), "no `{part}` in {problem}");
+    }
+    assert!(lab.told(&["why", "hello"]).contains("apps/hello/greeting.yaml:6:"));
+    agent.until_converged("other", &second).await;
+
+    fs::write(lab.at("greeting"), "by hand\n").expect("anyone may");
+    let healed = async |_: &_| (lab.text("greeting").as_deref() == Some("Hello\n")).then_some(());
+    agent.until("the accepted bundle is enforced", healed).await;
+
+    lab.file("hello", "greeting", "Bye\n");
+    let third = lab.commit();
+    let detail = agent.until_converged("hello", &third).await;
+    assert_eq!(detail.refused, None);
+    assert_eq!(lab.text("greeting").as_deref(), Some("Bye\n"));
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invalid_control_document_is_refused_and_those_accepted_before_stay_in_force() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    lab.control("hello", "App", "{ component: hello, environment: lab, inputs: [], target: machine, prone: true }");
+    lab.file("hello", "greeting", "Good day\n");
+    let second = lab.commit();
+    // The app moves on, under the documents accepted before.
+    agent.until_converged("hello", &second).await;
+    assert_eq!(lab.text("greeting").as_deref(), Some("Good day\n"));
+    let refused = async |_: &_| {
+        let why = lab.command(&["why", "setpoint/root"]).output;
+        why.contains("refused").then_some(why)
+    };
+    let why = agent.until("the control documents are refused", refused).await;
+    assert!(why.contains("setpoint/hello.yaml:4:") && why.contains("prone"), "{why}");
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rewritten_history_is_held_with_both_heads_until_a_person_accepts_one() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    let second = lab.file("hello", "greeting", "Good day\n").commit();
+    agent.until_converged("hello", &second).await;
+
+    lab.file("hello", "greeting", "Rewritten\n");
+    let rewritten = lab.commit_on(None);
+    agent.hint().await;
+    let held = |detail: &AppDetail| detail.summary.state == AppState::Held;
+    let detail = agent.until_app("hello", "is held", held).await;
+    match detail.hold.map(|hold| hold.why) {
+        Some(HoldReason::Rewritten { accepted, offered }) => {
+            assert!(accepted.to_string().contains(&second[..12]), "{accepted}");
+            assert!(offered.to_string().contains(&rewritten[..12]), "{offered}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let why = lab.told(&["why", "hello"]);
+    assert!(why.contains(&second[..12]) && why.contains(&rewritten[..12]), "{why}");
+    // Held is not abandoned.
+    fs::write(lab.at("greeting"), "by hand\n").expect("anyone may");
+    let healed = async |_: &_| (lab.text("greeting").as_deref() == Some("Good day\n")).then_some(());
+    agent.until("what was accepted is enforced", healed).await;
+
+    lab.told(&["release", "hello", "--accept", &rewritten, "--reason", "the rebase was meant"]);
+    agent.until_converged("hello", &rewritten).await;
+    assert_eq!(lab.text("greeting").as_deref(), Some("Rewritten\n"));
+    assert!(lab.told(&["history", "hello"]).contains("the rebase was meant"));
+
+    // The control documents came from the same history: they are held too, and released for themselves.
+    assert!(lab.told(&["why", "setpoint/root"]).contains(&rewritten[..12]));
+    lab.told(&["release", "setpoint/root", "--accept", &rewritten, "--reason", "the rebase was meant"]);
+    lab.app("more").file("more", "more", "x\n");
+    let next = lab.commit();
+    agent.until_converged("more", &next).await;
+    agent.stop().await;
+}

@@ -1,0 +1,279 @@
+//! A lab: a real repository, this machine seen from one folder, and an agent that holds the one at what the other declares.
+//!
+//! Tests look at the agent through its socket and at the machine through its files, and wait for steps of the engine, never for time.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use setpoint::agent::bootstrap::Bootstrap;
+use setpoint::agent::log::Log;
+use setpoint::agent::{AgentOptions, RunningAgent};
+use setpoint::doors::Clock;
+use setpoint_api::answer::{AppDetail, AppState, DriftRecord, Ordered, Overview};
+use setpoint_api::question::{DriftQuestion, OrderKind, OrderRequest};
+use setpoint_api::{AskError, Client, socket_in};
+use setpoint_core::name::{AppId, AppName, Scope};
+use setpoint_core::time::Span;
+use setpoint_engine::Settings;
+use setpoint_testbed::{GitRepository, Item};
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+use crate::setpoint::{Run, run};
+
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A repository, a machine and a data folder, each empty at first.
+pub(crate) struct Lab {
+    folder: TempDir,
+    repository: GitRepository,
+    files: BTreeMap<String, String>,
+    head: Option<String>,
+    /// The fields of the bootstrap's store.
+    store: String,
+    pub(crate) settings: Settings,
+}
+
+/// An app of the default scope.
+pub(crate) fn app(name: &str) -> AppId {
+    AppId::new(Scope::default_scope(), AppName::new(name).expect("a valid name"))
+}
+
+impl Lab {
+    /// A lab with one target, `machine`, whose deletes need not wait for the end of a quarantine.
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let managed = folder.path().join("managed");
+        fs::create_dir(&managed).expect("the folder is ours");
+        let repository = GitRepository::init(&folder.path().join("state.git"));
+        let store = format!("url: {}", repository.folder().display());
+        let settings = Settings { quarantine: Span::ZERO, ..Settings::default() };
+        let mut lab = Self { folder, repository, files: BTreeMap::new(), head: None, store, settings };
+        let root = managed.display();
+        lab.control("machine", "Target", &format!("{{ kind: host, root: {root} }}"));
+        lab
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path().join("data")
+    }
+
+    /// Where a path of the target is on this machine.
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.path().join("managed").join(path)
+    }
+
+    /// What a file of the machine holds; `None` if there is none.
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
+        match fs::read_to_string(self.at(path)) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => panic!("{path} cannot be read: {error}"),
+        }
+    }
+
+    pub(crate) fn repository(&self) -> &GitRepository {
+        &self.repository
+    }
+
+    /// From now on the agent is told to find its repository like this.
+    pub(crate) fn reach_by(&mut self, store: String) {
+        self.store = store;
+    }
+
+    /// Declares a control document.
+    pub(crate) fn control(&mut self, name: &str, kind: &str, spec: &str) -> &mut Self {
+        let text = format!("apiVersion: setpoint.dev/v1\nkind: {kind}\nmetadata: {{ name: {name} }}\nspec: {spec}\n");
+        self.write(&format!("setpoint/{name}.yaml"), &text)
+    }
+
+    /// Declares an app on the machine, made from the folder of its name.
+    pub(crate) fn app(&mut self, name: &str) -> &mut Self {
+        self.app_with(name, "")
+    }
+
+    /// The same, with more fields of its spec.
+    pub(crate) fn app_with(&mut self, name: &str, more: &str) -> &mut Self {
+        self.app_from(name, "bootstrap", more)
+    }
+
+    /// The same, made from a store of its own.
+    pub(crate) fn app_from(&mut self, name: &str, store: &str, more: &str) -> &mut Self {
+        let inputs = format!("[{{ name: main, store: {store}, path: apps/{name} }}]");
+        let more = if more.is_empty() { String::new() } else { format!(", {more}") };
+        let spec = format!("{{ component: {name}, environment: lab, inputs: {inputs}, target: machine{more} }}");
+        self.control(name, "App", &spec)
+    }
+
+    /// Lets an app declare a file of the machine.
+    pub(crate) fn file(&mut self, app: &str, path: &str, content: &str) -> &mut Self {
+        let name = path.replace('/', "-");
+        self.write(&format!("apps/{app}/{name}.yaml"), &file_document(path, content))
+    }
+
+    pub(crate) fn write(&mut self, path: &str, text: &str) -> &mut Self {
+        self.files.insert(path.to_owned(), text.to_owned());
+        self
+    }
+
+    pub(crate) fn remove(&mut self, path: &str) -> &mut Self {
+        assert!(self.files.remove(path).is_some(), "{path} is not in the repository");
+        self
+    }
+
+    /// Makes a version of what was written, on top of the last one.
+    pub(crate) fn commit(&mut self) -> String {
+        self.commit_on(self.head.clone())
+    }
+
+    /// Makes a version of what was written, on top of another one than the last: history is rewritten.
+    pub(crate) fn commit_on(&mut self, parent: Option<String>) -> String {
+        let files: Vec<_> = self.files.iter().map(|(path, text)| (path.as_str(), Item::File(text))).collect();
+        let head = self.repository.commit("main", parent.as_deref(), &files);
+        self.head = Some(head.clone());
+        head
+    }
+
+    /// Writes the bootstrap document.
+    pub(crate) fn bootstrap(&self) -> PathBuf {
+        let path = self.path().join("bootstrap.yaml");
+        let text = format!(
+            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: 1s, {} }}\n",
+            self.store
+        );
+        fs::write(&path, text).expect("the folder is ours");
+        path
+    }
+
+    pub(crate) async fn start(&self) -> Agent {
+        let log = Arc::new(Said::default());
+        let options = AgentOptions {
+            bootstrap: Bootstrap::read(&self.bootstrap()).expect("the document is valid"),
+            data: self.data(),
+            clock: Clock::start(),
+            settings: self.settings.clone(),
+            log: Arc::clone(&log) as _,
+        };
+        let running = RunningAgent::start(options).await.expect("it starts");
+        Agent { running, client: Client::new(socket_in(&self.data())), log }
+    }
+
+    /// Runs a command of the binary on this data folder.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Run {
+        let data = self.data().display().to_string();
+        run(&[arguments, &["--data", &data]].concat())
+    }
+
+    /// Runs a command that must succeed, and gives what it says.
+    pub(crate) fn told(&self, arguments: &[&str]) -> String {
+        let run = self.command(arguments);
+        assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""), "{arguments:?}: {}", run.output);
+        run.output
+    }
+}
+
+pub(crate) fn file_document(path: &str, content: &str) -> String {
+    let name = path.replace('/', "-");
+    format!(
+        "apiVersion: host.setpoint.dev/v1\nkind: File\nmetadata: {{ name: {name} }}\nspec:\n  path: /{path}\n  content: {content:?}\n"
+    )
+}
+
+/// Keeps what an agent says.
+#[derive(Debug, Default)]
+struct Said(Mutex<Vec<String>>);
+
+impl Log for Said {
+    fn say(&self, line: &str) {
+        self.0.lock().expect("nobody panics with it").push(line.to_owned());
+    }
+}
+
+/// An agent that runs in this process and is asked through its socket.
+pub(crate) struct Agent {
+    running: RunningAgent,
+    client: Client,
+    log: Arc<Said>,
+}
+
+impl Agent {
+    pub(crate) async fn overview(&self) -> Overview {
+        self.client.overview().await.expect("it answers")
+    }
+
+    pub(crate) async fn detail(&self, name: &str) -> Result<AppDetail, AskError> {
+        self.client.app(app(name)).await
+    }
+
+    pub(crate) async fn drift(&self, name: &str) -> Vec<DriftRecord> {
+        let question = DriftQuestion { app: Some(app(name)), limit: 100 };
+        self.client.drift(&question).await.expect("it answers")
+    }
+
+    pub(crate) async fn order(&self, name: &str, order: OrderKind) -> Ordered {
+        let request = OrderRequest { app: app(name), reason: "the test wants it".to_owned(), order };
+        self.client.order(&request).await.expect("it is recorded")
+    }
+
+    /// What the agent has said so far.
+    pub(crate) fn said(&self) -> Vec<String> {
+        self.log.0.lock().expect("nobody panics with it").clone()
+    }
+
+    /// A webhook's part: the repository has moved, look now.
+    pub(crate) async fn hint(&self) {
+        self.running.handle().hint_store(Bootstrap::store()).await.expect("it runs");
+    }
+
+    /// Waits until something is true, and looks again after every step of the engine.
+    pub(crate) async fn until<T>(&mut self, what: &str, mut look: impl AsyncFnMut(&Self) -> Option<T>) -> T {
+        let waiting = async {
+            loop {
+                if let Some(found) = look(self).await {
+                    return found;
+                }
+                self.running.stepped().await.expect("it runs");
+            }
+        };
+        match timeout(PATIENCE, waiting).await {
+            Ok(found) => found,
+            Err(_) => panic!("{what}: not within {PATIENCE:?}\n{:#?}\nsaid: {:#?}", self.overview().await, self.said()),
+        }
+    }
+
+    /// Waits until an app is as a test wants to see it.
+    pub(crate) async fn until_app(&mut self, name: &str, what: &str, is: impl Fn(&AppDetail) -> bool) -> AppDetail {
+        let look = async |agent: &Self| agent.detail(name).await.ok().filter(&is);
+        self.until(&format!("app {name} {what}"), look).await
+    }
+
+    /// Waits until an app is as this version declares it.
+    pub(crate) async fn until_converged(&mut self, name: &str, version: &str) -> AppDetail {
+        self.hint().await;
+        let is = |detail: &AppDetail| detail.summary.state == AppState::Converged && is_at(detail, version);
+        self.until_app(name, &format!("has converged at {version}"), is).await
+    }
+
+    pub(crate) async fn stop(self) {
+        self.running.stop().await.expect("it ends well");
+    }
+}
+
+/// Whether an app was accepted at this version.
+pub(crate) fn is_at(detail: &AppDetail, version: &str) -> bool {
+    let accepted = detail.summary.accepted.as_ref();
+    accepted.is_some_and(|accepted| accepted.revision.0.values().any(|accepted| accepted.as_str() == version))
+}
+
+/// Whether what an app does not do has a reason that says this.
+pub(crate) fn withholds(detail: &AppDetail, why: &str) -> bool {
+    detail.report.iter().any(|withheld| withheld.why.to_string().contains(why))
+}

@@ -1,0 +1,17 @@
+//! The agent as a whole: real repositories, a real socket, real files and, where it matters, a process of its own.
+//!
+//! | file | what it shows |
+//! | --- | --- |
+//! | [`lab`] | what the others act on |
+//! | [`following`] | from a commit to the machine: https, ssh, a local path |
+//! | [`healing`] | what others change is put right and recorded |
+//! | [`judging`] | what is not followed: invalid documents, rewritten histories |
+//! | [`obeying`] | what people decide: suspensions, manual and observe mode |
+//! | [`pruning`] | what is no longer declared goes last, late and within a budget |
+
+mod following;
+mod healing;
+mod judging;
+mod lab;
+mod obeying;
+mod pruning;
