@@ -18,6 +18,7 @@ use crate::identity::{NoIdentity, Source};
 use crate::options::{Clock, HostOptions, Secrets};
 use crate::resolve::Root;
 use crate::stamp::{Stamp, content_text};
+use crate::under_way::UnderWay;
 use crate::watch::Watch;
 
 pub(crate) struct Host {
@@ -29,6 +30,8 @@ pub(crate) struct Host {
     pub(crate) secrets: Option<Arc<dyn Secrets>>,
     pub(crate) trust_stat: bool,
     pub(crate) run_commands: bool,
+    pub(crate) alone: bool,
+    pub(crate) under_way: UnderWay,
     pub(crate) disk: Disk,
     pub(crate) watch: Watch,
     memory: Mutex<Memory>,
@@ -84,6 +87,8 @@ impl Host {
             secrets: options.secrets,
             trust_stat: options.trust_stat,
             run_commands: options.run_commands,
+            alone: options.alone,
+            under_way: UnderWay::default(),
             disk: Disk::new(options.probe),
             watch: Watch::new(),
             memory: Mutex::default(),

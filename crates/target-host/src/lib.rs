@@ -26,6 +26,7 @@ mod resolve;
 mod settling;
 mod stamp;
 mod target;
+mod under_way;
 mod watch;
 
 pub use declaration::{API_VERSION, COMMAND_CLASS, HostResource, KINDS, Problem, check};

@@ -37,6 +37,9 @@ pub struct HostOptions {
     pub trust_stat: bool,
     /// Whether commands are run. They are not confined to `root`, so that a target with a root refuses them if unsaid.
     pub run_commands: bool,
+    /// No other process changes the machine in the name of this installation (its data folder is locked): an effect that is not
+    /// under way here is over, and what became of it can be told at once.
+    pub alone: bool,
     /// Sees every call to the disk.
     pub probe: Option<Arc<dyn Probe>>,
 }
@@ -52,6 +55,7 @@ impl HostOptions {
             digest_key,
             secrets: None,
             trust_stat: false,
+            alone: false,
             probe: None,
         }
     }
@@ -65,6 +69,7 @@ impl fmt::Debug for HostOptions {
             .field("machine_id", &self.machine_id)
             .field("trust_stat", &self.trust_stat)
             .field("run_commands", &self.run_commands)
+            .field("alone", &self.alone)
             .finish_non_exhaustive()
     }
 }

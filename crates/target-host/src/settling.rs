@@ -23,11 +23,18 @@ impl Host {
     pub(crate) fn settle(&self, intent: &Intent, declared: Option<&Resource>) -> Settlement {
         let found = self.find_end(intent, declared).unwrap_or_else(|detail| Settlement::Unknown { detail });
         match found {
-            Settlement::NotDone if self.now() <= intent.land_by => {
+            Settlement::NotDone if self.may_land(intent) => {
                 unknown(format!("the effect of intent {} may still land: ask again later", intent.id))
             }
             found => found,
         }
+    }
+
+    /// Whether the effect can still come. That of a process that is gone cannot; a command it had started can, for a while.
+    fn may_land(&self, intent: &Intent) -> bool {
+        let outlives = intent.key.class() == COMMAND_CLASS;
+        let over = self.alone && !outlives && !self.under_way.holds(intent.id);
+        !over && self.now() <= intent.land_by
     }
 
     fn find_end(&self, intent: &Intent, declared: Option<&Resource>) -> Result<Settlement, String> {
@@ -41,7 +48,7 @@ impl Host {
         let root = self.visit().map_err(|reason| reason.to_string())?;
         let path = HostPath::of(&intent.key).ok_or_else(|| format!("a host has nothing like {}", intent.key))?;
         let seen = self.look_at(&root, &path, known.as_ref()).map_err(|reason| reason.to_string())?;
-        if self.now() > intent.land_by {
+        if !self.may_land(intent) {
             self.sweep_after(&root, &path, intent);
         }
         Ok(match intent.verb {

@@ -144,7 +144,12 @@ impl Target for HostTarget {
 
     fn execute(&self, work: Vec<Work>, fence: Fence) -> Answer<'_, Vec<Outcome>> {
         let steps = work.len();
-        let outcomes = self.blocking(move |host| host.execute(&work, fence));
+        let begun = self.0.under_way.begin(&work);
+        let outcomes = self.blocking(move |host| {
+            let outcomes = host.execute(&work, fence);
+            drop(begun);
+            outcomes
+        });
         Box::pin(async move {
             let unknown = || vec![Outcome::Unknown { detail: PANICKED.to_owned() }; steps];
             outcomes.await.unwrap_or_else(unknown)

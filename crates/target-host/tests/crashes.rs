@@ -97,13 +97,15 @@ async fn a_process_killed_at_any_call_leaves_whole_files_and_intents_that_can_be
 }
 
 async fn look_after(scene: &Scene, work: &[Work], place: &Path, call: usize) {
-    // Another process takes over.
-    let target = HostTarget::open(options(place, |_| {})).unwrap();
+    // Another process takes over: at once where it knows that it is the only one, else when nothing can land any more.
+    let alone = call % 2 == 0;
+    let target = HostTarget::open(options(place, |options| options.alone = alone)).unwrap();
+    let land_by = if alone { now() + Span::minutes(1) } else { now() - Span::millis(1) };
     for (number, work) in work.iter().enumerate() {
         let found = scene.text(&format!("/{number}"));
         let whole = [None, Some(content(number, "old")), Some(content(number, "new"))].contains(&found);
         assert!(whole, "file {number} is torn after call {call}");
-        let intent = scene.steps.intent(work, now() - Span::millis(1));
+        let intent = scene.steps.intent(work, land_by);
         let settlement = target.settle(&intent, work.step.resource.as_deref()).await;
         let right = match (&settlement, number % 3) {
             (Settlement::Done { .. }, 0 | 1) => found == Some(content(number, "new")),

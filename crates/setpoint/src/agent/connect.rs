@@ -55,8 +55,10 @@ impl Connector {
             TargetFamily::Host => {
                 let clock = self.clock;
                 let root = spec.root.as_ref().map(|root| PathBuf::from(root.as_str()));
-                let options =
+                let mut options =
                     HostOptions::new(root, self.data.clone(), Arc::new(move || clock.now()), self.digest_key.clone());
+                // The lock of the ledger's folder makes this process the only one of its installation.
+                options.alone = true;
                 let host = HostTarget::open(options).map_err(|error| told(&error))?;
                 Ok(Arc::new(host))
             }

@@ -16,11 +16,14 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::{Event, Note, Ticket};
 use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement, Target, Wanted, Work};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{timeout, timeout_at};
 
 use super::surroundings::{Governed, Limits, Rendering, Surroundings};
 use crate::doors::duration;
+
+/// Whoever settles an intent waits this long for its target to be connected.
+const CONNECTS_WITHIN: Span = Span::seconds(20);
 
 #[derive(Debug)]
 pub(super) struct Hands {
@@ -31,6 +34,8 @@ pub(super) struct Hands {
     deliver: Semaphore,
     calls_per_target: usize,
     reaches: RwLock<BTreeMap<TargetIdentity, Reach>>,
+    /// Tells those who wait for a target that there is a new one.
+    connected: Notify,
 }
 
 /// A target and the turns at it: a pool for each, so that one that hangs keeps no other waiting.
@@ -45,6 +50,7 @@ impl Hands {
             deliver: Semaphore::new(limits.deliveries),
             calls_per_target: limits.calls_per_target,
             reaches: RwLock::default(),
+            connected: Notify::new(),
             surroundings,
         }
     }
@@ -57,6 +63,7 @@ impl Hands {
         }
         let turns = Arc::new(Semaphore::new(self.calls_per_target));
         reaches.insert(identity.clone(), (Arc::clone(target), turns));
+        self.connected.notify_waiters();
         true
     }
 
@@ -147,7 +154,7 @@ impl Hands {
         intent: Box<Intent>,
         declared: Option<Arc<Resource>>,
     ) -> Option<Event> {
-        let settlement = match self.reach(&target) {
+        let settlement = match self.reach_soon(&target).await {
             Some((there, turns)) => self.in_turn(&turns, || there.settle(&intent, declared.as_deref())).await?,
             None => Settlement::Unknown { detail: not_connected(&target) },
         };
@@ -170,6 +177,21 @@ impl Hands {
 
     pub(super) fn reach(&self, identity: &TargetIdentity) -> Option<Reach> {
         self.reaches.read().unwrap_or_else(PoisonError::into_inner).get(identity).cloned()
+    }
+
+    /// The same for a target that the control documents may be about to bring: open intents are settled as soon as there is a
+    /// ledger, and the documents are worked out after that. Told too early that nobody knows, people would be woken for nothing.
+    async fn reach_soon(&self, identity: &TargetIdentity) -> Option<Reach> {
+        let connected = async {
+            loop {
+                let connected = self.connected.notified();
+                if let Some(reach) = self.reach(identity) {
+                    return reach;
+                }
+                connected.await;
+            }
+        };
+        timeout(duration(CONNECTS_WITHIN.min(self.patience)), connected).await.ok()
     }
 
     fn now(&self) -> Timestamp {
@@ -265,11 +287,14 @@ mod tests {
         Arc::new(hands)
     }
 
-    fn work() -> Vec<Work> {
+    fn resource() -> Resource {
         let key = Key::new("test/Thing", "lab", "a").unwrap();
         let (api_version, kind, body) = ("test/v1".into(), "Thing".into(), Value::Null);
-        let resource = Resource { key, api_version, kind, body, after: BTreeSet::new(), protected: false };
-        vec![Steps::new(identity()).create(&resource)]
+        Resource { key, api_version, kind, body, after: BTreeSet::new(), protected: false }
+    }
+
+    fn work() -> Vec<Work> {
+        vec![Steps::new(identity()).create(&resource())]
     }
 
     async fn outcomes(hands: &Arc<Hands>, target: TargetIdentity, leave_by: Timestamp) -> Vec<Outcome> {
@@ -311,6 +336,34 @@ mod tests {
         assert!(observation.states.values().all(|state| !state.is_known()));
         let refused = outcomes(&hands, other, Timestamp::from_millis(u64::MAX / 2)).await;
         assert_eq!(refusal_class(&refused), Some(RefusalClass::Unavailable));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_intent_is_settled_once_its_target_is_connected_and_not_given_up_before() {
+        let world = MemoryWorld::new(TargetIdentity::new("machine-2").unwrap(), MemoryOptions::default());
+        let (late, clock) = (MemoryTarget::new(world), Clock::start());
+        let hands = hands(&late, clock);
+        let identity = TargetIdentity::new("machine-2").unwrap();
+        let steps = Steps::new(identity.clone());
+        let intent = steps.intent(&steps.create(&resource()), Timestamp::default());
+        let settle = || Arc::clone(&hands).settle(Ticket(1), identity.clone(), Box::new(intent.clone()), None);
+        let settlement = |event| match event {
+            Some(Event::Settled { settlement, .. }) => settlement,
+            other => panic!("{other:?}"),
+        };
+        let alone = settlement(settle().await);
+        assert!(matches!(alone, Settlement::Unknown { .. }), "{alone:?}");
+
+        let there: Arc<dyn Target> = Arc::new(late);
+        let connect = async {
+            tokio::task::yield_now().await;
+            hands.connect(&identity, &there)
+        };
+        let before = clock.now();
+        let (settled, connected) = tokio::join!(settle(), connect);
+        assert!(connected);
+        assert_ne!(settlement(settled), alone, "the target itself has answered");
+        assert_eq!(clock.now(), before, "nothing is waited for longer than needed");
     }
 
     #[tokio::test(start_paused = true)]

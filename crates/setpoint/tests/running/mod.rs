@@ -6,12 +6,14 @@
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
 //! | [`healing`] | what others change is put right and recorded |
 //! | [`judging`] | what is not followed: invalid documents, rewritten histories |
+//! | [`killing`] | an agent that is killed in the middle of changes, again and again |
 //! | [`obeying`] | what people decide: suspensions, manual and observe mode |
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
 
 mod following;
 mod healing;
 mod judging;
+mod killing;
 mod lab;
 mod obeying;
 mod pruning;
