@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -26,7 +27,8 @@ pub(crate) fn output() -> impl Write + Send {
 
 /// Where goes what a person must know and a pipe must not read.
 pub(crate) fn complaints() -> impl Write {
-    io::stderr().lock()
+    // Not locked: whoever runs an agent holds this for as long as the process lives, and the agent speaks too.
+    io::stderr()
 }
 
 /// A path as seen from anywhere.
@@ -37,6 +39,20 @@ pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
 /// The threads of an agent. Effects wait for disks and networks, so a few are enough; what blocks has threads of its own.
 pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
+/// This program, to start another process of it.
+pub(crate) fn this_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
+/// A new folder of this user's own, in the system's folder for temporary files.
+pub(crate) fn temporary_folder(name: &str) -> io::Result<PathBuf> {
+    let suffix: [u8; 6] = random()?;
+    let suffix: String = suffix.iter().map(|byte| format!("{byte:02x}")).collect();
+    let folder = std::env::temp_dir().join(format!("{name}-{suffix}"));
+    std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
+    Ok(folder)
 }
 
 /// Bytes nobody can guess.

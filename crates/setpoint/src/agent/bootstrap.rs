@@ -51,6 +51,11 @@ impl Bootstrap {
         AppId::new(scope, AppName::new("root").expect("a plain name"))
     }
 
+    /// The target of the root app: the engine itself.
+    pub fn engine() -> TargetIdentity {
+        TargetIdentity::new("engine").expect("a plain identity")
+    }
+
     /// The store that holds them, as apps may name it too.
     pub fn store() -> StoreName {
         StoreName::new(setpoint_engine::accept::BOOTSTRAP_STORE).expect("a plain name")
@@ -58,10 +63,9 @@ impl Bootstrap {
 
     /// Adds the root app and its store to controls, which come from documents and never hold them themselves.
     pub fn govern(&self, controls: &mut Controls, of: Option<Digest>) {
-        let engine = TargetIdentity::new("engine").expect("a plain identity");
         let control = AppControl {
             document: Digest::of(format!("{:?}", self.spec).as_bytes()),
-            target: engine,
+            target: Self::engine(),
             stores: [Self::store()].into(),
             rules: Rules::default(),
             mode: Mode::Auto,

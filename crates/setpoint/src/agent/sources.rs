@@ -16,7 +16,7 @@ use setpoint_engine::accept::{
     AppSource, Considered, ControlDocuments, Footprint, NotRead, ReachedTarget, consider, documents_of,
 };
 use setpoint_engine::{Controls, RenderOutcome};
-use setpoint_store::{Store, StoreError, StorePath, Tree};
+use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
 use setpoint_target::{Answer, Target};
 
 use super::bootstrap::Bootstrap;
@@ -46,6 +46,8 @@ struct State {
     identities: BTreeMap<TargetName, TargetIdentity>,
     /// What the last renders of an app were made from, by the bundle they gave.
     footprints: BTreeMap<AppId, BTreeMap<Digest, Footprint>>,
+    /// What the control documents were last read from, and the bundle they gave.
+    root_reads: Option<(Digest, ReadSet)>,
     lineage: BTreeMap<StoreName, Lineage>,
 }
 
@@ -137,7 +139,7 @@ impl Provider {
             Err(error) => return Candidate::Failed(error.into()),
         };
         if *app == Bootstrap::root() {
-            return self.root_candidate(trees).await;
+            return self.root_candidate(trees, accepted).await;
         }
         let Some((source, kinds, target)) = self.source(app) else {
             return Candidate::Failed(Blindness::NotLooked);
@@ -165,11 +167,26 @@ impl Provider {
         kept.insert(bundle, footprint);
     }
 
-    async fn root_candidate(&self, mut trees: BTreeMap<StoreName, Arc<dyn Tree>>) -> Candidate {
+    async fn root_candidate(
+        &self,
+        mut trees: BTreeMap<StoreName, Arc<dyn Tree>>,
+        accepted: Option<Digest>,
+    ) -> Candidate {
         let Some(tree) = trees.remove(&Bootstrap::store()) else { return Candidate::Failed(Blindness::NotLooked) };
+        let last = self.state().root_reads.clone().filter(|(bundle, _)| Some(*bundle) == accepted);
+        match last.map(|(_, reads)| reads.holds_on(tree.as_ref())) {
+            Some(Ok(true)) => return Candidate::Unchanged,
+            Some(Err(error)) => return Candidate::Failed(error.into()),
+            Some(Ok(false)) | None => {}
+        }
         let folder = self.folder.clone();
         match blocking(move || documents_of(tree.as_ref(), &folder)).await {
-            Ok((documents, _)) => Candidate::Rendered(documents.resources()),
+            Ok((documents, reads)) => {
+                let resources = documents.resources();
+                let bundle = Bundle::new(Bootstrap::root(), Bootstrap::engine(), resources.clone());
+                self.state().root_reads = bundle.ok().map(|bundle| (bundle.digest(), reads));
+                Candidate::Rendered(resources)
+            }
             Err(NotRead::Refused { problems }) => {
                 Candidate::Refused(problems.iter().map(ToString::to_string).collect())
             }

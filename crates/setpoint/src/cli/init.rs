@@ -43,6 +43,7 @@ pub(super) fn run(arguments: &Init, _: &Context, output: &mut impl Write) -> Res
 }
 
 /// What was made.
+#[derive(Debug)]
 pub(super) struct Starter {
     pub(super) repository: PathBuf,
     pub(super) bootstrap: PathBuf,

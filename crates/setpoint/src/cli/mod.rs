@@ -3,6 +3,7 @@
 //! One file per command or small group of them. Each has its arguments and a `run`; how an answer looks is in [`crate::show`].
 
 mod asking;
+mod demo;
 mod init;
 mod ledger;
 mod looking;
@@ -39,6 +40,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Demo),
     Init(init::Init),
     Run(run::Run),
     Apply(run::Apply),
@@ -213,6 +215,7 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         return Ok(Exit::Done);
     };
     match command {
+        Command::Demo(arguments) => return demo::run(&arguments, context, output),
         Command::Init(arguments) => return init::run(&arguments, context, output),
         Command::Run(arguments) => return run::run(&arguments, context, output),
         Command::Apply(arguments) => return run::apply(&arguments, context, output),

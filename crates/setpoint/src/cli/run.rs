@@ -1,7 +1,7 @@
 //! `setpoint run`: the agent, until it is told to stop. `setpoint apply`: the same agent, once, for pipelines.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -65,11 +65,11 @@ fn span(text: &str) -> Result<Span, String> {
     setpoint_documents::read_span(text).ok_or_else(|| "write it as `90s` or `1h30m`".to_owned())
 }
 
-fn could_not(text: impl Into<String>) -> Failure {
+pub(super) fn could_not(text: impl Into<String>) -> Failure {
     Failure::Told(Exit::CouldNotRun, text.into())
 }
 
-fn options(config: &PathBuf, context: &Context) -> Result<AgentOptions, Failure> {
+fn options(config: &Path, context: &Context) -> Result<AgentOptions, Failure> {
     let Some(data) = context.data.clone() else {
         return Err(could_not("there is no home folder to keep data in: name a folder with `--data`"));
     };
@@ -83,7 +83,7 @@ fn options(config: &PathBuf, context: &Context) -> Result<AgentOptions, Failure>
     })
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     doors::runtime().map_err(|error| could_not(format!("the process cannot start its threads: {error}")))
 }
 
@@ -107,7 +107,7 @@ pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write +
 }
 
 /// Waits for SIGTERM or Ctrl-C.
-async fn told_to_stop() -> Result<(), Failure> {
+pub(super) async fn told_to_stop() -> Result<(), Failure> {
     let listen = |kind| signal(kind).map_err(|error| could_not(format!("signals cannot be heard: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     tokio::select! {

@@ -24,6 +24,7 @@ use setpoint_core::time::Timestamp;
 pub(crate) use app::app;
 pub(crate) use orders::{notifiers, ordered};
 pub(crate) use overview::overview;
+pub(crate) use paint::Paint;
 pub(crate) use plan::plan;
 pub(crate) use records::{drift, history};
 pub(crate) use why::why;

@@ -21,7 +21,7 @@ pub(crate) enum Paint {
 
 impl Paint {
     /// The text in this colour, if there is any.
-    pub(super) fn on(self, text: &str, colour: bool) -> String {
+    pub(crate) fn on(self, text: &str, colour: bool) -> String {
         let code = match self {
             Self::Plain => return text.to_owned(),
             Self::Good => "32",
