@@ -277,7 +277,6 @@ impl Machine {
     }
 
     fn step_done(&mut self, app: &AppId, step: &Step, live: Option<&Live>) {
-        let now = self.now;
         let Some(kept) = self.apps.get_mut(app) else { return };
         // What was missing was another incarnation.
         kept.missing_since.remove(&step.key);
@@ -291,15 +290,22 @@ impl Machine {
         }
         let heals = matches!(step.cause, Cause::Drift | Cause::Addition);
         let input = step.resource.as_ref().map(|resource| resource.digest());
-        if heals && kept.setbacks.healed(&step.key, input, now) {
-            let writer =
-                kept.drifts.iter().find(|drift| drift.key == step.key).map(|drift| format!("{:?}", drift.writer));
-            let writer = writer.unwrap_or_else(|| "unknown".into());
+        if heals {
+            self.note_heal(app, &step.key, input);
+        }
+    }
+
+    /// Drift was put right. Where that happens again and again, someone else wants it otherwise: people are told who.
+    pub(super) fn note_heal(&mut self, app: &AppId, key: &Key, input: Option<Digest>) {
+        let now = self.now;
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        if kept.setbacks.healed(key, input, now) {
+            let drift = kept.drifts.iter().find(|drift| drift.key == *key);
+            let writer = drift.map_or("unknown", |drift| drift.writer.name());
             let text = format!(
-                "{} of {app} is changed again and again; last writer: {writer}. It is healed ever more slowly",
-                step.key
+                "{key} of {app} is changed again and again; last writer: {writer}. It is healed ever more slowly"
             );
-            self.tell(NoteKind::Fight, format!("{app} {}", step.key), text);
+            self.tell(NoteKind::Fight, format!("{app} {key}"), text);
         }
     }
 

@@ -68,12 +68,23 @@ impl Machine {
             Entry::new(Kind::EffectResult, intent.app.scope.clone(), subject, super::entries::engine(), self.now)
                 .with_data("outcome", if end == IntentEnd::Done { "found done" } else { "found not done" })
                 .with_change(Change::CloseIntent { intent: id, end: end.clone() });
+        if end == IntentEnd::Done && self.was_heal(&intent) {
+            self.note_heal(&intent.app, &intent.key, intent.declared);
+        }
         let claim = match end {
             IntentEnd::Done => self.claim_of_done(&intent, live.as_ref()),
             IntentEnd::NotDone { .. } => self.claim_of_not_done(&intent),
         };
         entry.changes.extend(claim);
         self.append(vec![entry], BTreeMap::new(), Then::Look { app: intent.app, priority: Priority::Drift });
+    }
+
+    /// The app had converged at the very bundle: only drift can have called for this. Unanswered heals count like others, or a fight on a
+    /// target that answers badly would never slow us.
+    fn was_heal(&self, intent: &Intent) -> bool {
+        let facts = self.holdings.facts().apps.get(&intent.app);
+        let good = facts.and_then(|facts| facts.last_good.as_ref()).map(|good| good.bundle);
+        intent.verb != Verb::Delete && good == Some(intent.bundle)
     }
 
     /// It was looked at in due time, and looking could not tell.

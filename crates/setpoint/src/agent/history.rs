@@ -92,7 +92,7 @@ pub(super) async fn drift(
     let mut observed = Vec::new();
     let mut count = 0;
     walk_back(ledger, origin, None, |record| {
-        let done = record.data.get("outcome").is_some_and(|outcome| outcome == "done");
+        let done = record.data.get("outcome").is_some_and(|outcome| outcome == "done" || outcome == "found done");
         match record.kind {
             Kind::EffectResult if done => drop(changed.insert(record.subject, record.time)),
             Kind::DriftObserved => {
