@@ -98,7 +98,7 @@ async fn a_process_killed_at_any_call_leaves_whole_files_and_intents_that_can_be
 
 async fn look_after(scene: &Scene, work: &[Work], place: &Path, call: usize) {
     // Another process takes over: at once where it knows that it is the only one, else when nothing can land any more.
-    let alone = call % 2 == 0;
+    let alone = call.is_multiple_of(2);
     let target = HostTarget::open(options(place, |options| options.alone = alone)).unwrap();
     let land_by = if alone { now() + Span::minutes(1) } else { now() - Span::millis(1) };
     for (number, work) in work.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What the socket is asked, answered from the machine, the ledger and the stores.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 
 use setpoint_api::agent::Reply;
 use setpoint_api::answer::{
@@ -51,7 +51,7 @@ impl Answers {
 
     fn ledger(&self) -> Result<Arc<dyn Ledger>, Problem> {
         let open = self.open_now.lock().unwrap_or_else(PoisonError::into_inner);
-        let ledger = open.as_ref().and_then(|ledger| ledger.upgrade());
+        let ledger = open.as_ref().and_then(Weak::upgrade);
         ledger.ok_or_else(|| {
             let trouble = self.handle.trouble().unwrap_or_else(|| "it is being opened".to_owned());
             Problem::new(ProblemKind::Unavailable, format!("the ledger is not open: {trouble}"))
@@ -164,8 +164,8 @@ pub(super) fn ended(error: Ended) -> Problem {
     Problem::new(ProblemKind::Unavailable, error.to_string())
 }
 
-fn unread(error: LedgerError) -> Problem {
-    Problem::new(ProblemKind::Unavailable, crate::complaint::told(&error))
+fn unread(error: &LedgerError) -> Problem {
+    Problem::new(ProblemKind::Unavailable, crate::complaint::told(error))
 }
 
 fn summary(app: &AppId, status: &AppStatus) -> AppSummary {
@@ -260,13 +260,15 @@ impl Agent for Answers {
     }
 
     fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {
-        Box::pin(
-            async move { history::history(self.ledger()?.as_ref(), &self.origin, &question).await.map_err(unread) },
-        )
+        Box::pin(async move {
+            history::history(self.ledger()?.as_ref(), &self.origin, &question).await.map_err(|error| unread(&error))
+        })
     }
 
     fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>> {
-        Box::pin(async move { history::drift(self.ledger()?.as_ref(), &self.origin, &question).await.map_err(unread) })
+        Box::pin(async move {
+            history::drift(self.ledger()?.as_ref(), &self.origin, &question).await.map_err(|error| unread(&error))
+        })
     }
 
     fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer> {
