@@ -7,6 +7,7 @@
 
 mod bench;
 mod process;
+mod recording;
 mod setup;
 mod sim;
 mod stopwatch;
@@ -25,6 +26,7 @@ Usage: cargo xtask <chore>
   sim [--seeds N] [--from SEED]    run the simulator, with its mutants; other arguments are passed through
   sim replay FILE                  replay a failure the simulator has written
   bench core                       measure the core against its bars, in release
+  recording                        play `setpoint demo` and draw it as docs/demo.svg
 
 Examples:
   cargo xtask setup
@@ -55,6 +57,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["structure", filter] => Ok(structure::run(Some(filter)).told()),
         ["sim", options @ ..] => sim::run(options),
         ["bench", suite] => bench::run(suite),
+        ["recording"] => recording::run(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(true)

@@ -104,14 +104,34 @@ impl Walk {
         self.path.pop();
     }
 
+    /// What is a secret on one side is one on the other too, whether or not whoever wrote it down said so.
     fn found(&mut self, before: Option<&Value>, after: Option<&Value>) {
-        self.found.push(Difference { path: Path(self.path.clone()), before: before.cloned(), after: after.cloned() });
+        let secret = [before, after].into_iter().flatten().any(|value| matches!(value, Value::Secret(_)));
+        let shown = |side: Option<&Value>| match side {
+            Some(Value::Secret(_)) | None => side.cloned(),
+            Some(_) if secret => Some(Value::str("(hidden)")),
+            Some(_) => side.cloned(),
+        };
+        self.found.push(Difference { path: Path(self.path.clone()), before: shown(before), after: shown(after) });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::DigestKey;
+    use crate::secret::SecretRef;
+
+    #[test]
+    fn a_plain_text_beside_a_secret_is_not_shown() {
+        let digest = DigestKey::new([7; 32]).digest(b"other");
+        let secret = Value::Secret(SecretRef { name: "password".into(), digest });
+        for (before, after) in [(Value::str("hunter2"), secret.clone()), (secret, Value::str("hunter2"))] {
+            let found = diff(&before, &after);
+            assert_eq!(found.len(), 1);
+            assert!(!found[0].to_string().contains("hunter2"), "{}", found[0]);
+        }
+    }
     use crate::canonical::tests::any_value;
     use proptest::prelude::*;
 
