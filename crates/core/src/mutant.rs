@@ -71,6 +71,22 @@ mutants! {
     HoldAtAccepted => "S10",
     /// Take over a resource that another app still declares.
     StealClaim => "S5",
+    /// Skip a render as long as the app's own document is as it was, whatever was read.
+    SkipWithoutReadSet => "S12",
+    /// Let apps take a version before its control documents were considered.
+    RootNotFirst => "S10",
+    /// Take every document for gone that has not been worked out yet.
+    TakeDocumentsForGone => "S2",
+    /// Accept that there is not one control document.
+    AcceptNoDocuments => "S2",
+    /// Let apps use what their scope does not list.
+    IgnoreScopes => "S11",
+    /// Take a scope that nobody drew for one without bounds.
+    MissingScopeAllowsAll => "S11",
+    /// Go on holding an app whose document is gone.
+    HoldWithoutDocument => "S11",
+    /// Act on an app that a person suspended.
+    ForgetSuspension => "S10",
 }
 
 #[cfg(feature = "mutants")]

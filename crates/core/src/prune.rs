@@ -40,7 +40,7 @@ pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -
     if other_changes {
         return Err(Kept::OtherChangesFirst);
     }
-    if snapshot.unconsidered.is_some() && !snapshot.retiring {
+    if snapshot.unconsidered.is_some() {
         return Err(Kept::OthersNotConsidered);
     }
     Ok(())

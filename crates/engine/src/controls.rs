@@ -18,6 +18,8 @@ pub struct Controls {
     /// Ask for them anew by then: windows were worked out up to an instant, or a target was not reached.
     pub valid_until: Option<Timestamp>,
     pub apps: BTreeMap<AppId, AppControl>,
+    /// Apps whose target has not said who it is yet, with their documents. They are not among `apps`, but their documents are not gone.
+    pub unreached: BTreeMap<AppId, Digest>,
     pub stores: BTreeMap<StoreName, StoreControl>,
     pub targets: BTreeMap<TargetIdentity, TargetControl>,
 }

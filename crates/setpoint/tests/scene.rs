@@ -255,6 +255,7 @@ fn controls(apps: &[&AppId]) -> Controls {
         of: None,
         valid_until: None,
         apps: apps.iter().map(|app| ((*app).clone(), control(app))).collect(),
+        unreached: BTreeMap::new(),
         stores: apps.iter().map(|app| (store_of(app), StoreControl { interval: Span::seconds(30) })).collect(),
         targets: BTreeMap::from([(
             identity(),

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
-use setpoint_core::name::Actor;
+use setpoint_core::name::{Actor, AppId};
 use setpoint_core::time::Span;
 use setpoint_core::version::Revision;
 use setpoint_engine::{Command, Order, OrderId};
 
 use crate::fault::Fault;
+use crate::repository::root;
 use crate::store::{Declared, Folder, body};
 use crate::world::{Happening, World};
 
@@ -21,7 +22,10 @@ impl World {
         }
         let pause = 5_000 + u64::from(self.tape.pick("act pause", 90)) * 1_000;
         self.after(pause, Happening::Act);
-        let app = self.tape.pick("whom", self.universe.apps.len() as u32) as usize;
+        let app = self.tape.pick("whom", self.universe.folders() as u32) as usize;
+        if self.universe.rooted && self.tape.happens("documents change", 300) {
+            return self.change_documents(app);
+        }
         match self.tape.pick("act", 24) {
             0..=5 => self.commit_change(app),
             6..=9 => self.commit_removal(app),
@@ -168,25 +172,26 @@ impl World {
 
     /// A person says that the store's head is right, whatever history says.
     pub(crate) fn blessing(&mut self, app: usize) -> Order {
-        let store = self.universe.store_of(app);
+        self.blessing_of(self.universe.apps[app].clone(), self.universe.store_of(app))
+    }
+
+    pub(crate) fn blessing_of(&mut self, app: AppId, store: usize) -> Order {
         let head = self.stores[store].head();
-        self.monitor.blessed.insert((self.universe.apps[app].clone(), head.clone()));
+        self.monitor.blessed.insert((app, head.clone()));
         Order::Release { accept: Some(Revision::of(&self.universe.stores[store], &head)) }
     }
 
     pub(crate) fn give(&mut self, app: usize, order: Order) {
+        self.give_to(self.universe.apps[app].clone(), order);
+    }
+
+    pub(crate) fn give_to(&mut self, app: AppId, order: Order) {
         if self.timeline.is_some() {
-            self.remark(&format!("person: {order:?} for {}", self.universe.apps[app]));
+            self.remark(&format!("person: {order:?} for {app}"));
         }
         let by = Actor::new("ada").expect("a plain name");
         self.orders += 1;
-        let command = Command {
-            id: OrderId(self.orders),
-            app: self.universe.apps[app].clone(),
-            by,
-            reason: "because".into(),
-            order,
-        };
+        let command = Command { id: OrderId(self.orders), app, by, reason: "because".into(), order };
         self.order(&command);
     }
 
@@ -201,6 +206,7 @@ impl World {
         self.calm = true;
         self.fights.clear();
         self.store_down_until.fill(0);
+        self.outages.fill(None);
         for app in 0..self.universe.apps.len() {
             let target = self.universe.target_of(app);
             let control = self.universe.controls.apps.get(&self.universe.apps[app]);
@@ -216,8 +222,9 @@ impl World {
             }
             self.hint(target);
         }
+        self.mend_documents();
         // The last word of each author: something valid that no other app declares.
-        for app in 0..self.universe.apps.len() {
+        for app in 0..self.universe.folders() {
             let own = self.universe.keys[app].len() - 2;
             let declared: Declared =
                 self.universe.keys[app][..own].iter().take(5).map(|key| (key.clone(), 50)).collect();
@@ -227,6 +234,10 @@ impl World {
 
     /// What a person does about everything that waits for one.
     pub(crate) fn help_out(&mut self) {
+        if self.universe.rooted {
+            let blessing = self.blessing_of(root(), 0);
+            self.give_to(root(), blessing);
+        }
         for app in 0..self.universe.apps.len() {
             let blessing = self.blessing(app);
             self.give(app, Order::Resume);

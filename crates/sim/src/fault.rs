@@ -67,6 +67,16 @@ faults! {
     DiskKept => "failing sync, record kept",
     /// A rule of the target forbids deletes, and only those.
     DeleteDenied => "delete denied",
+    /// An instance's clock runs twice as fast as time.
+    ClockRate => "clock runs fast",
+    /// A target and the engine cannot reach each other for a while; nothing lands and nothing is seen.
+    Partition => "partition",
+    /// The target takes the engine for nobody for a while: it shows nothing and refuses everything.
+    Revoked => "credentials revoked",
+    /// A kind of object is not known to the target for a while; then it is.
+    KindMissing => "kind missing",
+    /// The target stores something else than it was given.
+    Mutated => "write rewritten by the target",
 }
 
 /// The rates of one run, per mille.

@@ -4,6 +4,8 @@ use setpoint_core::time::Timestamp;
 use setpoint_engine::{Machine, Settings};
 use setpoint_ledger::Lease;
 
+use crate::desk::Desk;
+
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) name: String,
@@ -15,6 +17,11 @@ pub(crate) struct Instance {
     pub(crate) paused_until: u64,
     /// Its clock against the world's, in milliseconds.
     pub(crate) offset: i64,
+    /// How many times faster than time its clock runs, and since when.
+    rate: u64,
+    rate_since: u64,
+    /// What it remembers of the accept plane.
+    pub(crate) desk: Desk,
     pub(crate) lease: Option<Lease>,
     /// When its last append arrives, and when the last answer to one comes back.
     pub(crate) append_lane: u64,
@@ -35,6 +42,9 @@ impl Instance {
             up: false,
             paused_until: 0,
             offset: 0,
+            rate: 1,
+            rate_since: 0,
+            desk: Desk::default(),
             lease: None,
             append_lane: 0,
             answer_lane: 0,
@@ -43,11 +53,22 @@ impl Instance {
     }
 
     pub(crate) fn clock(&self, now: u64) -> Timestamp {
-        Timestamp::from_millis((EPOCH + now).saturating_add_signed(self.offset))
+        let gained = (now - self.rate_since) * (self.rate - 1);
+        Timestamp::from_millis((EPOCH + now + gained).saturating_add_signed(self.offset))
+    }
+
+    /// From now on its clock runs so many times faster than time; what it had gained before is lost.
+    pub(crate) fn run_clock(&mut self, rate: u64, now: u64) {
+        (self.rate, self.rate_since) = (rate, now);
+    }
+
+    /// So much of its own time is how much of the world's.
+    pub(crate) fn lasts(&self, own: u64) -> u64 {
+        own.div_ceil(self.rate)
     }
 
     /// How far in the future of the world an instant of its clock is.
     pub(crate) fn until(&self, at: Timestamp, now: u64) -> u64 {
-        at.since(self.clock(now)).as_millis()
+        self.lasts(at.since(self.clock(now)).as_millis())
     }
 }

@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | [`tape`] | every decision of a run, labelled: draw, record, replay, shrink |
 //! | [`universe`] | what exists in a run |
+//! | [`store`], [`repository`] | what authors commit: folders and control documents, as they are meant and as files |
+//! | `desk` | what an instance remembers of the accept plane |
 //! | [`world`], `carry` | simulated time; carrying out the machine's effects, honestly or not |
-//! | `actors` | authors, people, strangers |
+//! | `actors`, `authors` | people and strangers; authors of control documents |
 //! | [`fault`] | the kinds of trouble and how often each was injected |
 //! | [`monitor`] | the properties, checked against what the world truly is |
 //! | [`run`] | trouble, peace, rest |
@@ -15,10 +17,13 @@
 //! A run is a function of its tape: one thread, simulated clocks, ordered maps. One seed in a hundred is run twice and the traces compared.
 
 mod actors;
+mod authors;
 mod carry;
+mod desk;
 pub mod fault;
 mod instance;
 pub mod monitor;
+pub mod repository;
 pub mod run;
 pub mod scenario;
 pub mod store;

@@ -1,6 +1,7 @@
 //! One run: trouble for a while, then peace, then rest. Safety is checked all the way, liveness at the end.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_engine::Mode;
@@ -69,13 +70,14 @@ fn finish(world: &World) -> Outcome {
 impl World {
     /// The engine starts from any state of the world (L2), not only from an empty one.
     fn prepare(&mut self) {
-        for app in 0..self.universe.apps.len() {
+        for app in 0..self.universe.folders() {
             let target = self.universe.target_of(app);
             for key in self.universe.keys[app].clone() {
                 let idempotent = self.universe.targets[target].options.idempotent_create;
                 if idempotent && self.tape.happens("stranger at first", 120) {
                     let content = if self.tape.happens("equal", 300) { 1 } else { 70 };
-                    self.targets[target].recreate(&key, std::sync::Arc::new(body(content)), "someone");
+                    let value = Arc::new(self.universe.body(&key, content));
+                    self.targets[target].recreate(&key, value, "someone");
                 }
             }
             self.targets[target].take_changed();
@@ -129,7 +131,7 @@ impl World {
             return;
         }
         for _ in 0..4 {
-            let app = self.tape.pick("probed app", self.universe.apps.len() as u32) as usize;
+            let app = self.tape.pick("probed app", self.universe.folders() as u32) as usize;
             let Some(Folder::Declares(declared)) =
                 self.stores[self.universe.store_of(app)].head_folder(&self.universe.apps[app])
             else {
@@ -137,7 +139,7 @@ impl World {
             };
             let key = declared.keys().nth(self.tape.pick("probed key", declared.len() as u32) as usize).cloned();
             let target = self.universe.target_of(app);
-            if key.is_some_and(|key| self.targets[target].edit(&key, &std::sync::Arc::new(body(99)), "probe")) {
+            if key.is_some_and(|key| self.targets[target].edit(&key, &Arc::new(body(99)), "probe")) {
                 self.hint(target);
             }
             let until = self.now + u64::from(self.tape.pick("probe pause", 250));
@@ -162,6 +164,9 @@ impl World {
         let app = &self.universe.apps[n];
         // Without its document an app is frozen, and one that is taken down declares nothing.
         let control = self.universe.controls.apps.get(app).filter(|control| !control.retire)?;
+        if let Some(documents) = &self.stores[0].head_contents().documents {
+            documents.apps.get(app).filter(|document| !document.retire)?;
+        }
         let target = &self.targets[self.universe.target_of(n)];
         let store = &self.stores[self.universe.store_of(n)];
         let Some(Folder::Declares(declared)) = store.head_folder(app) else { return None };
@@ -170,7 +175,7 @@ impl World {
         }
         for (key, content) in declared {
             let live = target.objects().find(|(at, _)| *at == key).map(|(_, object)| &object.live);
-            if live.is_none_or(|live| *live.value != body(*content)) {
+            if live.is_none_or(|live| *live.value != self.universe.body(key, *content)) {
                 let status = self.instances.iter().filter_map(|instance| instance.machine.status(app)).next();
                 let why = status.map(|status| format!("{:?}, hold {:?}", status.report, status.facts.hold));
                 return Some(format!("{key} of {app} is not as declared: {live:?}; report {why:?}"));
@@ -195,7 +200,8 @@ impl World {
                 let claim = self.ledger.facts(&self.origin).claims.get(&place);
                 let remembered =
                     claim.is_some_and(|claim| claim.uid.as_ref().is_none_or(|uid| *uid == object.live.uid));
-                if !remembered {
+                let let_go = self.monitor.let_go.contains(&(key.clone(), object.live.uid.clone()));
+                if !remembered && !let_go {
                     return Some(format!(
                         "{key} was made by us and nobody remembers it: {claim:?}, it is {}",
                         object.live.uid

@@ -1,6 +1,7 @@
 //! A simulated store: a graph of commits, a head, and what each app's folder holds at each commit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::key::Key;
@@ -8,6 +9,9 @@ use setpoint_core::name::{AppId, TargetIdentity, VersionId};
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_core::version::Ancestry;
+use setpoint_store::MemoryTree;
+
+use crate::repository::{Documents, Template};
 
 /// What an app's folder declares: a content number for each key.
 pub type Declared = BTreeMap<Key, u32>;
@@ -20,10 +24,46 @@ pub enum Folder {
     Broken,
 }
 
+/// Everything one commit holds.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    pub folders: BTreeMap<AppId, Folder>,
+    /// Where folders stand that were moved.
+    pub places: BTreeMap<AppId, u32>,
+    /// Apps whose things stand in the folder of another.
+    pub homes: BTreeMap<AppId, AppId>,
+    /// Control documents, where this store holds them.
+    pub documents: Option<Documents>,
+    /// Something that no app reads.
+    pub remark: u32,
+}
+
+impl Contents {
+    pub fn place_of(&self, app: &AppId) -> u32 {
+        self.places.get(app).copied().unwrap_or(0)
+    }
+
+    /// The folder an app's things stand in, by the name of the app it first was of.
+    pub fn home_of<'a>(&'a self, app: &'a AppId) -> &'a AppId {
+        self.homes.get(app).unwrap_or(app)
+    }
+
+    pub fn folder_of(&self, app: &AppId) -> Option<&Folder> {
+        self.folders.get(self.home_of(app))
+    }
+
+    pub fn put(&mut self, app: &AppId, folder: Folder) {
+        let home = self.home_of(app).clone();
+        self.folders.insert(home, folder);
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Commit {
     parent: Option<usize>,
-    folders: BTreeMap<AppId, Folder>,
+    contents: Contents,
+    /// Its files, where the accept plane reads them.
+    tree: Option<Arc<MemoryTree>>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,11 +72,13 @@ pub struct SimStore {
     head: usize,
     /// Every head the store ever had, with the instant it became it.
     heads: Vec<(u64, usize)>,
+    template: Option<Arc<Template>>,
 }
 
 impl SimStore {
-    pub fn new(folders: BTreeMap<AppId, Folder>) -> Self {
-        Self { commits: vec![Commit { parent: None, folders }], head: 0, heads: vec![(0, 0)] }
+    pub fn new(contents: Contents, template: Option<Arc<Template>>) -> Self {
+        let tree = template.as_ref().map(|template| Arc::new(template.tree(&contents)));
+        Self { commits: vec![Commit { parent: None, contents, tree }], head: 0, heads: vec![(0, 0)], template }
     }
 
     pub fn head(&self) -> VersionId {
@@ -50,37 +92,53 @@ impl SimStore {
 
     /// Adds a commit that changes one app's folder.
     pub fn commit(&mut self, now: u64, app: &AppId, folder: Folder) {
-        let mut folders = self.commits[self.head].folders.clone();
-        folders.insert(app.clone(), folder);
-        self.push(now, Some(self.head), folders);
+        self.change(now, |contents| contents.put(app, folder));
+    }
+
+    /// Adds a commit.
+    pub fn change(&mut self, now: u64, change: impl FnOnce(&mut Contents)) {
+        self.push(now, Some(self.head), change);
     }
 
     /// Rewrites history: the new head does not descend from the old one.
     pub fn rewrite(&mut self, now: u64, app: &AppId, folder: Folder) {
-        let mut folders = self.commits[self.head].folders.clone();
-        folders.insert(app.clone(), folder);
         let parent = self.commits[self.head].parent.and_then(|parent| self.commits[parent].parent);
-        self.push(now, parent, folders);
+        self.push(now, parent, |contents| contents.put(app, folder));
     }
 
-    fn push(&mut self, now: u64, parent: Option<usize>, folders: BTreeMap<AppId, Folder>) {
-        self.commits.push(Commit { parent, folders });
+    fn push(&mut self, now: u64, parent: Option<usize>, change: impl FnOnce(&mut Contents)) {
+        let mut contents = self.commits[self.head].contents.clone();
+        change(&mut contents);
+        let tree = self.template.as_ref().map(|template| Arc::new(template.tree(&contents)));
+        self.commits.push(Commit { parent, contents, tree });
         self.head = self.commits.len() - 1;
         self.heads.push((now, self.head));
     }
 
+    pub fn contents(&self, id: &VersionId) -> Option<&Contents> {
+        self.commits.get(index(id)?).map(|commit| &commit.contents)
+    }
+
+    pub fn tree(&self, id: &VersionId) -> Option<Arc<MemoryTree>> {
+        self.commits.get(index(id)?)?.tree.clone()
+    }
+
+    pub fn head_contents(&self) -> &Contents {
+        &self.commits[self.head].contents
+    }
+
     pub fn folder(&self, id: &VersionId, app: &AppId) -> Option<&Folder> {
-        self.commits.get(index(id)?)?.folders.get(app)
+        self.contents(id)?.folder_of(app)
     }
 
     pub fn head_folder(&self, app: &AppId) -> Option<&Folder> {
-        self.commits[self.head].folders.get(app)
+        self.head_contents().folder_of(app)
     }
 
-    /// What the app's folder held at each head of the time since `since`.
-    pub fn recent_folders(&self, app: &AppId, since: u64) -> impl Iterator<Item = &Folder> {
+    /// What each head held of the time since `since`.
+    pub fn recent(&self, since: u64) -> impl Iterator<Item = &Contents> {
         let first = self.heads.partition_point(|(at, _)| *at <= since).saturating_sub(1);
-        self.heads[first..].iter().filter_map(|(_, commit)| self.commits[*commit].folders.get(app))
+        self.heads[first..].iter().map(|(_, commit)| &self.commits[*commit].contents)
     }
 
     pub fn ancestry(&self, accepted: Option<&VersionId>, offered: &VersionId) -> Ancestry {

@@ -1,7 +1,8 @@
 //! What exists in a run: apps, stores, targets and their kinds, drawn once at its beginning.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
 use setpoint_core::key::Key;
@@ -9,11 +10,13 @@ use setpoint_core::live::Health;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::Span;
+use setpoint_core::value::Value;
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, Settings, StoreControl, TargetControl};
 use setpoint_target::Granularity;
 use setpoint_target::memory::MemoryOptions;
 
-use crate::store::{Declared, Folder};
+use crate::repository::{self, AppDocument, Documents};
+use crate::store::{self, Contents, Declared, Folder};
 use crate::tape::Tape;
 
 /// The pace of the simulated engine: production's shape, shorter waits.
@@ -42,6 +45,11 @@ pub struct Universe {
     /// Keys each app may declare; some of them more than one app may.
     pub keys: Vec<Vec<Key>>,
     pub instances: usize,
+    /// Control documents stand in the first store and a root app holds them; else the controls are simply there. Then there is one app
+    /// more at the end, which is what the first may be renamed to, and one target more, which no scope may use.
+    pub rooted: bool,
+    /// Targets that apps may use.
+    pub grounds: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -87,28 +95,86 @@ impl Universe {
             controls.apps.insert(app.clone(), control);
         }
         let instances = 1 + tape.pick("instances", 2) as usize;
-        Self { apps, stores, targets, controls, keys, instances }
+        let grounds = targets.len();
+        let mut universe = Self { apps, stores, targets, controls, keys, instances, rooted: false, grounds };
+        if tape.happens("control documents", 500) {
+            universe.root();
+        }
+        universe
+    }
+
+    /// From now on control documents in the first store say what there is.
+    pub fn root(&mut self) {
+        self.rooted = true;
+        let first = std::mem::replace(&mut self.stores[0], repository::bootstrap_store());
+        for control in self.controls.apps.values_mut() {
+            if control.stores.remove(&first) {
+                control.stores.insert(self.stores[0].clone());
+            }
+            // Documents name apps of their own scope only, and neighbours are of different ones here.
+            control.depends_on.clear();
+        }
+        let renamed: AppId = "web/renamed".parse().expect("a valid name");
+        self.controls.apps.insert(renamed.clone(), self.controls.apps[&self.apps[0]].clone());
+        self.apps.push(renamed);
+        self.keys.push(self.keys[0].clone());
+        let vault = TargetIdentity::new("vault").expect("a valid identity");
+        self.targets.push(SimTargetKind { identity: vault, options: MemoryOptions::default(), fresh_reads: true });
+    }
+
+    /// How many apps have a folder of their own; they come first.
+    pub fn folders(&self) -> usize {
+        self.apps.len() - usize::from(self.rooted)
+    }
+
+    /// The app whose folder, store and target this one has: another only for what the first may be renamed to.
+    pub fn owner_of(&self, app: usize) -> usize {
+        if app < self.folders() { app } else { 0 }
     }
 
     pub fn store_of(&self, app: usize) -> usize {
-        app % self.stores.len()
+        self.owner_of(app) % self.stores.len()
     }
 
     pub fn target_of(&self, app: usize) -> usize {
-        app % self.targets.len()
+        self.owner_of(app) % self.grounds
+    }
+
+    /// An object as it is declared.
+    pub fn body(&self, key: &Key, content: u32) -> Value {
+        if self.rooted { repository::body(key, content) } else { store::body(content) }
+    }
+
+    /// The bundle that a folder makes of an app.
+    pub fn bundle(&self, app: usize, declared: &Declared) -> Bundle {
+        let target = &self.targets[self.target_of(app)].identity;
+        let make = if self.rooted { repository::bundle } else { store::bundle };
+        make(&self.apps[app], target, declared)
+    }
+
+    /// The control documents as honest authors have them.
+    pub fn documents(&self, places: &Contents) -> Documents {
+        let document = |app: &AppId| {
+            let folder = places.home_of(app).clone();
+            AppDocument { place: places.place_of(&folder), folder, retire: false }
+        };
+        let apps = self.apps[..self.folders()].iter().map(|app| (app.clone(), document(app))).collect();
+        Documents { apps, flaw: None }
     }
 
     /// What the stores hold at the beginning.
-    pub fn first_folders(&self, tape: &mut Tape, store: usize) -> BTreeMap<AppId, Folder> {
-        let mut folders = BTreeMap::new();
-        for (n, app) in self.apps.iter().enumerate().filter(|(n, _)| self.store_of(*n) == store) {
+    pub fn first_contents(&self, tape: &mut Tape, store: usize) -> Contents {
+        let mut contents = Contents::default();
+        let folders = self.apps[..self.folders()].iter().enumerate();
+        for (n, app) in folders.filter(|(n, _)| self.store_of(*n) == store) {
             // Shared keys come last in the list and are not declared at first: they would collide.
             let own = &self.keys[n][..self.keys[n].len() - 2];
             let count = 3 + tape.pick("first keys", own.len() as u32 - 3) as usize;
             let declared: Declared = own[..count].iter().map(|key| (key.clone(), 1)).collect();
-            folders.insert(app.clone(), Folder::Declares(declared));
+            contents.folders.insert(app.clone(), Folder::Declares(declared));
         }
-        folders
+        contents.documents = (self.rooted && store == 0).then(|| self.documents(&contents));
+        contents
     }
 }
 

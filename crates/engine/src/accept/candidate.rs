@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use setpoint_core::canonical;
 use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetName};
 use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
@@ -98,6 +99,9 @@ impl Footprint {
     fn holds(&self, source: &AppSource, trees: &Trees) -> Result<bool, StoreError> {
         if self.recipe != source.recipe() {
             return Ok(false);
+        }
+        if Mutant::SkipWithoutReadSet.is_on() {
+            return Ok(true);
         }
         for (store, reads) in &self.reads {
             let Some(tree) = trees.get(store) else { return Ok(false) };

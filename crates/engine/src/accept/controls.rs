@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use setpoint_core::canonical;
 use setpoint_core::name::{AppId, TargetIdentity, TargetName};
 use setpoint_core::snapshot::Rules;
-use setpoint_core::time::Timestamp;
+use setpoint_core::time::{Span, Timestamp};
 use setpoint_documents::{AppSpec, Mode as DeclaredMode, OnFailure as DeclaredOnFailure, Window, WindowTime};
 use setpoint_target::Granularity;
 
 use super::documents::{ControlDocument, ControlDocuments};
 use super::windows::{self, Interval};
 use crate::controls::{AppControl, Controls, Mode, OnFailure, StoreControl, TargetControl};
+
+/// Targets that did not say who they are are asked again after this long: apps that are held there are not rendered until they do.
+const RETRY: Span = Span::seconds(30);
 
 /// A target that said who it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +30,7 @@ pub struct ReachedTarget {
 pub struct WorkedOut {
     /// Without the root app, whose control comes from the bootstrap.
     pub controls: Controls,
-    /// Work them out anew by then; never, if no app has a window.
+    /// Work them out anew by then; never, if no app has a window and every target was reached.
     pub valid_until: Option<Timestamp>,
     /// Apps that are not among the controls because nobody knows yet what their target is. Their documents are not gone: work the
     /// controls out anew once the target was reached.
@@ -47,7 +50,10 @@ impl ControlDocuments {
         for (id, app) in &self.apps {
             match working.target_of(id, &app.spec) {
                 Some(target) => working.add(id, app, target),
-                None => drop(unreached.insert(id.clone(), app.spec.target.clone())),
+                None => {
+                    working.controls.unreached.insert(id.clone(), canonical::digest_of(&app.body));
+                    unreached.insert(id.clone(), app.spec.target.clone());
+                }
             }
         }
         let mut controls = working.controls;
@@ -55,7 +61,10 @@ impl ControlDocuments {
             controls.stores.insert(name.clone(), StoreControl { interval: store.spec.interval.span() });
         }
         let windows = self.apps.values().any(|app| !app.spec.sync.windows.is_empty());
-        WorkedOut { controls, valid_until: windows.then(|| windows::renewed_by(now)), unreached }
+        let silent = self.apps.values().any(|app| !reached.contains_key(&app.spec.target));
+        let renewed = windows.then(|| windows::renewed_by(now));
+        let valid_until = renewed.into_iter().chain(silent.then(|| now + RETRY)).min();
+        WorkedOut { controls, valid_until, unreached }
     }
 }
 

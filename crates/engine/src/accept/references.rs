@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use setpoint_core::graph;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, AppName, Scope, StoreName, TargetName};
 use setpoint_documents::{AppSpec, FieldProblem, nearest};
 
@@ -48,6 +49,10 @@ impl ControlDocuments {
         let own_targets = self.targets.iter().filter(|(_, target)| target.scope == *scope).map(|(name, _)| name);
         let stores = own_stores.chain(listed.into_iter().flat_map(|listed| &listed.stores)).map(StoreName::as_str);
         let targets = own_targets.chain(listed.into_iter().flat_map(|listed| &listed.targets)).map(TargetName::as_str);
+        if listed.is_none() && Mutant::MissingScopeAllowsAll.is_on() {
+            let stores = self.stores.keys().map(StoreName::as_str).chain([BOOTSTRAP_STORE]).collect();
+            return Rights { stores, targets: self.targets.keys().map(TargetName::as_str).collect() };
+        }
         let bootstrap = (*scope == Scope::default_scope()).then_some(BOOTSTRAP_STORE);
         Rights { stores: stores.chain(bootstrap).collect(), targets: targets.collect() }
     }
@@ -153,7 +158,7 @@ impl Wanted<'_> {
                 let help = suggestion(name, usable.iter().copied());
                 Some(FieldProblem::new(path, format!("there is no {kind} `{name}`"), help))
             }
-            Some(owner) if !usable.contains(name) => Some(FieldProblem::new(
+            Some(owner) if !usable.contains(name) && !Mutant::IgnoreScopes.is_on() => Some(FieldProblem::new(
                 path,
                 format!("apps of the scope `{scope}` may not use the {kind} `{name}` of the scope `{owner}`"),
                 format!("list it in `spec.{list}` of the Scope `{scope}`, or use another"),

@@ -239,7 +239,7 @@ impl Machine {
         }
         match Bundle::new(app.clone(), kept.sent.target.clone(), resources) {
             Err(problem) => self.refuse(app, revision, &problem.to_string()),
-            Ok(bundle) if bundle.is_empty() && self.is_root(app) => {
+            Ok(bundle) if bundle.is_empty() && self.is_root(app) && !Mutant::AcceptNoDocuments.is_on() => {
                 self.refuse(app, revision, "there is not one control document: every app would freeze");
             }
             Ok(bundle)

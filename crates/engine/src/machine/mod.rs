@@ -71,6 +71,8 @@ pub struct Machine {
     settings: Settings,
     now: Timestamp,
     controls: Controls,
+    /// The root app's bundle whose controls were asked for and have not come.
+    controls_asked: Option<Digest>,
     tenure: Tenure,
     holdings: Holdings,
     bundles: BTreeMap<Digest, Arc<Bundle>>,
@@ -156,6 +158,7 @@ impl Machine {
             settings,
             now: Timestamp::default(),
             controls: Controls::default(),
+            controls_asked: None,
             tenure: Tenure::Standby,
             holdings: Holdings::default(),
             bundles: BTreeMap::new(),

@@ -12,6 +12,7 @@ use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::modes::{State, States};
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::snapshot::{Budget, Elsewhere, Snapshot, TargetStanding};
 use setpoint_core::time::Timestamp;
@@ -124,8 +125,9 @@ impl Machine {
 
     /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.
     fn unconsidered_neighbour(&self, app: &AppId, bundle: &Bundle) -> Option<AppId> {
-        let claims = self.holdings.claims_of(app);
-        if claims.keys().all(|key| bundle.resources().contains_key(key)) {
+        let (claims, facts) = (self.holdings.claims_of(app), self.holdings.facts().apps.get(app));
+        let retiring = facts.is_some_and(|facts| facts.retiring);
+        if !retiring && claims.keys().all(|key| bundle.resources().contains_key(key)) {
             return None;
         }
         let this = self.apps.get(app)?;
@@ -135,7 +137,8 @@ impl Machine {
             kept.sent.target == this.sent.target && control.is_some_and(|control| !control.stores.is_disjoint(stores))
         };
         let neighbours = self.apps.iter().filter(|(other, kept)| *other != app && shares(kept));
-        neighbours.map(|(other, _)| other).find(|other| self.is_yet_to_consider(other)).cloned()
+        let undecided = |other: &&AppId| self.is_yet_to_consider(other) || self.is_being_accepted(other);
+        neighbours.map(|(other, _)| other).find(undecided).cloned()
     }
 
     /// The bundle the app is to be held at: the pin where there is one; what a person let through; while its window is closed the
@@ -172,6 +175,7 @@ impl Machine {
         let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
         let mode = match control.map(|control| control.mode) {
             None if facts.retiring => State::Auto,
+            None if Mutant::HoldWithoutDocument.is_on() => State::Auto,
             None => State::Frozen,
             Some(Mode::Observe) => State::Observe,
             Some(Mode::Manual) if facts.let_through.is_none() => State::Manual,
@@ -179,6 +183,7 @@ impl Machine {
         };
         let closed = control.is_some_and(|control| self.is_closed(control));
         let suspended = facts.suspension.as_ref().is_some_and(|suspension| self.now < suspension.until);
+        let suspended = suspended && !Mutant::ForgetSuspension.is_on();
         let stale = control.is_some_and(|control| control.stores.iter().any(|store| self.is_stale(store)));
         let also = [
             (closed, State::WindowClosed),

@@ -156,7 +156,16 @@ impl Machine {
 
     /// The bundle a hold pins the app at: where it is, not where it may go once a person or a window lets it.
     pub(super) fn pin_of(&self, app: &AppId, facts: &AppFacts) -> Option<Digest> {
-        if Mutant::HoldAtAccepted.is_on() { facts.held_at() } else { self.held_by(app, facts) }
+        if Mutant::HoldAtAccepted.is_on() {
+            return facts.held_at();
+        }
+        let frozen = self.apps.get(app).is_some_and(|kept| kept.control.is_none());
+        if frozen && facts.hold.is_none() {
+            // Nobody knows whether what was accepted since would have waited for a person: it is where it was.
+            let was = facts.last_good.as_ref().map(|good| good.bundle).or(facts.let_through);
+            return was.or_else(|| facts.held_at());
+        }
+        self.held_by(app, facts)
     }
 
     /// A suspension ends by itself.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
+use setpoint_core::facts::AppFacts;
 use setpoint_core::live::Health;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::time::Span;
 use setpoint_ledger::Kind;
@@ -37,15 +39,20 @@ impl Machine {
         self.are_of_what_is_accepted(self.controls.of)
     }
 
-    /// Asks for the controls of the accepted documents, unless they are in force.
+    /// Asks for the controls of the accepted documents, unless they are in force or on their way.
     pub(super) fn hold_root(&mut self) {
-        if self.are_in_force() { self.root_is_held() } else { self.ask_for_controls() }
+        if self.are_in_force() {
+            self.root_is_held();
+        } else if self.controls_asked != self.root_bundle().map(|bundle| bundle.digest()) {
+            self.ask_for_controls();
+        }
     }
 
     /// Asks for the controls, until they are given.
     pub(super) fn ask_for_controls(&mut self) {
         let Some(bundle) = self.root_bundle().cloned() else { return };
         self.timers.set(Timer::Control, self.now + self.settings.patience);
+        self.controls_asked = Some(bundle.digest());
         let known: BTreeMap<AppId, TargetIdentity> =
             self.apps.iter().map(|(app, kept)| (app.clone(), kept.sent.target.clone())).collect();
         self.effects.push(Effect::Control { bundle, known });
@@ -76,6 +83,13 @@ impl Machine {
         let Some(root) = self.controls.root.as_ref().filter(|root| *root != app) else { return false };
         let stores = |app: &AppId| self.controls.apps.get(app).map(|control| &control.stores);
         let shared = stores(root).zip(stores(app)).is_some_and(|(roots, apps)| !roots.is_disjoint(apps));
-        shared && (self.is_yet_to_consider(root) || !self.are_in_force())
+        let first = self.is_yet_to_consider(root) || self.is_being_accepted(root) || !self.are_in_force();
+        shared && first && !Mutant::RootNotFirst.is_on()
+    }
+
+    /// An acceptance is on its way into the ledger: until it is durable what was accepted before is in force.
+    pub(super) fn is_being_accepted(&self, app: &AppId) -> bool {
+        let bundle = |facts: Option<&AppFacts>| facts?.accepted.as_ref().map(|accepted| accepted.bundle);
+        bundle(self.apps.get(app).map(|kept| &kept.sent)) != bundle(self.holdings.facts().apps.get(app))
     }
 }

@@ -105,7 +105,9 @@ impl Machine {
         };
         let may_land = facts.intents.values().any(|intent| !ended_with_it(&intent.target));
         let may_be_under_way = may_land && !Mutant::ActBeforeTakeoverWait.is_on();
-        let wait = self.settings.leave_within + self.settings.land_within + self.settings.skew;
+        let under_way = self.settings.leave_within + self.settings.land_within;
+        // Our clock may run up to twice as fast as the one those limits were kept by.
+        let wait = under_way + under_way + self.settings.skew;
         let act_from = if may_be_under_way { self.now + wait } else { self.now };
         self.tenure = Tenure::Holding { epoch, expires, act_from };
         self.timers.set(Timer::LeaseEnd, expires);
@@ -195,6 +197,7 @@ impl Machine {
         self.rendering = 0;
         self.reserved = 0;
         self.busy.clear();
+        self.controls_asked = None;
         for awaited in std::mem::take(&mut self.awaited).into_values() {
             if let Awaited::Append(append) = awaited {
                 self.answer_order(append.order, Err(NOT_RECORDED));
@@ -233,12 +236,13 @@ impl Machine {
             // Worked out from documents that are no longer, or not yet, the accepted ones.
             return;
         }
+        self.controls_asked = None;
         self.controls = controls;
         if !self.tenure.is_holding() {
             return;
         }
         self.take_up_stores();
-        if !self.are_in_force() {
+        if !self.are_in_force() && !Mutant::TakeDocumentsForGone.is_on() {
             return self.take_up_root_alone();
         }
         self.tell_cycles();
@@ -260,7 +264,20 @@ impl Machine {
         }
         let gone: Vec<_> = self.apps.keys().filter(|app| !self.controls.apps.contains_key(app)).cloned().collect();
         for app in gone {
-            self.take_up_app(&app, None);
+            match self.controls.unreached.get(&app).copied() {
+                Some(document) => self.wait_for_target(&app, document),
+                None => self.take_up_app(&app, None),
+            }
+        }
+    }
+
+    /// The app's document is there, but nobody knows what its target is. As long as the document is the one it is held by, it goes on
+    /// being held where it is; under another one it waits.
+    fn wait_for_target(&mut self, app: &AppId, document: Digest) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        if kept.control.as_ref().is_some_and(|control| control.document != document) {
+            kept.control = None;
+            kept.considered = None;
         }
     }
 

@@ -9,6 +9,8 @@ use setpoint_engine::{Effect, Event};
 use crate::fault::Fault;
 use crate::world::{Happening, Recipient, World};
 
+use source::Wish;
+
 impl World {
     /// An effect is on its way.
     pub(crate) fn send(&mut self, from: Recipient, effect: Effect) {
@@ -52,16 +54,17 @@ impl World {
                 self.reply(from, Event::Polled { ticket, head });
             }
             Effect::Render { ticket, app, revision, accepted, descends_from } => {
-                let outcome = self.render(
-                    &app,
-                    &revision,
-                    accepted.as_ref().map(|accepted| &accepted.revision),
-                    descends_from.as_ref(),
-                );
+                let wish = Wish {
+                    app: &app,
+                    revision: &revision,
+                    accepted: accepted.as_ref(),
+                    descends_from: descends_from.as_ref(),
+                };
+                let outcome = self.render(from, &wish);
                 self.reply(from, Event::Rendered { ticket, outcome });
             }
             Effect::RenderAfresh { ticket, app } => {
-                let bundle = self.render_afresh(&app);
+                let bundle = self.render_afresh(from, &app);
                 self.reply(from, Event::RenderedAfresh { ticket, bundle });
             }
             Effect::Observe { ticket, target, wanted } => {
@@ -83,7 +86,7 @@ impl World {
                 let delivered = !self.strikes(Fault::LostAnswer, "note lost");
                 self.reply(from, Event::Notified { ticket, delivered });
             }
-            Effect::Control { .. } => unreachable!("no universe has a root app"),
+            Effect::Control { bundle, known } => self.govern(from, &bundle, &known),
             // Whether the order was recorded shows in the ledger; nobody waits for the answer here.
             Effect::Ordered { .. } => {}
             Effect::Execute { .. } | Effect::WakeAt { .. } => unreachable!("they do not travel this way"),

@@ -1,17 +1,33 @@
-//! What the stores answer.
+//! What the stores answer, and what is made of their versions. Where a root app holds control documents the shipped accept plane reads
+//! real files; in the simple world a folder is a list of keys.
 
+use std::collections::BTreeMap;
+
+use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
-use setpoint_core::name::{AppId, StoreName};
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::version::Revision;
-use setpoint_engine::RenderOutcome;
+use setpoint_engine::accept::{ControlDocuments, ReachedTarget};
+use setpoint_engine::{Event, RenderOutcome};
 
+use crate::desk::Candidate;
 use crate::fault::Fault;
+use crate::repository::{bootstrap, root};
 use crate::store::{self, Folder};
-use crate::world::World;
+use crate::world::{Recipient, World};
+
+/// What a render is asked for.
+#[derive(Debug)]
+pub(super) struct Wish<'a> {
+    pub(super) app: &'a AppId,
+    pub(super) revision: &'a Revision,
+    pub(super) accepted: Option<&'a setpoint_core::facts::Accepted>,
+    pub(super) descends_from: Option<&'a Revision>,
+}
 
 impl World {
-    pub(super) fn poll(&mut self, store: &StoreName) -> Observed<setpoint_core::name::VersionId> {
+    pub(super) fn poll(&mut self, store: &StoreName) -> Observed<VersionId> {
         let n = self.store_index(store);
         if let Err(reason) = self.reach(n) {
             return Observed::unknown(reason);
@@ -21,12 +37,12 @@ impl World {
         Observed::known(head, setpoint_core::time::Timestamp::from_millis(self.now))
     }
 
-    pub(super) fn store_index(&self, store: &StoreName) -> usize {
+    fn store_index(&self, store: &StoreName) -> usize {
         let found = self.universe.stores.iter().position(|known| known == store);
         found.expect("the engine talks only to stores of the universe")
     }
 
-    pub(super) fn reach(&mut self, store: usize) -> Result<(), Blindness> {
+    fn reach(&mut self, store: usize) -> Result<(), Blindness> {
         if self.strikes(Fault::StoreUnreachable, "store down") {
             let minutes = u64::from(1 + self.tape.pick("store down minutes", 15));
             self.store_down_until[store] = self.now + minutes * 60_000;
@@ -37,49 +53,120 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn render(
-        &mut self,
-        app: &AppId,
-        revision: &Revision,
-        accepted: Option<&Revision>,
-        descends_from: Option<&Revision>,
-    ) -> RenderOutcome {
-        let (name, offered) = revision.0.first_key_value().expect("every app reads a store");
+    pub(super) fn render(&mut self, from: Recipient, wish: &Wish<'_>) -> RenderOutcome {
+        let (name, offered) = wish.revision.0.first_key_value().expect("every app reads a store");
         let n = self.store_index(name);
         if let Err(reason) = self.reach(n) {
             return RenderOutcome::Failed { reason };
         }
-        let store = &self.stores[n];
-        let before = accepted.and_then(|revision| revision.0.get(name));
-        let base = descends_from.and_then(|revision| revision.0.get(name));
-        let folder = store.folder(offered, app);
-        if before.is_some_and(|before| store.folder(before, app) == folder)
-            && matches!(folder, Some(Folder::Declares(_)))
-        {
-            return RenderOutcome::Unchanged;
-        }
-        match folder {
-            Some(Folder::Declares(declared)) => {
-                let mut resources = store::resources(declared);
-                resources.truncate(self.script.render_keeps.unwrap_or(usize::MAX));
-                RenderOutcome::Rendered { resources, ancestry: store.ancestry(base, offered) }
+        let outcome =
+            if self.universe.rooted { self.considered(from, wish, n, offered) } else { self.listed(wish, n, offered) };
+        match outcome {
+            Candidate::Unchanged { .. } => RenderOutcome::Unchanged,
+            Candidate::Refused(problems) => RenderOutcome::Refused { problems },
+            Candidate::Failed(reason) => RenderOutcome::Failed { reason },
+            Candidate::Rendered(mut resources) => {
+                if let Some(keeps) = self.script.render_keeps.filter(|_| *wish.app != root()) {
+                    resources.sort_by(|a, b| a.key.cmp(&b.key));
+                    resources.truncate(keeps);
+                }
+                let base = wish.descends_from.and_then(|revision| revision.0.get(name));
+                RenderOutcome::Rendered { resources, ancestry: self.stores[n].ancestry(base, offered) }
             }
-            Some(Folder::Broken) => RenderOutcome::Refused { problems: vec!["app.yaml:3:5: unknown field".into()] },
-            // A vanished folder is an error, never an empty app.
-            None => RenderOutcome::Refused { problems: vec!["its folder is not there".into()] },
         }
     }
 
-    pub(super) fn render_afresh(&mut self, app: &AppId) -> Result<Digest, Blindness> {
-        let n = self.app_index(app);
-        let store = self.universe.store_of(n);
-        self.reach(store)?;
-        match self.stores[store].head_folder(app) {
-            Some(Folder::Declares(declared)) => {
-                let target = &self.universe.targets[self.universe.target_of(n)].identity;
-                Ok(store::bundle(app, target, declared).digest())
-            }
-            _ => Err(Blindness::Malformed { detail: "the folder cannot be rendered".into() }),
+    /// The simple world: a folder is a list of keys.
+    fn listed(&self, wish: &Wish<'_>, store: usize, offered: &VersionId) -> Candidate {
+        let (name, store) = (&self.universe.stores[store], &self.stores[store]);
+        let before = wish.accepted.and_then(|accepted| accepted.revision.0.get(name));
+        let folder = store.folder(offered, wish.app);
+        if before.is_some_and(|before| store.folder(before, wish.app) == folder)
+            && matches!(folder, Some(Folder::Declares(_)))
+        {
+            return Candidate::Unchanged { afresh: None };
         }
+        match folder {
+            Some(Folder::Declares(declared)) => Candidate::Rendered(store::resources(declared)),
+            Some(Folder::Broken) => Candidate::Refused(vec!["app.yaml:3:5: unknown field".into()]),
+            // A vanished folder is an error, never an empty app.
+            None => Candidate::Refused(vec!["its folder is not there".into()]),
+        }
+    }
+
+    /// The accept plane reads files. What it skips, a whole render must give again.
+    fn considered(&mut self, from: Recipient, wish: &Wish<'_>, store: usize, offered: &VersionId) -> Candidate {
+        let (name, tree) = (&self.universe.stores[store], self.stores[store].tree(offered));
+        let Some(tree) = tree else { return Candidate::Failed(Blindness::NotLooked) };
+        let accepted = wish.accepted.map(|accepted| accepted.bundle);
+        let candidate = self.instances[from.instance].desk.candidate(wish.app, name, tree, accepted);
+        if let Candidate::Unchanged { afresh } = &candidate {
+            self.monitor.skipped(wish.app, offered, accepted, *afresh);
+        }
+        candidate
+    }
+
+    pub(super) fn render_afresh(&mut self, from: Recipient, app: &AppId) -> Result<Digest, Blindness> {
+        if !self.universe.rooted {
+            let n = self.app_index(app);
+            let store = self.universe.store_of(n);
+            self.reach(store)?;
+            return match self.stores[store].head_folder(app) {
+                Some(Folder::Declares(declared)) => Ok(self.universe.bundle(n, declared).digest()),
+                _ => Err(Blindness::Malformed { detail: "the folder cannot be rendered".into() }),
+            };
+        }
+        let desk = &self.instances[from.instance].desk;
+        let (Some(name), Some(target)) = (desk.store_of(app), desk.target_of(app).cloned()) else {
+            return Err(Blindness::NotLooked);
+        };
+        let store = self.store_index(&name);
+        self.reach(store)?;
+        let tree = self.stores[store].tree(&self.stores[store].head()).ok_or(Blindness::NotLooked)?;
+        match self.instances[from.instance].desk.candidate(app, &name, tree, None) {
+            Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
+                .map(|bundle| bundle.digest())
+                .map_err(|bad| Blindness::Malformed { detail: bad.to_string() }),
+            Candidate::Failed(reason) => Err(reason),
+            Candidate::Refused(problems) => Err(Blindness::Malformed { detail: problems.join("; ") }),
+            Candidate::Unchanged { .. } => unreachable!("nothing was given that it could be unchanged from"),
+        }
+    }
+
+    /// Works out the controls of accepted documents. They are in force for the instance's renders before it hears of them.
+    pub(super) fn govern(&mut self, from: Recipient, bundle: &Bundle, known: &BTreeMap<AppId, TargetIdentity>) {
+        if !self.is_current(from) {
+            return;
+        }
+        let documents = match ControlDocuments::from_bundle(bundle) {
+            Ok(documents) => documents,
+            Err(problems) => return self.monitor.unreadable(&problems),
+        };
+        let mut reached = BTreeMap::new();
+        for name in documents.targets().keys() {
+            if let Some(target) = self.introduce(name) {
+                reached.insert(name.clone(), target);
+            }
+        }
+        let clock = self.instances[from.instance].clock(self.now);
+        let worked_out = documents.controls(clock, &reached, known);
+        let mut controls = worked_out.controls;
+        controls.valid_until = worked_out.valid_until;
+        bootstrap(&mut controls, Some(bundle.digest()));
+        self.instances[from.instance].desk.govern(documents, &reached);
+        if !self.strikes(Fault::LostAnswer, "controls lost") {
+            self.reply(from, Event::Controls(controls));
+        }
+    }
+
+    /// A target says who it is, if it is reached.
+    fn introduce(&mut self, name: &TargetName) -> Option<ReachedTarget> {
+        let n = self.universe.targets.iter().position(|kind| kind.identity.as_str() == name.as_str())?;
+        if self.outage(n).is_some() || self.strikes(Fault::TargetUnreachable, "target silent") {
+            return None;
+        }
+        let kind = &self.universe.targets[n];
+        let (granularity, fresh_reads) = (kind.options.granularity, kind.fresh_reads);
+        Some(ReachedTarget { identity: kind.identity.clone(), granularity, fresh_reads })
     }
 }

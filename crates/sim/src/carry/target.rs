@@ -1,12 +1,17 @@
 //! What happens on the way to the targets: looks that show too little or too old a state, steps that land late, twice or not at all.
 
+use std::sync::Arc;
+
+use setpoint_core::intent::Verb;
 use setpoint_core::live::Observation;
 use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::time::Span;
 use setpoint_engine::{Effect, Event};
-use setpoint_target::{Outcome, Refusal, RefusalClass, Wanted};
+use setpoint_target::{Outcome, Refusal, RefusalClass, Wanted, Work};
 
 use crate::fault::Fault;
 use crate::monitor::Scene;
+use crate::store;
 use crate::world::{Happening, Landing, Recipient, World};
 
 impl World {
@@ -17,7 +22,8 @@ impl World {
             let reason = Blindness::Unreachable { detail: "no answer".into() };
             wanted.keys().map(|key| (key.clone(), Observed::unknown(reason.clone()))).collect()
         };
-        if self.strikes(Fault::TargetUnreachable, "look unanswered") {
+        self.break_off(target);
+        if self.outage(target).is_some() || self.strikes(Fault::TargetUnreachable, "look unanswered") {
             return Observation { at, states: unreachable() };
         }
         let lags = !self.universe.targets[target].fresh_reads;
@@ -56,7 +62,8 @@ impl World {
         }
         let slow = self.strikes(Fault::SlowEffect, "slow effect");
         let delay = if slow {
-            1_000 + u64::from(self.tape.pick("slow", 28_000))
+            // Limits on time are kept by the caller's clock.
+            1_000 + self.instances[from.instance].lasts(u64::from(self.tape.pick("slow", 28_000)))
         } else {
             1 + u64::from(self.tape.pick("way", 40))
         };
@@ -82,15 +89,52 @@ impl World {
         }
     }
 
-    fn land_one(&mut self, target: usize, work: &setpoint_target::Work, fence: setpoint_target::Fence) -> Outcome {
+    /// For a while nothing comes through to a target, or it lets nobody in, or it does not know a kind.
+    fn break_off(&mut self, target: usize) {
+        let labels = [
+            (Fault::Partition, "cut off"),
+            (Fault::Revoked, "let nobody in"),
+            (Fault::KindMissing, "kind goes missing"),
+        ];
+        for (fault, label) in labels {
+            if self.outages[target].is_none_or(|(_, until)| until <= self.now) && self.strikes(fault, label) {
+                let minutes = u64::from(1 + self.tape.pick("outage minutes", 8));
+                self.outages[target] = Some((fault, self.now + minutes * 60_000));
+            }
+        }
+    }
+
+    /// Why a target shows nothing now.
+    pub(super) fn outage(&self, target: usize) -> Option<Fault> {
+        let (fault, until) = self.outages[target]?;
+        (until > self.now && fault != Fault::KindMissing).then_some(fault)
+    }
+
+    /// Whether something keeps a step from landing at all.
+    fn keep_out(&mut self, target: usize, work: &Work) -> Option<Outcome> {
+        let timed_out = Outcome::Unknown { detail: "timed out".into() };
+        match self.outages[target].filter(|(_, until)| *until > self.now) {
+            Some((Fault::Partition, _)) => return Some(timed_out),
+            Some((Fault::Revoked, _)) => return Some(refused(RefusalClass::Denied, "nobody is known by that name")),
+            Some((Fault::KindMissing, _)) if work.step.verb == Verb::Create => {
+                return Some(refused(RefusalClass::Invalid, "there is no such kind"));
+            }
+            _ => {}
+        }
         if self.strikes(Fault::TimeoutBefore, "timeout before") {
-            return Outcome::Unknown { detail: "timed out".into() };
+            return Some(timed_out);
         }
         if self.strikes(Fault::Unavailable, "unavailable") {
-            return refused(RefusalClass::Unavailable, "busy");
+            let retry_after = self.tape.happens("says when", 500).then_some(Span::seconds(20));
+            let refusal = Refusal { class: RefusalClass::Unavailable, detail: "busy".into(), retry_after };
+            return Some(Outcome::Refused { refusal });
         }
-        if self.strikes(Fault::Conflict, "conflict") {
-            return refused(RefusalClass::Conflict, "someone was faster");
+        self.strikes(Fault::Conflict, "conflict").then(|| refused(RefusalClass::Conflict, "someone was faster"))
+    }
+
+    fn land_one(&mut self, target: usize, work: &Work, fence: setpoint_target::Fence) -> Outcome {
+        if let Some(outcome) = self.keep_out(target, work) {
+            return outcome;
         }
         let (now, universe, stores, bundles) = (self.now, &self.universe, &self.stores, &self.bundles);
         let facts = self.ledger.facts(&self.origin);
@@ -99,6 +143,9 @@ impl World {
         // It left in time; how long it was under way is the network's business, and bounded.
         let outcome = world.execute_one(work, fence, fence.leave_by);
         self.monitor.landed(&Scene { now, universe, stores, target: world, facts, bundles }, work, fence, &outcome);
+        if matches!(outcome, Outcome::Done { .. }) && self.strikes(Fault::Mutated, "rewritten") {
+            self.targets[target].edit(&work.step.key, &Arc::new(store::body(667)), "admission");
+        }
         if self.timeline.is_some() {
             self.remark(&format!("target: {} {:?} {} → {outcome:?}", work.intent, work.step.verb, work.step.key));
         }

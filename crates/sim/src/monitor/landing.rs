@@ -19,6 +19,7 @@ impl Monitor {
         if let Some(intent) = intent {
             self.gates_passed(scene, step, intent);
         }
+        self.confined(scene, work);
         match step.verb {
             Verb::Create => {}
             Verb::Update => self.update_landing(scene, work),
@@ -84,7 +85,7 @@ impl Monitor {
             let bundle = intent.and_then(|intent| scene.bundles.get(&intent.bundle));
             let empty = bundle.is_some_and(|bundle| bundle.is_empty());
             self.holds("S2", !empty, || format!("{} is deleted for an empty render", step.key));
-            let known = scene.undeclared_lately(app, &step.key);
+            let known = scene.undeclared_lately(app, &step.key, &self.governed);
             self.holds("S2", known, || format!("{} is deleted although the store declares it", step.key));
         }
     }

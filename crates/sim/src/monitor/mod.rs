@@ -1,6 +1,7 @@
 //! The properties that must hold after every step, checked against what the world truly is: the monitor sees everything, the engine
 //! only what it is told. Named as in the research (reliability §1.2).
 
+mod documents;
 mod landing;
 mod recording;
 mod scene;
@@ -14,6 +15,7 @@ use setpoint_core::name::{AppId, TargetIdentity, Uid, VersionId};
 use setpoint_target::Work;
 use setpoint_target::memory::MemoryWorld;
 
+use documents::Governed;
 pub use scene::{Bundles, Ledgered, Scene};
 
 /// A property that does not hold.
@@ -47,6 +49,11 @@ pub struct Monitor {
     /// What was recorded as accepted, and what a person let through.
     accepted: BTreeSet<(AppId, Digest)>,
     let_through: BTreeSet<(AppId, Digest)>,
+    /// What retired apps left standing, because it is another's: nobody has to remember it.
+    pub let_go: BTreeSet<(Key, Uid)>,
+    governed: Governed,
+    /// The script lets renders lose resources.
+    pub renders_lie: bool,
     pub violation: Option<Violation>,
     /// Creates and updates that landed.
     pub writes: u64,
@@ -64,6 +71,14 @@ impl Monitor {
         if !holds && self.violation.is_none() {
             self.violation = Some(Violation { property, detail: detail() });
         }
+    }
+
+    /// A new installation knows of nothing that came before; it may leave all of it. Gives the newest epoch that acted.
+    pub fn installed_anew(&mut self, targets: &[MemoryWorld]) -> u64 {
+        let objects = targets.iter().flat_map(MemoryWorld::objects);
+        self.let_go.extend(objects.map(|(key, object)| (key.clone(), object.live.uid.clone())));
+        self.governed = Governed::default();
+        self.newest_epoch.values().copied().max().unwrap_or(0)
     }
 
     /// An instance became the writer.

@@ -26,9 +26,12 @@ impl Monitor {
                     if first && !retiring {
                         self.delete_intended(scene, &intent.app);
                     }
+                    self.intended(scene.now, intent);
                 }
+                Change::OpenIntent { intent } => self.intended(scene.now, intent),
                 Change::PutApp { app, facts } => {
                     self.acceptance(scene, app, facts);
+                    self.document_followed(scene, app, facts);
                     self.accepted.extend(facts.accepted.iter().map(|accepted| (app.clone(), accepted.bundle)));
                     self.let_through.extend(facts.let_through.map(|bundle| (app.clone(), bundle)));
                     if let Some(leave) = facts.allowance.as_ref().filter(|_| entry.kind == Kind::Approval) {
@@ -46,6 +49,8 @@ impl Monitor {
                         format!("{} takes {} from {from}, which declares it", claim.app, claim.key)
                     });
                 }
+                // An app of that name that comes later is another one, with a budget of its own.
+                Change::ForgetApp { app } => self.deletes.retain(|(_, by)| by != app),
                 Change::DropClaim { target, key, app } => self.claim_dropped(scene, target, key, app),
                 _ => {}
             }
@@ -99,6 +104,9 @@ impl Monitor {
         let Some(world) = scene.targets.iter().find(|world| world.identity() == target) else { return };
         let object = world.objects().find(|(at, object)| *at == key && object.live.uid == uid);
         let retired = scene.facts.apps.get(app).is_some_and(|facts| facts.retiring);
+        if object.is_some() && retired {
+            self.let_go.insert((key.clone(), uid.clone()));
+        }
         self.holds("S2", object.is_none() || retired, || format!("{key} is there and its claim is dropped"));
     }
 

@@ -13,6 +13,7 @@ use setpoint_target::Work;
 use setpoint_target::memory::MemoryWorld;
 
 use super::DELETE_WINDOW;
+use super::documents::Governed;
 use crate::store::{Folder, SimStore};
 use crate::universe::Universe;
 
@@ -39,12 +40,20 @@ impl Scene<'_> {
     }
 
     /// Whether the app's folder was whole and did not declare the key at some instant the engine may have looked.
-    pub(super) fn undeclared_lately(&self, app: &AppId, key: &Key) -> bool {
+    pub(super) fn undeclared_lately(&self, app: &AppId, key: &Key, governed: &Governed) -> bool {
         let Some(n) = self.universe.apps.iter().position(|known| known == app) else { return false };
         let store = &self.stores[self.universe.store_of(n)];
+        let owner = &self.universe.apps[self.universe.owner_of(n)];
         let since = self.now.saturating_sub(DELETE_WINDOW);
         let lacks = |folder: &Folder| matches!(folder, Folder::Declares(declared) if !declared.contains_key(key));
-        store.recent_folders(app, since).any(lacks)
+        // As it is meant, or as the accepted documents had it when the folder was already elsewhere.
+        let named = |(folder, place): (&AppId, u32)| {
+            store
+                .recent(since)
+                .any(|contents| contents.place_of(folder) == place && contents.folders.get(folder).is_some_and(lacks))
+        };
+        store.recent(since).filter_map(|contents| contents.folder_of(owner)).any(lacks)
+            || governed.places(app).into_iter().any(named)
     }
 }
 

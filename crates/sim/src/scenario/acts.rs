@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use setpoint_core::claim::Claim;
 use setpoint_core::key::Key;
+use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::{Controls, Event, Order};
+use setpoint_ledger::checkpoint::Signer;
+use setpoint_ledger::{LeaseRequest, MemoryLog};
 use setpoint_target::memory::Object;
 
 use super::MINUTE;
 use crate::fault::{Fault, Swarm};
-use crate::store::{Declared, Folder, body};
+use crate::store::{Declared, Folder};
 use crate::world::{Happening, Recipient, World, reason_name};
 
 /// The first key that apps of one target share.
@@ -53,7 +56,7 @@ impl World {
     /// A stranger writes over an object.
     pub(super) fn meddle_with(&mut self, app: usize, n: usize) {
         let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
-        self.targets[target].edit(&key, &Arc::new(body(90)), "ada");
+        self.targets[target].edit(&key, &Arc::new(self.universe.body(&key, 90)), "ada");
         self.hint(target);
     }
 
@@ -62,7 +65,8 @@ impl World {
         let target = self.universe.target_of(app);
         for n in keys {
             let key = self.key(app, n).clone();
-            self.targets[target].recreate(&key, Arc::new(body(content)), "grace");
+            let value = Arc::new(self.universe.body(&key, content));
+            self.targets[target].recreate(&key, value, "grace");
         }
         self.hint(target);
     }
@@ -95,6 +99,43 @@ impl World {
         self.give(app, Order::Suspend { until });
     }
 
+    /// From now on a render gives only so many of the resources a folder declares, and says nothing of it.
+    pub(super) fn lose_resources(&mut self, keeps: usize) {
+        self.script.render_keeps = Some(keeps);
+        self.monitor.renders_lie = true;
+    }
+
+    /// Someone undoes what we do to an object, for so many minutes.
+    pub(super) fn fight_over(&mut self, app: usize, n: usize, minutes: u64) {
+        let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
+        self.fights.push((target, key, self.now + minutes * MINUTE));
+        self.meddle_with(app, n);
+    }
+
+    /// Nothing gets through to a target, for so many minutes.
+    pub(super) fn cut_off(&mut self, target: usize, minutes: u64) {
+        self.outages[target] = Some((Fault::Partition, self.now + minutes * MINUTE));
+    }
+
+    /// Everything the engine remembers is lost, and it is installed anew. Epochs go on: on a real target the marks of another installation
+    /// are not taken for one's own.
+    pub(super) fn reinstall(&mut self) {
+        let epochs = self.monitor.installed_anew(&self.targets);
+        self.ledger = MemoryLog::new(Signer::new(self.origin.clone(), &[8; 32]));
+        for _ in 0..=epochs {
+            let request = LeaseRequest {
+                origin: self.origin.clone(),
+                holder: "earlier".into(),
+                now: Timestamp::from_millis(0),
+                length: Span::millis(0),
+            };
+            self.ledger.acquire(&request).expect("nobody else holds it");
+        }
+        for instance in 0..self.instances.len() {
+            self.crash(instance);
+        }
+    }
+
     /// An instance stands still.
     pub(super) fn pause(&mut self, instance: usize, seconds: u64) {
         self.instances[instance].paused_until = self.now + seconds * 1_000;
@@ -111,7 +152,10 @@ impl World {
 
     /// Whether all of these stand with this content.
     pub(super) fn stand(&self, app: usize, keys: impl IntoIterator<Item = usize>, content: u32) -> bool {
-        let as_declared = |n| self.object(app, n).is_some_and(|object| *object.live.value == body(content));
+        let as_declared = |n| {
+            let declared = self.universe.body(self.key(app, n), content);
+            self.object(app, n).is_some_and(|object| *object.live.value == declared)
+        };
         keys.into_iter().all(as_declared)
     }
 
@@ -144,6 +188,23 @@ impl World {
     /// Changes whose end is not known.
     pub(super) fn open_intents(&self) -> usize {
         self.ledger.facts(&self.origin).intents.len()
+    }
+
+    /// Whether the ledger says that the app's document is gone.
+    pub(super) fn is_frozen(&self, app: usize) -> bool {
+        let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
+        facts.is_some_and(|facts| facts.frozen)
+    }
+
+    /// How many bundles of the app were accepted.
+    pub(super) fn acceptances(&self, app: usize) -> u64 {
+        let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
+        facts.and_then(|facts| facts.accepted.as_ref()).map_or(0, |accepted| accepted.sequence)
+    }
+
+    /// Whether nothing was ever made on the target that no scope may use.
+    pub(super) fn vault_is_empty(&self) -> bool {
+        self.targets[self.universe.grounds..].iter().all(|target| target.change_count() == 0)
     }
 
     pub(super) fn is_held(&self, app: usize) -> bool {

@@ -7,7 +7,7 @@ use super::acts::SHARED;
 use crate::world::World;
 
 pub(super) fn all() -> Vec<Scenario> {
-    vec![force_push(), hand_over(), retire(), document_removed(), rollback(), suspension()]
+    vec![force_push(), hand_over(), retire(), document_removed(), rollback(), rolled_back_once(), fight(), suspension()]
 }
 
 fn force_push() -> Scenario {
@@ -87,6 +87,31 @@ fn rollback() -> Scenario {
             world.declare(0, 0..6, 3);
         })
         .expect(80, "the newer bundle is held", |world| !world.is_held(0) && world.stand(0, 0..6, 3))
+}
+
+fn rolled_back_once() -> Scenario {
+    Scenario::new("a bundle that fails is not tried again and again")
+        .answers(22)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(15, |world| {
+            let key = world.key(0, 3).clone();
+            world.targets[0].find_invalid(&key);
+            world.declare(0, 0..6, 2);
+        })
+        .expect(240, "it is held at the last good bundle", |world| world.is_held(0) && world.stand(0, 0..6, 1))
+        .expect(240, "it took few writes and two acceptances", |world| {
+            world.monitor.writes <= 40 && world.acceptances(0) == 2
+        })
+}
+
+fn fight() -> Scenario {
+    Scenario::new("a fight slows us down and does not switch us off")
+        .answers(24)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| world.fight_over(0, 1, 120))
+        .expect(129, "the other one has not been written over without end", |world| world.monitor.writes <= 120)
+        .expect(129, "nothing else is left undone", |world| world.stand(0, [0, 2, 3, 4, 5], 1))
+        .expect(160, "it is healed once the other one stops", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
 }
 
 /// The order is given more than once: one that reaches no writer is lost, and a person sees that.

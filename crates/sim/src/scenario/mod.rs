@@ -11,6 +11,7 @@
 
 mod acts;
 mod deletion;
+mod documents;
 mod life;
 mod outage;
 pub mod variation;
@@ -50,7 +51,8 @@ enum What {
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    deletion::all().into_iter().chain(outage::all()).chain(life::all()).collect()
+    let lists = [deletion::all(), outage::all(), life::all(), documents::all()];
+    lists.into_iter().flatten().collect()
 }
 
 impl Scenario {

@@ -1,5 +1,7 @@
 //! Stores, targets, disks and instances that fail: what is held stays held, and nobody acts twice.
 
+use setpoint_core::name::TargetIdentity;
+
 use super::Scenario;
 use crate::fault::Fault;
 use crate::world::World;
@@ -13,6 +15,8 @@ pub(super) fn all() -> Vec<Scenario> {
         lost_answers(),
         lost_answers_without_marks(),
         broken_disk(),
+        reinstalled(),
+        partition(),
     ]
 }
 
@@ -113,4 +117,43 @@ fn broken_disk() -> Scenario {
         .at(14, |world| world.suffer(&[Fault::DiskKept]))
         .at(15, World::recover)
         .expect(60, "everything is as declared", |world| world.stand(0, 0..5, 2) && world.deletes() == 1)
+}
+
+fn reinstalled() -> Scenario {
+    Scenario::new("a new installation deletes nothing of what an older one left")
+        .answers(9)
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| {
+            world.declare(0, 0..3, 2);
+            world.reinstall();
+        })
+        .expect(60, "what is declared is held", |world| world.stand(0, 0..3, 2))
+        .expect(60, "all else stands", |world| world.stand(0, 3..6, 1) && world.deletes() == 0)
+        .expect(60, "and is nobody's", |world| (3..6).all(|n| world.claim(0, n).is_none()))
+}
+
+fn partition() -> Scenario {
+    Scenario::new("a target that is cut off holds up no other")
+        .with(|universe| {
+            let mut other = universe.targets[0].clone();
+            other.identity = TargetIdentity::new("target-1").expect("a plain name");
+            let control = universe.controls.targets[&universe.targets[0].identity].clone();
+            universe.controls.targets.insert(other.identity.clone(), control);
+            let second = universe.apps[1].clone();
+            universe.controls.apps.entry(second).and_modify(|control| control.target = other.identity.clone());
+            universe.targets.push(other);
+            universe.grounds = 2;
+        })
+        .given(|world| {
+            world.declare(0, 0..6, 1);
+            world.declare(1, 0..4, 1);
+        })
+        .at(10, |world| {
+            world.cut_off(0, 40);
+            world.declare(0, 0..5, 2);
+            world.declare(1, 0..3, 2);
+        })
+        .expect(40, "nothing changes there", |world| world.stand(0, 0..6, 1))
+        .expect(40, "the other one is as declared", |world| world.stand(1, 0..3, 2) && world.deletes() == 1)
+        .expect(110, "it goes on once it is back", |world| world.stand(0, 0..5, 2) && world.deletes() == 2)
 }

@@ -1,9 +1,11 @@
 //! The lives of instances: starting, dying, hearing, and one step of the shipped machine after the other.
 
-use setpoint_engine::{Effect, Event, Machine};
+use setpoint_engine::{Controls, Effect, Event, Machine};
 
 use super::{Happening, Recipient, World};
+use crate::desk::Desk;
 use crate::fault::Fault;
+use crate::repository;
 use crate::universe::settings;
 
 /// Longer than a lease, and than another instance takes to take over.
@@ -15,13 +17,22 @@ impl World {
             let hours = i64::from(self.tape.pick("clock hours", 5)) - 2;
             self.instances[n].offset = hours * 3_600_000;
         }
+        let fast = self.strikes(Fault::ClockRate, "clock runs fast");
         let instance = &mut self.instances[n];
+        instance.run_clock(if fast { 2 } else { 1 }, self.now);
         instance.machine = Machine::new(settings());
+        instance.desk = Desk::default();
         instance.life += 1;
         instance.up = true;
         instance.lease = None;
         instance.wake = None;
-        self.step(n, Event::Controls(self.universe.controls.clone()));
+        let mut controls = Controls::default();
+        if self.universe.rooted {
+            repository::bootstrap(&mut controls, None);
+        } else {
+            controls.clone_from(&self.universe.controls);
+        }
+        self.step(n, Event::Controls(controls));
         self.step(n, Event::Started);
     }
 

@@ -20,6 +20,7 @@ use setpoint_target::{Fence, Hint, Work};
 use crate::fault::{Fault, Injected, Swarm};
 use crate::instance::Instance;
 use crate::monitor::{Bundles, Monitor};
+use crate::repository::Template;
 use crate::store::SimStore;
 use crate::tape::Tape;
 use crate::universe::{Universe, settings};
@@ -91,6 +92,8 @@ pub struct World {
     pub(crate) stores: Vec<SimStore>,
     pub(crate) store_down_until: Vec<u64>,
     pub(crate) targets: Vec<MemoryWorld>,
+    /// What keeps each target from answering, and until when.
+    pub(crate) outages: Vec<Option<(Fault, u64)>>,
     /// Earlier states of each target, newest last: what a lagging target may show.
     pub(crate) past: Vec<VecDeque<(u64, MemoryWorld)>>,
     pub(crate) ledger: MemoryLog,
@@ -137,8 +140,10 @@ impl World {
     pub fn new(mut tape: Tape, swarm: Option<Swarm>, universe: Option<Universe>) -> Self {
         let swarm = swarm.unwrap_or_else(|| Swarm::draw(&mut tape));
         let universe = universe.unwrap_or_else(|| Universe::draw(&mut tape));
-        let stores: Vec<_> =
-            (0..universe.stores.len()).map(|n| SimStore::new(universe.first_folders(&mut tape, n))).collect();
+        let template = universe.rooted.then(|| Arc::new(Template::of(&universe)));
+        let stores: Vec<_> = (0..universe.stores.len())
+            .map(|n| SimStore::new(universe.first_contents(&mut tape, n), template.clone()))
+            .collect();
         let targets: Vec<_> =
             universe.targets.iter().map(|kind| MemoryWorld::new(kind.identity.clone(), kind.options)).collect();
         let instances = (0..universe.instances).map(|n| Instance::new(n, settings())).collect::<Vec<_>>();
@@ -150,6 +155,7 @@ impl World {
             swarm,
             injected: Injected::default(),
             store_down_until: vec![0; stores.len()],
+            outages: vec![None; targets.len()],
             stores,
             past: targets.iter().map(|_| VecDeque::new()).collect(),
             targets,
@@ -225,7 +231,7 @@ impl World {
         let now = self.now;
         self.fights.retain(|(_, _, until)| *until > now);
         for (target, key, _) in self.fights.clone() {
-            let value = std::sync::Arc::new(crate::store::body(666));
+            let value = Arc::new(crate::store::body(666));
             if self.targets[target].edit(&key, &value, "rival") {
                 self.hint(target);
             }

@@ -1,0 +1,110 @@
+//! The desk of an instance: the accept plane as the shipped agent arranges it. The documents in force and the footprints of renders are
+//! memory, lost with the process; everything else is asked of the shipped accept plane.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName};
+use setpoint_core::observed::Blindness;
+use setpoint_core::resource::Resource;
+use setpoint_engine::accept::{
+    AppSource, Considered, ControlDocuments, Footprint, NotRead, ReachedTarget, consider, documents_of,
+};
+use setpoint_store::{MemoryTree, StorePath, Tree};
+
+use crate::repository::{CONTROL_FOLDER, Things, root};
+
+/// What an instance remembers of the accept plane.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    documents: Arc<ControlDocuments>,
+    identities: BTreeMap<TargetName, TargetIdentity>,
+    /// What the last renders of an app were made from, by the bundle they gave.
+    footprints: BTreeMap<AppId, BTreeMap<Digest, Footprint>>,
+}
+
+/// What came of a candidate.
+#[derive(Debug)]
+pub(crate) enum Candidate {
+    /// What a render without a footprint gives is told as well: it must be what was accepted.
+    Unchanged {
+        afresh: Option<Digest>,
+    },
+    Rendered(Vec<Resource>),
+    Refused(Vec<String>),
+    Failed(Blindness),
+}
+
+impl Desk {
+    /// These documents are in force.
+    pub(crate) fn govern(&mut self, documents: ControlDocuments, reached: &BTreeMap<TargetName, ReachedTarget>) {
+        self.documents = Arc::new(documents);
+        self.identities = reached.iter().map(|(name, target)| (name.clone(), target.identity.clone())).collect();
+    }
+
+    /// The store an app is made from.
+    pub(crate) fn store_of(&self, app: &AppId) -> Option<StoreName> {
+        self.documents.source(app)?.inputs.first().map(|input| input.store.clone())
+    }
+
+    pub(crate) fn target_of(&self, app: &AppId) -> Option<&TargetIdentity> {
+        self.identities.get(&self.documents.source(app)?.target)
+    }
+
+    /// Considers a version for an app; `accepted` is the bundle that a render may be skipped for.
+    pub(crate) fn candidate(
+        &mut self,
+        app: &AppId,
+        store: &StoreName,
+        tree: Arc<MemoryTree>,
+        accepted: Option<Digest>,
+    ) -> Candidate {
+        if *app == root() {
+            return control_candidate(tree.as_ref());
+        }
+        let (Some(source), Some(target)) = (self.documents.source(app), self.target_of(app).cloned()) else {
+            return Candidate::Failed(Blindness::NotLooked);
+        };
+        let trees = BTreeMap::from([(store.clone(), tree as Arc<dyn Tree>)]);
+        let last = accepted.and_then(|bundle| self.footprints.get(app)?.get(&bundle));
+        match consider(&source, &trees, last, &Things) {
+            Considered::Unchanged => Candidate::Unchanged { afresh: render_afresh(&source, &target, &trees) },
+            Considered::Refused { problems } => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
+            Considered::Failed { reason } => Candidate::Failed(reason),
+            Considered::Rendered { mut resources, footprint } => {
+                // Documents come in any order; the bundle must not depend on it (S12).
+                resources.reverse();
+                if let Ok(bundle) = Bundle::new(app.clone(), target, resources.clone()) {
+                    let kept = self.footprints.entry(app.clone()).or_default();
+                    kept.retain(|digest, _| Some(*digest) == accepted);
+                    kept.insert(bundle.digest(), footprint);
+                }
+                Candidate::Rendered(resources)
+            }
+        }
+    }
+}
+
+fn render_afresh(
+    source: &AppSource,
+    target: &TargetIdentity,
+    trees: &BTreeMap<StoreName, Arc<dyn Tree>>,
+) -> Option<Digest> {
+    match consider(source, trees, None, &Things) {
+        Considered::Rendered { resources, .. } => {
+            Bundle::new(source.app.clone(), target.clone(), resources).ok().map(|bundle| bundle.digest())
+        }
+        Considered::Unchanged | Considered::Refused { .. } | Considered::Failed { .. } => None,
+    }
+}
+
+fn control_candidate(tree: &MemoryTree) -> Candidate {
+    let folder = StorePath::new(CONTROL_FOLDER).expect("a plain path");
+    match documents_of(tree, &folder) {
+        Ok((documents, _)) => Candidate::Rendered(documents.resources()),
+        Err(NotRead::Refused { problems }) => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
+        Err(NotRead::Failed { reason }) => Candidate::Failed(reason),
+    }
+}

@@ -1,0 +1,181 @@
+//! What must be so of control documents and renders: only accepted documents count, what is accepted is what a version declares, and
+//! nobody acts beyond what documents allow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::{Accepted, AppFacts};
+use setpoint_core::intent::Intent;
+use setpoint_core::name::{AppId, VersionId};
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::Ancestry;
+use setpoint_render::Problem;
+use setpoint_target::Work;
+
+use super::{Ledgered, MINUTE, Monitor, Scene};
+use crate::repository::{AppDocument, Documents, root};
+use crate::store::Folder;
+
+/// Plans that are under way when an app is frozen or suspended come to their end within this.
+const UNDER_WAY: u64 = 3 * MINUTE;
+
+/// What the monitor remembers of documents.
+#[derive(Debug, Default)]
+pub(super) struct Governed {
+    /// Control documents that were accepted, with their versions, oldest first.
+    accepted: Vec<(VersionId, Documents)>,
+    /// Versions of the store of the control documents that apps took.
+    taken: BTreeMap<VersionId, AppId>,
+    /// Apps whose accepted document once said that they are taken down.
+    retired: BTreeSet<AppId>,
+    frozen: BTreeMap<AppId, u64>,
+    suspended: BTreeMap<AppId, (u64, Timestamp)>,
+}
+
+impl Governed {
+    /// Every place an accepted document of the app ever named.
+    pub(super) fn places(&self, app: &AppId) -> BTreeSet<(&AppId, u32)> {
+        self.places_since(app, 0)
+    }
+
+    /// The same, without the oldest documents.
+    fn places_since(&self, app: &AppId, first: usize) -> BTreeSet<(&AppId, u32)> {
+        let documents = self.accepted[first..].iter().filter_map(|(_, documents)| documents.apps.get(app));
+        documents.map(|AppDocument { folder, place, .. }| (folder, *place)).collect()
+    }
+}
+
+impl Monitor {
+    /// A render was skipped: a whole one must give what was accepted.
+    pub fn skipped(&mut self, app: &AppId, version: &VersionId, accepted: Option<Digest>, afresh: Option<Digest>) {
+        self.holds("S12", accepted.is_some() && accepted == afresh, || {
+            format!("{version} is skipped for {app}, but renders to {afresh:?} and not to {accepted:?}")
+        });
+    }
+
+    /// Accepted documents must be readable for as long as they are in force.
+    pub fn unreadable(&mut self, problems: &[Problem]) {
+        self.holds("S10", false, || format!("accepted control documents cannot be read: {problems:?}"));
+    }
+
+    /// An effect lands only where the app's scope may act, and only for an app that accepted documents declare.
+    pub(super) fn confined(&mut self, scene: &Scene<'_>, work: &Work) {
+        if !scene.universe.rooted {
+            return;
+        }
+        let (app, target) = (&work.step.claim.app, scene.target.identity());
+        let usable = &scene.universe.targets[..scene.universe.grounds];
+        self.holds("S11", usable.iter().any(|kind| kind.identity == *target), || {
+            format!("{app} acts on {target}, which its scope may not use")
+        });
+        let declared = self.governed.accepted.iter().any(|(_, documents)| documents.apps.contains_key(app));
+        self.holds("S11", declared, || format!("{app} acts, and no accepted document declares it"));
+    }
+
+    /// Nothing is begun for an app that is frozen or suspended.
+    pub(super) fn intended(&mut self, now: u64, intent: &Intent) {
+        let Intent { app, key, at, .. } = intent;
+        let frozen = self.governed.frozen.get(app).copied();
+        self.holds("S11", frozen.is_none_or(|since| now < since + UNDER_WAY), || {
+            format!("{app} changes {key} without a document")
+        });
+        let suspended = self.governed.suspended.get(app).copied();
+        let still = suspended.is_some_and(|(since, until)| *at < until && now >= since + UNDER_WAY);
+        self.holds("S10", !still, || format!("{app} changes {key} while it is suspended"));
+    }
+
+    /// An app's facts are about to be what these say.
+    pub(super) fn document_followed(&mut self, scene: &Ledgered<'_>, app: &AppId, facts: &AppFacts) {
+        let before = scene.facts.apps.get(app);
+        match &facts.suspension {
+            Some(suspension) => {
+                let since = self.governed.suspended.get(app).map_or(scene.now, |(since, _)| *since);
+                self.governed.suspended.insert(app.clone(), (since, suspension.until));
+            }
+            None => drop(self.governed.suspended.remove(app)),
+        }
+        if facts.frozen {
+            self.governed.frozen.entry(app.clone()).or_insert(scene.now);
+        } else {
+            self.governed.frozen.remove(app);
+        }
+        if !scene.universe.rooted {
+            return;
+        }
+        let sequence = |facts: &AppFacts| facts.accepted.as_ref().map(|accepted| accepted.sequence);
+        let moved = sequence(facts) != before.and_then(sequence);
+        match facts.accepted.as_ref().filter(|_| moved) {
+            Some(accepted) if *app == root() => self.documents_accepted(scene, accepted),
+            Some(accepted) => self.version_accepted(scene, app, accepted),
+            None => {}
+        }
+        self.document_heeded(app, facts, before);
+    }
+
+    /// An app freezes only when its document is gone, and is taken down only when its document says so.
+    fn document_heeded(&mut self, app: &AppId, facts: &AppFacts, before: Option<&AppFacts>) {
+        if *app == root() {
+            return;
+        }
+        let freezes = facts.frozen && before.is_none_or(|before| !before.frozen);
+        let gone = self.governed.accepted.iter().rev().take(2).any(|(_, documents)| !documents.apps.contains_key(app));
+        self.holds("S2", !freezes || gone, || format!("the document of {app} is taken for gone"));
+        let told = self.governed.retired.contains(app);
+        self.holds("S2", !facts.retiring || told, || format!("{app} is taken down, and no document says so"));
+    }
+
+    /// An app takes a version whose documents are others than those in force: they must have been refused, or held.
+    fn version_taken(&mut self, scene: &Ledgered<'_>, app: &AppId, version: &VersionId) {
+        let offered = scene.stores[0].contents(version).and_then(|contents| contents.documents.as_ref());
+        if self.governed.accepted.last().map(|(_, documents)| documents) != offered {
+            self.governed.taken.entry(version.clone()).or_insert_with(|| app.clone());
+        }
+    }
+
+    fn documents_accepted(&mut self, scene: &Ledgered<'_>, accepted: &Accepted) {
+        let version = accepted.revision.0.get(&scene.universe.stores[0]);
+        let contents = version.and_then(|version| scene.stores[0].contents(version));
+        let Some((version, documents)) = version.zip(contents.and_then(|contents| contents.documents.as_ref())) else {
+            return self.holds("S10", false, || "control documents of no known version are accepted".to_owned());
+        };
+        if let Some(flaw) = documents.flaw {
+            self.holds(flaw.property(), false, || format!("control documents are accepted though: {flaw:?}"));
+        }
+        let blessed = self.blessed.iter().any(|(app, _)| *app == root());
+        let first = self.governed.taken.get(version).filter(|_| !blessed);
+        let hasty = first.cloned();
+        self.holds("S10", hasty.is_none(), || format!("{hasty:?} took {version} before its documents were accepted"));
+        let retired = documents.apps.iter().filter(|(_, document)| document.retire).map(|(app, _)| app.clone());
+        self.governed.retired.extend(retired);
+        self.governed.accepted.push((version.clone(), documents.clone()));
+    }
+
+    /// What is accepted is what the version declares at a place that an accepted document names, and none that the version has already
+    /// left behind.
+    fn version_accepted(&mut self, scene: &Ledgered<'_>, app: &AppId, accepted: &Accepted) {
+        let Some(n) = scene.universe.apps.iter().position(|known| known == app) else {
+            return self.holds("S11", false, || format!("{app} is accepted, and nobody declared it"));
+        };
+        let store = scene.universe.store_of(n);
+        let Some(version) = accepted.revision.0.get(&scene.universe.stores[store]) else { return };
+        let mut newest = 0;
+        if store == 0 {
+            self.version_taken(scene, app, version);
+            let leads_here = |(with, _): &(VersionId, Documents)| {
+                matches!(scene.stores[0].ancestry(Some(with), version), Ancestry::Same | Ancestry::Descendant)
+            };
+            newest = self.governed.accepted.iter().rposition(leads_here).unwrap_or(0);
+        }
+        let Some(contents) = scene.stores[store].contents(version) else { return };
+        let declares = |(folder, place): (&AppId, u32)| match contents.folders.get(folder) {
+            Some(Folder::Declares(declared)) if contents.place_of(folder) == place => {
+                scene.universe.bundle(n, declared).digest() == accepted.bundle
+            }
+            _ => false,
+        };
+        let sound = self.renders_lie || self.governed.places_since(app, newest).into_iter().any(declares);
+        self.holds("S10", sound, || {
+            format!("{app} accepts {} of {version}, which no accepted document makes of it", accepted.bundle)
+        });
+    }
+}
