@@ -1,0 +1,5 @@
+//! Tests of the decision: examples a reader can follow, and properties over random worlds.
+
+mod examples;
+mod properties;
+mod world;
