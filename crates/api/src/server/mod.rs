@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::agent::Agent;
+pub use peer::user;
 pub use socket::BindError;
 use socket::Socket;
 

@@ -24,6 +24,11 @@ pub(super) async fn of(stream: &UnixStream, owner: u32) -> Result<Actor, Problem
     Err(Problem::new(ProblemKind::Forbidden, message))
 }
 
+/// A user of this machine, as the ledger names them.
+pub fn user(uid: u32) -> Actor {
+    actor(uid, &std::fs::read_to_string(ACCOUNTS).unwrap_or_default())
+}
+
 /// `user:<name>`, or `uid:<number>` for whom the list does not name in plain letters.
 fn actor(uid: u32, accounts: &str) -> Actor {
     let named = accounts.lines().find_map(|line| {

@@ -6,6 +6,7 @@
 //! | [`connect`], [`sources`] | stores and targets as documents name them; the accept plane in production |
 //! | [`messages`], [`log`] | telling people; telling whoever reads the log |
 //! | [`answers`], [`planning`] | what the socket is asked |
+//! | [`recovering`] | beginning anew after the data folder was lost |
 
 mod answers;
 pub mod bootstrap;
@@ -15,6 +16,7 @@ mod history;
 pub mod log;
 mod messages;
 mod planning;
+pub mod recovering;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -36,7 +38,7 @@ use tokio::task::JoinHandle;
 use self::answers::Answers;
 use self::bootstrap::Bootstrap;
 use self::connect::Connector;
-use self::folder::{DataFolder, FolderError};
+use self::folder::{DataFolder, FolderError, Installation};
 use self::log::Log;
 use self::messages::Messages;
 use self::sources::Provider;
@@ -80,10 +82,31 @@ pub struct RunningAgent {
     socket: JoinHandle<()>,
     steps: Steps,
     folder: DataFolder,
+    provider: Arc<Provider>,
 }
 
 /// Targets of this family are changed by the process itself.
 const HOSTS: &str = "host-";
+
+/// Who writes the ledger.
+const HOLDER: &str = "agent";
+
+fn ledger_options(folder: &DataFolder, installation: &Installation, bootstrap: &Bootstrap) -> Options {
+    let options = Options::new(folder.path(), installation.signer.clone());
+    match &bootstrap.spec.anchor {
+        Some(anchor) => options.with_anchor(installation.origin.clone(), AnchorFile::new(anchor.file.as_str())),
+        None => options,
+    }
+}
+
+fn connector(clock: Clock, folder: &DataFolder, installation: &Installation) -> Connector {
+    Connector {
+        clock,
+        digest_key: installation.digest_key.clone(),
+        data: folder.path().to_owned(),
+        cache: GitCache::at(folder.stores()),
+    }
+}
 
 impl RunningAgent {
     /// Starts holding. The data folder is locked: there is one agent for it.
@@ -93,24 +116,14 @@ impl RunningAgent {
         let folder = DataFolder::open(&data)?;
         let installation = folder.installation()?;
         let origin = installation.origin.clone();
-        let mut ledger = Options::new(folder.path(), installation.signer.clone());
-        if let Some(anchor) = &bootstrap.spec.anchor {
-            ledger = ledger.with_anchor(origin.clone(), AnchorFile::new(anchor.file.as_str()));
-        }
+        let ledger = ledger_options(&folder, &installation, &bootstrap);
         // Opened here first, so that a folder in use or a damaged ledger is said at once and not retried for ever.
         let first = SqlLedger::open(ledger.clone()).await.map_err(|source| StartError::Ledger { source })?;
         let open_now: OpenNow = Arc::default();
         // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.
         settings.own_hands = Some(HOSTS.to_owned());
-        let connector = Connector {
-            clock,
-            digest_key: installation.digest_key.clone(),
-            data: folder.path().to_owned(),
-            cache: GitCache::at(folder.stores()),
-        };
-        let provider =
-            Provider::new(connector, bootstrap, Arc::clone(&log)).map_err(|source| StartError::Store { source })?;
-        let provider = Arc::new(provider);
+        let provider = Provider::new(connector(clock, &folder, &installation), bootstrap, Arc::clone(&log));
+        let provider = Arc::new(provider.map_err(|source| StartError::Store { source })?);
         let messages = Arc::new(Messages {
             clock,
             installation: origin.to_string(),
@@ -121,7 +134,7 @@ impl RunningAgent {
         let surroundings = Surroundings {
             clock,
             origin: origin.clone(),
-            holder: "agent".to_owned(),
+            holder: HOLDER.to_owned(),
             open_ledger: opener(ledger, first, Arc::clone(&open_now)),
             targets: BTreeMap::new(),
             sources: Arc::clone(&provider) as _,
@@ -129,7 +142,8 @@ impl RunningAgent {
         };
         let handle = Arc::new(interpreter::start(surroundings, settings, Limits::default()));
         handle.control(provider.first_controls()).await?;
-        let answers = Answers::new(clock, origin, Arc::clone(&handle), provider, messages, Arc::clone(&open_now));
+        let answers =
+            Answers::new(clock, origin, Arc::clone(&handle), Arc::clone(&provider), messages, Arc::clone(&open_now));
         let server = Server::bind(&folder.socket()).await.map_err(|source| StartError::Socket { source })?;
         let (hang_up, hung_up) = oneshot::channel::<()>();
         let socket = tokio::spawn(server.serve(Arc::new(answers), async {
@@ -137,7 +151,7 @@ impl RunningAgent {
             let _ = hung_up.await;
         }));
         let steps = handle.steps();
-        Ok(Self { handle, hang_up: Some(hang_up), socket, steps, folder })
+        Ok(Self { handle, hang_up: Some(hang_up), socket, steps, folder, provider })
     }
 
     pub fn folder(&self) -> &DataFolder {
@@ -155,6 +169,11 @@ impl RunningAgent {
 
     pub async fn standing(&self) -> Result<Standing, Ended> {
         self.handle.standing().await
+    }
+
+    /// How many apps were rendered since the start. A commit costs one for each app that it touches, and none for the others.
+    pub fn renders(&self) -> u64 {
+        self.provider.renders()
     }
 
     /// Lets nothing new leave, waits for what has left, gives the lease back.

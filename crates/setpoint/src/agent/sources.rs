@@ -2,6 +2,7 @@
 //! accept plane.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use setpoint_core::bundle::Bundle;
@@ -36,6 +37,8 @@ pub(super) struct Provider {
     folder: StorePath,
     log: Arc<dyn Log>,
     state: Mutex<State>,
+    /// Apps rendered since the start.
+    renders: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +75,7 @@ impl Provider {
         let folder = folder_of(&bootstrap.spec.path)?;
         let mut state = State::default();
         state.stores.insert(Bootstrap::store(), Connected { spec: None, connection: store });
-        Ok(Self { connector, bootstrap, folder, log, state: Mutex::new(state) })
+        Ok(Self { connector, bootstrap, folder, log, state: Mutex::new(state), renders: AtomicU64::new(0) })
     }
 
     /// The controls before any document is accepted: the root app alone.
@@ -84,6 +87,15 @@ impl Provider {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many renders there were: what everything an app reads resolves the same for is not rendered.
+    pub(super) fn renders(&self) -> u64 {
+        self.renders.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.connector.clock.now()
     }
 
     pub(super) fn documents(&self) -> Arc<ControlDocuments> {
@@ -146,7 +158,9 @@ impl Provider {
         };
         let last = accepted.and_then(|bundle| self.state().footprints.get(app)?.get(&bundle).cloned());
         let work = move || consider(&source, &trees, last.as_ref(), &kinds);
-        match blocking(work).await {
+        let considered = blocking(work).await;
+        self.renders.fetch_add(u64::from(!matches!(considered, Considered::Unchanged)), Ordering::Relaxed);
+        match considered {
             Considered::Unchanged => Candidate::Unchanged,
             Considered::Refused { problems } => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
             Considered::Failed { reason } => Candidate::Failed(reason),

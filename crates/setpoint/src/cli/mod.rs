@@ -11,6 +11,7 @@ mod manual;
 mod notify;
 mod ordering;
 mod plan;
+mod recover;
 mod run;
 mod schema;
 
@@ -56,6 +57,7 @@ enum Command {
     Hold(ordering::Hold),
     Release(ordering::Release),
     Settle(ordering::Settle),
+    Recover(recover::Recover),
     #[command(subcommand)]
     Notify(notify::Command),
     #[command(subcommand)]
@@ -231,6 +233,7 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Hold(order) => ordering::run(order, context, output)?,
         Command::Release(order) => ordering::run(order, context, output)?,
         Command::Settle(order) => ordering::run(order, context, output)?,
+        Command::Recover(arguments) => return recover::run(arguments, context, output),
         Command::Notify(command) => return notify::run(&command, context, output),
         Command::Ledger(command) => return ledger::run(&command, context.form, output),
         Command::Schema(arguments) => schema::run(&arguments, output)?,

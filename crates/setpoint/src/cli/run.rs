@@ -69,7 +69,7 @@ pub(super) fn could_not(text: impl Into<String>) -> Failure {
     Failure::Told(Exit::CouldNotRun, text.into())
 }
 
-fn options(config: &Path, context: &Context) -> Result<AgentOptions, Failure> {
+pub(super) fn options(config: &Path, context: &Context) -> Result<AgentOptions, Failure> {
     let Some(data) = context.data.clone() else {
         return Err(could_not("there is no home folder to keep data in: name a folder with `--data`"));
     };

@@ -1,0 +1,107 @@
+//! An installation whose data folder was lost, begun anew: what its stores declare now is looked for on its targets, and what is
+//! there is owned again. The rules are those of [`crate::recover`].
+
+use std::collections::BTreeMap;
+
+use setpoint_core::bundle::{BadBundle, Bundle};
+use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::version::Revision;
+use setpoint_engine::Controls;
+use setpoint_ledger_sql::SqlLedger;
+use setpoint_store::StoreError;
+
+use super::bootstrap::Bootstrap;
+use super::folder::{DataFolder, FolderError};
+use super::sources::{Candidate, Provider};
+use super::{AgentOptions, HOLDER, connector, ledger_options};
+use crate::interpreter::{Governed, Sources};
+use crate::recover::{RecoverError, Recovery, Targets, recover};
+
+/// What was recovered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// Objects that are owned again.
+    pub claims: usize,
+    pub apps: Vec<AppId>,
+}
+
+/// Why an installation cannot be begun anew. Nothing was recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoveryError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error("the store of the bootstrap document cannot be used")]
+    Store { source: StoreError },
+    #[error("the ledger cannot be opened")]
+    Ledger { source: setpoint_ledger_sql::OpenError },
+    #[error("store {store} does not say what is declared: make it reachable and run it again")]
+    Unread { store: StoreName, source: Blindness },
+    #[error(
+        "what {app} declares is refused, so that nobody can say what it owns: correct it with a new commit\n{problems}"
+    )]
+    Refused { app: AppId, problems: String },
+    #[error("what {app} declares cannot be worked out: make its stores and its target reachable and run it again")]
+    Unrendered { app: AppId, source: Blindness },
+    #[error("what {app} declares is no bundle: correct it with a new commit")]
+    BadBundle { app: AppId, source: Box<BadBundle> },
+    #[error("the target of {app} has not said who it is: make it reachable and run it again")]
+    Unreached { app: AppId },
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
+}
+
+/// Owns again what the stores of an installation declare and its targets show. Needs a data folder without any claims.
+pub async fn recover_lost(options: AgentOptions, actor: Actor, reason: String) -> Result<Recovered, RecoveryError> {
+    let AgentOptions { bootstrap, data, clock, log, .. } = options;
+    let folder = DataFolder::open(&data)?;
+    let installation = folder.installation()?;
+    // Opened first: its lock keeps an agent from running meanwhile.
+    let ledger = SqlLedger::open(ledger_options(&folder, &installation, &bootstrap));
+    let ledger = ledger.await.map_err(|source| RecoveryError::Ledger { source })?;
+    let provider = Provider::new(connector(clock, &folder, &installation), bootstrap, log);
+    let provider = provider.map_err(|source| RecoveryError::Store { source })?;
+    let (bundles, targets) = declared(&provider).await?;
+    let apps = bundles.iter().map(|bundle| bundle.app().clone()).collect();
+    let recovery = Recovery { origin: installation.origin, holder: HOLDER.to_owned(), actor, reason, bundles };
+    let claims = recover(&recovery, &ledger, &targets, clock).await?;
+    Ok(Recovered { claims, apps })
+}
+
+/// Every app as its stores declare it now, and the targets they are held on. One that is left out would lose what it owns, so that
+/// there are all or none.
+async fn declared(provider: &Provider) -> Result<(Vec<Bundle>, Targets), RecoveryError> {
+    let documents = bundle(provider, &Bootstrap::root(), Bootstrap::engine(), [Bootstrap::store()]).await?;
+    let Governed { controls: Controls { apps: mut reached, .. }, targets } =
+        provider.govern(&documents, &BTreeMap::new()).await;
+    let mut bundles = Vec::new();
+    for app in provider.documents().apps().keys() {
+        let control = reached.remove(app).ok_or_else(|| RecoveryError::Unreached { app: app.clone() })?;
+        bundles.push(bundle(provider, app, control.target, control.stores).await?);
+    }
+    Ok((bundles, targets))
+}
+
+/// What an app is at the heads of its stores.
+async fn bundle(
+    provider: &Provider,
+    app: &AppId,
+    target: TargetIdentity,
+    stores: impl IntoIterator<Item = StoreName>,
+) -> Result<Bundle, RecoveryError> {
+    let mut heads = BTreeMap::new();
+    for store in stores {
+        match provider.poll(&store, provider.now()).await {
+            Observed::Known { value, .. } => drop(heads.insert(store, value)),
+            Observed::Unknown { reason: source } => return Err(RecoveryError::Unread { store, source }),
+        }
+    }
+    let app = app.clone();
+    match provider.candidate(&app, &Revision(heads), None).await {
+        Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
+            .map_err(|source| RecoveryError::BadBundle { app, source: Box::new(source) }),
+        Candidate::Refused(problems) => Err(RecoveryError::Refused { app, problems: problems.join("\n") }),
+        Candidate::Failed(source) => Err(RecoveryError::Unrendered { app, source }),
+        Candidate::Unchanged => unreachable!("nothing was given that it could be unchanged from"),
+    }
+}
