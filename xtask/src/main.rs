@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "a chore reports to the person or the CI log that started it")]
 
 mod bench;
+mod kill;
 mod process;
 mod recording;
 mod setup;
@@ -25,6 +26,7 @@ Usage: cargo xtask <chore>
   structure [FILTER]               only the structural checks: licences, dependency arrows, files
   sim [--seeds N] [--from SEED]    run the simulator, with its mutants; other arguments are passed through
   sim replay FILE                  replay a failure the simulator has written
+  kill [--runs N]                  kill an agent in the middle of changes, 1000 times if unsaid
   bench core                       measure the core against its bars, in release
   recording                        play `setpoint demo` and draw it as docs/demo.svg
 
@@ -56,6 +58,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["structure"] => Ok(structure::run(None).told()),
         ["structure", filter] => Ok(structure::run(Some(filter)).told()),
         ["sim", options @ ..] => sim::run(options),
+        ["kill", options @ ..] => kill::run(options),
         ["bench", suite] => bench::run(suite),
         ["recording"] => recording::run(),
         [] | ["help" | "--help" | "-h"] => {

@@ -4,8 +4,8 @@
 //! A call that takes longer than the machine waits is dropped without an answer: the machine has given its ticket up. An effect
 //! on a target is the exception, because what is not known about it must be said.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::intent::Intent;
@@ -29,7 +29,11 @@ const CONNECTS_WITHIN: Span = Span::seconds(20);
 pub(super) struct Hands {
     surroundings: Arc<Surroundings>,
     patience: Span,
+    /// For stores that answered when they were last asked.
     fetch: Semaphore,
+    /// For those that did not, or never were: however many of them hang, they keep nobody waiting but each other.
+    fetch_in_doubt: Semaphore,
+    answered: Mutex<BTreeSet<StoreName>>,
     render: Semaphore,
     deliver: Semaphore,
     calls_per_target: usize,
@@ -46,6 +50,8 @@ impl Hands {
         Self {
             patience,
             fetch: Semaphore::new(limits.fetches),
+            fetch_in_doubt: Semaphore::new(limits.fetches),
+            answered: Mutex::default(),
             render: Semaphore::new(limits.renders),
             deliver: Semaphore::new(limits.deliveries),
             calls_per_target: limits.calls_per_target,
@@ -77,8 +83,17 @@ impl Hands {
     }
 
     pub(super) async fn poll(self: Arc<Self>, ticket: Ticket, store: StoreName) -> Option<Event> {
-        let head = self.in_turn(&self.fetch, || self.surroundings.sources.poll(&store, self.now())).await?;
+        let trusted = self.answered().remove(&store);
+        let turns = if trusted { &self.fetch } else { &self.fetch_in_doubt };
+        let head = self.in_turn(turns, || self.surroundings.sources.poll(&store, self.now())).await?;
+        if head.is_known() {
+            self.answered().insert(store);
+        }
         Some(Event::Polled { ticket, head })
+    }
+
+    fn answered(&self) -> MutexGuard<'_, BTreeSet<StoreName>> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn render(self: Arc<Self>, ticket: Ticket, wanted: Rendering) -> Option<Event> {
@@ -223,7 +238,6 @@ fn not_connected(target: &TargetIdentity) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::future::pending;
 
     use setpoint_core::digest::Digest;

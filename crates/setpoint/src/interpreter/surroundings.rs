@@ -98,7 +98,7 @@ impl fmt::Debug for Surroundings {
 /// How much may be under way at once. Who comes later waits for a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Stores asked for their heads.
+    /// Stores asked for their heads, of those that answered when they were last asked; as many again of the others.
     pub fetches: usize,
     pub renders: usize,
     /// Calls to one target: a target that hangs keeps no other waiting.

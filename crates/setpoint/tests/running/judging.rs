@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use setpoint::agent::bootstrap::Bootstrap;
 use setpoint_api::answer::{AppDetail, AppState};
 use setpoint_core::hold::HoldReason;
 
-use super::lab::{Lab, file_document, is_at};
+use super::lab::{Agent, Lab, file_document, is_at};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_invalid_document_is_refused_with_its_place_while_the_last_accepted_bundle_is_enforced() {
@@ -96,11 +97,15 @@ async fn a_rewritten_history_is_held_with_both_heads_until_a_person_accepts_one(
     assert_eq!(lab.text("greeting").as_deref(), Some("Rewritten\n"));
     assert!(lab.told(&["history", "hello"]).contains("the rebase was meant"));
 
-    // The control documents came from the same history: they are held too, and released for themselves.
-    assert!(lab.told(&["why", "setpoint/root"]).contains(&rewritten[..12]));
-    lab.told(&["release", "setpoint/root", "--accept", &rewritten, "--reason", "the rebase was meant"]);
-    lab.app("more").file("more", "more", "x\n");
-    let next = lab.commit();
+    // The control documents come from the same history: the next change of them is held too, and released for itself.
+    let next = lab.app("more").file("more", "more", "x\n").commit();
+    agent.hint().await;
+    let root_is_held = async |agent: &Agent| {
+        let root = agent.overview().await.apps.into_iter().find(|summary| summary.app == Bootstrap::root())?;
+        root.note.filter(|note| root.state == AppState::Held && note.contains(&next[..12]))
+    };
+    agent.until("the control documents are held", root_is_held).await;
+    lab.told(&["release", "setpoint/root", "--accept", &next, "--reason", "the rebase was meant"]);
     agent.until_converged("more", &next).await;
     agent.stop().await;
 }

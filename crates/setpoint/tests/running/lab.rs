@@ -131,13 +131,14 @@ impl Lab {
 
     /// Makes a version of what was written, on top of the last one.
     pub(crate) fn commit(&mut self) -> String {
-        self.commit_on(self.head.clone())
+        let parent = self.head.clone();
+        self.commit_on(parent.as_deref())
     }
 
     /// Makes a version of what was written, on top of another one than the last: history is rewritten.
-    pub(crate) fn commit_on(&mut self, parent: Option<String>) -> String {
+    pub(crate) fn commit_on(&mut self, parent: Option<&str>) -> String {
         let files: Vec<_> = self.files.iter().map(|(path, text)| (path.as_str(), Item::File(text))).collect();
-        let head = self.repository.commit("main", parent.as_deref(), &files);
+        let head = self.repository.commit("main", parent, &files);
         self.head = Some(head.clone());
         head
     }
@@ -226,6 +227,22 @@ impl Agent {
     /// What the agent has said so far.
     pub(crate) fn said(&self) -> Vec<String> {
         self.log.0.lock().expect("nobody panics with it").clone()
+    }
+
+    /// How many apps were rendered since it started.
+    pub(crate) fn renders(&self) -> u64 {
+        self.running.renders()
+    }
+
+    /// Whether every app has considered what its store is at, and nothing more happens by itself.
+    pub(crate) async fn has_considered_all(&self) -> bool {
+        self.running.standing().await.expect("it runs").apps.values().all(|status| !status.pending)
+    }
+
+    /// Whether the repository was seen at this version.
+    pub(crate) async fn has_seen(&self, version: &str) -> bool {
+        let mut heads = self.overview().await.stores.into_iter().filter_map(|store| store.head);
+        heads.any(|head| head.as_str() == version)
     }
 
     /// A webhook's part: the repository has moved, look now.

@@ -3,17 +3,25 @@
 //! | file | what it shows |
 //! | --- | --- |
 //! | [`lab`] | what the others act on |
+//! | [`failing`] | stores that are down or hang, and who hears of it |
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
+//! | [`forgetting`] | what may be lost, and what a lost data folder costs |
 //! | [`healing`] | what others change is put right and recorded |
 //! | [`judging`] | what is not followed: invalid documents, rewritten histories |
 //! | [`killing`] | an agent that is killed in the middle of changes, again and again |
 //! | [`obeying`] | what people decide: suspensions, manual and observe mode |
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
+//! | [`sparing`] | what a commit costs |
+//! | [`unprivileged`] | all of it, by an agent without rights |
 
+mod failing;
 mod following;
+mod forgetting;
 mod healing;
 mod judging;
 mod killing;
 mod lab;
 mod obeying;
 mod pruning;
+mod sparing;
+mod unprivileged;

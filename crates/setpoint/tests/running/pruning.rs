@@ -1,5 +1,6 @@
 //! What is no longer declared: deleted last, late and within a budget, never because something went missing by accident.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -184,7 +185,7 @@ impl Watch {
         let mut events = inotify::Reader::new(&self.0, &mut space);
         let mut gone = BTreeSet::new();
         while let Ok(event) = events.next() {
-            gone.extend(event.file_name().map(CStr::to_string_lossy).map(|name| name.into_owned()));
+            gone.extend(event.file_name().map(CStr::to_string_lossy).map(Cow::into_owned));
         }
         gone
     }

@@ -1,0 +1,28 @@
+//! The same once more, by an agent without rights: rights are of processes, so in another one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+
+const NOBODY: u32 = 65_534;
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another user needs another process")]
+fn all_of_it_holds_for_an_agent_without_rights() {
+    if !rustix::process::geteuid().is_root() {
+        return; // This is that run, or all of it was.
+    }
+    // The folder the binaries are in may be closed to others.
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).expect("it is ours");
+    let suite = folder.path().join("suite");
+    fs::copy(std::env::current_exe().expect("it runs"), &suite).expect("there is room");
+    fs::copy(env!("CARGO_BIN_EXE_setpoint"), folder.path().join("setpoint")).expect("there is room");
+    let mut suite = std::process::Command::new(&suite);
+    suite.args(["running::", "--test-threads", "2"]);
+    suite.env("TMPDIR", folder.path()).env("SETPOINT_KILLS", "10");
+    let output = suite.uid(NOBODY).gid(NOBODY).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("healing::an_edit_a_delete_and_a_chmod_are_healed_and_recorded ... ok"), "{text}");
+}
