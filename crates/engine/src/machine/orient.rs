@@ -42,7 +42,9 @@ impl Machine {
         keys: &BTreeSet<Key>,
         observation: &Observation,
     ) -> Option<(Decision, Option<String>)> {
-        let facts = self.holdings.facts().apps.get(app)?.clone();
+        let mut facts = self.holdings.facts().apps.get(app)?.clone();
+        // A document that says so no more counts from the moment it does, not only once that is durable.
+        facts.retiring &= self.apps.get(app)?.sent.retiring;
         let budget = self.budget(app, &facts);
         let kept = self.apps.get(app)?;
         let target = self.standing_of(&facts.target);

@@ -24,6 +24,8 @@ const UNDER_WAY: u64 = 3 * MINUTE;
 pub(super) struct Governed {
     /// Control documents that were accepted, with their versions, oldest first.
     accepted: Vec<(VersionId, Documents)>,
+    /// The root app is held: older documents than the accepted ones are in force.
+    held: bool,
     /// Versions of the store of the control documents that apps took.
     taken: BTreeMap<VersionId, AppId>,
     /// Apps whose accepted document once said that they are taken down.
@@ -102,6 +104,9 @@ impl Monitor {
         if !scene.universe.rooted {
             return;
         }
+        if *app == root() {
+            self.governed.held = facts.hold.is_some();
+        }
         let sequence = |facts: &AppFacts| facts.accepted.as_ref().map(|accepted| accepted.sequence);
         let moved = sequence(facts) != before.and_then(sequence);
         match facts.accepted.as_ref().filter(|_| moved) {
@@ -164,7 +169,8 @@ impl Monitor {
             let leads_here = |(with, _): &(VersionId, Documents)| {
                 matches!(scene.stores[0].ancestry(Some(with), version), Ancestry::Same | Ancestry::Descendant)
             };
-            newest = self.governed.accepted.iter().rposition(leads_here).unwrap_or(0);
+            let leading = self.governed.accepted.iter().rposition(leads_here);
+            newest = leading.filter(|_| !self.governed.held).unwrap_or(0);
         }
         let Some(contents) = scene.stores[store].contents(version) else { return };
         let declares = |(folder, place): (&AppId, u32)| match contents.folders.get(folder) {
