@@ -3,6 +3,7 @@
 //! | file | what it shows |
 //! | --- | --- |
 //! | [`lab`] | what the others act on |
+//! | [`applying`] | the agent as a process: exit codes, and the end when told to |
 //! | [`failing`] | stores that are down or hang, and who hears of it |
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
 //! | [`forgetting`] | what may be lost, and what a lost data folder costs |
@@ -14,6 +15,7 @@
 //! | [`sparing`] | what a commit costs |
 //! | [`unprivileged`] | all of it, by an agent without rights |
 
+mod applying;
 mod failing;
 mod following;
 mod forgetting;

@@ -1,0 +1,62 @@
+//! The agent as a process: once for pipelines, with its exit codes, and until it is told to stop.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::lab::{Lab, file_document};
+use crate::setpoint::{Run, command};
+
+fn apply(lab: &Lab) -> Run {
+    let config = lab.bootstrap().display().to_string();
+    lab.command(&["apply", "--once", "--config", &config])
+}
+
+#[test]
+fn applying_once_says_by_its_exit_code_what_came_of_it() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n").app("other").file("other", "other", "x\n");
+    lab.commit();
+    let first = apply(&lab);
+    assert_eq!(first.code, Some(2), "changed: {first:?}");
+    assert_eq!(lab.text("greeting").as_deref(), Some("Hello\n"));
+    let again = apply(&lab);
+    assert_eq!(again.code, Some(0), "nothing to do: {again:?}");
+
+    let misspelt = file_document("greeting", "Bye\n").replace("content:", "contents:");
+    lab.write("apps/hello/greeting.yaml", &misspelt).commit();
+    let refused = apply(&lab);
+    assert_eq!(refused.code, Some(4), "refused: {refused:?}");
+    assert!(refused.output.contains("apps/hello/greeting.yaml:6:"), "{refused:?}");
+    lab.file("other", "other", "y\n").commit();
+    let both = apply(&lab);
+    assert_eq!(both.code, Some(6), "changed and refused: {both:?}");
+    assert_eq!((lab.text("greeting").as_deref(), lab.text("other").as_deref()), (Some("Hello\n"), Some("y\n")));
+
+    let nowhere = lab.command(&["apply", "--once", "--config", "/nonexistent/bootstrap.yaml"]);
+    assert_eq!(nowhere.code, Some(1), "{nowhere:?}");
+    assert!(nowhere.complaints.contains("setpoint init"), "{nowhere:?}");
+}
+
+#[test]
+fn a_running_agent_keeps_others_away_and_ends_well_when_told_to() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n").commit();
+    let (config, data) = (lab.bootstrap().display().to_string(), lab.data().display().to_string());
+    let mut agent = command(&["run", "--config", &config, "--data", &data]);
+    let mut child = agent.stdout(Stdio::piped()).spawn().expect("the binary was built with these tests");
+    let mut lines = BufReader::new(child.stdout.take().expect("it was piped")).lines();
+    let mut line = || lines.next().expect("it says something").expect("it is text");
+    assert!(line().starts_with("holding; data in "));
+
+    let second = apply(&lab);
+    assert_eq!(second.code, Some(1), "{second:?}");
+    assert!(second.complaints.contains("in use by another process"), "{second:?}");
+
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it is ours");
+    assert!(line().starts_with("stopping"));
+    assert_eq!(child.wait().expect("it is ours").code(), Some(0));
+    // The lease was given back: the next one need not wait for it.
+    assert!(matches!(apply(&lab).code, Some(0 | 2)));
+}
