@@ -68,7 +68,8 @@ fn judge(draft: &mut Draft<'_>, seen: &Seen<'_>, presence: &Presence) {
     if let (Presence::Present(live), Some(claim), Some(baseline)) = (presence, seen.claim, seen.baseline) {
         let unmoved = baseline.declared == seen.declared.digest && baseline.fingerprint == live.fingerprint;
         let quiet = draft.snapshot.open_intents.is_empty() && seen.elsewhere.is_none();
-        if unmoved && quiet && !claim.tombstone && is_ours(claim, live) && !Mutant::RewriteInSync.is_on() {
+        let known = claim.uid.is_some() && is_ours(claim, live);
+        if unmoved && quiet && !claim.tombstone && known && !Mutant::RewriteInSync.is_on() {
             draft.decision.health = worse(draft.decision.health, live.health);
             return;
         }
@@ -250,9 +251,10 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
     }
 }
 
-/// The same incarnation that we claimed.
+/// The same incarnation that we claimed. A claim that never learned its UID, and whose intent is closed, is of a create that a person
+/// said had happened: then what stands there is ours.
 fn is_ours(claim: &Claim, live: &Live) -> bool {
-    claim.uid.as_ref() == Some(&live.uid)
+    claim.uid.as_ref().is_none_or(|uid| *uid == live.uid)
 }
 
 /// The declaration is the one that was last seen in place, so a difference came from elsewhere.

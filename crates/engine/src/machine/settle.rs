@@ -99,9 +99,10 @@ impl Machine {
         self.timers.set(Timer::Settle(id), self.now + pause);
     }
 
-    /// What was made and never answered for gets its UID now.
+    /// What was made and never answered for gets its UID now; what is gone again by now is not owned.
     fn claim_of_done(&self, intent: &Intent, live: Option<&Live>) -> Option<Change> {
-        let uid = Some(live?.uid.clone());
+        let Some(live) = live else { return self.claim_of_not_done(intent) };
+        let uid = Some(live.uid.clone());
         let claim = self.holdings.facts().claims.get(&(intent.target.clone(), intent.key.clone()))?;
         let ours = claim.app == intent.app && claim.uid != uid;
         ours.then(|| Change::PutClaim { claim: Claim { uid, ..claim.clone() }, from: None })

@@ -107,6 +107,16 @@ fn an_equal_object_is_adopted_without_a_write() {
 }
 
 #[test]
+fn what_a_person_said_was_made_is_ours_without_adoption() {
+    let mut world = World::new(&[(1, 1)]).claim(1, None).live(1, "u1", 1);
+    world.rules.adopt = false;
+    let decision = world.decide();
+    assert!(decision.plan.is_empty() && decision.report.is_empty(), "{:?}", decision.report);
+    let learned = Claim { uid: Some(Uid::new("u1").unwrap()), ..claim(1, None) };
+    assert_eq!(decision.changes, [Change::PutClaim { claim: learned, from: None }]);
+}
+
+#[test]
 fn what_is_no_longer_declared_is_deleted_only_after_a_fresh_render() {
     let world = World::new(&[(1, 1)]).converged(1, "u1", 1).claim(2, Some("u2")).live(2, "u2", 1);
     let decision = world.decide();
