@@ -125,6 +125,8 @@ impl Machine {
             }
             Why::State { state: State::WindowClosed } => self.window_opens(app).unwrap_or(later),
             Why::Kept(Kept::OldObservation) => self.now,
+            // Others render in a moment; one that fails to must not be waited for in vain too often.
+            Why::Kept(Kept::OthersNotConsidered) => self.now + Span::seconds(5),
             Why::PerhapsGone => self.now + Span::seconds(15),
             _ => later,
         }
