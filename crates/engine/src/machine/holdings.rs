@@ -120,8 +120,4 @@ impl Holdings {
         let owner = self.facts.claims.get(&place).map(|claim| &claim.app);
         owner.into_iter().chain(self.declared.get(&place).into_iter().flatten())
     }
-
-    pub(super) fn is_declared_by(&self, target: &TargetIdentity, key: &Key, app: &AppId) -> bool {
-        self.declared.get(&(target.clone(), key.clone())).is_some_and(|apps| apps.contains(app))
-    }
 }

@@ -116,13 +116,23 @@ impl Machine {
         let interest = |key: &Key| {
             let claim = self.holdings.facts().claims.get(&(target.clone(), key.clone()));
             if let Some(claim) = claim.filter(|claim| claim.app != *app) {
-                let declares = self.holdings.is_declared_by(target, key, &claim.app);
+                let declares = self.still_declares(&claim.app, key);
                 return Some(Elsewhere { app: claim.app.clone(), claim: Some(claim.clone()), declares });
             }
             let other = self.holdings.declared_by_other(target, key, app)?;
             Some(Elsewhere { app: other.clone(), claim: None, declares: true })
         };
         keys.iter().filter_map(|key| Some((key.clone(), interest(key)?))).collect()
+    }
+
+    /// Whether the owner of a claim declares its key at what it is held at *now*: windows open and close, and controls come, without any
+    /// bundle moving. While its document is not known, any bundle that it may be held at counts.
+    fn still_declares(&self, owner: &AppId, key: &Key) -> bool {
+        let Some(facts) = self.holdings.facts().apps.get(owner).filter(|facts| !facts.retiring) else { return false };
+        let declares =
+            |digest: Digest| self.bundles.get(&digest).is_some_and(|bundle| bundle.resources().contains_key(key));
+        let known = self.apps.get(owner).is_some_and(|kept| kept.control.is_some());
+        if known { self.held_at(owner).is_some_and(declares) } else { facts.bundles().any(declares) }
     }
 
     /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.

@@ -313,6 +313,9 @@ impl Machine {
         facts.retiring = control.as_ref().map_or(facts.retiring, |control| control.retire);
         facts.frozen = control.is_none() && !facts.retiring;
         kept.control = control;
+        // In another mode, or with other windows, it may be held at another bundle.
+        self.redeclare(app);
+        let Some(kept) = self.apps.get(app) else { return };
         if facts != kept.sent || !known {
             self.put_app(
                 app,
