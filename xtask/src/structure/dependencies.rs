@@ -50,7 +50,18 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-yaml",
         ],
     ),
-    ("setpoint-sim", &["setpoint-core", "setpoint-engine", "setpoint-ledger", "setpoint-target"]),
+    (
+        "setpoint-sim",
+        &[
+            "setpoint-core",
+            "setpoint-documents",
+            "setpoint-engine",
+            "setpoint-ledger",
+            "setpoint-render",
+            "setpoint-store",
+            "setpoint-target",
+        ],
+    ),
     (
         "setpoint",
         &[

@@ -2,7 +2,7 @@
 
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
-use setpoint_documents::{Check, Credentials, Document, Mode, OnFailure, Spec, WindowTime, read_documents};
+use setpoint_documents::{Check, Document, Mode, OnFailure, Spec, StoreCredentials, WindowTime, read_documents};
 
 const EXAMPLE: &str = r#"
 apiVersion: setpoint.dev/v1
@@ -39,7 +39,7 @@ fn a_bootstrap_needs_no_name() {
     assert_eq!(documents[0].metadata, None);
     let Spec::Bootstrap(bootstrap) = &documents[0].spec else { panic!("a Bootstrap") };
     assert_eq!(bootstrap.path.as_str(), "setpoint/");
-    let Some(Credentials::File(file)) = &bootstrap.store.credentials_from else { panic!("credentials") };
+    let Some(StoreCredentials::File(file)) = &bootstrap.store.credentials_from else { panic!("credentials") };
     assert_eq!(file.as_str(), "/etc/setpoint/token");
 }
 
