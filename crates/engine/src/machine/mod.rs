@@ -74,6 +74,8 @@ pub struct Machine {
     /// The root app's bundle whose controls were asked for and have not come.
     controls_asked: Option<Digest>,
     tenure: Tenure,
+    /// This process has been the writer before.
+    held_before: bool,
     holdings: Holdings,
     bundles: BTreeMap<Digest, Arc<Bundle>>,
     stores: BTreeMap<StoreName, Store>,
@@ -160,6 +162,7 @@ impl Machine {
             controls: Controls::default(),
             controls_asked: None,
             tenure: Tenure::Standby,
+            held_before: false,
             holdings: Holdings::default(),
             bundles: BTreeMap::new(),
             stores: BTreeMap::new(),

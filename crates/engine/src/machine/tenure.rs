@@ -100,8 +100,11 @@ impl Machine {
             return;
         }
         self.timers.cancel(&Timer::Acquire);
+        // What this very process had under way before it lost its lease has not ended with anybody.
+        let first = !std::mem::replace(&mut self.held_before, true);
         let ended_with_it = |target: &TargetIdentity| {
-            self.settings.own_hands.as_ref().is_some_and(|prefix| target.as_str().starts_with(prefix))
+            let own_hands = self.settings.own_hands.as_ref().filter(|_| first);
+            own_hands.is_some_and(|prefix| target.as_str().starts_with(prefix))
         };
         let may_land = facts.intents.values().any(|intent| !ended_with_it(&intent.target));
         let may_be_under_way = may_land && !Mutant::ActBeforeTakeoverWait.is_on();

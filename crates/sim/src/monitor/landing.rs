@@ -1,7 +1,8 @@
 //! What must be so when an effect lands: ownership, certainty, budgets, gates, and that nothing is done twice.
 
 use setpoint_core::claim::ClaimOrigin;
-use setpoint_core::intent::{Intent, Verb};
+use setpoint_core::intent::{Expect, Intent, Verb};
+use setpoint_core::live::Live;
 use setpoint_core::modes::Cause;
 use setpoint_core::plan::Step;
 use setpoint_target::{Fence, Outcome, RefusalClass, Work};
@@ -59,7 +60,7 @@ impl Monitor {
     fn delete_landing(&mut self, scene: &Scene<'_>, work: &Work, intent: Option<&Intent>) {
         let (step, app) = (&work.step, &work.step.claim.app);
         let object = scene.target.objects().find(|(key, object)| {
-            **key == step.key && step.expect.as_ref().is_some_and(|expect| expect.uid == object.live.uid)
+            **key == step.key && step.expect.as_ref().is_some_and(|expect| holds_for(expect, &object.live))
         });
         let Some((_, object)) = object else { return };
         let claim = scene.facts.claims.get(&(scene.target.identity().clone(), step.key.clone()));
@@ -121,4 +122,9 @@ impl Monitor {
             scene.target.objects().filter(|(at, object)| *at == key && object.created_by.is_some()).count();
         self.holds("S9", made_by_us <= 1, || format!("{made_by_us} objects were made for {key}"));
     }
+}
+
+/// Whether a step that expects this is carried out on what stands there: else the target refuses it, and nothing happens.
+fn holds_for(expect: &Expect, live: &Live) -> bool {
+    expect.uid == live.uid && expect.version.as_ref().is_none_or(|version| *version == live.version)
 }

@@ -1,0 +1,84 @@
+//! What a new holder of the log does about changes that a former one had under way.
+
+use std::collections::BTreeMap;
+
+use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::{AppFacts, Change, Facts};
+use setpoint_core::intent::{Intent, IntentId, Verb};
+use setpoint_core::key::Key;
+use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_engine::{Effect, Event, Machine, Settings};
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_millis(0) + Span::seconds(seconds)
+}
+
+/// What a process left that died in the middle of making a file.
+fn left_open() -> Facts {
+    let app: AppId = "web/shop".parse().unwrap();
+    let target = TargetIdentity::new("host-1").unwrap();
+    let key = Key::new("file", "", "/etc/motd").unwrap();
+    let id = IntentId { epoch: 1, number: 1 };
+    let claim = Claim {
+        target: target.clone(),
+        key: key.clone(),
+        app: app.clone(),
+        uid: None,
+        origin: ClaimOrigin::Created,
+        tombstone: false,
+        rank: 0,
+        protected: false,
+    };
+    let digest = Digest::of(b"");
+    let intent = Intent {
+        id,
+        app: app.clone(),
+        target: target.clone(),
+        key,
+        verb: Verb::Create,
+        plan: digest,
+        bundle: digest,
+        declared: Some(digest),
+        expect: None,
+        at: at(0),
+        leave_by: at(5),
+        land_by: at(35),
+    };
+    let mut facts = Facts::default();
+    for change in [
+        Change::Installed { at: at(0) },
+        Change::PutApp { app, facts: Box::new(AppFacts::new(target)) },
+        Change::PutClaim { claim, from: None },
+        Change::OpenIntent { intent },
+    ] {
+        facts.apply(&change).unwrap();
+    }
+    facts
+}
+
+/// Becomes the writer and loads; whether what was under way is settled at once.
+fn settles_at_once(machine: &mut Machine, now: Timestamp, epoch: u64) -> bool {
+    machine.step(now, Event::Started);
+    machine.step(now, Event::Woke);
+    machine.step(now, Event::LeaseGranted { epoch, expires: now + Span::seconds(15) });
+    let loaded = Event::Loaded { epoch, facts: Box::new(left_open()), bundles: BTreeMap::new() };
+    machine.step(now, loaded).iter().any(|effect| matches!(effect, Effect::Settle { .. }))
+}
+
+#[test]
+fn what_ended_with_the_predecessor_is_settled_at_once() {
+    let own_hands = Some("host-".to_owned());
+    assert!(settles_at_once(&mut Machine::new(Settings { own_hands, ..Settings::default() }), at(1), 2));
+    assert!(!settles_at_once(&mut Machine::new(Settings::default()), at(1), 2), "elsewhere it may still land");
+}
+
+#[test]
+fn what_this_process_had_under_way_when_it_lost_its_lease_is_waited_for() {
+    let own_hands = Some("host-".to_owned());
+    let mut machine = Machine::new(Settings { own_hands, ..Settings::default() });
+    assert!(settles_at_once(&mut machine, at(1), 2));
+    machine.step(at(60), Event::Woke);
+    assert!(!settles_at_once(&mut machine, at(70), 3), "its own effects may still land");
+}
