@@ -17,9 +17,9 @@ fn at(seconds: u64) -> Timestamp {
 
 /// What a process left that died in the middle of making a file.
 fn left_open() -> Facts {
-    let app: AppId = "web/shop".parse().unwrap();
-    let target = TargetIdentity::new("host-1").unwrap();
-    let key = Key::new("file", "", "/etc/motd").unwrap();
+    let app: AppId = "web/shop".parse().expect("a valid app");
+    let target = TargetIdentity::new("host-1").expect("a valid identity");
+    let key = Key::new("file", "", "/etc/motd").expect("a valid key");
     let id = IntentId { epoch: 1, number: 1 };
     let claim = Claim {
         target: target.clone(),
@@ -53,7 +53,7 @@ fn left_open() -> Facts {
         Change::PutClaim { claim, from: None },
         Change::OpenIntent { intent },
     ] {
-        facts.apply(&change).unwrap();
+        facts.apply(&change).expect("the changes fit each other");
     }
     facts
 }
