@@ -79,12 +79,17 @@ impl Machine {
         self.append(vec![entry], BTreeMap::new(), Then::Look { app: intent.app, priority: Priority::Drift });
     }
 
-    /// The app had converged at the very bundle: only drift can have called for this. Unanswered heals count like others, or a fight on a
-    /// target that answers badly would never slow us.
+    /// The declaration was seen in place before, or the app had converged at the very bundle: only drift can have called for this.
+    /// Unanswered heals count like others, or a fight on a target that answers badly would never slow us.
     fn was_heal(&self, intent: &Intent) -> bool {
         let facts = self.holdings.facts().apps.get(&intent.app);
         let good = facts.and_then(|facts| facts.last_good.as_ref()).map(|good| good.bundle);
-        intent.verb != Verb::Delete && good == Some(intent.bundle)
+        let baseline = self.apps.get(&intent.app).and_then(|kept| kept.baselines.get(&intent.key));
+        let unmoved = match baseline {
+            Some(baseline) => Some(baseline.declared) == intent.declared,
+            None => good == Some(intent.bundle),
+        };
+        intent.verb != Verb::Delete && unmoved
     }
 
     /// It was looked at in due time, and looking could not tell.
