@@ -92,16 +92,20 @@ impl Answers {
     }
 
     async fn steps(&self, app: &AppId, bundle: &Arc<Bundle>) -> Result<(Vec<PlanStep>, Vec<Withheld>), Problem> {
-        let Some((identity, wanted)) = self.handle.wanted_for(app, bundle).await.map_err(ended)? else {
+        if *app == Bootstrap::root() {
+            // Its target is the engine: what it holds has no steps.
             return Ok((Vec::new(), Vec::new()));
-        };
-        // The root app's target is the engine: what it holds has no steps.
-        let Some(target) = self.provider.target_of(&identity) else { return Ok((Vec::new(), Vec::new())) };
+        }
+        // What cannot be planned is no empty plan.
+        let cannot = |why: String| Problem::new(ProblemKind::Unavailable, format!("{app} cannot be planned: {why}"));
+        let forgotten = || cannot("the engine does not hold it now; try again".to_owned());
+        let (identity, wanted) = self.handle.wanted_for(app, bundle).await.map_err(ended)?.ok_or_else(forgotten)?;
+        let target = self.provider.target_of(&identity);
+        let target =
+            target.ok_or_else(|| cannot(format!("target {identity} is not connected: see the agent's log")))?;
         let observation = target.observe(wanted, self.clock.now()).await;
-        let Some(Decision { plan, report, .. }) = self.handle.what_if(app, bundle, observation).await.map_err(ended)?
-        else {
-            return Ok((Vec::new(), Vec::new()));
-        };
+        let decision = self.handle.what_if(app, bundle, observation).await.map_err(ended)?;
+        let Decision { plan, report, .. } = decision.ok_or_else(forgotten)?;
         let mut steps = Vec::new();
         for step in plan.steps {
             steps.push(previewed(target.as_ref(), step).await);

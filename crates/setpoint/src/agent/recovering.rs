@@ -45,6 +45,8 @@ pub enum RecoveryError {
     Unrendered { app: AppId, source: Blindness },
     #[error("what {app} declares is no bundle: correct it with a new commit")]
     BadBundle { app: AppId, source: Box<BadBundle> },
+    #[error("the control documents cannot be read back: look at what was said above")]
+    Unreadable,
     #[error("the target of {app} has not said who it is: make it reachable and run it again")]
     Unreached { app: AppId },
     #[error(transparent)]
@@ -72,8 +74,8 @@ pub async fn recover_lost(options: AgentOptions, actor: Actor, reason: String) -
 /// there are all or none.
 async fn declared(provider: &Provider) -> Result<(Vec<Bundle>, Targets), RecoveryError> {
     let documents = bundle(provider, &Bootstrap::root(), Bootstrap::engine(), [Bootstrap::store()]).await?;
-    let Governed { controls: Controls { apps: mut reached, .. }, targets } =
-        provider.govern(&documents, &BTreeMap::new()).await;
+    let governed = provider.govern(&documents, &BTreeMap::new()).await.ok_or(RecoveryError::Unreadable)?;
+    let Governed { controls: Controls { apps: mut reached, .. }, targets } = governed;
     let mut bundles = Vec::new();
     for app in provider.documents().apps().keys() {
         let control = reached.remove(app).ok_or_else(|| RecoveryError::Unreached { app: app.clone() })?;

@@ -402,15 +402,19 @@ impl Sources for Provider {
         })
     }
 
-    fn govern<'a>(&'a self, bundle: &'a Bundle, known: &'a BTreeMap<AppId, TargetIdentity>) -> Answer<'a, Governed> {
+    fn govern<'a>(
+        &'a self,
+        bundle: &'a Bundle,
+        known: &'a BTreeMap<AppId, TargetIdentity>,
+    ) -> Answer<'a, Option<Governed>> {
         Box::pin(async move {
             match ControlDocuments::from_bundle(bundle) {
-                Ok(documents) => self.governed(Arc::new(documents), bundle.digest(), known).await,
+                Ok(documents) => Some(self.governed(Arc::new(documents), bundle.digest(), known).await),
                 Err(problems) => {
                     // They were read when they were accepted, by another version of this program perhaps.
                     let problems = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
                     self.log.say(&format!("the accepted control documents cannot be read: {problems}"));
-                    Governed { controls: self.first_controls(), ..Governed::default() }
+                    None
                 }
             }
         })

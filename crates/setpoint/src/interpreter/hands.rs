@@ -79,7 +79,7 @@ impl Hands {
         known: BTreeMap<AppId, TargetIdentity>,
     ) -> Option<Governed> {
         let sources = &self.surroundings.sources;
-        self.in_turn(&self.render, || sources.govern(&bundle, &known)).await
+        self.in_turn(&self.render, || sources.govern(&bundle, &known)).await?
     }
 
     pub(super) async fn poll(self: Arc<Self>, ticket: Ticket, store: StoreName) -> Option<Event> {
@@ -266,7 +266,7 @@ mod tests {
             Box::pin(pending())
         }
 
-        fn govern<'a>(&'a self, _: &'a Bundle, _: &'a BTreeMap<AppId, TargetIdentity>) -> Answer<'a, Governed> {
+        fn govern<'a>(&'a self, _: &'a Bundle, _: &'a BTreeMap<AppId, TargetIdentity>) -> Answer<'a, Option<Governed>> {
             Box::pin(pending())
         }
 

@@ -56,7 +56,12 @@ pub trait Sources: Send + Sync + fmt::Debug {
 
     /// What the control documents of the root app's bundle say. `known` is where apps are held, for targets that do not say who they
     /// are now. Documents were checked when they were accepted: what cannot be connected to is said in the log and tried again.
-    fn govern<'a>(&'a self, bundle: &'a Bundle, known: &'a BTreeMap<AppId, TargetIdentity>) -> Answer<'a, Governed>;
+    /// `None`: the documents cannot be read after all. That is no answer, least of all that there are none.
+    fn govern<'a>(
+        &'a self,
+        bundle: &'a Bundle,
+        known: &'a BTreeMap<AppId, TargetIdentity>,
+    ) -> Answer<'a, Option<Governed>>;
 
     /// The digest of the bundle that the stores' heads, read without any cache, give now. A delete rests on it.
     fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>>;
