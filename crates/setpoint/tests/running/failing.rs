@@ -118,3 +118,26 @@ async fn a_store_that_hangs_does_not_slow_another() {
     }
     agent.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_target_that_is_not_to_be_reached_is_no_empty_plan() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    agent.stop().await;
+
+    let (root, away) = (lab.at(""), lab.path().join("away"));
+    fs::rename(&root, &away).expect("it is ours");
+    let mut agent = lab.start().await;
+    agent
+        .until("the agent says that it waits", async |agent| {
+            agent.said().iter().any(|line| line.contains("cannot be reached")).then_some(())
+        })
+        .await;
+    let plan = lab.command(&["plan", "hello"]);
+    assert_eq!(plan.code, Some(1), "{}{}", plan.output, plan.complaints);
+    assert!(plan.complaints.contains("cannot be planned"), "{}", plan.complaints);
+    agent.stop().await;
+}
