@@ -90,9 +90,9 @@ impl Machine {
 
     pub(super) fn look(&mut self, app: &AppId) {
         let Some(facts) = self.holdings.facts().apps.get(app) else { return };
-        let (target, retiring) = (facts.target.clone(), facts.retiring);
+        let target = facts.target.clone();
         let wanted = self.wanted_of(app);
-        if retiring && self.holdings.claims_of(app).is_empty() {
+        if self.has_given_up(app) && self.holdings.claims_of(app).is_empty() {
             return self.forget(app);
         }
         if self.bundle_of(app).is_none() || wanted.is_empty() {
@@ -103,9 +103,9 @@ impl Machine {
         self.effects.push(Effect::Observe { ticket, target, wanted });
     }
 
-    /// Nothing of a retired app is left.
+    /// Nothing is left of an app that was taken down, or whose document is gone.
     pub(super) fn forget(&mut self, app: &AppId) {
-        let entry = self.app_entry(Kind::AppState, app).with_data("what", "retired");
+        let entry = self.app_entry(Kind::AppState, app).with_data("what", "forgotten");
         let entry = entry.with_change(Change::ForgetApp { app: app.clone() });
         self.append(vec![entry], BTreeMap::new(), Then::Nothing);
         self.queue.remove(app);

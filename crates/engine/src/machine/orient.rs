@@ -128,11 +128,23 @@ impl Machine {
     /// Whether the owner of a claim declares its key at what it is held at *now*: windows open and close, and controls come, without any
     /// bundle moving. While its document is not known, any bundle that it may be held at counts.
     fn still_declares(&self, owner: &AppId, key: &Key) -> bool {
-        let Some(facts) = self.holdings.facts().apps.get(owner).filter(|facts| !facts.retiring) else { return false };
+        if self.has_given_up(owner) {
+            return false;
+        }
+        let Some(facts) = self.holdings.facts().apps.get(owner) else { return false };
         let declares =
             |digest: Digest| self.bundles.get(&digest).is_some_and(|bundle| bundle.resources().contains_key(key));
         let known = self.apps.get(owner).is_some_and(|kept| kept.control.is_some());
         if known { self.held_at(owner).is_some_and(declares) } else { facts.bundles().any(declares) }
+    }
+
+    /// An app that is being taken down, or whose document is gone, declares nothing any more: nobody touches what it has, but an app that
+    /// declares it takes it over. That is how an app is renamed. A document that came back counts from the moment it does, not only
+    /// once that is durable.
+    pub(super) fn has_given_up(&self, app: &AppId) -> bool {
+        let Some(facts) = self.holdings.facts().apps.get(app) else { return true };
+        let frozen = |kept: &App| facts.frozen && kept.sent.frozen;
+        facts.retiring || self.apps.get(app).is_some_and(frozen)
     }
 
     /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.
@@ -208,8 +220,7 @@ impl Machine {
 
     /// Brings the index of declared keys up to date with the app's durable bundle.
     pub(super) fn redeclare(&mut self, app: &AppId) {
-        let retiring = self.holdings.facts().apps.get(app).is_some_and(|facts| facts.retiring);
-        let bundle = self.bundle_of(app).filter(|_| !retiring).cloned();
+        let bundle = self.bundle_of(app).filter(|_| !self.has_given_up(app)).cloned();
         self.index(app, bundle.as_ref());
     }
 

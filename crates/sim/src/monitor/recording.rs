@@ -125,7 +125,8 @@ impl Monitor {
             let Change::PutApp { app, facts } = change else { continue };
             let declared = universe.held_at(app, facts).and_then(|digest| bundles.get(&digest));
             let keys: BTreeSet<Key> = declared.iter().flat_map(|bundle| bundle.resources().keys().cloned()).collect();
-            let keys = if facts.retiring { BTreeSet::new() } else { keys };
+            // Who is taken down, or has no document, declares nothing.
+            let keys = if facts.retiring || facts.frozen { BTreeSet::new() } else { keys };
             if self.declared_since.get(app).is_none_or(|(_, before)| *before != keys) {
                 self.declared_since.insert(app.clone(), (now, keys));
             }

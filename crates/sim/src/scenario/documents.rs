@@ -16,6 +16,7 @@ pub(super) fn all() -> Vec<Scenario> {
         folders_exchanged(),
         hand_over(),
         renamed(),
+        renamed_outright(),
         retired(),
     ]
 }
@@ -113,12 +114,20 @@ fn hand_over() -> Scenario {
 }
 
 fn renamed() -> Scenario {
-    documented("an app under another name takes over what the retired one held")
-        .at(10, |world| world.rename(true))
+    under_another_name("an app under another name takes over what the retired one held", |world| world.rename(true))
+}
+
+fn renamed_outright() -> Scenario {
+    under_another_name("an app under another name takes over what the old one held", |world| world.rename(false))
+}
+
+fn under_another_name(what: &'static str, rename: fn(&mut World)) -> Scenario {
+    documented(what)
+        .at(10, rename)
         .expect(50, "the new one owns the same objects", |world| {
             let renamed = &world.universe.apps[2];
             let owned = |n| world.claim(0, n).is_some_and(|claim| claim.app == *renamed);
-            (0..6).all(owned) && world.stand(0, 0..6, 1) && world.deletes() == 0
+            (0..6).all(owned) && world.stand(0, 0..6, 1) && world.deletes() == 0 && world.monitor.writes == 10
         })
         .expect(50, "the old one is forgotten", |world| !world.is_known(0))
 }
