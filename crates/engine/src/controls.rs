@@ -64,6 +64,8 @@ pub enum OnFailure {
 pub struct StoreControl {
     /// How often its head is asked for.
     pub interval: Span,
+    /// What the head is read from. Stores that share it have one head, which is asked for once.
+    pub repository: Digest,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

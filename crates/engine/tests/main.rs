@@ -1,8 +1,9 @@
-//! The accept plane, from trees to candidates and controls; and taking over from another holder of the log.
+//! The accept plane, from polls and trees to candidates and controls; and taking over from another holder of the log.
 
 mod candidates;
 mod control_documents;
 mod controls;
+mod polling;
 mod refusals;
 mod scene;
 mod takeover;

@@ -237,6 +237,10 @@ fn store_of(app: &AppId) -> StoreName {
     StoreName::new(app.name.as_str()).expect("a valid store")
 }
 
+fn polled(store: &StoreName) -> StoreControl {
+    StoreControl { interval: Span::seconds(30), repository: Digest::of(store.as_str().as_bytes()) }
+}
+
 fn controls(apps: &[&AppId]) -> Controls {
     let control = |app: &AppId| AppControl {
         document: Digest::of(app.to_string().as_bytes()),
@@ -256,7 +260,7 @@ fn controls(apps: &[&AppId]) -> Controls {
         valid_until: None,
         apps: apps.iter().map(|app| ((*app).clone(), control(app))).collect(),
         unreached: BTreeMap::new(),
-        stores: apps.iter().map(|app| (store_of(app), StoreControl { interval: Span::seconds(30) })).collect(),
+        stores: apps.iter().map(|app| (store_of(app), polled(&store_of(app)))).collect(),
         targets: BTreeMap::from([(
             identity(),
             TargetControl { granularity: Granularity::Resource, fresh_reads: true },

@@ -95,7 +95,12 @@ pub fn bootstrap(controls: &mut Controls, of: Option<Digest>) {
     controls.root = Some(root());
     controls.of = of;
     controls.apps.insert(root(), control);
-    controls.stores.insert(bootstrap_store(), StoreControl { interval: POLL });
+    controls.stores.insert(bootstrap_store(), polled(&bootstrap_store()));
+}
+
+/// A store that no other shares its repository with.
+pub fn polled(store: &StoreName) -> StoreControl {
+    StoreControl { interval: POLL, repository: Digest::of(store.as_str().as_bytes()) }
 }
 
 /// What never changes in the files of a run: everything but the folders and what authors change of documents.

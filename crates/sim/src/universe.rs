@@ -78,7 +78,7 @@ impl Universe {
         let keys = (0..apps.len()).map(|n| keys(n, n % targets.len())).collect();
         let mut controls = Controls::default();
         for store in &stores {
-            controls.stores.insert(store.clone(), StoreControl { interval: POLL });
+            controls.stores.insert(store.clone(), repository::polled(store));
         }
         for kind in &targets {
             let control = TargetControl { granularity: kind.options.granularity, fresh_reads: kind.fresh_reads };

@@ -1,12 +1,14 @@
 //! What accepted control documents mean for the machine.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use setpoint_core::canonical;
+use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, TargetIdentity, TargetName};
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_documents::{AppSpec, Mode as DeclaredMode, OnFailure as DeclaredOnFailure, Window, WindowTime};
+use setpoint_documents::{AppSpec, Branch, Mode as DeclaredMode, OnFailure as DeclaredOnFailure, Window, WindowTime};
 use setpoint_target::Granularity;
 
 use super::documents::{ControlDocument, ControlDocuments};
@@ -37,6 +39,11 @@ pub struct WorkedOut {
     pub unreached: BTreeMap<AppId, TargetName>,
 }
 
+/// What a store's head is read from: the same for stores of one branch of one repository that enter it the same way.
+pub fn repository(url: &str, branch: &Branch, way_in: impl fmt::Debug) -> Digest {
+    Digest::of(format!("{url}\n{branch:?}\n{way_in:?}").as_bytes())
+}
+
 impl ControlDocuments {
     /// Works out the controls at an instant. `known` is where apps are held, for targets that do not say who they are now.
     pub fn controls(
@@ -58,7 +65,10 @@ impl ControlDocuments {
         }
         let mut controls = working.controls;
         for (name, store) in &self.stores {
-            controls.stores.insert(name.clone(), StoreControl { interval: store.spec.interval.span() });
+            let spec = &store.spec;
+            let way_in = (&spec.credentials_from, &spec.known_hosts, &spec.authorities, spec.shallow);
+            let repository = repository(spec.url.as_str(), &spec.branch, way_in);
+            controls.stores.insert(name.clone(), StoreControl { interval: spec.interval.span(), repository });
         }
         let windows = self.apps.values().any(|app| !app.spec.sync.windows.is_empty());
         let silent = self.apps.values().any(|app| !reached.contains_key(&app.spec.target));

@@ -20,6 +20,6 @@ mod unsupported;
 pub mod windows;
 
 pub use candidate::{AppSource, Considered, Footprint, Kinds, consider, store_path};
-pub use controls::{ReachedTarget, WorkedOut};
+pub use controls::{ReachedTarget, WorkedOut, repository};
 pub use documents::{ControlDocument, ControlDocuments};
 pub use reading::{BOOTSTRAP_STORE, NotRead, ROOT_SCOPE, documents_of};

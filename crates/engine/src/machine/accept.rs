@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Accepted, AppFacts};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::mutant::Mutant;
@@ -14,6 +15,7 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_ledger::Kind;
 
+use crate::controls::StoreControl;
 use crate::effect::{Effect, NoteKind, Ticket};
 use crate::event::RenderOutcome;
 
@@ -50,9 +52,16 @@ impl Machine {
         }
     }
 
+    /// Asks for a store's head, unless it is being asked for already, be it for another store of the same repository.
     pub(super) fn poll(&mut self, store: &StoreName) {
-        let Some(kept) = self.stores.get_mut(store).filter(|kept| !kept.polling) else { return };
-        kept.polling = true;
+        let Some(interval) = self.interval_of(store) else { return };
+        // The net under the answer: whoever asks may be gone before it comes.
+        self.timers.set(Timer::Poll(store.clone()), self.now + interval.max(self.settings.patience));
+        let is_asked_for = |name: &StoreName| self.stores.get(name).is_some_and(|kept| kept.polling);
+        if self.sharing_with(store).iter().any(is_asked_for) {
+            return;
+        }
+        self.stores.entry(store.clone()).and_modify(|kept| kept.polling = true);
         let ticket = self.ask(Awaited::Poll(store.clone()), self.settings.patience);
         self.effects.push(Effect::Poll { ticket, store: store.clone() });
     }
@@ -66,10 +75,21 @@ impl Machine {
     pub(super) fn polled(&mut self, ticket: Ticket, head: Observed<VersionId>) {
         let Some(Awaited::Poll(store)) = self.take(ticket) else { return };
         match head {
-            Observed::Known { value, .. } => self.head_seen(&store, value),
+            Observed::Known { value, .. } => {
+                for sharing in self.sharing_with(&store) {
+                    self.head_seen(&sharing, value.clone());
+                }
+            }
             // A store that cannot be read is no empty store: what was accepted stays.
-            Observed::Unknown { reason } => self.poll_failed(&store, reason.to_string()),
+            Observed::Unknown { reason } => self.poll_failed(&store, &reason.to_string()),
         }
+    }
+
+    /// The stores that have the same head as this one, itself among them.
+    fn sharing_with(&self, store: &StoreName) -> Vec<StoreName> {
+        let Some(control) = self.controls.stores.get(store) else { return Vec::new() };
+        let shares = |(_, other): &(&StoreName, &StoreControl)| other.repository == control.repository;
+        self.controls.stores.iter().filter(shares).map(|(name, _)| name.clone()).collect()
     }
 
     fn head_seen(&mut self, store: &StoreName, head: VersionId) {
@@ -83,7 +103,7 @@ impl Machine {
         kept.answered = now;
         let moved = kept.head.as_ref() != Some(&head);
         kept.head = Some(head);
-        self.timers.set(Timer::Poll(store.clone()), now + interval);
+        self.timers.set(Timer::Poll(store.clone()), now + self.spread(store, interval));
         self.timers.set(Timer::Stale(store.clone()), now + self.stale_after(interval));
         self.is_over(NoteKind::StoreStale, &store.to_string());
         if moved || was_stale {
@@ -106,16 +126,29 @@ impl Machine {
         }
     }
 
-    pub(super) fn poll_failed(&mut self, store: &StoreName, problem: String) {
+    pub(super) fn poll_failed(&mut self, store: &StoreName, problem: &str) {
+        for sharing in self.sharing_with(store) {
+            self.not_answered(&sharing, problem);
+        }
+    }
+
+    fn not_answered(&mut self, store: &StoreName, problem: &str) {
         let Some(interval) = self.interval_of(store) else { return };
         let Some(kept) = self.stores.get_mut(store) else { return };
         kept.polling = false;
-        kept.problem = Some(problem);
+        kept.problem = Some(problem.to_owned());
         kept.failures += 1;
         let pause = interval.doubled(kept.failures - 1, LONGEST_PAUSE.max(interval));
         let stale_at = kept.answered + self.stale_after(interval);
-        self.timers.set(Timer::Poll(store.clone()), self.now + pause);
+        self.timers.set(Timer::Poll(store.clone()), self.now + self.spread(store, pause));
         self.timers.set_no_later(Timer::Stale(store.clone()), stale_at.max(self.now));
+    }
+
+    /// A pause made up to a tenth longer, by chance: agents that were started together must not ask a server together for ever.
+    fn spread(&self, store: &StoreName, pause: Span) -> Span {
+        let chance = Digest::of(format!("{store} {}", self.now.as_millis()).as_bytes());
+        let share = u64::from(chance.as_bytes()[0]);
+        Span::millis(pause.as_millis() + pause.as_millis() * share / 2_560)
     }
 
     pub(super) fn store_is_stale(&mut self, store: &StoreName) {

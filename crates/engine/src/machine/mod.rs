@@ -266,6 +266,10 @@ impl Machine {
                 self.lose_tenure();
                 break;
             }
+            if let Change::PutClaim { from: Some(giver), .. } = change {
+                // It may have nothing left.
+                self.wants_look(giver, Priority::Sweep);
+            }
         }
         self.answer_order(append.order, Ok(()));
         match append.then {
@@ -343,7 +347,7 @@ impl Machine {
                 self.answer_order(append.order, Err(NOT_RECORDED));
                 self.lose_tenure();
             }
-            Some(Awaited::Poll(store)) => self.poll_failed(&store, "there was no answer in time".into()),
+            Some(Awaited::Poll(store)) => self.poll_failed(&store, "there was no answer in time"),
             Some(Awaited::Render { app, .. }) => {
                 self.rendering -= 1;
                 self.render_failed(&app);

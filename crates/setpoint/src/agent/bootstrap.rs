@@ -10,6 +10,7 @@ use setpoint_core::snapshot::Rules;
 use setpoint_core::time::Span;
 use setpoint_documents::{BootstrapSpec, Spec, read_documents};
 use setpoint_engine::accept::reading::ROOT_SCOPE;
+use setpoint_engine::accept::repository;
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, StoreControl};
 
 /// The bootstrap, and the names it gives to what it brings.
@@ -78,6 +79,9 @@ impl Bootstrap {
         controls.root = Some(Self::root());
         controls.of = of;
         controls.apps.insert(Self::root(), control);
-        controls.stores.insert(Self::store(), StoreControl { interval: self.spec.store.interval.span() });
+        let store = &self.spec.store;
+        let way_in = (&store.credentials_from, &store.known_hosts, &store.authorities, false);
+        let repository = repository(store.url.as_str(), &store.branch, way_in);
+        controls.stores.insert(Self::store(), StoreControl { interval: store.interval.span(), repository });
     }
 }

@@ -1,0 +1,101 @@
+//! How often stores are asked for their heads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::{Change, Facts};
+use setpoint_core::name::{StoreName, VersionId};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_engine::{Controls, Effect, Event, Machine, Settings, StoreControl, Ticket};
+
+const INTERVAL: Span = Span::seconds(30);
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(1_000_000 + millis)
+}
+
+fn store(name: &str) -> StoreName {
+    StoreName::new(name).expect("a name")
+}
+
+/// Stores and what they are read from.
+fn controls(stores: &[(&str, &str)]) -> Controls {
+    let control = |(name, repository): &(&str, &str)| {
+        (store(name), StoreControl { interval: INTERVAL, repository: Digest::of(repository.as_bytes()) })
+    };
+    Controls { stores: stores.iter().map(control).collect(), ..Controls::default() }
+}
+
+/// A machine that holds the log, and what it did when it heard of these stores.
+fn holding(stores: &[(&str, &str)]) -> (Machine, Vec<Effect>) {
+    let mut machine = Machine::new(Settings::default());
+    machine.step(at(0), Event::Started);
+    machine.step(at(0), Event::LeaseGranted { epoch: 1, expires: at(3_600_000) });
+    let mut facts = Facts::default();
+    facts.apply(&Change::Installed { at: at(0) }).expect("it fits");
+    machine.step(at(0), Event::Loaded { epoch: 1, facts: Box::new(facts), bundles: BTreeMap::new() });
+    let mut effects = machine.step(at(0), Event::Controls(controls(stores)));
+    effects.extend(machine.step(at(0), Event::Woke));
+    (machine, effects)
+}
+
+fn polls(effects: &[Effect]) -> Vec<(Ticket, StoreName)> {
+    let poll = |effect: &Effect| match effect {
+        Effect::Poll { ticket, store } => Some((*ticket, store.clone())),
+        _ => None,
+    };
+    effects.iter().filter_map(poll).collect()
+}
+
+fn head() -> Observed<VersionId> {
+    Observed::known(VersionId::new("0123abcd").expect("a version"), at(0))
+}
+
+/// The instant at which the store is asked again, to the tenth of a second.
+fn asked_again(machine: &mut Machine) -> u64 {
+    let asked = |at_tenth: &u64| !polls(&machine.step(at(at_tenth * 100), Event::Woke)).is_empty();
+    (1..1_000).find(asked).expect("it is asked again")
+}
+
+#[test]
+fn stores_of_one_repository_are_asked_once_and_all_learn_the_head() {
+    let (mut machine, effects) = holding(&[("apps", "one"), ("base", "one"), ("other", "two")]);
+    let asked = polls(&effects);
+    let names: Vec<_> = asked.iter().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(names, ["apps", "other"]);
+
+    machine.step(at(10), Event::Polled { ticket: asked[0].0, head: head() });
+    let standing = machine.standing();
+    assert_eq!(standing.stores[&store("base")].head, standing.stores[&store("apps")].head);
+    assert!(standing.stores[&store("base")].head.is_some() && standing.stores[&store("other")].head.is_none());
+}
+
+#[test]
+fn a_repository_that_does_not_answer_is_told_of_every_store_that_reads_it() {
+    let (mut machine, effects) = holding(&[("apps", "one"), ("base", "one")]);
+    let (ticket, _) = polls(&effects)[0];
+    let head = Observed::unknown(Blindness::Unreachable { detail: "no route".into() });
+    machine.step(at(10), Event::Polled { ticket, head });
+    let failures: Vec<_> = machine.standing().stores.values().map(|store| store.failures).collect();
+    assert_eq!(failures, [1, 1]);
+}
+
+#[test]
+fn a_store_whose_document_goes_while_it_is_asked_leaves_the_other_polled() {
+    let (mut machine, _) = holding(&[("apps", "one"), ("base", "one")]);
+    machine.step(at(10), Event::Controls(controls(&[("base", "one")])));
+    assert!(asked_again(&mut machine) <= 600, "the store that is left is asked by itself");
+}
+
+#[test]
+fn stores_are_asked_again_after_their_interval_and_not_all_at_one_instant() {
+    let again = |name: &str| {
+        let (mut machine, effects) = holding(&[(name, name)]);
+        machine.step(at(10), Event::Polled { ticket: polls(&effects)[0].0, head: head() });
+        asked_again(&mut machine)
+    };
+    let instants: BTreeSet<u64> = ["a", "b", "c", "d", "e", "f"].map(again).into();
+    assert!(instants.iter().all(|tenth| (300..=331).contains(tenth)), "{instants:?}");
+    assert!(instants.len() > 2, "all of them at {instants:?}");
+}
