@@ -31,7 +31,7 @@ pub use kinds::{
     Sync, TargetFamily, TargetSpec, Window, WindowTime,
 };
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};
-pub use schema::{UnknownKind, reference_markdown, schema};
+pub use schema::{FieldLine, KindPage, UnknownKind, kind_pages, reference_markdown, schema};
 pub use suggest::nearest;
 pub use text::{AbsolutePath, BadText, Branch, FieldPath, Label, Line, Location, RelativePath, Url, Zone};
 pub use value::read_value;

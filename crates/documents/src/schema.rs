@@ -16,23 +16,46 @@ pub struct UnknownKind {
     pub hint: String,
 }
 
+/// A kind and its fields, as they are explained to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindPage {
+    pub api_version: String,
+    pub name: String,
+    pub doc: String,
+    pub fields: Vec<FieldLine>,
+}
+
 /// A field in full, with its path from the top of the document.
-struct Row {
-    path: String,
-    word: String,
-    presence: Presence,
-    doc: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldLine {
+    pub path: String,
+    /// The word for what it holds.
+    pub holds: String,
+    /// What it is when left out; `None` where it must be given, empty where nothing stands for it.
+    pub default: Option<String>,
+    pub doc: String,
+}
+
+/// The kinds of this crate.
+pub fn kind_pages() -> Vec<KindPage> {
+    let page = |kind: &DocumentKind| KindPage {
+        api_version: API_VERSION.to_owned(),
+        name: kind.name.to_owned(),
+        doc: plain((kind.spec)().doc),
+        fields: lines_of(*kind),
+    };
+    KINDS.iter().map(page).collect()
 }
 
 /// The fields of one kind, or of all, as text. The kind may be written in any case.
-pub fn schema(kind: Option<&str>) -> Result<String, UnknownKind> {
+pub fn schema(pages: &[KindPage], kind: Option<&str>) -> Result<String, UnknownKind> {
     let Some(wanted) = kind else {
-        return Ok(KINDS.iter().map(|kind| schema_of(*kind)).collect::<Vec<_>>().join("\n"));
+        return Ok(pages.iter().map(schema_of).collect::<Vec<_>>().join("\n"));
     };
-    match KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(wanted)) {
-        Some(kind) => Ok(schema_of(*kind)),
+    match pages.iter().find(|page| page.name.eq_ignore_ascii_case(wanted)) {
+        Some(page) => Ok(schema_of(page)),
         None => {
-            let known = || KINDS.iter().map(|kind| kind.name);
+            let known = || pages.iter().map(|page| page.name.as_str());
             let hint = match nearest(wanted, known()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the kinds are {}", list_of(known(), "and")),
@@ -42,69 +65,72 @@ pub fn schema(kind: Option<&str>) -> Result<String, UnknownKind> {
     }
 }
 
-fn schema_of(kind: DocumentKind) -> String {
-    let mut text = format!("{} ({API_VERSION})\n  {}\n", kind.name, plain((kind.spec)().doc));
-    for row in rows_of(kind) {
-        let presence = match &row.presence {
-            Presence::Required => "required".to_owned(),
-            Presence::Optional(default) if default.is_empty() => "optional".to_owned(),
-            Presence::Optional(default) => format!("default {default}"),
+fn schema_of(page: &KindPage) -> String {
+    let mut text = format!("{} ({})\n  {}\n", page.name, page.api_version, page.doc);
+    for line in &page.fields {
+        let presence = match line.default.as_deref() {
+            None => "required".to_owned(),
+            Some("") => "optional".to_owned(),
+            Some(default) => format!("default {default}"),
         };
-        writeln!(text, "\n  {}: {} ({presence})\n      {}", row.path, row.word, row.doc)
+        writeln!(text, "\n  {}: {} ({presence})\n      {}", line.path, line.holds, line.doc)
             .expect("writing to a String cannot fail");
     }
     text
 }
 
-/// The reference page of every document: what `docs/reference.md` must be.
-pub fn reference_markdown() -> String {
-    let mut text = format!(
-        "# Reference\n\n\
-         <!-- Generated from the declarations in crates/documents by `setpoint schema --markdown`. Do not edit. -->\n\n\
-         Every document has `apiVersion: {API_VERSION}` and a `kind`. An unknown field is an error, and a file with an error\n\
-         is refused as a whole.\n"
-    );
-    for kind in KINDS {
-        write!(text, "\n## {}\n\n{}\n\n", kind.name, plain((kind.spec)().doc))
-            .expect("writing to a String cannot fail");
+/// The reference page: what `docs/reference.md` must be.
+pub fn reference_markdown(pages: &[KindPage]) -> String {
+    let mut text = "# Reference\n\n\
+         <!-- Generated from the declarations by `setpoint schema --markdown`. Do not edit. -->\n\n\
+         An unknown field is an error, and a file with an error is refused as a whole.\n"
+        .to_owned();
+    let mut api_version = "";
+    for page in pages {
+        if page.api_version != api_version {
+            api_version = &page.api_version;
+            write!(text, "\n## `apiVersion: {api_version}`\n").expect("writing to a String cannot fail");
+        }
+        write!(text, "\n### {}\n\n{}\n\n", page.name, page.doc).expect("writing to a String cannot fail");
         text.push_str("| Field | Type | Default | Meaning |\n| --- | --- | --- | --- |\n");
-        for row in rows_of(*kind) {
-            let default = match &row.presence {
-                Presence::Required => "required".to_owned(),
-                Presence::Optional(default) if default.is_empty() => "–".to_owned(),
-                Presence::Optional(default) => format!("`{default}`"),
+        for line in &page.fields {
+            let default = match line.default.as_deref() {
+                None => "required".to_owned(),
+                Some("") => "–".to_owned(),
+                Some(default) => format!("`{default}`"),
             };
-            writeln!(text, "| `{}` | {} | {default} | {} |", row.path, row.word, row.doc)
+            writeln!(text, "| `{}` | {} | {default} | {} |", line.path, line.holds, line.doc)
                 .expect("writing to a String cannot fail");
         }
     }
     text
 }
 
-fn rows_of(kind: DocumentKind) -> Vec<Row> {
-    let mut rows = Vec::new();
-    add_rows(&kind.declaration(), "", &mut rows);
+fn lines_of(kind: DocumentKind) -> Vec<FieldLine> {
+    let mut lines = Vec::new();
+    add_lines(&kind.declaration(), "", &mut lines);
     // `metadata` and `spec` themselves say nothing that their fields do not.
-    rows.retain(|row| row.path != "metadata" && row.path != "spec");
-    rows
+    lines.retain(|line| line.path != "metadata" && line.path != "spec");
+    lines
 }
 
-fn add_rows(declaration: &Declaration, path: &str, rows: &mut Vec<Row>) {
+fn add_lines(declaration: &Declaration, path: &str, lines: &mut Vec<FieldLine>) {
     for field in &declaration.fields {
         let dot = if path.is_empty() { "" } else { "." };
         let path = format!("{path}{dot}{}", field.name);
         let doc = format!("{}{}", plain(field.doc), words_of(&field.shape));
-        let presence = match (&field.presence, &field.shape) {
+        let default = match (&field.presence, &field.shape) {
+            (Presence::Required, _) => None,
             // The default of an object is told by its fields.
-            (Presence::Optional(_), Shape::Object(_)) => Presence::Optional(String::new()),
-            (presence, _) => presence.clone(),
+            (Presence::Optional(_), Shape::Object(_)) => Some(String::new()),
+            (Presence::Optional(default), _) => Some(default.clone()),
         };
-        rows.push(Row { path: path.clone(), word: word_of(&field.shape), presence, doc });
+        lines.push(FieldLine { path: path.clone(), holds: word_of(&field.shape), default, doc });
         match &field.shape {
-            Shape::Object(inner) | Shape::OneOf(inner) => add_rows(&inner(), &path, rows),
+            Shape::Object(inner) | Shape::OneOf(inner) => add_lines(&inner(), &path, lines),
             Shape::List(item) => {
                 if let Shape::Object(inner) | Shape::OneOf(inner) = item.as_ref() {
-                    add_rows(&inner(), &format!("{path}[]"), rows);
+                    add_lines(&inner(), &format!("{path}[]"), lines);
                 }
             }
             _ => {}

@@ -25,6 +25,18 @@ fn without_a_kind_all_are_explained() {
 }
 
 #[test]
+fn what_an_app_declares_for_a_host_is_explained_too() {
+    let run = run(&["schema", "file"]);
+    assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""));
+    for line in
+        ["File (host.setpoint.dev/v1)", "spec.path: absolute path (required)", "spec.mode: octal text (default 0644)"]
+    {
+        assert!(run.output.contains(line), "no {line} in:\n{}", run.output);
+    }
+    assert!(run.output.contains("spec.contentFrom") && run.output.contains("metadata.name: name (required)"));
+}
+
+#[test]
 fn an_unknown_kind_is_exit_1_and_the_nearest_is_named() {
     let run = run(&["schema", "ap"]);
     assert_eq!((run.code, run.output.as_str()), (Some(1), ""));

@@ -29,7 +29,7 @@ mod target;
 mod under_way;
 mod watch;
 
-pub use declaration::{API_VERSION, COMMAND_CLASS, HostResource, KINDS, Problem, check};
+pub use declaration::{API_VERSION, COMMAND_CLASS, FieldDoc, HostResource, KINDS, KindDoc, METADATA, Problem, check};
 pub use identity::NoIdentity;
 pub use options::{Clock, HostOptions, Secrets};
 pub use path::{BadPath, FILE_CLASS, HostPath, implied_dependencies};

@@ -15,6 +15,10 @@ const LONGEST_LINK: usize = 4095;
 impl Reading {
     pub(super) fn file(&mut self, spec: &Value) -> Option<FileSpec> {
         let spec = self.object("spec".to_owned(), spec, kinds::FILE)?;
+        if spec.get("contentFrom").is_some() {
+            let hint = "it is resolved when the app is rendered, and should not have come here";
+            return self.report(spec.at("contentFrom"), "names a file of a store, which a host cannot read", hint);
+        }
         let path = self.path(&spec);
         let content = self.one_content(&spec);
         let mode = self.mode(&spec, 0o644);

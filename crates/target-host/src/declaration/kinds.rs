@@ -43,6 +43,12 @@ pub(super) const FILE: &[FieldDoc] = &[
     PATH,
     optional("content", "text", "", "What it holds, as text. Exactly one of the forms of content is given."),
     optional("contentBase64", "base64", "", "What it holds, for what is not text."),
+    optional(
+        "contentFrom",
+        "relative path",
+        "",
+        "A file of the input, from its folder on, whose content it holds. Read when the app is rendered.",
+    ),
     optional("mode", "octal text", "0644", "Its permissions."),
     OWNER,
     GROUP,
@@ -111,7 +117,8 @@ pub(super) const DOCUMENT: &[FieldDoc] = &[
     required("spec", "object", "What is declared."),
 ];
 
-pub(super) const METADATA: &[FieldDoc] = &[
+/// The fields of `metadata`, the same for every kind.
+pub const METADATA: &[FieldDoc] = &[
     required("name", "name", "The name of the document; of a command, also its identity on the host."),
     optional("labels", "object", "", "For people and rules; means nothing to the host."),
     optional("annotations", "object", "", "For people and rules; means nothing to the host."),

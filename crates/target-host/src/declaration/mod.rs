@@ -18,7 +18,7 @@ mod files;
 mod kinds;
 mod reading;
 
-pub use kinds::{FieldDoc, KINDS, KindDoc};
+pub use kinds::{FieldDoc, KINDS, KindDoc, METADATA};
 use reading::Reading;
 
 /// The `apiVersion` of all kinds here.

@@ -91,7 +91,6 @@ impl Reading {
                 "purge" => "only what an app has claimed is ever deleted: what you stop declaring is, by `sync.prune`"
                     .to_owned(),
                 "remove" => "removing a Command undoes nothing: declare a Command for the opposite state".to_owned(),
-                "contentFrom" => "it is resolved when the app is rendered, and should not have come here".to_owned(),
                 name => suggestion(name, fields.iter().map(|field| field.name)),
             };
             self.report::<()>(object.at(name), "is not a known field", hint);
