@@ -166,6 +166,14 @@ impl Machine {
             .is_none_or(|kept| kept.head.is_none() || self.now.since(kept.answered) >= self.stale_after(interval))
     }
 
+    /// The stores of an app that were asked and have not answered for several intervals.
+    pub(super) fn stale_stores_of(&self, app: &AppId) -> Vec<StoreName> {
+        let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
+        let silent = |store: &&StoreName| self.stores.get(*store).is_some_and(|kept| kept.failures > 0);
+        let stores = control.into_iter().flat_map(|control| &control.stores);
+        stores.filter(silent).filter(|store| self.is_stale(store)).cloned().collect()
+    }
+
     fn stale_after(&self, interval: Span) -> Span {
         Span::millis(interval.as_millis() * u64::from(self.settings.stale_after))
     }

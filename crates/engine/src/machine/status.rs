@@ -36,6 +36,8 @@ pub struct AppStatus {
     pub refused: Option<Refused>,
     /// Changes whose outcome is not known.
     pub unsettled: Vec<IntentId>,
+    /// Its stores that have not answered for so long that nobody knows what they declare now. What was accepted stays.
+    pub stale: Vec<StoreName>,
 }
 
 /// A version that was refused.
@@ -96,6 +98,7 @@ impl Machine {
             owned: self.holdings.claims_of(app).keys().cloned().collect(),
             refused: kept.refused.clone(),
             unsettled: self.unsettled.keys().filter(unsettled).copied().collect(),
+            stale: self.stale_stores_of(app),
         })
     }
 

@@ -222,7 +222,8 @@ fn note_of(status: &AppStatus) -> Option<String> {
     let suspension =
         facts.suspension.as_ref().map(|suspension| format!("suspended by {}: {}", suspension.by, suspension.reason));
     let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
-    suspension.or(hold).or(refused).or(withheld).or_else(|| waits(status))
+    let stale = status.stale.first().map(|store| format!("store {store} is stale: held at what was accepted"));
+    suspension.or(hold).or(refused).or(withheld).or_else(|| waits(status)).or(stale)
 }
 
 /// An accepted version that the app is not held at yet, although nobody pinned it.

@@ -231,7 +231,7 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Suspend(order) => ordering::run(order, context, output)?,
         Command::Resume(order) => ordering::run(order, context, output)?,
         Command::Hold(order) => ordering::run(order, context, output)?,
-        Command::Release(order) => ordering::run(order, context, output)?,
+        Command::Release(order) => ordering::release(order, context, output)?,
         Command::Settle(order) => ordering::run(order, context, output)?,
         Command::Recover(arguments) => return recover::run(arguments, context, output),
         Command::Notify(command) => return notify::run(&command, context, output),

@@ -7,12 +7,12 @@ use std::io::Write;
 use clap::Args;
 use setpoint_api::question::{OrderKind, OrderRequest};
 use setpoint_core::intent::IntentId;
-use setpoint_core::name::AppId;
+use setpoint_core::name::{AppId, StoreName};
 use setpoint_core::time::Span;
 use setpoint_documents::read_span;
 
 use super::asking::{app, ask, write};
-use super::{Context, Failure};
+use super::{Context, Exit, Failure};
 use crate::show;
 
 /// Looks at an app now, and lets what was accepted through
@@ -80,15 +80,20 @@ pub(super) struct Hold {
 
 /// Lets go of a hold, so that the app follows its store again
 ///
-/// After a rewritten history `--accept` says which version is right.
+/// After a rewritten history `--accept` says which version is right, for one app or for all that are made from a store.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint release web/shop --reason \"the sale is over\"
-  setpoint release web/shop --accept 9c1e04d --reason \"the rebase was meant\"")]
+  setpoint release web/shop --accept 9c1e04d --reason \"the rebase was meant\"
+  setpoint release --store platform --accept 9c1e04d --reason \"the rebase was meant\"")]
 pub(super) struct Release {
-    #[command(flatten)]
-    app: App,
+    /// The app, as `name` or `scope/name`
+    #[arg(value_parser = app, required_unless_present = "store")]
+    app: Option<AppId>,
+    /// Every app that is made from this store, each recorded for itself; needs `--accept`
+    #[arg(long, value_name = "STORE", conflicts_with = "app", requires = "accept")]
+    store: Option<StoreName>,
     /// The commit that is right, although what was accepted is not among its ancestors
     #[arg(long, value_name = "COMMIT")]
     accept: Option<String>,
@@ -165,12 +170,6 @@ impl From<Hold> for OrderRequest {
     }
 }
 
-impl From<Release> for OrderRequest {
-    fn from(Release { app: App { app }, accept, reason: Reason { reason } }: Release) -> Self {
-        Self { app, reason, order: OrderKind::Release { accept } }
-    }
-}
-
 impl From<Settle> for OrderRequest {
     fn from(Settle { app: App { app }, intent, done, reason: Reason { reason }, .. }: Settle) -> Self {
         Self { app, reason, order: OrderKind::Settle { intent, done } }
@@ -181,6 +180,31 @@ pub(super) fn run(order: impl Into<OrderRequest>, context: &Context, output: &mu
     let request = order.into();
     let ordered = ask(context, async |client| client.order(&request).await)?;
     write(&ordered, |ordered, screen| show::ordered(ordered, &request.order, screen), context, output)
+}
+
+pub(super) fn release(release: Release, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
+    let Release { app, store, accept, reason: Reason { reason } } = release;
+    let order = OrderKind::Release { accept };
+    let request = |app| OrderRequest { app, reason: reason.clone(), order: order.clone() };
+    if let Some(app) = app {
+        return run(request(app), context, output);
+    }
+    let released = ask(context, async |client| {
+        let mut released = Vec::new();
+        for app in client.overview().await?.apps {
+            let is_made_from = |store: &StoreName| app.accepted.iter().any(|at| at.revision.0.contains_key(store));
+            if store.as_ref().is_some_and(is_made_from) {
+                released.push(client.order(&request(app.app)).await?);
+            }
+        }
+        Ok(released)
+    })?;
+    if released.is_empty() {
+        let store = store.map(|store| store.to_string()).unwrap_or_default();
+        let problem = format!("no app is made from a store {store}: `setpoint status` lists the stores");
+        return Err(Failure::Told(Exit::CouldNotRun, problem));
+    }
+    write(&released, |released, screen| show::all_ordered(released, &order, screen), context, output)
 }
 
 #[cfg(test)]

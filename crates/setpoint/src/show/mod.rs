@@ -22,7 +22,7 @@ mod wrap;
 use setpoint_core::time::Timestamp;
 
 pub(crate) use app::app;
-pub(crate) use orders::{notifiers, ordered};
+pub(crate) use orders::{all_ordered, notifiers, ordered};
 pub(crate) use overview::overview;
 pub(crate) use paint::Paint;
 pub(crate) use plan::plan;

@@ -7,6 +7,11 @@ use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::{Screen, time};
 
+/// One order for several apps.
+pub(crate) fn all_ordered(all: &[Ordered], order: &OrderKind, screen: &Screen) -> String {
+    all.iter().map(|one| ordered(one, order, screen)).collect()
+}
+
 pub(crate) fn ordered(ordered: &Ordered, order: &OrderKind, screen: &Screen) -> String {
     let app = &ordered.app;
     let said = match order {

@@ -51,7 +51,8 @@ fn stores(stores: &[StoreStanding], screen: &Screen) -> Table<4> {
         let note = match (failures, stale) {
             (0, false) => Painted::from(""),
             (0, true) => Painted::new("stale", Paint::Bad),
-            (n, _) => Painted::new(format!("failed {n} in a row: {problem}"), Paint::Bad),
+            (n, false) => Painted::new(format!("failed {n} in a row: {problem}"), Paint::Bad),
+            (n, true) => Painted::new(format!("stale, failed {n} in a row: {problem}"), Paint::Bad),
         };
         let head = head.as_ref().map_or("none", words::short);
         table.row([store.as_str().into(), head.into(), Painted::new(answered, freshness), note]);

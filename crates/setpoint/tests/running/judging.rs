@@ -109,3 +109,30 @@ async fn a_rewritten_history_is_held_with_both_heads_until_a_person_accepts_one(
     agent.until_converged("more", &next).await;
     agent.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_rewrite_one_word_releases_every_app_of_the_store() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n").app("quiet").file("quiet", "quiet", "1\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    agent.until_converged("quiet", &first).await;
+    lab.file("hello", "greeting", "Rewritten\n");
+    let rewritten = lab.commit_on(None);
+    agent.hint().await;
+    agent.until_app("hello", "is held", |detail: &AppDetail| detail.summary.state == AppState::Held).await;
+
+    let store = Bootstrap::store().to_string();
+    let unknown = lab.command(&["release", "--store", "nowhere", "--accept", &rewritten, "--reason", "meant"]);
+    assert!(unknown.code == Some(1) && unknown.complaints.contains("nowhere"), "{}", unknown.complaints);
+    let told = lab.told(&["release", "--store", &store, "--accept", &rewritten, "--reason", "meant"]);
+    assert!(["setpoint/root", "hello", "quiet"].iter().all(|app| told.contains(app)), "{told}");
+    agent.until_converged("hello", &rewritten).await;
+
+    // What had not changed yet, and the documents themselves, are not held later on.
+    let next = lab.file("quiet", "quiet", "2\n").app("more").file("more", "more", "x\n").commit();
+    agent.until_converged("quiet", &next).await;
+    agent.until_converged("more", &next).await;
+    agent.stop().await;
+}
