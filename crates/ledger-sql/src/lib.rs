@@ -24,4 +24,4 @@ mod writing;
 
 pub use ledger::SqlLedger;
 pub use options::{OpenError, Options};
-pub use scratch::Scratch;
+pub use scratch::{Scratch, ScratchError};

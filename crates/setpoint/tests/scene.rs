@@ -21,7 +21,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
-use setpoint_core::version::Ancestry;
+use setpoint_core::version::{Ancestry, Revision};
 use setpoint_engine::machine::AppStatus;
 use setpoint_engine::{
     AppControl, Controls, Mode, Note, OnFailure, RenderOutcome, Settings, StoreControl, TargetControl,
@@ -82,7 +82,11 @@ impl Sources for Shelf {
         unreachable!("the controls of these tests have no root app")
     }
 
-    fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>> {
+    fn stores_of(&self, app: &AppId) -> BTreeSet<StoreName> {
+        [store_of(app)].into()
+    }
+
+    fn render_afresh<'a>(&'a self, app: &'a AppId, _: &'a Revision) -> Answer<'a, Result<Digest, Blindness>> {
         self.read(app.name.as_str(), |shelved| Ok(bundle(app, shelved.resources.clone()).digest()))
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! | file | what it sees to |
 //! | --- | --- |
-//! | [`folder`], [`bootstrap`] | who the installation is; where its control documents are |
+//! | [`folder`], [`bootstrap`], [`opening`] | who the installation is; where its control documents are; opening both with the ledger |
 //! | [`connect`], [`sources`] | stores and targets as documents name them; the accept plane in production |
+//! | [`footprints`], [`lineage`] | what need not be rendered again; how versions relate |
 //! | [`messages`], [`log`] | telling people; telling whoever reads the log |
 //! | [`answers`], [`planning`] | what the socket is asked |
 //! | [`recovering`] | beginning anew after the data folder was lost |
@@ -12,9 +13,12 @@ mod answers;
 pub mod bootstrap;
 mod connect;
 pub mod folder;
+mod footprints;
 mod history;
+mod lineage;
 pub mod log;
 mod messages;
+pub mod opening;
 mod planning;
 pub mod recovering;
 mod sources;
@@ -28,19 +32,16 @@ use setpoint_api::server::{BindError, Server};
 use setpoint_engine::Settings;
 use setpoint_engine::machine::Standing;
 use setpoint_ledger::Ledger;
-use setpoint_ledger::anchor::AnchorFile;
 use setpoint_ledger_sql::{Options, SqlLedger};
-use setpoint_store::StoreError;
-use setpoint_store_git::GitCache;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::answers::Answers;
 use self::bootstrap::Bootstrap;
-use self::connect::Connector;
-use self::folder::{DataFolder, FolderError, Installation};
+use self::folder::DataFolder;
 use self::log::Log;
 use self::messages::Messages;
+use self::opening::{Opened, OpeningError};
 use self::sources::Provider;
 use crate::doors::Clock;
 use crate::interpreter::{self, Ended, Handle, Limits, OpenLedger, Steps, StopError, Surroundings};
@@ -59,11 +60,7 @@ pub struct AgentOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
-    Folder(#[from] FolderError),
-    #[error("the store of the bootstrap document cannot be used")]
-    Store { source: StoreError },
-    #[error("the ledger cannot be opened")]
-    Ledger { source: setpoint_ledger_sql::OpenError },
+    Opening(#[from] OpeningError),
     #[error("the socket cannot be opened")]
     Socket { source: BindError },
     #[error(transparent)]
@@ -91,39 +88,18 @@ const HOSTS: &str = "host-";
 /// Who writes the ledger.
 const HOLDER: &str = "agent";
 
-fn ledger_options(folder: &DataFolder, installation: &Installation, bootstrap: &Bootstrap) -> Options {
-    let options = Options::new(folder.path(), installation.signer.clone());
-    match &bootstrap.spec.anchor {
-        Some(anchor) => options.with_anchor(installation.origin.clone(), AnchorFile::new(anchor.file.as_str())),
-        None => options,
-    }
-}
-
-fn connector(clock: Clock, folder: &DataFolder, installation: &Installation) -> Connector {
-    Connector {
-        clock,
-        digest_key: installation.digest_key.clone(),
-        data: folder.path().to_owned(),
-        cache: GitCache::at(folder.stores()),
-    }
-}
-
 impl RunningAgent {
     /// Starts holding. The data folder is locked: there is one agent for it.
     #[expect(clippy::disallowed_methods, reason = "the door: one task for the socket, ended by `stop`")]
     pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
         let AgentOptions { bootstrap, data, clock, mut settings, log } = options;
-        let folder = DataFolder::open(&data)?;
-        let installation = folder.installation()?;
+        // A folder in use or a damaged ledger is said at once and not retried for ever.
+        let Opened { folder, installation, ledger, ledger_options, provider } =
+            opening::open(bootstrap, &data, clock, &log).await?;
         let origin = installation.origin.clone();
-        let ledger = ledger_options(&folder, &installation, &bootstrap);
-        // Opened here first, so that a folder in use or a damaged ledger is said at once and not retried for ever.
-        let first = SqlLedger::open(ledger.clone()).await.map_err(|source| StartError::Ledger { source })?;
         let open_now: OpenNow = Arc::default();
         // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.
         settings.own_hands = Some(HOSTS.to_owned());
-        let provider = Provider::new(connector(clock, &folder, &installation), bootstrap, Arc::clone(&log));
-        let provider = Arc::new(provider.map_err(|source| StartError::Store { source })?);
         let messages = Arc::new(Messages {
             clock,
             installation: origin.to_string(),
@@ -135,7 +111,7 @@ impl RunningAgent {
             clock,
             origin: origin.clone(),
             holder: HOLDER.to_owned(),
-            open_ledger: opener(ledger, first, Arc::clone(&open_now)),
+            open_ledger: opener(ledger_options, ledger, Arc::clone(&open_now)),
             targets: BTreeMap::new(),
             sources: Arc::clone(&provider) as _,
             messenger: Arc::clone(&messages) as _,

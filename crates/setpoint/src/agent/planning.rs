@@ -18,6 +18,7 @@ use setpoint_target::Target;
 use super::answers::{Answers, ended};
 use super::bootstrap::Bootstrap;
 use super::sources::Candidate;
+use crate::interpreter::Sources as _;
 
 impl Answers {
     pub(super) async fn plans(&self, request: PlanRequest) -> Result<Vec<AppPlan>, Problem> {
@@ -59,7 +60,7 @@ impl Answers {
 
     /// A version of the stores an app is made from: the named one where a store has it, else what is accepted.
     pub(super) async fn revision(&self, app: &AppId, rev: &str) -> Result<Revision, Problem> {
-        let stores = self.provider.stores_of(app).unwrap_or_default();
+        let stores = self.provider.stores_of(app);
         let mut versions = BTreeMap::new();
         for name in stores {
             let Some(store) = self.provider.store(&name) else { continue };

@@ -8,13 +8,11 @@ use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::version::Revision;
 use setpoint_engine::Controls;
-use setpoint_ledger_sql::SqlLedger;
-use setpoint_store::StoreError;
 
 use super::bootstrap::Bootstrap;
-use super::folder::{DataFolder, FolderError};
+use super::opening::{Opened, OpeningError};
 use super::sources::{Candidate, Provider};
-use super::{AgentOptions, HOLDER, connector, ledger_options};
+use super::{AgentOptions, HOLDER, opening};
 use crate::interpreter::{Governed, Sources};
 use crate::recover::{RecoverError, Recovery, Targets, recover};
 
@@ -30,11 +28,7 @@ pub struct Recovered {
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
     #[error(transparent)]
-    Folder(#[from] FolderError),
-    #[error("the store of the bootstrap document cannot be used")]
-    Store { source: StoreError },
-    #[error("the ledger cannot be opened")]
-    Ledger { source: setpoint_ledger_sql::OpenError },
+    Opening(#[from] OpeningError),
     #[error("store {store} does not say what is declared: make it reachable and run it again")]
     Unread { store: StoreName, source: Blindness },
     #[error(
@@ -56,13 +50,8 @@ pub enum RecoveryError {
 /// Owns again what the stores of an installation declare and its targets show. Needs a data folder without any claims.
 pub async fn recover_lost(options: AgentOptions, actor: Actor, reason: String) -> Result<Recovered, RecoveryError> {
     let AgentOptions { bootstrap, data, clock, log, .. } = options;
-    let folder = DataFolder::open(&data)?;
-    let installation = folder.installation()?;
-    // Opened first: its lock keeps an agent from running meanwhile.
-    let ledger = SqlLedger::open(ledger_options(&folder, &installation, &bootstrap));
-    let ledger = ledger.await.map_err(|source| RecoveryError::Ledger { source })?;
-    let provider = Provider::new(connector(clock, &folder, &installation), bootstrap, log);
-    let provider = provider.map_err(|source| RecoveryError::Store { source })?;
+    // The ledger's lock keeps an agent from running meanwhile.
+    let Opened { installation, ledger, provider, .. } = opening::open(bootstrap, &data, clock, &log).await?;
     let (bundles, targets) = declared(&provider).await?;
     let apps = bundles.iter().map(|bundle| bundle.app().clone()).collect();
     let recovery = Recovery { origin: installation.origin, holder: HOLDER.to_owned(), actor, reason, bundles };

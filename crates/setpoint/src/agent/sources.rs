@@ -14,7 +14,7 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_documents::{StoreSpec, TargetSpec};
 use setpoint_engine::accept::{
-    AppSource, Considered, ControlDocuments, Footprint, NotRead, ReachedTarget, consider, documents_of,
+    AppSource, Considered, ControlDocuments, NotRead, ReachedTarget, consider, documents_of,
 };
 use setpoint_engine::{Controls, RenderOutcome};
 use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
@@ -22,6 +22,8 @@ use setpoint_target::{Answer, Target};
 
 use super::bootstrap::Bootstrap;
 use super::connect::{Connector, HostKinds, folder_of};
+use super::footprints::Footprints;
+use super::lineage::{Lineages, worse};
 use super::log::Log;
 use crate::interpreter::{Governed, Rendering, Sources, Targets};
 
@@ -37,6 +39,8 @@ pub(super) struct Provider {
     folder: StorePath,
     log: Arc<dyn Log>,
     state: Mutex<State>,
+    footprints: Footprints,
+    lineages: Lineages,
     /// Apps rendered since the start.
     renders: AtomicU64,
 }
@@ -47,11 +51,8 @@ struct State {
     stores: BTreeMap<StoreName, Connected<StoreSpec, dyn Store>>,
     targets: BTreeMap<TargetName, Connected<TargetSpec, dyn Target>>,
     identities: BTreeMap<TargetName, TargetIdentity>,
-    /// What the last renders of an app were made from, by the bundle they gave.
-    footprints: BTreeMap<AppId, BTreeMap<Digest, Footprint>>,
     /// What the control documents were last read from, and the bundle they gave.
     root_reads: Option<(Digest, ReadSet)>,
-    lineage: BTreeMap<StoreName, Lineage>,
 }
 
 /// A connection and the document it was made from.
@@ -62,20 +63,19 @@ struct Connected<S, C: ?Sized> {
     connection: Arc<C>,
 }
 
-/// Versions that are known to lead to a head, so that the history is not walked once for every app.
-#[derive(Clone, Debug)]
-struct Lineage {
-    head: VersionId,
-    ancestors: BTreeSet<VersionId>,
-}
-
 impl Provider {
-    pub(super) fn new(connector: Connector, bootstrap: Bootstrap, log: Arc<dyn Log>) -> Result<Self, StoreError> {
+    pub(super) fn new(
+        connector: Connector,
+        bootstrap: Bootstrap,
+        footprints: Footprints,
+        log: Arc<dyn Log>,
+    ) -> Result<Self, StoreError> {
         let store = connector.bootstrap_store(&bootstrap)?;
         let folder = folder_of(&bootstrap.spec.path)?;
         let mut state = State::default();
         state.stores.insert(Bootstrap::store(), Connected { spec: None, connection: store });
-        Ok(Self { connector, bootstrap, folder, log, state: Mutex::new(state), renders: AtomicU64::new(0) })
+        let (state, lineages, renders) = (Mutex::new(state), Lineages::default(), AtomicU64::new(0));
+        Ok(Self { connector, bootstrap, folder, log, state, footprints, lineages, renders })
     }
 
     /// The controls before any document is accepted: the root app alone.
@@ -112,15 +112,6 @@ impl Provider {
         state.targets.get(name).map(|connected| Arc::clone(&connected.connection))
     }
 
-    /// The stores an app is made from.
-    pub(super) fn stores_of(&self, app: &AppId) -> Option<BTreeSet<StoreName>> {
-        if *app == Bootstrap::root() {
-            return Some([Bootstrap::store()].into());
-        }
-        let source = self.documents().source(app)?;
-        Some(source.inputs.into_iter().map(|input| input.store).collect())
-    }
-
     async fn open(&self, revision: &Revision) -> Result<BTreeMap<StoreName, Arc<dyn Tree>>, StoreError> {
         let mut trees = BTreeMap::new();
         for (name, version) in &revision.0 {
@@ -128,19 +119,6 @@ impl Provider {
             trees.insert(name.clone(), store.open(version).await?);
         }
         Ok(trees)
-    }
-
-    /// The heads as the stores give them now.
-    async fn heads(&self, stores: BTreeSet<StoreName>) -> Result<Revision, Blindness> {
-        let mut heads = BTreeMap::new();
-        for name in stores {
-            let store = self.store(&name).ok_or_else(|| Blindness::from(unknown_store(&name)))?;
-            match store.poll(self.connector.clock.now()).await {
-                Observed::Known { value, .. } => drop(heads.insert(name, value)),
-                Observed::Unknown { reason } => return Err(reason),
-            }
-        }
-        Ok(Revision(heads))
     }
 
     /// Renders an app from a revision; `accepted` is the bundle that a render may be skipped for.
@@ -156,7 +134,10 @@ impl Provider {
         let Some((source, kinds, target)) = self.source(app) else {
             return Candidate::Failed(Blindness::NotLooked);
         };
-        let last = accepted.and_then(|bundle| self.state().footprints.get(app)?.get(&bundle).cloned());
+        let last = match accepted {
+            Some(bundle) => self.footprints.of(app, bundle).await,
+            None => None,
+        };
         let work = move || consider(&source, &trees, last.as_ref(), &kinds);
         let considered = blocking(work).await;
         self.renders.fetch_add(u64::from(!matches!(considered, Considered::Unchanged)), Ordering::Relaxed);
@@ -166,19 +147,11 @@ impl Provider {
             Considered::Failed { reason } => Candidate::Failed(reason),
             Considered::Rendered { resources, footprint } => {
                 if let Ok(bundle) = Bundle::new(app.clone(), target, resources.clone()) {
-                    self.remember(app, bundle.digest(), footprint, accepted);
+                    self.footprints.keep(app, bundle.digest(), footprint, accepted).await;
                 }
                 Candidate::Rendered(resources)
             }
         }
-    }
-
-    /// Keeps the footprint of a render, and of the accepted one.
-    fn remember(&self, app: &AppId, bundle: Digest, footprint: Footprint, accepted: Option<Digest>) {
-        let mut state = self.state();
-        let kept = state.footprints.entry(app.clone()).or_default();
-        kept.retain(|digest, _| Some(*digest) == accepted);
-        kept.insert(bundle, footprint);
     }
 
     async fn root_candidate(
@@ -223,41 +196,10 @@ impl Provider {
         for (name, version) in &offered.0 {
             // A store the app did not read before has nothing to descend from.
             let Some(accepted) = from.0.get(name) else { continue };
-            worst = worse(worst, self.ancestry_in(name, accepted, version).await?);
+            let store = self.store(name).ok_or_else(|| unknown_store(name))?;
+            worst = worse(worst, self.lineages.ancestry(name, store.as_ref(), accepted, version).await?);
         }
         Ok(worst)
-    }
-
-    async fn ancestry_in(
-        &self,
-        name: &StoreName,
-        accepted: &VersionId,
-        offered: &VersionId,
-    ) -> Result<Ancestry, StoreError> {
-        if accepted == offered {
-            return Ok(Ancestry::Same);
-        }
-        let store = self.store(name).ok_or_else(|| unknown_store(name))?;
-        let known = self.state().lineage.get(name).cloned();
-        let mut lineage = match known {
-            Some(known) if known.head == *offered => known,
-            // What led to the former head leads to one that descends from it.
-            Some(mut known) if store.ancestry(&known.head, offered).await? == Ancestry::Descendant => {
-                known.ancestors.insert(known.head);
-                Lineage { head: offered.clone(), ancestors: known.ancestors }
-            }
-            _ => Lineage { head: offered.clone(), ancestors: BTreeSet::new() },
-        };
-        let ancestry = if lineage.ancestors.contains(accepted) {
-            Ancestry::Descendant
-        } else {
-            store.ancestry(accepted, offered).await?
-        };
-        if ancestry == Ancestry::Descendant {
-            lineage.ancestors.insert(accepted.clone());
-        }
-        self.state().lineage.insert(name.clone(), lineage);
-        Ok(ancestry)
     }
 
     /// Keeps connections whose documents are as they were, makes new ones, and lets the others go.
@@ -312,7 +254,7 @@ impl Provider {
             }
             match self.connector.store(&document.spec) {
                 Ok(connection) => {
-                    state.lineage.remove(name);
+                    self.lineages.forget(name);
                     state.stores.insert(name.clone(), Connected { spec: Some(document.spec.clone()), connection });
                 }
                 Err(error) => self.log.say(&format!("store {name} cannot be used: {error}")),
@@ -329,6 +271,7 @@ impl Provider {
         known: &BTreeMap<AppId, TargetIdentity>,
     ) -> Governed {
         let reached = self.connect(&documents).await;
+        self.footprints.keep_only(|app| documents.apps().contains_key(app)).await;
         let worked_out = documents.controls(self.connector.clock.now(), &reached, known);
         for (app, target) in &worked_out.unreached {
             self.log.say(&format!("app {app} waits for target {target}, which has not said who it is yet"));
@@ -362,17 +305,6 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 fn unknown_store(name: &StoreName) -> StoreError {
     StoreError::unreachable(format!("store {name} is not connected: see its document"))
-}
-
-fn worse(a: Ancestry, b: Ancestry) -> Ancestry {
-    let badness = |ancestry| match ancestry {
-        Ancestry::First | Ancestry::Same => 0,
-        Ancestry::Descendant => 1,
-        Ancestry::Older => 2,
-        Ancestry::Unknown => 3,
-        Ancestry::Rewritten => 4,
-    };
-    if badness(b) > badness(a) { b } else { a }
 }
 
 impl Sources for Provider {
@@ -420,12 +352,18 @@ impl Sources for Provider {
         })
     }
 
-    fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>> {
+    fn stores_of(&self, app: &AppId) -> BTreeSet<StoreName> {
+        if *app == Bootstrap::root() {
+            return [Bootstrap::store()].into();
+        }
+        let source = self.documents().source(app);
+        source.into_iter().flat_map(|source| source.inputs).map(|input| input.store).collect()
+    }
+
+    fn render_afresh<'a>(&'a self, app: &'a AppId, heads: &'a Revision) -> Answer<'a, Result<Digest, Blindness>> {
         Box::pin(async move {
-            let stores = self.stores_of(app).ok_or(Blindness::NotLooked)?;
-            let heads = self.heads(stores).await?;
             let (_, _, target) = self.source(app).ok_or(Blindness::NotLooked)?;
-            match self.candidate(app, &heads, None).await {
+            match self.candidate(app, heads, None).await {
                 Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
                     .map(|bundle| bundle.digest())
                     .map_err(|bad| Blindness::Malformed { detail: bad.to_string() }),

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::intent::Intent;
 use setpoint_core::live::Observation;
-use setpoint_core::name::{AppId, StoreName, TargetIdentity};
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::version::Revision;
 use setpoint_engine::{Event, Note, Ticket};
 use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement, Target, Wanted, Work};
 use tokio::sync::{Notify, Semaphore};
@@ -83,13 +84,18 @@ impl Hands {
     }
 
     pub(super) async fn poll(self: Arc<Self>, ticket: Ticket, store: StoreName) -> Option<Event> {
-        let trusted = self.answered().remove(&store);
-        let turns = if trusted { &self.fetch } else { &self.fetch_in_doubt };
-        let head = self.in_turn(turns, || self.surroundings.sources.poll(&store, self.now())).await?;
-        if head.is_known() {
-            self.answered().insert(store);
-        }
+        let head = self.head_of(&store).await?;
         Some(Event::Polled { ticket, head })
+    }
+
+    async fn head_of(&self, store: &StoreName) -> Option<Observed<VersionId>> {
+        let trusted = self.answered().remove(store);
+        let turns = if trusted { &self.fetch } else { &self.fetch_in_doubt };
+        let head = self.in_turn(turns, || self.surroundings.sources.poll(store, self.now())).await?;
+        if head.is_known() {
+            self.answered().insert(store.clone());
+        }
+        Some(head)
     }
 
     fn answered(&self) -> MutexGuard<'_, BTreeSet<StoreName>> {
@@ -103,8 +109,24 @@ impl Hands {
     }
 
     pub(super) async fn render_afresh(self: Arc<Self>, ticket: Ticket, app: AppId) -> Option<Event> {
-        let bundle = self.in_turn(&self.render, || self.surroundings.sources.render_afresh(&app)).await?;
+        // Asked for before there is a turn to render: a store that hangs must not keep renders waiting.
+        let bundle = match self.heads_for(&app).await? {
+            Ok(heads) => self.in_turn(&self.render, || self.surroundings.sources.render_afresh(&app, &heads)).await?,
+            Err(reason) => Err(reason),
+        };
         Some(Event::RenderedAfresh { ticket, bundle })
+    }
+
+    /// What an app's stores hold now.
+    async fn heads_for(&self, app: &AppId) -> Option<Result<Revision, Blindness>> {
+        let mut heads = BTreeMap::new();
+        for store in self.surroundings.sources.stores_of(app) {
+            match self.head_of(&store).await? {
+                Observed::Known { value, .. } => drop(heads.insert(store, value)),
+                Observed::Unknown { reason } => return Some(Err(reason)),
+            }
+        }
+        Some(Ok(Revision(heads)))
     }
 
     pub(super) async fn observe(
@@ -270,7 +292,11 @@ mod tests {
             Box::pin(pending())
         }
 
-        fn render_afresh<'a>(&'a self, _: &'a AppId) -> Answer<'a, Result<Digest, Blindness>> {
+        fn stores_of(&self, _: &AppId) -> BTreeSet<StoreName> {
+            BTreeSet::new()
+        }
+
+        fn render_afresh<'a>(&'a self, _: &'a AppId, _: &'a Revision) -> Answer<'a, Result<Digest, Blindness>> {
             Box::pin(pending())
         }
     }

@@ -1,6 +1,6 @@
 //! What the outside must offer the interpreter, and how much may be asked of it at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -63,8 +63,11 @@ pub trait Sources: Send + Sync + fmt::Debug {
         known: &'a BTreeMap<AppId, TargetIdentity>,
     ) -> Answer<'a, Option<Governed>>;
 
-    /// The digest of the bundle that the stores' heads, read without any cache, give now. A delete rests on it.
-    fn render_afresh<'a>(&'a self, app: &'a AppId) -> Answer<'a, Result<Digest, Blindness>>;
+    /// The stores an app is made from; none for an app that no document declares.
+    fn stores_of(&self, app: &AppId) -> BTreeSet<StoreName>;
+
+    /// The digest of the bundle that these heads give, rendered without any memory of former renders. A delete rests on it.
+    fn render_afresh<'a>(&'a self, app: &'a AppId, heads: &'a Revision) -> Answer<'a, Result<Digest, Blindness>>;
 }
 
 /// Reaches people.

@@ -13,6 +13,13 @@ async fn wiping_everything_disposable_changes_nothing_but_time() {
     let first = lab.commit();
     let mut agent = lab.start().await;
     let before = agent.until_converged("hello", &first).await;
+    assert_eq!(agent.renders(), 1);
+    agent.stop().await;
+
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    agent.until("the head is considered", async |agent| agent.has_considered_all().await.then_some(())).await;
+    assert_eq!(agent.renders(), 0, "what an app was rendered from is remembered");
     agent.stop().await;
 
     // Copies of stores, the scratch of the ledger, whatever else is not the installation or its ledger.
@@ -28,6 +35,7 @@ async fn wiping_everything_disposable_changes_nothing_but_time() {
 
     let mut agent = lab.start().await;
     let after = agent.until_converged("hello", &first).await;
+    agent.until("it is rendered again", async |agent| (agent.renders() == 1).then_some(())).await;
     assert_eq!((after.summary.accepted, after.resources), (before.summary.accepted, before.resources));
     assert!(agent.drift("hello").await.is_empty());
     let second = lab.file("hello", "greeting", "Good day\n").remove("apps/hello/colours.yaml").commit();

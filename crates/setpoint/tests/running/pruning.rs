@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use rustix::fs::inotify;
@@ -122,6 +123,27 @@ async fn an_app_whose_document_is_removed_freezes() {
     agent.until_converged("other", &second).await;
     assert_eq!(lab.text("greeting").as_deref(), Some("Hello\n"));
     assert!(lab.told(&["why", "hello"]).contains("frozen"));
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renamed_app_goes_on_with_the_same_files_and_its_old_name_is_forgotten() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    let inode = |lab: &Lab| std::fs::metadata(lab.at("greeting")).expect("it is there").ino();
+    let before = inode(&lab);
+
+    lab.remove("setpoint/hello.yaml").remove("apps/hello/greeting.yaml");
+    let second = lab.app("welcome").file("welcome", "greeting", "Hello\n").commit();
+    agent.until_converged("welcome", &second).await;
+    let forgotten = async |agent: &Agent| matches!(agent.detail("hello").await, Err(AskError::Refused(_)));
+    agent.until("the old name is forgotten", async |agent| forgotten(agent).await.then_some(())).await;
+    assert_eq!(inode(&lab), before, "the file was not written again");
+    let owned = agent.detail("welcome").await.expect("it answers").resources;
+    assert!(!owned.is_empty() && owned.iter().all(|line| line.owned), "{owned:?}");
     agent.stop().await;
 }
 

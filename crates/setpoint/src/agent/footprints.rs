@@ -1,0 +1,87 @@
+//! What the last renders were made from, so that an app is not rendered again from the same: in memory, and in the disposable database
+//! for the time after a restart. Losing them costs renders and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use setpoint_core::digest::Digest;
+use setpoint_core::name::AppId;
+use setpoint_engine::accept::Footprint;
+use setpoint_ledger_sql::{Scratch, ScratchError};
+
+use super::log::Log;
+use crate::complaint::told;
+
+/// Where they are in the database.
+const AREA: &str = "footprints";
+
+#[derive(Debug)]
+pub(super) struct Footprints {
+    /// By the bundle that the render gave.
+    kept: Mutex<BTreeMap<AppId, BTreeMap<Digest, Footprint>>>,
+    scratch: Option<Scratch>,
+    log: Arc<dyn Log>,
+}
+
+/// A footprint as it is written down.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    bundle: Digest,
+    footprint: Footprint,
+}
+
+impl Footprints {
+    /// Without a database they last as long as the process.
+    pub(super) fn new(scratch: Option<Scratch>, log: Arc<dyn Log>) -> Self {
+        Self { kept: Mutex::default(), scratch, log }
+    }
+
+    /// What the render that gave this bundle was made from, if anyone remembers.
+    pub(super) async fn of(&self, app: &AppId, bundle: Digest) -> Option<Footprint> {
+        if let Some(kept) = self.kept().get(app) {
+            return kept.get(&bundle).cloned();
+        }
+        let read = self.scratch.as_ref()?.get(AREA, &app.to_string()).await;
+        let written = read.unwrap_or_else(|error| {
+            self.unusable(&error);
+            None
+        })?;
+        // One that another version of this program wrote differently is as good as none.
+        let Written { bundle: of, footprint } = serde_json::from_slice(&written).ok()?;
+        self.kept().entry(app.clone()).or_default().insert(of, footprint.clone());
+        (of == bundle).then_some(footprint)
+    }
+
+    /// Keeps the footprint of a render, and of the accepted one.
+    pub(super) async fn keep(&self, app: &AppId, bundle: Digest, footprint: Footprint, accepted: Option<Digest>) {
+        {
+            let mut all = self.kept();
+            let kept = all.entry(app.clone()).or_default();
+            kept.retain(|digest, _| Some(*digest) == accepted);
+            kept.insert(bundle, footprint.clone());
+        }
+        let Some(scratch) = &self.scratch else { return };
+        let written = serde_json::to_vec(&Written { bundle, footprint }).expect("it has text keys only");
+        scratch.put(AREA, &app.to_string(), &written).await.unwrap_or_else(|error| self.unusable(&error));
+    }
+
+    /// Forgets those of apps that are gone.
+    pub(super) async fn keep_only(&self, is_there: impl Fn(&AppId) -> bool) {
+        let gone: Vec<AppId> = self.kept().keys().filter(|app| !is_there(app)).cloned().collect();
+        for app in gone {
+            self.kept().remove(&app);
+            let Some(scratch) = &self.scratch else { continue };
+            scratch.remove(AREA, &app.to_string()).await.unwrap_or_else(|error| self.unusable(&error));
+        }
+    }
+
+    fn unusable(&self, error: &ScratchError) {
+        self.log.say(&format!("renders are not remembered: {}", told(error)));
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<AppId, BTreeMap<Digest, Footprint>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

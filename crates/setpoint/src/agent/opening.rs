@@ -1,0 +1,72 @@
+//! Opening an installation: its data folder, its ledger, its stores. What running and recovering begin with.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use setpoint_ledger::anchor::AnchorFile;
+use setpoint_ledger_sql::{Options, Scratch, SqlLedger};
+use setpoint_store::StoreError;
+use setpoint_store_git::GitCache;
+
+use super::bootstrap::Bootstrap;
+use super::connect::Connector;
+use super::folder::{DataFolder, FolderError, Installation};
+use super::footprints::Footprints;
+use super::log::Log;
+use super::sources::Provider;
+use crate::complaint::told;
+use crate::doors::Clock;
+
+/// Why an installation cannot be opened. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpeningError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error("the store of the bootstrap document cannot be used")]
+    Store { source: StoreError },
+    #[error("the ledger cannot be opened")]
+    Ledger { source: setpoint_ledger_sql::OpenError },
+}
+
+/// An installation whose ledger is open: its lock keeps every other process out.
+pub(super) struct Opened {
+    pub(super) folder: DataFolder,
+    pub(super) installation: Installation,
+    pub(super) ledger: SqlLedger,
+    /// How the ledger is opened again.
+    pub(super) ledger_options: Options,
+    pub(super) provider: Arc<Provider>,
+}
+
+pub(super) async fn open(
+    bootstrap: Bootstrap,
+    data: &Path,
+    clock: Clock,
+    log: &Arc<dyn Log>,
+) -> Result<Opened, OpeningError> {
+    let folder = DataFolder::open(data)?;
+    let installation = folder.installation()?;
+    let ledger_options = ledger_options(&folder, &installation, &bootstrap);
+    // First of all, so that a folder in use or a damaged ledger is said at once.
+    let ledger = SqlLedger::open(ledger_options.clone()).await.map_err(|source| OpeningError::Ledger { source })?;
+    let connector = Connector {
+        clock,
+        digest_key: installation.digest_key.clone(),
+        data: folder.path().to_owned(),
+        cache: GitCache::at(folder.stores()),
+    };
+    let scratch = Scratch::open(folder.path()).await;
+    let scratch = scratch.inspect_err(|error| log.say(&format!("every app is rendered anew: {}", told(error)))).ok();
+    let footprints = Footprints::new(scratch, Arc::clone(log));
+    let provider = Provider::new(connector, bootstrap, footprints, Arc::clone(log));
+    let provider = Arc::new(provider.map_err(|source| OpeningError::Store { source })?);
+    Ok(Opened { folder, installation, ledger, ledger_options, provider })
+}
+
+fn ledger_options(folder: &DataFolder, installation: &Installation, bootstrap: &Bootstrap) -> Options {
+    let options = Options::new(folder.path(), installation.signer.clone());
+    match &bootstrap.spec.anchor {
+        Some(anchor) => options.with_anchor(installation.origin.clone(), AnchorFile::new(anchor.file.as_str())),
+        None => options,
+    }
+}
