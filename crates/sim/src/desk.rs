@@ -14,6 +14,7 @@ use setpoint_engine::accept::{
 };
 use setpoint_store::{MemoryTree, StorePath, Tree};
 
+use crate::recall::Recall;
 use crate::repository::{CONTROL_FOLDER, Things, root};
 
 /// What an instance remembers of the accept plane.
@@ -26,7 +27,7 @@ pub(crate) struct Desk {
 }
 
 /// What came of a candidate.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Candidate {
     /// What a render without a footprint gives is told as well: it must be what was accepted.
     Unchanged {
@@ -39,8 +40,8 @@ pub(crate) enum Candidate {
 
 impl Desk {
     /// These documents are in force.
-    pub(crate) fn govern(&mut self, documents: ControlDocuments, reached: &BTreeMap<TargetName, ReachedTarget>) {
-        self.documents = Arc::new(documents);
+    pub(crate) fn govern(&mut self, documents: Arc<ControlDocuments>, reached: &BTreeMap<TargetName, ReachedTarget>) {
+        self.documents = documents;
         self.identities = reached.iter().map(|(name, target)| (name.clone(), target.identity.clone())).collect();
     }
 
@@ -60,16 +61,22 @@ impl Desk {
         store: &StoreName,
         tree: Arc<MemoryTree>,
         accepted: Option<Digest>,
+        recall: &mut Recall,
     ) -> Candidate {
         if *app == root() {
-            return control_candidate(tree.as_ref());
+            let folder = StorePath::new(CONTROL_FOLDER).expect("a plain path");
+            return recall.control_candidate(&tree, &folder, || control_candidate(tree.as_ref(), &folder));
         }
         let (Some(source), Some(target)) = (self.documents.source(app), self.target_of(app).cloned()) else {
             return Candidate::Failed(Blindness::NotLooked);
         };
         let trees = BTreeMap::from([(store.clone(), tree as Arc<dyn Tree>)]);
         let last = accepted.and_then(|bundle| self.footprints.get(app)?.get(&bundle));
-        match consider(&source, &trees, last, &Things) {
+        let considered = match last {
+            Some(_) => consider(&source, &trees, last, &Things),
+            None => recall.render(&source, &trees),
+        };
+        match considered {
             Considered::Unchanged => Candidate::Unchanged { afresh: render_afresh(&source, &target, &trees) },
             Considered::Refused { problems } => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
             Considered::Failed { reason } => Candidate::Failed(reason),
@@ -100,9 +107,8 @@ fn render_afresh(
     }
 }
 
-fn control_candidate(tree: &MemoryTree) -> Candidate {
-    let folder = StorePath::new(CONTROL_FOLDER).expect("a plain path");
-    match documents_of(tree, &folder) {
+fn control_candidate(tree: &MemoryTree, folder: &StorePath) -> Candidate {
+    match documents_of(tree, folder) {
         Ok((documents, _)) => Candidate::Rendered(documents.resources()),
         Err(NotRead::Refused { problems }) => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
         Err(NotRead::Failed { reason }) => Candidate::Failed(reason),

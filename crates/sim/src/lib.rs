@@ -5,7 +5,7 @@
 //! | [`tape`] | every decision of a run, labelled: draw, record, replay, shrink |
 //! | [`universe`] | what exists in a run |
 //! | [`store`], [`repository`] | what authors commit: folders and control documents, as they are meant and as files |
-//! | `desk` | what an instance remembers of the accept plane |
+//! | `desk`, `recall` | what an instance remembers of the accept plane; what nobody has to read again |
 //! | [`world`], `carry` | simulated time; carrying out the machine's effects, honestly or not |
 //! | `actors`, `authors` | people and strangers; authors of control documents |
 //! | [`fault`] | the kinds of trouble and how often each was injected |
@@ -23,6 +23,7 @@ mod desk;
 pub mod fault;
 mod instance;
 pub mod monitor;
+mod recall;
 pub mod repository;
 pub mod run;
 pub mod scenario;

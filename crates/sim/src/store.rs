@@ -1,5 +1,6 @@
 //! A simulated store: a graph of commits, a head, and what each app's folder holds at each commit.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -62,8 +63,8 @@ impl Contents {
 struct Commit {
     parent: Option<usize>,
     contents: Contents,
-    /// Its files, where the accept plane reads them.
-    tree: Option<Arc<MemoryTree>>,
+    /// Its files, from when the accept plane first reads them: most heads are overtaken before anybody does.
+    tree: OnceCell<Arc<MemoryTree>>,
 }
 
 #[derive(Clone, Debug)]
@@ -77,7 +78,7 @@ pub struct SimStore {
 
 impl SimStore {
     pub fn new(contents: Contents, template: Option<Arc<Template>>) -> Self {
-        let tree = template.as_ref().map(|template| Arc::new(template.tree(&contents)));
+        let tree = OnceCell::new();
         Self { commits: vec![Commit { parent: None, contents, tree }], head: 0, heads: vec![(0, 0)], template }
     }
 
@@ -109,8 +110,7 @@ impl SimStore {
     fn push(&mut self, now: u64, parent: Option<usize>, change: impl FnOnce(&mut Contents)) {
         let mut contents = self.commits[self.head].contents.clone();
         change(&mut contents);
-        let tree = self.template.as_ref().map(|template| Arc::new(template.tree(&contents)));
-        self.commits.push(Commit { parent, contents, tree });
+        self.commits.push(Commit { parent, contents, tree: OnceCell::new() });
         self.head = self.commits.len() - 1;
         self.heads.push((now, self.head));
     }
@@ -120,7 +120,8 @@ impl SimStore {
     }
 
     pub fn tree(&self, id: &VersionId) -> Option<Arc<MemoryTree>> {
-        self.commits.get(index(id)?)?.tree.clone()
+        let (commit, template) = (self.commits.get(index(id)?)?, self.template.as_ref()?);
+        Some(commit.tree.get_or_init(|| Arc::new(template.tree(&commit.contents))).clone())
     }
 
     pub fn head_contents(&self) -> &Contents {

@@ -88,7 +88,8 @@ pub fn store_path(path: &RelativePath) -> Result<StorePath, BadPath> {
 }
 
 impl AppSource {
-    fn recipe(&self) -> Digest {
+    /// Stands for the renderer and the source wherever a render is remembered.
+    pub fn recipe(&self) -> Digest {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
         canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, inputs, &self.parameters))
     }

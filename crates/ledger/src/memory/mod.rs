@@ -20,8 +20,10 @@ use crate::replay;
 use crate::tenure::Tenure;
 use crate::undo;
 
+mod mark;
 mod shared;
 
+use mark::Mark;
 pub use shared::MemoryLedger;
 
 /// The newest checkpoint of each log, as something outside the ledger remembers it.
@@ -33,7 +35,7 @@ pub struct MemoryLog {
     signer: Signer,
     logs: BTreeMap<Origin, Log>,
     bundles: BTreeMap<Digest, Vec<u8>>,
-    anchors: Anchors,
+    anchors: BTreeMap<Origin, Mark>,
     writable: Result<(), &'static str>,
 }
 
@@ -46,7 +48,7 @@ struct Log {
     facts: Facts,
     /// `None`: erased.
     bodies: BTreeMap<u64, Option<SaltedBody>>,
-    checkpointed: Option<Checkpoint>,
+    checkpointed: Option<Mark>,
     unsigned: Unsigned,
     standing: Standing,
 }
@@ -69,18 +71,19 @@ impl Default for Log {
 
 impl MemoryLog {
     pub fn new(signer: Signer) -> Self {
-        Self { signer, logs: BTreeMap::new(), bundles: BTreeMap::new(), anchors: Anchors::new(), writable: Ok(()) }
+        Self { signer, logs: BTreeMap::new(), bundles: BTreeMap::new(), anchors: BTreeMap::new(), writable: Ok(()) }
     }
 
     /// What an anchor outside would hold now.
-    pub fn anchors(&self) -> &Anchors {
-        &self.anchors
+    pub fn anchors(&self) -> Anchors {
+        let signed = |(origin, mark): (&Origin, &Mark)| (origin.clone(), mark.signed(origin, &self.signer));
+        self.anchors.iter().map(signed).collect()
     }
 
     /// Opens the ledger again: durability is trusted anew, and each log is compared with `anchors`.
     pub fn reopen(&mut self, anchors: &Anchors) {
         self.writable = Ok(());
-        self.anchors.clone_from(anchors);
+        self.anchors = Mark::given(anchors);
         for origin in anchors.keys() {
             self.logs.entry(origin.clone()).or_default();
         }
@@ -134,8 +137,8 @@ impl MemoryLog {
             epoch: log.tenure.epoch,
             size: log.tree.size(),
             root: log.tree.root(),
-            checkpointed: log.checkpointed.as_ref().map_or(0, |checkpoint| checkpoint.size),
-            anchored: self.anchors.get(origin).map(|anchor| anchor.size),
+            checkpointed: log.checkpointed.as_ref().map_or(0, Mark::size),
+            anchored: self.anchors.get(origin).map(Mark::size),
             checkpoint_due: log.unsigned.due_at(),
             standing: log.standing,
         }
@@ -183,9 +186,9 @@ impl MemoryLog {
     pub fn checkpoint(&mut self, origin: &Origin) -> Result<Option<Checkpoint>, LedgerError> {
         if !self.log(origin).unsigned.is_empty() {
             self.writable_log(origin)?;
-            self.sign(origin);
+            self.mark(origin);
         }
-        Ok(self.log(origin).checkpointed.clone())
+        Ok(self.log(origin).checkpointed.as_ref().map(|mark| mark.signed(origin, &self.signer)))
     }
 
     pub fn prove_inclusion(&self, origin: &Origin, seq: u64, size: u64) -> Result<Inclusion, LedgerError> {
@@ -206,7 +209,7 @@ impl MemoryLog {
         self.writable.map_err(not_durable)?;
         let origin = &gap.lease.origin;
         let log = self.log(origin);
-        let Some(anchor) = self.anchors.get(origin).cloned() else {
+        let Some(anchor) = self.anchors.get(origin).map(|mark| mark.signed(origin, &self.signer)) else {
             return Err(LedgerError::input("there is no gap: the log has no anchor"));
         };
         let entry = gap.entry(log.standing, log.tree.size(), &anchor)?;
@@ -293,18 +296,18 @@ impl MemoryLog {
         }
         let appended = Appended { seqs: first..log.tree.size() };
         if log.unsigned.is_due(now) {
-            self.sign(origin);
+            self.mark(origin);
         }
         Ok(appended)
     }
 
-    fn sign(&mut self, origin: &Origin) {
+    /// A checkpoint is due: what it will say is settled here.
+    fn mark(&mut self, origin: &Origin) {
         let log = self.logs.entry(origin.clone()).or_default();
-        let (size, root) = (log.tree.size(), log.tree.root());
-        let checkpoint = Checkpoint::sign(origin.clone(), log.tenure.epoch, size, root, &self.signer);
+        let mark = Mark::Due { epoch: log.tenure.epoch, size: log.tree.size(), root: log.tree.root() };
         log.unsigned = Unsigned::default();
-        log.checkpointed = Some(checkpoint.clone());
-        self.anchors.insert(origin.clone(), checkpoint);
+        log.checkpointed = Some(mark.clone());
+        self.anchors.insert(origin.clone(), mark);
     }
 }
 

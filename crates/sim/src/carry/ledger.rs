@@ -20,7 +20,7 @@ impl World {
             return;
         }
         if std::mem::take(&mut self.disk_broken) {
-            let anchors = self.ledger.anchors().clone();
+            let anchors = self.ledger.anchors();
             self.ledger.reopen(&anchors);
         }
         let instance = &self.instances[from.instance];

@@ -91,5 +91,8 @@ impl World {
             Effect::Ordered { .. } => {}
             Effect::Execute { .. } | Effect::WakeAt { .. } => unreachable!("they do not travel this way"),
         }
+        if let Some(detail) = self.recall.contradiction() {
+            self.monitor.read_differently(detail);
+        }
     }
 }

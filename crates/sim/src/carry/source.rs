@@ -8,7 +8,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::version::Revision;
-use setpoint_engine::accept::{ControlDocuments, ReachedTarget};
+use setpoint_engine::accept::ReachedTarget;
 use setpoint_engine::{Event, RenderOutcome};
 
 use crate::desk::Candidate;
@@ -99,7 +99,7 @@ impl World {
         let (name, tree) = (&self.universe.stores[store], self.stores[store].tree(offered));
         let Some(tree) = tree else { return Candidate::Failed(Blindness::NotLooked) };
         let accepted = wish.accepted.map(|accepted| accepted.bundle);
-        let candidate = self.instances[from.instance].desk.candidate(wish.app, name, tree, accepted);
+        let candidate = self.instances[from.instance].desk.candidate(wish.app, name, tree, accepted, &mut self.recall);
         if let Candidate::Unchanged { afresh } = &candidate {
             self.monitor.skipped(wish.app, offered, accepted, *afresh);
         }
@@ -123,7 +123,7 @@ impl World {
         let store = self.store_index(&name);
         self.reach(store)?;
         let tree = self.stores[store].tree(&self.stores[store].head()).ok_or(Blindness::NotLooked)?;
-        match self.instances[from.instance].desk.candidate(app, &name, tree, None) {
+        match self.instances[from.instance].desk.candidate(app, &name, tree, None, &mut self.recall) {
             Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
                 .map(|bundle| bundle.digest())
                 .map_err(|bad| Blindness::Malformed { detail: bad.to_string() }),
@@ -138,7 +138,7 @@ impl World {
         if !self.is_current(from) {
             return;
         }
-        let documents = match ControlDocuments::from_bundle(bundle) {
+        let documents = match self.recall.documents(bundle) {
             Ok(documents) => documents,
             Err(problems) => return self.monitor.unreadable(&problems),
         };

@@ -55,6 +55,11 @@ impl Monitor {
         });
     }
 
+    /// What is read of equal content must be equal.
+    pub fn read_differently(&mut self, detail: &str) {
+        self.holds("S12", false, || detail.to_owned());
+    }
+
     /// Accepted documents must be readable for as long as they are in force.
     pub fn unreadable(&mut self, problems: &[Problem]) {
         self.holds("S10", false, || format!("accepted control documents cannot be read: {problems:?}"));

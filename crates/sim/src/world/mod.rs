@@ -20,6 +20,7 @@ use setpoint_target::{Fence, Hint, Work};
 use crate::fault::{Fault, Injected, Swarm};
 use crate::instance::Instance;
 use crate::monitor::{Bundles, Monitor};
+use crate::recall::Recall;
 use crate::repository::Template;
 use crate::store::SimStore;
 use crate::tape::Tape;
@@ -103,6 +104,7 @@ pub struct World {
     pub(crate) bundles: Bundles,
     pub(crate) instances: Vec<Instance>,
     pub(crate) monitor: Monitor,
+    pub(crate) recall: Recall,
     /// Reasons for which the engine was seen to withhold something.
     pub(crate) seen: BTreeSet<String>,
     /// Keys someone fights us over, and until when.
@@ -165,6 +167,7 @@ impl World {
             bundles: BTreeMap::new(),
             instances,
             monitor: Monitor::default(),
+            recall: Recall::default(),
             seen: BTreeSet::new(),
             fights: Vec::new(),
             calm: false,
