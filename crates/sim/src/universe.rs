@@ -11,7 +11,7 @@ use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
-use setpoint_engine::{AppControl, Controls, Mode, OnFailure, Settings, StoreControl, TargetControl};
+use setpoint_engine::{AppControl, Controls, Mode, OnFailure, Settings, TargetControl};
 use setpoint_target::Granularity;
 use setpoint_target::memory::MemoryOptions;
 
