@@ -45,7 +45,7 @@ fn drawn(lines: &[(Duration, String)]) -> String {
     for (n, (at, line)) in lines.iter().enumerate() {
         let (y, delay) = ((n + 2) * LINE_HEIGHT - 6, (*at - begun).as_secs_f64());
         let spans = spans_of(line);
-        writeln!(picture, "<text class=\"l\" x=\"16\" y=\"{y}\" style=\"animation-delay:{delay:.2}s\">{spans}</text>")
+        writeln!(picture, "<text class=\"l\" xml:space=\"preserve\" x=\"16\" y=\"{y}\" style=\"animation-delay:{delay:.2}s\">{spans}</text>")
             .expect("a text takes all that is written");
     }
     picture.push_str("</svg>\n");

@@ -248,7 +248,7 @@ impl Machine {
         }
         match outcome {
             RenderOutcome::Failed { .. } | RenderOutcome::Unchanged => {}
-            RenderOutcome::Refused { ref problems } => self.refuse(&app, &revision, &problems.join("; ")),
+            RenderOutcome::Refused { ref problems } => self.refuse(&app, &revision, &problems.join("\n")),
             RenderOutcome::Rendered { resources, ancestry } => self.judge(&app, &revision, resources, ancestry),
         }
         let Some(kept) = self.apps.get_mut(&app) else { return };

@@ -28,6 +28,7 @@ pub(crate) use paint::Paint;
 pub(crate) use plan::plan;
 pub(crate) use records::{drift, history};
 pub(crate) use why::why;
+pub(crate) use wrap::wrap;
 
 /// Who reads the answer.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ pub(super) fn width(text: &str) -> usize {
 
 /// The lines of a text, none wider than `limit`: broken between words where that helps, within a word where it must be. Line breaks of
 /// the text itself stay. `None` breaks nothing else.
-pub(super) fn wrap(text: &str, limit: Option<usize>) -> Vec<String> {
+pub(crate) fn wrap(text: &str, limit: Option<usize>) -> Vec<String> {
     let Some(limit) = limit.map(|limit| limit.max(1)) else {
         return text.split('\n').map(str::to_owned).collect();
     };

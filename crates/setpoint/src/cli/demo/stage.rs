@@ -139,10 +139,11 @@ impl Stage {
         self.glance(look).await.ok_or_else(|| "no drift was recorded".to_owned())
     }
 
-    /// Waits until a file is there.
+    /// Waits until a file is there, and not a moment longer.
     pub(super) async fn until_there(&self, path: &Path) -> Result<(), String> {
         let look = async || path.exists().then_some(());
-        self.glance(look).await.ok_or_else(|| format!("{} never appeared", path.display()))
+        let seen = self.glance_every(Span::millis(1), look).await;
+        seen.ok_or_else(|| format!("{} never appeared", path.display()))
     }
 
     pub(super) async fn order(&self, request: &OrderRequest) -> Result<(), String> {
@@ -150,7 +151,11 @@ impl Stage {
     }
 
     async fn glance<T>(&self, look: impl AsyncFn() -> Option<T>) -> Option<T> {
-        let mut glances = interval(duration(GLANCE));
+        self.glance_every(GLANCE, look).await
+    }
+
+    async fn glance_every<T>(&self, pause: Span, look: impl AsyncFn() -> Option<T>) -> Option<T> {
+        let mut glances = interval(duration(pause));
         let looking = async {
             loop {
                 glances.tick().await;

@@ -128,18 +128,20 @@ async fn rewrite<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Res
     let detail = stage.until(&app("hello"), rewritten).await.map_err(could_not)?;
     teller.stopped("held, both heads shown:")?;
     teller.quote(&detail.hold.map(|hold| hold.why.to_string()).unwrap_or_default())?;
+    // What `setpoint release --store` does: the control documents come from the same history.
     for name in [app("hello"), Bootstrap::root()] {
         let order = OrderKind::Release { accept: Some(commit.clone()) };
         let release = OrderRequest { app: name, reason: "the rewrite was ours".to_owned(), order };
         stage.order(&release).await.map_err(could_not)?;
     }
-    teller.wait("a person says which is right")?;
+    teller.wait("the release is recorded, then followed")?;
     stage
         .until(&app("hello"), |detail| detail.hold.is_none() && detail.summary.state == AppState::Converged)
         .await
         .map_err(could_not)?;
     teller.seen(&format!(
-        "a person released it: setpoint release hello --accept {commit} --reason \"the rewrite was ours\""
+        "a person says which is right: setpoint release --store {} --accept {commit} --reason \"the rewrite was ours\"",
+        Bootstrap::store()
     ))?;
     Ok(())
 }
@@ -167,7 +169,7 @@ async fn kill<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result
     let commit = stage.commit(&files, "Declare a fleet of files\n", Parent::Head).map_err(could_not)?;
     teller.act(&format!("Commit {commit} declares an app of {FLEET} files."))?;
     teller.wait("waiting for the first of them")?;
-    stage.until_there(&stage.managed("fleet")).await.map_err(could_not)?;
+    stage.until_there(&stage.managed("fleet/000")).await.map_err(could_not)?;
     stage.kill_agent().await.map_err(could_not)?;
     let made = fs::read_dir(stage.managed("fleet")).map_or(0, |entries| {
         entries.filter_map(Result::ok).filter(|entry| !entry.file_name().to_string_lossy().starts_with('.')).count()

@@ -3,7 +3,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::show::{Paint, Screen};
+use crate::show::{Paint, Screen, wrap};
+
+/// Columns of a quotation.
+const QUOTED: usize = 100;
 
 pub(super) struct Teller<'a, W> {
     output: &'a mut W,
@@ -60,7 +63,8 @@ impl<'a, W: Write> Teller<'a, W> {
 
     /// What the agent says about it, word for word.
     pub(super) fn quote(&mut self, text: &str) -> io::Result<()> {
-        for line in text.lines().take(6) {
+        // Also in a pipe: it is read by people.
+        for line in wrap(text, Some(QUOTED)).iter().take(6) {
             self.line(&format!("     {}", Paint::Faint.on(&format!("│ {line}"), self.colour)))?;
         }
         Ok(())
