@@ -26,7 +26,7 @@ const FILES: u64 = 100;
 const QUIET: Timespec = Timespec { tv_sec: 0, tv_nsec: 400_000_000 };
 
 #[test]
-fn an_agent_killed_in_the_middle_of_changes_loses_nothing_and_leaves_nothing_half_done() {
+fn case_79_an_agent_killed_in_the_middle_of_changes_loses_nothing_and_leaves_nothing_half_done() {
     let wanted = kills();
     let mut scene = Scene::new();
     let mut seen: BTreeMap<Moment, u64> = BTreeMap::new();
