@@ -28,6 +28,7 @@ Usage: cargo xtask <chore>
   sim replay FILE                  replay a failure the simulator has written
   kill [--runs N]                  kill an agent in the middle of changes, 1000 times if unsaid
   bench core                       measure the core against its bars, in release
+  bench host                       measure how files are held, against Puppet and Ansible
   recording                        play `setpoint demo` and draw it as docs/demo.svg
 
 Examples:

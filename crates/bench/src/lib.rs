@@ -1,9 +1,10 @@
 //! Measurements against their bars and against peers, as suites that fill one table.
 //!
-//! A measurement calls the product as a user of the crate would, and its peer in the same process on the same input, so that
-//! the ratio holds on any machine. It is built only for benches: the product and its tests never depend on it.
+//! A measurement calls the product as its user would, and its peer on the same input right beside it, so that the ratio holds on
+//! any machine. It is built only for benches: the product and its tests never depend on it.
 
 pub mod core;
+pub mod host;
 pub mod machine;
 pub mod stopwatch;
 pub mod table;
@@ -19,7 +20,8 @@ pub type Measurement = (&'static str, fn(&mut Table) -> anyhow::Result<()>);
 pub fn measure(suite: &str, only: Option<&str>) -> anyhow::Result<Table> {
     let measurements = match suite {
         "core" => core::MEASUREMENTS,
-        other => bail!("there is no suite `{other}`; there is `core`"),
+        "host" => host::MEASUREMENTS,
+        other => bail!("there is no suite `{other}`; there are `core` and `host`"),
     };
     let wanted = |(name, _): &&Measurement| only.is_none_or(|only| only == *name);
     let wanted: Vec<Measurement> = measurements.iter().filter(wanted).copied().collect();

@@ -1,5 +1,5 @@
-//! Runs one suite of measurements and judges it: `cargo xtask bench core`. Whoever works on one thing runs its measurement
-//! alone: `cargo run --release -p setpoint-bench -- core ledger`.
+//! Runs one suite of measurements and judges it: `cargo xtask bench core`, `cargo xtask bench host`. Whoever works on one thing
+//! runs its measurement alone: `cargo run --release -p setpoint-bench -- core ledger`.
 //!
 //! Exit code 0 means that every bar was met; 1 that one was missed, that a peer is missing, or that nothing was measured.
 
@@ -24,9 +24,9 @@ fn main() -> ExitCode {
 
 fn run(suite: Option<&str>, only: Option<&str>) -> anyhow::Result<bool> {
     if cfg!(debug_assertions) {
-        bail!("this is a debug build, whose figures mean nothing; run `cargo xtask bench core`");
+        bail!("this is a debug build, whose figures mean nothing; run `cargo xtask bench core` or `host`");
     }
-    let suite = suite.context("name a suite: `core`")?;
+    let suite = suite.context("name a suite: `core` or `host`")?;
     let before = machine::describe();
     let table = setpoint_bench::measure(suite, only)?;
     println!("{before} at the start\n\n{table}");

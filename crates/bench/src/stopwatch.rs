@@ -1,7 +1,9 @@
 //! The door through which benches read the clock.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use setpoint_core::time::Timestamp;
 
 /// How long the work takes when nothing disturbs it: the shortest of several runs, after one that warms the caches.
 #[expect(clippy::disallowed_methods, reason = "the one door of benches to the clock")]
@@ -21,6 +23,33 @@ pub fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     let answer = black_box(work());
     (answer, start.elapsed())
+}
+
+/// A running measurement of something that is waited for.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "the one door of benches to the clock")]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// The time of day, for what is compared with records.
+pub fn wall() -> Timestamp {
+    Timestamp::from_millis(u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The same, finer than records know it.
+#[expect(clippy::disallowed_methods, reason = "the one door of benches to the clock")]
+pub fn since_epoch() -> Duration {
+    // A machine that believes to live before 1970 measures nothing sensible anyway.
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 #[cfg(test)]

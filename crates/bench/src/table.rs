@@ -35,6 +35,8 @@ pub enum Peer {
 /// What a row must reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bar {
+    /// None: the row is there to be read beside others.
+    None,
     /// A figure in the unit of the row: at least this rate, at most this cost.
     Figure(f64),
     /// This many times as good as the peer.
@@ -74,6 +76,7 @@ impl Row {
             return false;
         }
         match (self.bar, self.unit) {
+            (Bar::None, _) => self.ours.is_finite(),
             (Bar::Figure(bar), Unit::Rate(_)) => self.ours >= bar,
             (Bar::Figure(bar), Unit::Cost(_)) => self.ours <= bar,
             (Bar::TimesPeer(bar), _) => self.ratio().is_some_and(|ratio| ratio >= bar),
@@ -91,6 +94,7 @@ impl Row {
             Peer::Measured { name: who, figure } => format!("{figure:.1} {name} ({who})"),
         };
         let bar = match self.bar {
+            Bar::None => "–".to_owned(),
             Bar::Figure(bar) => format!("{relation} {bar} {name}"),
             Bar::TimesPeer(bar) => format!("≥ {bar} × peer"),
         };
@@ -100,7 +104,12 @@ impl Row {
             peer,
             self.ratio().map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}")),
             bar,
-            if self.is_met() { "yes" } else { "NO" }.to_owned(),
+            match (self.is_met(), self.bar) {
+                (true, Bar::None) => "–",
+                (true, _) => "yes",
+                (false, _) => "NO",
+            }
+            .to_owned(),
         ]
     }
 }
@@ -175,6 +184,16 @@ mod tests {
     fn a_missing_peer_is_never_met_even_if_the_figure_is() {
         let peer = Peer::Missing { name: "helm", reason: "not installed".to_owned() };
         assert!(!row(Unit::Rate("MB/s"), 99.0, peer, Bar::Figure(1.0)).is_met());
+    }
+
+    #[test]
+    fn a_row_without_a_bar_is_shown_so_and_still_needs_its_peer() {
+        let alone = row(Unit::Cost("ms"), 3.0, Peer::None, Bar::None);
+        assert!(alone.is_met());
+        assert_eq!(alone.cells()[4..], ["–", "–"]);
+        let peer = Peer::Missing { name: "helm", reason: "not installed".to_owned() };
+        let lonely = row(Unit::Cost("ms"), 3.0, peer, Bar::None);
+        assert_eq!(lonely.cells()[5], "NO");
     }
 
     #[test]

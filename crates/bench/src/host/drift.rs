@@ -1,0 +1,150 @@
+//! Drift: somebody else overwrites a file, and `setpoint run` sees it, records it, puts it right and records that. One file after the
+//! other, each of them once.
+//!
+//! The edit counts from before its write begins. Seen is when the agent's record says so, on its own clock, which is compared with ours
+//! first; a record tells milliseconds. Healed and recorded is when the file holds what is declared *and* the agent's socket tells
+//! of the heal, on our clock: what asking takes is in it.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use setpoint_api::Client;
+use setpoint_api::answer::DriftRecord;
+use setpoint_api::question::DriftQuestion;
+use tokio::time::interval;
+
+use super::agent::Agent;
+use super::inside::runtime;
+use super::lab::{Lab, ONLY_APP, app};
+use super::workload::Workload;
+use crate::stopwatch::{Stopwatch, since_epoch};
+use crate::table::{Bar, Peer, Row, Table, Unit};
+
+const FILES: usize = 1_000;
+const SEEN_BAR: f64 = 50.0;
+const HEALED_BAR: f64 = 250.0;
+/// How often a file and the socket are looked at.
+const GLANCE: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Comparisons of the clocks, of which the quickest counts.
+const COMPARISONS: usize = 20;
+
+pub(super) fn edit_and_heal(table: &mut Table) -> anyhow::Result<()> {
+    let lab = Lab::with_files(Workload { files: FILES })?;
+    let mut told = runtime()?.block_on(heal_all(&lab)).with_context(|| lab.complaints())?;
+    table.add(row("an edit is seen", &mut told.seen, SEEN_BAR));
+    table.add(row("an edit is healed and recorded", &mut told.healed, HEALED_BAR));
+    Ok(())
+}
+
+/// Milliseconds from each edit.
+#[derive(Default)]
+struct Told {
+    seen: Vec<f64>,
+    healed: Vec<f64>,
+}
+
+async fn heal_all(lab: &Lab) -> anyhow::Result<Told> {
+    let agent = Agent::start(lab)?;
+    agent.until_converged(1, Duration::from_millis(20), PATIENCE).await?;
+    let ahead = ahead(&agent.client).await?;
+    let mut told = Told::default();
+    for number in 0..FILES {
+        let place = Workload::place(&lab.managed(), number);
+        let (edited, begun) = (since_epoch().as_secs_f64() * 1e3, Stopwatch::start());
+        overwrite(&place, &Workload::edited(number))?;
+        let record = healed(&agent.client, &place, number, begun).await?;
+        told.healed.push(begun.elapsed().as_secs_f64() * 1e3);
+        told.seen.push(record.seen.as_millis() as f64 - (edited + ahead));
+    }
+    agent.stop()?;
+    Ok(told)
+}
+
+/// By how many milliseconds the agent's clock is ahead of ours.
+async fn ahead(client: &Client) -> anyhow::Result<f64> {
+    let mut best = (f64::MAX, 0.0);
+    for _ in 0..COMPARISONS {
+        let asked = since_epoch().as_secs_f64() * 1e3;
+        let told = client.overview().await?.now.as_millis() as f64;
+        let answered = since_epoch().as_secs_f64() * 1e3;
+        if answered - asked < best.0 {
+            // What it tells is cut to a millisecond: on average half of one was lost.
+            best = (answered - asked, told + 0.5 - f64::midpoint(asked, answered));
+        }
+    }
+    Ok(best.1)
+}
+
+/// Writes over a file in place, in one call: never empty, never a half.
+fn overwrite(place: &Path, text: &str) -> anyhow::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).open(place).with_context(|| format!("opening {}", place.display()))?;
+    file.write_all(text.as_bytes()).with_context(|| format!("writing {}", place.display()))
+}
+
+/// Waits until the file is as declared and the agent tells of having put it right.
+async fn healed(client: &Client, place: &Path, number: usize, begun: Stopwatch) -> anyhow::Result<DriftRecord> {
+    let (mut glances, declared) = (interval(GLANCE), Workload::content(number));
+    let question = DriftQuestion { app: Some(app(ONLY_APP)?), limit: 1 };
+    let path = Workload::path(number);
+    loop {
+        glances.tick().await;
+        if fs::read_to_string(place).is_ok_and(|text| text == declared) {
+            let mut records = client.drift(&question).await?;
+            ensure!(records.len() <= 1, "{} drifts were told where one was asked for", records.len());
+            let record = records.pop().filter(|record| record.key.to_string().ends_with(&path));
+            if let Some(record) = record.filter(|record| record.healed.is_some()) {
+                return Ok(record);
+            }
+        }
+        if begun.elapsed() > PATIENCE {
+            bail!("{path} was not healed within {} s", PATIENCE.as_secs());
+        }
+    }
+}
+
+fn row(what: &str, millis: &mut [f64], bar: f64) -> Row {
+    millis.sort_by(f64::total_cmp);
+    let (middle, worst) = (percentile(millis, 50), percentile(millis, 100));
+    Row {
+        what: format!("{what}, p99 of {} files of one app (p50 {middle:.1}, worst {worst:.1} ms)", millis.len()),
+        unit: Unit::Cost("ms"),
+        ours: percentile(millis, 99),
+        peer: Peer::None,
+        bar: Bar::Figure(bar),
+    }
+}
+
+/// The smallest figure that so many of a hundred do not exceed; no number if there is none.
+fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_a_figure_that_was_measured() {
+        let figures: Vec<f64> = (1..=1_000).map(f64::from).collect();
+        assert_eq!(
+            (percentile(&figures, 99), percentile(&figures, 50), percentile(&figures, 100)),
+            (990.0, 500.0, 1_000.0)
+        );
+        assert!(percentile(&[], 99).is_nan());
+    }
+
+    #[test]
+    fn overwriting_keeps_the_file_and_changes_all_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("file");
+        fs::write(&place, Workload::content(1)).unwrap();
+        overwrite(&place, &Workload::edited(1)).unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), Workload::edited(1));
+    }
+}

@@ -1,0 +1,64 @@
+//! First convergence: from a bare folder and an empty ledger to every file in place and recorded, durably. Nothing is left out of it:
+//! the process starts, clones, renders, records its intents, writes, syncs and records what it did.
+//!
+//! That all of it survives a loss of power is what the fault rig shows (`cargo xtask test durable`); here it only costs its time.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+
+use super::agent::apply_once;
+use super::lab::{Lab, is_in_place};
+use super::pass::CHANGED;
+use super::peers::{PUPPET_FILES, ansible, puppet};
+use super::workload::Workload;
+use crate::table::{Bar, Peer, Row, Table, Unit};
+
+/// Larger numbers of files, of which the bar is asked in proportion: cost grows in a line.
+const LARGER: [usize; 2] = [10_000, 100_000];
+const TIMES_PUPPET: f64 = 20.0;
+/// Runs of the smallest, of which the shortest counts.
+const RUNS: u32 = 3;
+
+pub(super) fn converge(table: &mut Table) -> anyhow::Result<()> {
+    let taken = shortest(PUPPET_FILES, RUNS)?;
+    let peer = puppet(|taken| taken.first);
+    table.add(row(PUPPET_FILES, taken, peer.clone(), Bar::TimesPeer(TIMES_PUPPET)));
+    table.add(row(PUPPET_FILES, taken, ansible(|taken| taken.first), Bar::None));
+    for files in LARGER {
+        let bar = match peer {
+            Peer::Measured { figure, .. } => {
+                Bar::Figure((figure / TIMES_PUPPET * files as f64 / PUPPET_FILES as f64).round())
+            }
+            // Without the peer the row above says so, and the suite fails by it.
+            Peer::None | Peer::Missing { .. } => Bar::None,
+        };
+        table.add(row(files, shortest(files, 1)?, Peer::None, bar));
+    }
+    Ok(())
+}
+
+fn shortest(files: usize, runs: u32) -> anyhow::Result<Duration> {
+    let workload = Workload { files };
+    let lab = Lab::with_files(workload)?;
+    let mut shortest = Duration::MAX;
+    for _ in 0..runs {
+        lab.raze(workload)?;
+        shortest = shortest.min(apply_once(&lab, CHANGED)?);
+    }
+    ensure!(is_in_place(&lab.managed(), workload)?, "it says all is as declared, and the files are not");
+    Ok(shortest)
+}
+
+fn row(files: usize, taken: Duration, peer: Peer, bar: Bar) -> Row {
+    let micros = taken.as_secs_f64() * 1e6 / files as f64;
+    Row {
+        what: format!(
+            "{files} files, first convergence, durable, `apply --once`, process and all ({micros:.0} µs a file)"
+        ),
+        unit: Unit::Cost("ms"),
+        ours: taken.as_secs_f64() * 1e3,
+        peer,
+        bar,
+    }
+}

@@ -1,0 +1,127 @@
+//! A fleet: 1,000 apps of 10 files in one repository. How long they take to converge, what they cost at rest, and what a commit
+//! costs that touches one of them.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use setpoint_api::answer::AppState;
+use tokio::time::interval;
+
+use super::agent::Agent;
+use super::inside::{Inside, is_at, is_at_rest, runtime};
+use super::lab::{Lab, app, app_document, write};
+use super::workload::{Workload, declared, document};
+use crate::stopwatch::Stopwatch;
+use crate::table::{Bar, Peer, Row, Table, Unit};
+
+const APPS: usize = 1_000;
+const FILES: usize = 10;
+/// The app of the middle is the one that is touched.
+const TOUCHED: usize = APPS / 2;
+/// How often stores are polled in the lab, in milliseconds.
+const POLL: f64 = 1_000.0;
+/// From the commit, beyond the wait for the poll, in milliseconds.
+const COMMIT_BAR: f64 = 1_000.0;
+const REST: Duration = Duration::from_secs(60);
+/// Percent of one core.
+const REST_BAR: f64 = 1.0;
+const MEBIBYTE: f64 = 1024.0 * 1024.0;
+const MEMORY_BAR: f64 = 100.0;
+const PATIENCE: Duration = Duration::from_secs(300);
+
+pub(super) fn follow_and_rest(table: &mut Table) -> anyhow::Result<()> {
+    let lab = fleet()?;
+    let runtime = runtime()?;
+    runtime.block_on(as_a_process(&lab, table)).with_context(|| lab.complaints())?;
+    runtime.block_on(counting_renders(&lab, table))
+}
+
+fn name(number: usize) -> String {
+    format!("app-{number:04}")
+}
+
+/// The files of an app.
+fn files(number: usize) -> std::ops::Range<usize> {
+    number * FILES..(number + 1) * FILES
+}
+
+fn fleet() -> anyhow::Result<Lab> {
+    let lab = Lab::new()?;
+    Workload { files: APPS * FILES }.make_folders(&lab.managed())?;
+    let mut changes = Vec::new();
+    for number in 0..APPS {
+        let name = name(number);
+        changes.push(app_document(&name)?);
+        changes.push(write(&format!("apps/{name}/files.yaml"), declared(files(number)))?);
+    }
+    lab.commit(&changes)?;
+    Ok(lab)
+}
+
+/// Moves the store by one version that touches one app.
+fn touch(lab: &Lab, text: &str) -> anyhow::Result<setpoint_core::name::VersionId> {
+    let mut documents: Vec<String> = vec![document(files(TOUCHED).start, text)];
+    documents.push(declared(files(TOUCHED).skip(1)));
+    lab.commit(&[write(&format!("apps/{}/files.yaml", name(TOUCHED)), documents.join("---\n"))?])
+}
+
+/// `setpoint run`: everything converges, one app is moved, and then nothing happens.
+async fn as_a_process(lab: &Lab, table: &mut Table) -> anyhow::Result<()> {
+    let begun = Stopwatch::start();
+    let agent = Agent::start(lab)?;
+    agent.until_converged(APPS, Duration::from_millis(250), PATIENCE).await?;
+    table.add(row("first convergence, `setpoint run` from its start", "s", begun.elapsed().as_secs_f64(), Bar::None));
+
+    let begun = Stopwatch::start();
+    let version = touch(lab, "touched\n")?;
+    let touched = app(&name(TOUCHED))?;
+    let look = async |client: &setpoint_api::Client| {
+        let detail = client.app(touched.clone()).await.ok()?;
+        let accepted = detail.summary.accepted?;
+        let is_at = accepted.revision.0.values().any(|accepted| *accepted == version);
+        (is_at && detail.summary.state == AppState::Converged).then_some(())
+    };
+    agent.until("the touched app converges", Duration::from_millis(5), PATIENCE, look).await?;
+    let taken = begun.elapsed().as_secs_f64() * 1e3;
+    table.add(row("one is touched, commit → converged, poll every 1 s", "ms", taken, Bar::Figure(POLL + COMMIT_BAR)));
+
+    agent.until_converged(APPS, Duration::from_millis(250), PATIENCE).await?;
+    at_rest(&agent, table).await?;
+    agent.stop()
+}
+
+async fn at_rest(agent: &Agent, table: &mut Table) -> anyhow::Result<()> {
+    let (before, begun) = (agent.used()?, Stopwatch::start());
+    let mut turns = interval(REST);
+    turns.tick().await;
+    turns.tick().await;
+    let (after, elapsed) = (agent.used()?, begun.elapsed());
+    let share = 100.0 * (after.processor - before.processor).as_secs_f64() / elapsed.as_secs_f64();
+    table.add(row("at rest for 60 s, of one core", "%", share, Bar::Figure(REST_BAR)));
+    table.add(row("at rest, resident", "MiB", after.resident as f64 / MEBIBYTE, Bar::Figure(MEMORY_BAR)));
+    Ok(())
+}
+
+/// The same fleet in this process, where renders are counted and the store is hinted at, so that no poll is waited for.
+async fn counting_renders(lab: &Lab, table: &mut Table) -> anyhow::Result<()> {
+    let begun = Stopwatch::start();
+    let mut agent = Inside::start(lab).await?;
+    agent.until_at_rest().await?;
+    table.add(row("started again until at rest", "s", begun.elapsed().as_secs_f64(), Bar::None));
+    let before = agent.renders();
+    let begun = Stopwatch::start();
+    let version = touch(lab, "touched again\n")?;
+    agent.hint().await?;
+    agent.until_app(&name(TOUCHED), |status| is_at(status, &version) && is_at_rest(status)).await?;
+    let taken = begun.elapsed().as_secs_f64() * 1e3;
+    table.add(row("one is touched, commit → converged beyond the poll", "ms", taken, Bar::Figure(COMMIT_BAR)));
+    agent.until_at_rest().await?;
+    let renders = (agent.renders() - before) as f64;
+    table.add(row("one is touched, apps rendered", "renders", renders, Bar::Figure(1.0)));
+    agent.stop().await
+}
+
+fn row(what: &str, unit: &'static str, ours: f64, bar: Bar) -> Row {
+    let what = format!("{APPS} apps × {FILES} files, {what}");
+    Row { what, unit: Unit::Cost(unit), ours, peer: Peer::None, bar }
+}

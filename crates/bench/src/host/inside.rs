@@ -1,0 +1,99 @@
+//! An agent inside this process: the same code as `setpoint run`, for what no socket tells. How many apps were rendered, and when
+//! nothing more will happen by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use setpoint::agent::bootstrap::Bootstrap;
+use setpoint::agent::log::Complaints;
+use setpoint::agent::{AgentOptions, RunningAgent};
+use setpoint::doors::Clock;
+use setpoint_api::{Client, socket_in};
+use setpoint_core::name::VersionId;
+use setpoint_engine::Settings;
+use setpoint_engine::machine::AppStatus;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use super::lab::{Lab, app};
+
+/// Longer than anything takes that is waited for here.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+pub(super) struct Inside {
+    running: RunningAgent,
+    pub(super) client: Client,
+}
+
+/// As many threads as `setpoint run` gives itself.
+pub(super) fn runtime() -> anyhow::Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.context("the runtime cannot start its threads")
+}
+
+impl Inside {
+    pub(super) async fn start(lab: &Lab) -> anyhow::Result<Self> {
+        let options = AgentOptions {
+            bootstrap: Bootstrap::read(&lab.bootstrap())?,
+            data: lab.data(),
+            clock: Clock::start(),
+            settings: Settings::default(),
+            log: Arc::new(Complaints),
+        };
+        let running = RunningAgent::start(options).await?;
+        Ok(Self { running, client: Client::new(socket_in(&lab.data())) })
+    }
+
+    /// How many apps were rendered since the start.
+    pub(super) fn renders(&self) -> u64 {
+        self.running.renders()
+    }
+
+    /// A webhook's part: the repository has moved, look now.
+    pub(super) async fn hint(&self) -> anyhow::Result<()> {
+        Ok(self.running.handle().hint_store(Bootstrap::store()).await?)
+    }
+
+    /// Waits until one app is as wanted, looking after every step of the engine.
+    pub(super) async fn until_app(&mut self, name: &str, is: impl Fn(&AppStatus) -> bool) -> anyhow::Result<()> {
+        let app = app(name)?;
+        let waiting = async {
+            loop {
+                if self.running.handle().status(&app).await?.is_some_and(|status| is(&status)) {
+                    return anyhow::Ok(());
+                }
+                self.running.stepped().await?;
+            }
+        };
+        timeout(PATIENCE, waiting).await.with_context(|| format!("{name} did not get there in time"))?
+    }
+
+    /// Waits until every app has converged and nothing more happens by itself.
+    pub(super) async fn until_at_rest(&mut self) -> anyhow::Result<()> {
+        let waiting = async {
+            loop {
+                let standing = self.running.standing().await?;
+                if standing.controlled && standing.apps.values().all(is_at_rest) {
+                    return anyhow::Ok(());
+                }
+                self.running.stepped().await?;
+            }
+        };
+        timeout(PATIENCE, waiting).await.context("the apps did not converge in time")?
+    }
+
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        Ok(self.running.stop().await?)
+    }
+}
+
+pub(super) fn is_at_rest(status: &AppStatus) -> bool {
+    status.converged && !status.pending
+}
+
+/// Whether an app was accepted at this version.
+pub(super) fn is_at(status: &AppStatus, version: &VersionId) -> bool {
+    let accepted = status.facts.accepted.as_ref();
+    accepted.is_some_and(|accepted| accepted.revision.0.values().any(|accepted| accepted == version))
+}

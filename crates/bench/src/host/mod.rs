@@ -1,0 +1,24 @@
+//! The suite `host`: files of this machine, held by the shipped binary, against Puppet and Ansible on the same files.
+//!
+//! Everything is done in a folder of the system's folder for temporary files: point `TMPDIR` at the disk to be measured.
+
+mod agent;
+mod drift;
+mod first;
+mod fleet;
+mod inside;
+mod lab;
+mod pass;
+mod peers;
+mod program;
+mod workload;
+
+use crate::Measurement;
+
+/// Every measurement of the suite, in the order of the table.
+pub const MEASUREMENTS: &[Measurement] = &[
+    ("pass", pass::look_at_all),
+    ("first", first::converge),
+    ("drift", drift::edit_and_heal),
+    ("fleet", fleet::follow_and_rest),
+];
