@@ -107,7 +107,8 @@ impl Machine {
     pub(super) fn forget(&mut self, app: &AppId) {
         let entry = self.app_entry(Kind::AppState, app).with_data("what", "forgotten");
         let entry = entry.with_change(Change::ForgetApp { app: app.clone() });
-        self.append(vec![entry], BTreeMap::new(), Then::Nothing);
+        self.append(vec![entry], BTreeMap::new(), Then::Forgotten { app: app.clone() });
+        self.forgetting.insert(app.clone());
         self.queue.remove(app);
         for timer in [Timer::Look, Timer::Sweep, Timer::Deadline, Timer::SuspensionEnds] {
             self.timers.cancel(&timer(app.clone()));

@@ -81,6 +81,8 @@ pub struct Machine {
     stores: BTreeMap<StoreName, Store>,
     breakers: BTreeMap<TargetIdentity, Breaker>,
     apps: BTreeMap<AppId, App>,
+    /// Apps that are gone once that is durable. Until then there is none of that name.
+    forgetting: BTreeSet<AppId>,
     unsettled: BTreeMap<IntentId, Unsettled>,
     notes: Notes,
     queue: Queue,
@@ -152,6 +154,10 @@ enum Then {
     PlanEnded {
         app: AppId,
     },
+    /// The app is gone.
+    Forgotten {
+        app: AppId,
+    },
 }
 
 impl Machine {
@@ -168,6 +174,7 @@ impl Machine {
             stores: BTreeMap::new(),
             breakers: BTreeMap::new(),
             apps: BTreeMap::new(),
+            forgetting: BTreeSet::new(),
             unsettled: BTreeMap::new(),
             notes: Notes::default(),
             queue: Queue::default(),
@@ -283,6 +290,7 @@ impl Machine {
             Then::Accepted { app } => self.accepted(&app),
             Then::Leave { app, first } => self.effects_may_leave(&app, first),
             Then::PlanEnded { app } => self.plan_ended(&app),
+            Then::Forgotten { app } => self.forgotten(&app),
         }
     }
 

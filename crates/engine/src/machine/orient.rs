@@ -143,8 +143,8 @@ impl Machine {
     /// once that is durable.
     pub(super) fn has_given_up(&self, app: &AppId) -> bool {
         let Some(facts) = self.holdings.facts().apps.get(app) else { return true };
-        let frozen = |kept: &App| facts.frozen && kept.sent.frozen;
-        facts.retiring || self.apps.get(app).is_some_and(frozen)
+        let given_up = |kept: &App| facts.retiring && kept.sent.retiring || facts.frozen && kept.sent.frozen;
+        self.apps.get(app).is_some_and(given_up)
     }
 
     /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.

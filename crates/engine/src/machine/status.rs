@@ -110,7 +110,8 @@ impl Machine {
             | Then::Accepted { app: of }
             | Then::Noted { app: of }
             | Then::Leave { app: of, .. }
-            | Then::PlanEnded { app: of } => of == app,
+            | Then::PlanEnded { app: of }
+            | Then::Forgotten { app: of } => of == app,
         };
         self.awaited.values().any(|awaited| matches!(awaited, Awaited::Append(append) if about(&append.then)))
     }

@@ -192,6 +192,7 @@ impl Machine {
         self.holdings = Holdings::default();
         self.bundles.clear();
         self.apps.clear();
+        self.forgetting.clear();
         self.stores.clear();
         self.breakers.clear();
         self.unsettled.clear();
@@ -258,12 +259,7 @@ impl Machine {
         self.hold_root();
         let wanted: Vec<_> = self.controls.apps.iter().map(|(app, control)| (app.clone(), control.clone())).collect();
         for (app, control) in wanted {
-            if control.retire && !self.apps.contains_key(&app) {
-                // Retired and forgotten already, or never there: nothing to take down.
-                continue;
-            }
-            self.apps.entry(app.clone()).or_insert_with(|| App::new(AppFacts::new(control.target.clone())));
-            self.take_up_app(&app, Some(control));
+            self.take_up_declared(&app, control);
         }
         let gone: Vec<_> = self.apps.keys().filter(|app| !self.controls.apps.contains_key(app)).cloned().collect();
         for app in gone {
@@ -271,6 +267,24 @@ impl Machine {
                 Some(document) => self.wait_for_target(&app, document),
                 None => self.take_up_app(&app, None),
             }
+        }
+    }
+
+    fn take_up_declared(&mut self, app: &AppId, control: AppControl) {
+        // Retired and forgotten already, or never there: nothing to take down.
+        let nothing_left = control.retire && !self.apps.contains_key(app);
+        if nothing_left || self.forgetting.contains(app) {
+            return;
+        }
+        self.apps.entry(app.clone()).or_insert_with(|| App::new(AppFacts::new(control.target.clone())));
+        self.take_up_app(app, Some(control));
+    }
+
+    /// Nothing is known of the app any more. A document that came back in the meantime is that of a new one.
+    pub(super) fn forgotten(&mut self, app: &AppId) {
+        self.forgetting.remove(app);
+        if let Some(control) = self.controls.apps.get(app).filter(|_| self.are_in_force()).cloned() {
+            self.take_up_declared(app, control);
         }
     }
 
