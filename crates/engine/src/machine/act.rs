@@ -63,7 +63,7 @@ impl Machine {
         entries.extend(self.entries_of_changes(app, &changes));
         let Plan { bundle, steps, .. } = plan;
         let fence = Fence { epoch: 0, leave_by: self.now, land_by: self.now };
-        let retiring = self.holdings.facts().apps.get(app).is_some_and(|facts| facts.retiring);
+        let retiring = self.is_retiring(app);
         let not_done = BTreeSet::new();
         let reserved = deletes as u32;
         let batch = Batch { plan: id, bundle, left: steps, current: Vec::new(), fence, not_done, retiring, reserved };
@@ -134,7 +134,7 @@ impl Machine {
             states.permission(step.cause).0 != Permission::Act
                 || step.verb == Verb::Delete && (breaker || wanted_elsewhere())
         };
-        newest != Some(batch.bundle) || facts.retiring != batch.retiring || batch.left.iter().any(forbidden)
+        newest != Some(batch.bundle) || self.is_retiring(app) != batch.retiring || batch.left.iter().any(forbidden)
     }
 
     /// Takes the steps of the lowest rank whose predecessors were made.

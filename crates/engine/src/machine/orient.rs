@@ -43,8 +43,7 @@ impl Machine {
         observation: &Observation,
     ) -> Option<(Decision, Option<String>)> {
         let mut facts = self.holdings.facts().apps.get(app)?.clone();
-        // A document that says so no more counts from the moment it does, not only once that is durable.
-        facts.retiring &= self.apps.get(app)?.sent.retiring;
+        facts.retiring = self.is_retiring(app);
         let budget = self.budget(app, &facts);
         let kept = self.apps.get(app)?;
         let target = self.standing_of(&facts.target);
@@ -138,13 +137,19 @@ impl Machine {
         if known { self.held_at(owner).is_some_and(declares) } else { facts.bundles().any(declares) }
     }
 
+    /// Whether the app is being taken down. A document that says so no more counts from the moment it does, not only once that is
+    /// durable.
+    pub(super) fn is_retiring(&self, app: &AppId) -> bool {
+        let durable = self.holdings.facts().apps.get(app).is_some_and(|facts| facts.retiring);
+        durable && self.apps.get(app).is_some_and(|kept| kept.sent.retiring)
+    }
+
     /// An app that is being taken down, or whose document is gone, declares nothing any more: nobody touches what it has, but an app that
-    /// declares it takes it over. That is how an app is renamed. A document that came back counts from the moment it does, not only
-    /// once that is durable.
+    /// declares it takes it over. That is how an app is renamed. A document that came back counts at once, as above.
     pub(super) fn has_given_up(&self, app: &AppId) -> bool {
         let Some(facts) = self.holdings.facts().apps.get(app) else { return true };
-        let given_up = |kept: &App| facts.retiring && kept.sent.retiring || facts.frozen && kept.sent.frozen;
-        self.apps.get(app).is_some_and(given_up)
+        let frozen = |kept: &App| facts.frozen && kept.sent.frozen;
+        self.is_retiring(app) || self.apps.get(app).is_some_and(frozen)
     }
 
     /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.
