@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::canonical::{self, Unreadable};
 use crate::digest::Digest;
@@ -33,8 +33,8 @@ pub struct Bundle {
     digest: Digest,
 }
 
-/// What a bundle is on disk: the content its digest is taken over.
-#[derive(Serialize, Deserialize)]
+/// What a bundle is on disk: the content its digest is taken over. Written by [`written`].
+#[derive(Deserialize)]
 struct Stored {
     app: AppId,
     target: TargetIdentity,
@@ -67,16 +67,19 @@ impl Bundle {
             return Err(BadBundle::DeclaredTwice { key: pair[0].key.clone() });
         }
         let ranks = ranks(&resources)?;
-        let digest =
-            canonical::digest_of(&Stored { app: app.clone(), target: target.clone(), resources: resources.clone() });
+        let mut digests = Vec::with_capacity(resources.len());
+        let bytes = written(&app, &target, resources.iter().map(AsRef::as_ref), |resource| {
+            digests.push(Digest::of(resource));
+        });
         let resources = resources
             .into_iter()
-            .map(|resource| {
-                let declared = Declared { digest: resource.digest(), rank: ranks[&resource.key], resource };
+            .zip(digests)
+            .map(|(resource, digest)| {
+                let declared = Declared { digest, rank: ranks[&resource.key], resource };
                 (declared.resource.key.clone(), declared)
             })
             .collect();
-        Ok(Self { app, target, resources, digest })
+        Ok(Self { app, target, resources, digest: Digest::of(&bytes) })
     }
 
     pub fn app(&self) -> &AppId {
@@ -101,11 +104,8 @@ impl Bundle {
 
     /// The bytes the digest is taken over.
     pub fn to_bytes(&self) -> Vec<u8> {
-        canonical::to_bytes(&Stored {
-            app: self.app.clone(),
-            target: self.target.clone(),
-            resources: self.resources.values().map(|declared| declared.resource.clone()).collect(),
-        })
+        let resources = self.resources.values().map(|declared| declared.resource.as_ref());
+        written(&self.app, &self.target, resources, |_| {})
     }
 
     /// Reads a stored bundle; content that does not have the digest it is stored under is refused.
@@ -117,6 +117,31 @@ impl Bundle {
         let stored: Stored = canonical::from_bytes(bytes)?;
         Self::build(stored.app, stored.target, stored.resources)
     }
+}
+
+/// The canonical bytes of what is [`Stored`]. `each` sees those of every resource on the way: their digests are needed too, and writing
+/// them is most of what making a bundle costs.
+fn written<'a>(
+    app: &AppId,
+    target: &TargetIdentity,
+    resources: impl Iterator<Item = &'a Resource>,
+    mut each: impl FnMut(&[u8]),
+) -> Vec<u8> {
+    let mut bytes = b"{\"app\":".to_vec();
+    canonical::append(app, &mut bytes);
+    bytes.extend_from_slice(b",\"target\":");
+    canonical::append(target, &mut bytes);
+    bytes.extend_from_slice(b",\"resources\":[");
+    for (n, resource) in resources.enumerate() {
+        if n > 0 {
+            bytes.push(b',');
+        }
+        let start = bytes.len();
+        canonical::append(resource, &mut bytes);
+        each(&bytes[start..]);
+    }
+    bytes.extend_from_slice(b"]}");
+    bytes
 }
 
 fn ranks(resources: &[Arc<Resource>]) -> Result<BTreeMap<Key, u32>, BadBundle> {

@@ -21,6 +21,11 @@ pub fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("our types have string keys and no failing serializers")
 }
 
+/// Writes the canonical bytes of a value behind those that are there.
+pub(crate) fn append<T: Serialize>(value: &T, bytes: &mut Vec<u8>) {
+    serde_json::to_writer(bytes, value).expect("our types have string keys and no failing serializers");
+}
+
 /// The digest of a value's canonical bytes.
 pub fn digest_of<T: Serialize>(value: &T) -> Digest {
     Digest::of(&to_bytes(value))

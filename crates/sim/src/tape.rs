@@ -1,10 +1,11 @@
 //! The choice tape: every decision of a run, labelled. A seed dies with the next commit (one more draw shifts all later ones); a tape
 //! replays and shrinks. Zero always means "the plain thing", so a tape of zeros is a run without trouble.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// One decision.
-pub type Choice = (String, u32);
+/// One decision. A run makes thousands and knows their labels: only those of a tape that was read are text of their own.
+pub type Choice = (Cow<'static, str>, u32);
 
 /// Where decisions come from, and the record of them.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl Tape {
 
     /// What was decided so far.
     pub fn choices(&self) -> Vec<Choice> {
-        self.recorded.iter().map(|(label, value)| ((*label).to_owned(), *value)).collect()
+        self.recorded.iter().map(|(label, value)| (Cow::Borrowed(*label), *value)).collect()
     }
 }
 
@@ -96,7 +97,7 @@ pub fn from_text(text: &str) -> Result<Vec<Choice>, String> {
         .map(|(n, line)| {
             let (label, value) = line.rsplit_once(' ').ok_or(format!("line {}: expected `label number`", n + 1))?;
             let value = value.parse().map_err(|_| format!("line {}: `{value}` is not a number", n + 1))?;
-            Ok((label.to_owned(), value))
+            Ok((Cow::Owned(label.to_owned()), value))
         })
         .collect()
 }
@@ -155,8 +156,8 @@ mod tests {
 
     #[test]
     fn shrinking_keeps_what_fails() {
-        let tape: Vec<Choice> = (0..64).map(|n| ("x".to_owned(), n)).collect();
+        let tape: Vec<Choice> = (0..64).map(|n| ("x".into(), n)).collect();
         let shrunk = shrink(tape, 1_000, |tape| tape.iter().any(|(_, value)| *value == 40));
-        assert_eq!(shrunk, [("x".to_owned(), 40)]);
+        assert_eq!(shrunk, [("x".into(), 40)]);
     }
 }

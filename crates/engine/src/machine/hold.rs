@@ -76,20 +76,20 @@ impl Machine {
     }
 
     pub(super) fn note_convergence(&mut self, app: &AppId, decision: &Decision) {
-        let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return };
-        let Some(kept) = self.apps.get_mut(app).filter(|_| !facts.retiring) else { return };
+        let retiring = self.holdings.facts().apps.get(app).is_none_or(|facts| facts.retiring);
+        let Some(kept) = self.apps.get_mut(app).filter(|_| !retiring) else { return };
         let was = kept.converged;
         kept.converged = decision.in_sync && decision.plan.is_empty() && decision.health == Health::Healthy;
         if !kept.converged {
             return self.deadline_runs(app);
         }
         self.deadline_met(app);
-        let Some(kept) = self.apps.get(app) else { return };
-        let good = facts.accepted.filter(|accepted| accepted.bundle == decision.plan.bundle);
-        let known = facts.last_good.map(|good| good.bundle);
+        let (Some(kept), Some(facts)) = (self.apps.get(app), self.holdings.facts().apps.get(app)) else { return };
+        let good = facts.accepted.as_ref().filter(|accepted| accepted.bundle == decision.plan.bundle);
+        let known = facts.last_good.as_ref().map(|good| good.bundle);
         if let Some(good) = good.filter(|good| Some(good.bundle) != known) {
             let mut sent = kept.sent.clone();
-            sent.last_good = Some(good);
+            sent.last_good = Some(good.clone());
             self.put_app(app, sent, Kind::AppState, "converged", Then::Nothing);
         }
         if !was {

@@ -110,8 +110,7 @@ impl Monitor {
         self.holds("S2", object.is_none() || retired, || format!("{key} is there and its claim is dropped"));
     }
 
-    /// Entries are durable: what they make true is what later budgets and claims are judged by.
-    pub fn recorded(&mut self, universe: &Universe, facts: &Facts, bundles: &Bundles, now: u64, entries: &[Entry]) {
+    fn count_owned(&mut self, facts: &Facts) {
         let mut owned = BTreeMap::<&AppId, u32>::new();
         for claim in facts.claims.values() {
             *owned.entry(&claim.app).or_default() += 1;
@@ -121,6 +120,14 @@ impl Monitor {
             *most = count.max(*most);
         }
         self.most_fleet = self.most_fleet.max(facts.claims.len() as u32);
+    }
+
+    /// Entries are durable: what they make true is what later budgets and claims are judged by.
+    pub fn recorded(&mut self, universe: &Universe, facts: &Facts, bundles: &Bundles, now: u64, entries: &[Entry]) {
+        let mut changes = entries.iter().flat_map(|entry| &entry.changes);
+        if changes.any(|change| matches!(change, Change::PutClaim { .. })) {
+            self.count_owned(facts);
+        }
         for change in entries.iter().flat_map(|entry| &entry.changes) {
             let Change::PutApp { app, facts } = change else { continue };
             let declared = universe.held_at(app, facts).and_then(|digest| bundles.get(&digest));
