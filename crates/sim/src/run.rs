@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use setpoint_core::key::Key;
+use setpoint_core::name::AppId;
 use setpoint_engine::Mode;
 
 use crate::fault::{Injected, Swarm};
@@ -160,6 +161,12 @@ impl World {
         (0..self.universe.apps.len()).find_map(|app| self.unrest_of(app)).or_else(|| self.orphan())
     }
 
+    /// What was accepted last is not what a person let through: however things look, others may hold them so.
+    fn waits_for_a_person(&self, app: &AppId) -> bool {
+        let facts = self.ledger.facts(&self.origin).apps.get(app);
+        facts.is_some_and(|facts| facts.accepted.as_ref().map(|accepted| accepted.bundle) != facts.let_through)
+    }
+
     fn unrest_of(&self, n: usize) -> Option<String> {
         let app = &self.universe.apps[n];
         // Without its document an app is frozen, and one that is taken down declares nothing.
@@ -172,6 +179,9 @@ impl World {
         let Some(Folder::Declares(declared)) = store.head_folder(app) else { return None };
         if control.mode == Mode::Observe {
             return None;
+        }
+        if control.mode == Mode::Manual && self.waits_for_a_person(app) {
+            return Some(format!("what was accepted for {app} waits for a person"));
         }
         for (key, content) in declared {
             let live = target.objects().find(|(at, _)| *at == key).map(|(_, object)| &object.live);

@@ -73,6 +73,8 @@ pub struct Machine {
     controls: Controls,
     /// The root app's bundle whose controls were asked for and have not come.
     controls_asked: Option<Digest>,
+    /// They were asked for since they were last given: whoever was asked may have taken up other documents by now.
+    controls_in_doubt: bool,
     tenure: Tenure,
     /// This process has been the writer before.
     held_before: bool,
@@ -167,6 +169,7 @@ impl Machine {
             now: Timestamp::default(),
             controls: Controls::default(),
             controls_asked: None,
+            controls_in_doubt: false,
             tenure: Tenure::Standby,
             held_before: false,
             holdings: Holdings::default(),

@@ -41,7 +41,7 @@ impl Machine {
 
     /// Asks for the controls of the accepted documents, unless they are in force or on their way.
     pub(super) fn hold_root(&mut self) {
-        if self.are_in_force() {
+        if self.are_in_force() && !self.controls_in_doubt {
             self.root_is_held();
         } else if self.controls_asked != self.root_bundle().map(|bundle| bundle.digest()) {
             self.ask_for_controls();
@@ -53,6 +53,7 @@ impl Machine {
         let Some(bundle) = self.root_bundle().cloned() else { return };
         self.timers.set(Timer::Control, self.now + self.settings.patience);
         self.controls_asked = Some(bundle.digest());
+        self.controls_in_doubt = true;
         let known: BTreeMap<AppId, TargetIdentity> =
             self.apps.iter().map(|(app, kept)| (app.clone(), kept.sent.target.clone())).collect();
         self.effects.push(Effect::Control { bundle, known });

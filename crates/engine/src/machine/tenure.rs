@@ -241,6 +241,7 @@ impl Machine {
             return;
         }
         self.controls_asked = None;
+        self.controls_in_doubt = false;
         self.controls = controls;
         if !self.tenure.is_holding() {
             return;

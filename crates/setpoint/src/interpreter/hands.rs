@@ -5,6 +5,8 @@
 //! on a target is the exception, because what is not known about it must be said.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use setpoint_core::bundle::Bundle;
@@ -36,6 +38,9 @@ pub(super) struct Hands {
     fetch_in_doubt: Semaphore,
     answered: Mutex<BTreeSet<StoreName>>,
     render: Semaphore,
+    /// How often documents were to be taken up, and whose turn it is.
+    governs: AtomicU64,
+    governing: tokio::sync::Mutex<()>,
     deliver: Semaphore,
     calls_per_target: usize,
     reaches: RwLock<BTreeMap<TargetIdentity, Reach>>,
@@ -54,6 +59,8 @@ impl Hands {
             fetch_in_doubt: Semaphore::new(limits.fetches),
             answered: Mutex::default(),
             render: Semaphore::new(limits.renders),
+            governs: AtomicU64::new(0),
+            governing: tokio::sync::Mutex::default(),
             deliver: Semaphore::new(limits.deliveries),
             calls_per_target: limits.calls_per_target,
             reaches: RwLock::default(),
@@ -74,13 +81,20 @@ impl Hands {
         true
     }
 
-    pub(super) async fn govern(
+    /// Has documents taken up, one set after the other: what was asked for last is what is in force in the end.
+    pub(super) fn govern(
         self: Arc<Self>,
         bundle: Arc<Bundle>,
         known: BTreeMap<AppId, TargetIdentity>,
-    ) -> Option<Governed> {
-        let sources = &self.surroundings.sources;
-        self.in_turn(&self.render, || sources.govern(&bundle, &known)).await?
+    ) -> impl Future<Output = Option<Governed>> + Send + 'static {
+        // Counted as it is asked for, not when its task first runs.
+        let number = self.governs.fetch_add(1, Ordering::Relaxed) + 1;
+        async move {
+            let _turn = self.governing.lock().await;
+            let is_newest = self.governs.load(Ordering::Relaxed) == number;
+            let sources = &self.surroundings.sources;
+            if is_newest { self.in_turn(&self.render, || sources.govern(&bundle, &known)).await? } else { None }
+        }
     }
 
     pub(super) async fn poll(self: Arc<Self>, ticket: Ticket, store: StoreName) -> Option<Event> {
