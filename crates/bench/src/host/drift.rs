@@ -18,7 +18,7 @@ use tokio::time::interval;
 
 use super::agent::Agent;
 use super::inside::runtime;
-use super::lab::{Lab, ONLY_APP, app};
+use super::lab::{FIRST_APP, Lab, app};
 use super::workload::Workload;
 use crate::stopwatch::{Stopwatch, since_epoch};
 use crate::table::{Bar, Peer, Row, Table, Unit};
@@ -89,7 +89,7 @@ fn overwrite(place: &Path, text: &str) -> anyhow::Result<()> {
 /// Waits until the file is as declared and the agent tells of having put it right.
 async fn healed(client: &Client, place: &Path, number: usize, begun: Stopwatch) -> anyhow::Result<DriftRecord> {
     let (mut glances, declared) = (interval(GLANCE), Workload::content(number));
-    let question = DriftQuestion { app: Some(app(ONLY_APP)?), limit: 1 };
+    let question = DriftQuestion { app: Some(app(FIRST_APP)?), limit: 1 };
     let path = Workload::path(number);
     loop {
         glances.tick().await;

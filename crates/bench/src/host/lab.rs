@@ -9,11 +9,13 @@ use setpoint_store::StorePath;
 use setpoint_store_git::{Author, Branch, Change, LocalRepository, Parent};
 use tempfile::TempDir;
 
-use super::workload::Workload;
+use super::workload::{Workload, documents};
 use crate::stopwatch::wall;
 
-/// The app that declares all files of a lab with a single one.
-pub(super) const ONLY_APP: &str = "files";
+/// The app that declares the first files of a lab, and all of them if they are not too many for one.
+pub(super) const FIRST_APP: &str = "files-0";
+/// Files that one app declares at the most; the engine takes no more than 20,000.
+const PER_APP: usize = 10_000;
 
 pub(super) struct Lab {
     folder: TempDir,
@@ -43,13 +45,18 @@ impl Lab {
         Ok(lab)
     }
 
-    /// A lab whose only app declares the files; their folders are there.
+    /// A lab whose apps, as few as possible, declare the files; their folders are there.
     pub(super) fn with_files(workload: Workload) -> anyhow::Result<Self> {
         let lab = Self::new()?;
         workload.make_folders(&lab.managed())?;
-        let mut changes = vec![app_document(ONLY_APP)?];
-        for (name, text) in workload.documents() {
-            changes.push(write(&format!("apps/{ONLY_APP}/{name}"), text)?);
+        let mut changes = Vec::new();
+        for (number, first) in (0..workload.files).step_by(PER_APP).enumerate() {
+            let name = format!("files-{number}");
+            changes.push(app_document(&name)?);
+            let files = first..workload.files.min(first + PER_APP);
+            for (document, text) in documents(files) {
+                changes.push(write(&format!("apps/{name}/{document}"), text)?);
+            }
         }
         lab.commit(&changes)?;
         Ok(lab)
@@ -85,17 +92,6 @@ impl Lab {
         let author = Author { name: "Bench".to_owned(), email: "bench@localhost".to_owned(), at: wall() };
         let version = self.repository.commit(&self.branch, changes, &author, "a change\n", Parent::Head);
         version.context("the repository of the lab cannot be written")
-    }
-
-    /// Forgets everything an agent knew and everything it made: the next one begins on a bare machine.
-    pub(super) fn raze(&self, workload: Workload) -> anyhow::Result<()> {
-        for folder in [self.data(), self.managed()] {
-            if folder.exists() {
-                fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
-            }
-        }
-        fs::create_dir(self.managed())?;
-        workload.make_folders(&self.managed())
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 
 use super::agent::apply_once;
 use super::inside::{Inside, is_at_rest, runtime};
-use super::lab::{Lab, ONLY_APP, app};
+use super::lab::{FIRST_APP, Lab, app};
 use super::peers::{PUPPET_FILES, ansible, puppet, puppet_catalog};
 use super::workload::Workload;
 use crate::stopwatch::{Stopwatch, shortest_of, wall};
@@ -90,7 +90,7 @@ async fn passes(lab: &Lab) -> anyhow::Result<Duration> {
     let mut agent = Inside::start(lab).await?;
     agent.until_at_rest().await?;
     let order = OrderRequest {
-        app: app(ONLY_APP)?,
+        app: app(FIRST_APP)?,
         reason: "a pass is measured".to_owned(),
         order: OrderKind::Sync { allow_prune: 0 },
     };
@@ -98,7 +98,7 @@ async fn passes(lab: &Lab) -> anyhow::Result<Duration> {
     for _ in 0..PASSES {
         let begun = Stopwatch::start();
         agent.client.order(&order).await?;
-        agent.until_app(ONLY_APP, is_at_rest).await?;
+        agent.until_app(FIRST_APP, is_at_rest).await?;
         times.push(begun.elapsed());
     }
     agent.stop().await?;

@@ -1,6 +1,7 @@
 //! The files that are held: the same paths, contents and modes for us and for each peer.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -57,16 +58,7 @@ impl Workload {
         Ok(())
     }
 
-    /// The documents of the app that declares the files: names below its folder, and texts.
-    pub(super) fn documents(self) -> Vec<(String, String)> {
-        let numbers: Vec<usize> = (0..self.files).collect();
-        let documents = numbers.chunks(PER_DOCUMENT).enumerate();
-        documents
-            .map(|(chunk, numbers)| (format!("files-{chunk:04}.yaml"), declared(numbers.iter().copied())))
-            .collect()
-    }
-
-    /// The same as a manifest of Puppet.
+    /// All files as a manifest of Puppet.
     pub(super) fn manifest(self, root: &Path) -> String {
         let file = |number| {
             let (place, content) = (Self::place(root, number), Self::content(number));
@@ -84,6 +76,15 @@ impl Workload {
         let tasks: String = (0..self.files).map(task).collect();
         format!("- hosts: localhost\n  gather_facts: false\n  tasks:\n{tasks}")
     }
+}
+
+/// The documents that declare these files: names below the folder of their app, and texts.
+pub(super) fn documents(files: Range<usize>) -> Vec<(String, String)> {
+    let chunk = |(number, first): (usize, usize)| {
+        let text = declared(first..files.end.min(first + PER_DOCUMENT));
+        (format!("files-{number:04}.yaml"), text)
+    };
+    files.clone().step_by(PER_DOCUMENT).enumerate().map(chunk).collect()
 }
 
 /// One text that declares these files.
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn every_file_is_declared_once_to_us_and_to_each_peer() {
         let workload = Workload { files: 250 };
-        let documents = workload.documents();
+        let documents = documents(0..workload.files);
         assert_eq!(documents.len(), 3);
         let ours: usize = documents.iter().map(|(_, text)| text.matches("kind: File").count()).sum();
         let puppet = workload.manifest(Path::new("/r")).matches("ensure => file").count();
