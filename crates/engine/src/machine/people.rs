@@ -165,7 +165,8 @@ impl Machine {
             let was = facts.last_good.as_ref().map(|good| good.bundle).or(facts.let_through);
             return was.or_else(|| facts.held_at());
         }
-        self.held_by(app, facts)
+        // Should its document change its mind, an app that is being taken down goes back to where it was let.
+        self.held_by(app, &AppFacts { retiring: false, ..facts.clone() })
     }
 
     /// A suspension ends by itself.
