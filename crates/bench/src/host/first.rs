@@ -1,7 +1,8 @@
 //! First convergence: from a bare folder and an empty ledger to every file in place and recorded, durably. Nothing is left out of it:
 //! the process starts, clones, renders, records its intents, writes, syncs and records what it did.
 //!
-//! That all of it survives a loss of power is what the fault rig shows (`cargo xtask test durable`); here it only costs its time.
+//! No sync is left out. Their order, and what is left after a kill at any call, is tested in crates/target-host/tests (`batches`,
+//! `crashes`); here they only cost their time.
 
 use std::time::Duration;
 
