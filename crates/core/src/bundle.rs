@@ -166,7 +166,7 @@ mod tests {
             key: key(name),
             api_version: "v1".into(),
             kind: "File".into(),
-            body: Value::map([("content", Value::str(name))]),
+            body: Arc::new(Value::map([("content", Value::str(name))])),
             after: after.iter().map(|name| key(name)).collect::<BTreeSet<_>>(),
             protected: false,
         }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn case_42_the_same_object_twice_is_refused() {
         let mut other = resource("a", &[]);
-        other.body = Value::Null;
+        other.body = Arc::new(Value::Null);
         let error = bundle(vec![resource("a", &[]), other]).unwrap_err();
         assert_eq!(error.to_string(), "file a is declared twice: keep one of the two declarations");
     }

@@ -131,7 +131,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
                 }
             }
         }
-        Ok(Value::Map(map))
+        Ok(Value::Map(map.into()))
     }
 }
 

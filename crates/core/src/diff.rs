@@ -1,11 +1,10 @@
 //! Structural difference of two values: where, before, after. Secrets show as keyed digests and never as themselves.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fields::Fields;
 use crate::value::{Path, Segment, Value};
 
 /// One place where two values differ. `None` means: not there.
@@ -73,7 +72,7 @@ impl Walk {
         }
     }
 
-    fn compare_maps(&mut self, before: &BTreeMap<Arc<str>, Value>, after: &BTreeMap<Arc<str>, Value>) {
+    fn compare_maps(&mut self, before: &Fields, after: &Fields) {
         let (mut left, mut right) = (before.iter().peekable(), after.iter().peekable());
         loop {
             let order = match (left.peek(), right.peek()) {

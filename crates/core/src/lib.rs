@@ -12,6 +12,7 @@ pub mod decide;
 pub mod diff;
 pub mod digest;
 pub mod facts;
+pub mod fields;
 pub mod graph;
 pub mod hold;
 pub mod intent;

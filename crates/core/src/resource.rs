@@ -19,7 +19,7 @@ pub struct Resource {
     pub api_version: Arc<str>,
     pub kind: Arc<str>,
     /// The whole declared object.
-    pub body: Value,
+    pub body: Arc<Value>,
     /// Resources of the same app that must be in place before this one.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub after: BTreeSet<Key>,

@@ -1,10 +1,10 @@
 //! Values: the one shape of everything declared and observed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fields::Fields;
 use crate::key::Key;
 use crate::num::Num;
 use crate::secret::SecretRef;
@@ -18,7 +18,7 @@ pub enum Value {
     Num(Num),
     Str(Arc<str>),
     Seq(Vec<Value>),
-    Map(BTreeMap<Arc<str>, Value>),
+    Map(Fields),
     /// A reference to a secret; the bytes are sealed per target.
     Secret(SecretRef),
     /// Known only once another resource exists.

@@ -44,7 +44,7 @@ fn map_of(entries: Entries<'_>, dialect: Dialect, found: &mut Findings) -> Optio
             complete = false;
         }
     }
-    complete.then_some(Value::Map(map))
+    complete.then(|| Value::Map(map.into()))
 }
 
 /// A key as JSON has it: kubectl reads the key `on` as `true`, and `0x10` as `16`.

@@ -1,10 +1,9 @@
 //! `contentFrom` of a host's `File`: content that stands in a file of its own, put into the resource when it is rendered. What
 //! is accepted holds all of it, so that holding needs no store.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use data_encoding::BASE64;
+use setpoint_core::fields::Fields;
 use setpoint_core::value::Value;
 use setpoint_documents::{FieldProblem, Manifest};
 use setpoint_store::{BadPath, Blob, StoreError, StorePath, Tree};
@@ -84,7 +83,7 @@ impl ContentFiles<'_> {
     }
 }
 
-fn spec_with_content_from(manifest: &mut Manifest) -> Option<&mut BTreeMap<Arc<str>, Value>> {
+fn spec_with_content_from(manifest: &mut Manifest) -> Option<&mut Fields> {
     if &*manifest.api_version != HOST || &*manifest.kind != "File" {
         return None;
     }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use setpoint_core::canonical;
+use setpoint_core::fields::Fields;
 use setpoint_core::name::StoreName;
 use setpoint_core::value::Value;
 use setpoint_documents::{FieldProblem, Manifest, check_unique_resources, read_resources_with};
@@ -71,7 +72,7 @@ struct Rendering<'a> {
 
 impl Rendering<'_> {
     fn refuse_parameters(&mut self) {
-        if *self.request.parameters != Value::Map(BTreeMap::new()) {
+        if *self.request.parameters != Value::Map(Fields::new()) {
             self.problems.add(Problem::found(
                 "spec.parameters of the App",
                 "the plain renderer takes none, they would mean nothing",

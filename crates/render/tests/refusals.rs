@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use setpoint_core::fields::Fields;
 use setpoint_core::value::Value;
 use setpoint_render::{Input, Limits, NotRendered, Request, Trees, render};
 use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
@@ -116,7 +117,7 @@ fn files_of_several_stores_are_told_apart_and_a_store_nobody_opened_fails() {
     let tree = |name| Arc::new(MemoryTree::of([("app/a.yaml", object("A", name).as_str())])) as Arc<dyn Tree>;
     let mut trees: Trees = BTreeMap::from([(store("one"), tree("x")), (store("two"), tree("x"))]);
     let inputs = ["one", "two"].map(|name| Input { store: store(name), path: path("app") });
-    let parameters = Value::Map(BTreeMap::new());
+    let parameters = Value::Map(Fields::new());
     let check = |_: &str, _: &str, _: &Value| Vec::new();
     let told = |trees: &Trees| {
         render(&Request { inputs: &inputs, parameters: &parameters, trees, check: &check, limits: Limits::default() })

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use setpoint_core::fields::Fields;
 use setpoint_core::name::StoreName;
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
@@ -29,7 +30,7 @@ fn check(_: &str, kind: &str, _: &Value) -> Vec<FieldProblem> {
 pub(crate) fn render_with(tree: impl Tree + 'static, limits: Limits) -> Result<Rendered, NotRendered> {
     let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree) as Arc<dyn Tree>)]);
     let inputs = [Input { store: store("main"), path: path("app") }];
-    let parameters = Value::Map(BTreeMap::new());
+    let parameters = Value::Map(Fields::new());
     render(&Request { inputs: &inputs, parameters: &parameters, trees: &trees, check: &check, limits })
 }
 

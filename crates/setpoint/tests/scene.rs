@@ -221,7 +221,7 @@ pub(crate) fn resources(app: &AppId, count: u32, content: i64) -> Vec<Resource> 
         key: key(app, n),
         api_version: "test/v1".into(),
         kind: "Thing".into(),
-        body: body(app, n, content),
+        body: Arc::new(body(app, n, content)),
         after: after_first(n),
         protected: false,
     };

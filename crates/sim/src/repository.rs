@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
@@ -269,7 +270,7 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
             key: key.clone(),
             api_version: api_version.into(),
             kind: kind.into(),
-            body: body(key, *content),
+            body: Arc::new(body(key, *content)),
             after: Things.implied(key).into_iter().filter(|before| declared.contains_key(before)).collect(),
             protected: kind == "Namespace",
         }

@@ -180,7 +180,7 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
         key: key.clone(),
         api_version: "sim/v1".into(),
         kind: "Thing".into(),
-        body: body(*content),
+        body: Arc::new(body(*content)),
         after: if n % 3 == 2 { [keys[n - 1].clone()].into() } else { [].into() },
         protected: key.name().ends_with('7'),
     };

@@ -37,7 +37,7 @@ fn file(number: usize, per_folder: usize) -> Resource {
         key,
         api_version: API_VERSION.into(),
         kind: "File".into(),
-        body,
+        body: Arc::new(body),
         after: BTreeSet::new(),
         protected: false,
     }

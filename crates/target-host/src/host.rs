@@ -145,7 +145,7 @@ impl Known {
             HostResource::Symlink(link) => content_text(key, link.target.as_bytes()),
             HostResource::Directory(_) | HostResource::Command(_) => String::new(),
         };
-        let value = Arc::new(resource.body.clone());
+        let value = Arc::clone(&resource.body);
         let fingerprint = Live::fingerprint_of(&value);
         Ok(Self { resource: Arc::clone(resource), declared, value, fingerprint, content })
     }

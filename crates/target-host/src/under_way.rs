@@ -59,7 +59,8 @@ mod tests {
     fn an_effect_is_under_way_from_its_beginning_to_its_end() {
         let key = Key::new("test/Thing", "lab", "a").unwrap();
         let (api_version, kind, body) = ("test/v1".into(), "Thing".into(), Value::Null);
-        let resource = Resource { key, api_version, kind, body, after: BTreeSet::new(), protected: false };
+        let (body, after) = (Arc::new(body), BTreeSet::new());
+        let resource = Resource { key, api_version, kind, body, after, protected: false };
         let steps = Steps::new(TargetIdentity::new("host-1").unwrap());
         let work = [steps.create(&resource), steps.create(&resource)];
         let under_way = UnderWay::default();

@@ -42,7 +42,7 @@ async fn a_command_brings_about_what_its_check_looks_for() {
     assert_eq!(scene.look(&declared).await.as_known(), Some(&Presence::Absent));
     let outcome = scene.create(&declared).await;
     assert!(matches!(outcome, Outcome::Done { live: Some(_) }), "{outcome:?}");
-    assert_eq!(*scene.live(&declared).await.value, declared.body);
+    assert_eq!(scene.live(&declared).await.value, declared.body);
     assert!(scene.at("/marker").exists());
 }
 

@@ -43,7 +43,7 @@ async fn what_is_equal_is_the_declaration_itself() {
     scene.write("/motd", "hello\n");
     mode(&scene, "/motd", 0o644);
     let live = scene.live(&declared).await;
-    assert_eq!(*live.value, declared.body);
+    assert_eq!(live.value, declared.body);
     let owner = if is_root() { "root" } else { "nobody" };
     assert_eq!(live.writer, Writer::Likely { who: owner.to_owned() });
 }
@@ -166,7 +166,7 @@ async fn what_the_stat_says_is_believed_only_when_asked_and_never_when_it_is_fre
         let wanted = [(declared.key.clone(), Some(Arc::clone(&declared)))].into();
         let seen = scene.target.observe(wanted, at).await;
         let equal = match seen.states.values().next().and_then(|state| state.as_known()) {
-            Some(Presence::Present(live)) => *live.value == declared.body,
+            Some(Presence::Present(live)) => live.value == declared.body,
             _ => false,
         };
         (equal, probe.taken().len())
@@ -198,7 +198,7 @@ async fn bytes_that_are_no_text_can_be_declared() {
     let spec = Value::map([("path", Value::str("/data")), ("contentBase64", Value::str("//4A\n"))]);
     let declared = resource("File", "data", spec);
     let live = scene.have(&declared).await;
-    assert_eq!(*live.value, declared.body);
+    assert_eq!(live.value, declared.body);
     assert_eq!(fs::read(scene.at("/data")).unwrap(), [0xff, 0xfe, 0]);
     scene.have(&directory("/folder", "0750")).await;
 }

@@ -156,7 +156,8 @@ pub(crate) fn body(kind: &str, name: &str, spec: Value) -> Value {
 pub(crate) fn resource(kind: &str, name: &str, spec: Value) -> Resource {
     let body = body(kind, name, spec);
     let key = check(kind, &body).unwrap().key();
-    Resource { key, api_version: API_VERSION.into(), kind: kind.into(), body, after: BTreeSet::new(), protected: false }
+    let (api_version, body) = (API_VERSION.into(), Arc::new(body));
+    Resource { key, api_version, kind: kind.into(), body, after: BTreeSet::new(), protected: false }
 }
 
 pub(crate) fn file(path: &str, content: &str) -> Resource {

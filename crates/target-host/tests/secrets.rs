@@ -37,11 +37,11 @@ async fn a_sealed_content_is_written_open_and_compared_closed() {
     let declared = with_content(sealed("db"));
     let live = scene.have(&declared).await;
     assert_eq!(scene.text("/secret").as_deref(), Some(SECRET));
-    assert_eq!(*live.value, declared.body);
+    assert_eq!(live.value, declared.body);
     assert!(!format!("{live:?}{:?}", scene.target).contains(SECRET));
     scene.write("/secret", "stolen");
     let edited = scene.live(&declared).await;
-    assert_ne!(*edited.value, declared.body);
+    assert_ne!(edited.value, declared.body);
     assert!(!format!("{edited:?}").contains("stolen"));
     // Whoever removes the declaration does not thereby show the content.
     let alone = scene.target.observe([(declared.key.clone(), None)].into(), crate::scene::now()).await;

@@ -46,7 +46,7 @@ impl<T: Target> Subject for InMemory<T> {
     }
 
     fn edit<'a>(&'a self, resource: &'a Resource) -> Finished<'a, ()> {
-        let value = Arc::new(resource.body.clone());
+        let value = Arc::clone(&resource.body);
         assert!(self.memory.with_world(|world| world.edit(&resource.key, &value, "kubectl")));
         Box::pin(ready(()))
     }
@@ -57,7 +57,7 @@ impl<T: Target> Subject for InMemory<T> {
     }
 
     fn recreate<'a>(&'a self, resource: &'a Resource) -> Finished<'a, ()> {
-        let value = Arc::new(resource.body.clone());
+        let value = Arc::clone(&resource.body);
         self.memory.with_world(|world| world.recreate(&resource.key, value, "kubectl"));
         Box::pin(ready(()))
     }

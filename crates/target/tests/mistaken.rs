@@ -130,7 +130,7 @@ impl Target for Mistaken {
 
     fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
         if self.makes(Mistake::PreviewsByDoing) {
-            let value = Arc::new(resource.body.clone());
+            let value = Arc::clone(&resource.body);
             self.inner.with_world(|world| world.edit(&resource.key, &value, "preview"));
         }
         self.inner.preview(resource)

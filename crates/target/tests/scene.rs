@@ -38,14 +38,14 @@ pub(crate) fn resource(name: &str, content: i64) -> Resource {
         key,
         api_version: "test/v1".into(),
         kind: "Thing".into(),
-        body,
+        body: Arc::new(body),
         after: Default::default(),
         protected: false,
     }
 }
 
 pub(crate) fn value(name: &str, content: i64) -> Arc<Value> {
-    Arc::new(resource(name, content).body)
+    resource(name, content).body
 }
 
 /// `None`: it waits for something.

@@ -128,7 +128,7 @@ fn resource(app: &AppId, n: usize, changed: bool) -> anyhow::Result<Resource> {
         key: Key::new("apps/Deployment", "web", &name)?,
         api_version: "apps/v1".into(),
         kind: "Deployment".into(),
-        body,
+        body: Arc::new(body),
         after: BTreeSet::new(),
         protected: false,
     })

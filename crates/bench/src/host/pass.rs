@@ -128,7 +128,7 @@ fn shortest_look(runtime: &Runtime, root: &Path, workload: Workload, trust_stat:
     for (key, state) in &seen.states {
         let Some(Presence::Present(live)) = state.as_known() else { return Err(anyhow!("{key} was not seen")) };
         let declared = wanted.get(key).and_then(Option::as_ref).context("only what was asked for is answered")?;
-        ensure!(*live.value == declared.body, "{key} was not seen as it is declared");
+        ensure!(live.value == declared.body, "{key} was not seen as it is declared");
     }
     ensure!(seen.states.len() == workload.files, "{} of {} files were seen", seen.states.len(), workload.files);
     Ok(shortest_of(RUNS, look))
@@ -159,7 +159,7 @@ fn resource(number: usize) -> anyhow::Result<Resource> {
         key: checked.key(),
         api_version: API_VERSION.into(),
         kind: "File".into(),
-        body,
+        body: Arc::new(body),
         after: BTreeSet::new(),
         protected: false,
     })

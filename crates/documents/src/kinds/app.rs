@@ -1,7 +1,8 @@
 //! `kind: App`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use setpoint_core::fields::Fields;
 use setpoint_core::name::{AppName, StoreName, TargetName};
 use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Kind, Node};
@@ -23,7 +24,7 @@ object! {
         /// What it is made from: at least one folder of a store, each under a name of its own.
         "inputs" inputs: Vec<Input>,
         /// Values handed to the renderer.
-        "parameters" parameters: Parameters = Parameters(Value::Map(BTreeMap::new())),
+        "parameters" parameters: Parameters = Parameters(Value::Map(Fields::new())),
         /// The system it is held on.
         "target" target: TargetName,
         /// How it is held.

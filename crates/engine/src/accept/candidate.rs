@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
 use setpoint_core::canonical;
 use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
@@ -161,7 +163,8 @@ fn identified(rendered: Vec<RenderedResource>, kinds: &dyn Kinds) -> Result<Vec<
             problems.add(twice.with_other(first, "first here").with_help("keep one of them"));
         }
         let protected = is_protected(&api_version, &kind);
-        resources.push(Resource { key, api_version, kind, body, after: BTreeSet::new(), protected });
+        let (body, after) = (Arc::new(body), BTreeSet::new());
+        resources.push(Resource { key, api_version, kind, body, after, protected });
     }
     for resource in &mut resources {
         let before = kinds.implied(&resource.key).into_iter();

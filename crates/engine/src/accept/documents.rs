@@ -2,6 +2,7 @@
 //! like any other.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::key::Key;
@@ -65,7 +66,7 @@ impl ControlDocuments {
                 key: key_of(kind, scope, name),
                 api_version: API_VERSION.into(),
                 kind: kind.into(),
-                body: body.clone(),
+                body: Arc::new(body.clone()),
                 after: BTreeSet::new(),
                 protected: false,
             });

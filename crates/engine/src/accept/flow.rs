@@ -28,7 +28,7 @@ fn write_value(value: &Value, text: &mut String) {
         }
         Value::Map(map) => {
             text.push('{');
-            for (key, item) in map {
+            for (key, item) in map.iter() {
                 write_quoted(key, text);
                 text.push_str(": ");
                 write_value(item, text);

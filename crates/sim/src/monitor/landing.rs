@@ -52,7 +52,7 @@ impl Monitor {
         let uid = step.expect.as_ref().map(|expect| &expect.uid);
         if uid == Some(&object.live.uid) && version.is_none_or(|version| *version == object.live.version) {
             self.holds("S5", version.is_some(), || format!("{} is overwritten whatever was written since", step.key));
-            let same = step.resource.as_ref().is_some_and(|resource| resource.body == *object.live.value);
+            let same = step.resource.as_ref().is_some_and(|resource| resource.body == object.live.value);
             self.holds("S4", !same, || format!("{} is written although it is as declared", step.key));
         }
     }

@@ -1,8 +1,8 @@
 //! Strict reading of declared values: every field is known, has the right type, and all that is wrong is told at once.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use setpoint_core::fields::Fields;
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
 use setpoint_documents::nearest;
@@ -20,7 +20,7 @@ pub(super) struct Reading {
 #[derive(Debug)]
 pub(super) struct Object<'v> {
     path: String,
-    map: &'v BTreeMap<Arc<str>, Value>,
+    map: &'v Fields,
 }
 
 impl<'v> Object<'v> {

@@ -1,10 +1,10 @@
 //! What was found, in the shape of the declaration: the declaration's value itself where nothing differs, and the declaration
 //! with the real values put in where something does, so that a difference names its field.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::digest::Digest;
+use setpoint_core::fields::Fields;
 use setpoint_core::live::{Health, Live, Writer};
 use setpoint_core::secret::SecretRef;
 use setpoint_core::value::Value;
@@ -16,8 +16,6 @@ use crate::path::HostPath;
 use crate::stamp::{Stamp, Type};
 
 use super::found::{Found, Held};
-
-type Fields = BTreeMap<Arc<str>, Value>;
 
 #[derive(Debug)]
 pub(crate) struct Showing<'h> {

@@ -11,7 +11,7 @@ pub(super) async fn what_was_created_is_observed_as_declared(stage: &Stage<'_>) 
     let resource = stage.first(0);
     let answered = stage.succeed(&stage.create(&resource)).await?;
     let live = stage.live(&resource.key).await?;
-    ensure(*live.value == resource.body, || format!("declared {:?}, observed {:?}", resource.body, live.value))?;
+    ensure(live.value == resource.body, || format!("declared {:?}, observed {:?}", resource.body, live.value))?;
     let fingerprint = Live::fingerprint_of(&live.value);
     ensure(live.fingerprint == fingerprint, || "the fingerprint is not the digest of the value".to_owned())?;
     ensure(same_write(answered.as_ref(), &live), || format!("answered {answered:?}, observed {live:?}"))
@@ -24,7 +24,7 @@ pub(super) async fn what_was_updated_is_the_same_object_as_declared_now(stage: &
     let after = stage.live(&resource.key).await?;
     ensure(after.uid == before.uid, || "an update made another object".to_owned())?;
     ensure(after.version != before.version, || "an update left the version as it was".to_owned())?;
-    ensure(*after.value == resource.body, || format!("declared {:?}, observed {:?}", resource.body, after.value))?;
+    ensure(after.value == resource.body, || format!("declared {:?}, observed {:?}", resource.body, after.value))?;
     let fingerprint = Live::fingerprint_of(&after.value);
     ensure(after.fingerprint == fingerprint, || "the fingerprint is not the digest of the value".to_owned())?;
     ensure(same_write(answered.as_ref(), &after), || format!("answered {answered:?}, observed {after:?}"))
@@ -148,9 +148,9 @@ pub(super) async fn each_step_has_its_own_outcome_in_order(stage: &Stage<'_>) ->
             Outcome::Done { live: None },
             Outcome::Done { live: Some(created) },
         ] => {
-            *updated.value == stage.second(0).body
+            updated.value == stage.second(0).body
                 && refusal.class == RefusalClass::Conflict
-                && *created.value == stage.first(3).body
+                && created.value == stage.first(3).body
         }
         _ => false,
     };
@@ -160,7 +160,7 @@ pub(super) async fn each_step_has_its_own_outcome_in_order(stage: &Stage<'_>) ->
     {
         let key = stage.first(number).key;
         let right = match (stage.presence(&key).await?, expected) {
-            (Presence::Present(live), Some(resource)) => *live.value == resource.body,
+            (Presence::Present(live), Some(resource)) => live.value == resource.body,
             (Presence::Absent, None) => true,
             _ => false,
         };

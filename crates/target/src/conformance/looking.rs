@@ -111,7 +111,7 @@ pub(super) async fn what_others_change_is_hinted_at(stage: &Stage<'_>) -> Verdic
     stage.subject.edit(&stage.second(0)).await;
     hint_about(stage, &key).await;
     let edited = stage.live(&key).await?;
-    ensure(*edited.value == stage.second(0).body, || format!("the edit is not observed: {edited:?}"))?;
+    ensure(edited.value == stage.second(0).body, || format!("the edit is not observed: {edited:?}"))?;
     stage.subject.remove(&key).await;
     hint_about(stage, &key).await;
     stage.absent(&key).await

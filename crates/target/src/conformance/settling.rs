@@ -32,7 +32,7 @@ pub(super) async fn an_update_that_happened_is_settled_as_done(stage: &Stage<'_>
     stage.succeed(&work).await?;
     let settlement = stage.settle(&work).await;
     let right = match &settlement {
-        Settlement::Done { live: Some(live) } => live.uid == seen.uid && *live.value == stage.second(0).body,
+        Settlement::Done { live: Some(live) } => live.uid == seen.uid && live.value == stage.second(0).body,
         _ => false,
     };
     ensure(right, || format!("{} was updated and settled as {settlement:?}", work.step.key))

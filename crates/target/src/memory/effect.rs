@@ -124,7 +124,7 @@ impl MemoryWorld {
 }
 
 fn declared_value(resource: &Resource) -> Arc<Value> {
-    Arc::new(resource.body.clone())
+    Arc::clone(&resource.body)
 }
 
 fn our_writer() -> Writer {

@@ -65,7 +65,7 @@ impl MemoryWorld {
         }
         // Whoever wrote it: it is the object we meant, as we declared it, and nothing is left to do.
         match declared {
-            Some(resource) if resource.body == *object.live.value => done(object),
+            Some(resource) if resource.body == object.live.value => done(object),
             _ => unknown(format!("{} was written, and nothing on it says by whom", intent.key)),
         }
     }

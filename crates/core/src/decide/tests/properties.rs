@@ -104,7 +104,7 @@ fn carry_out(world: &World, decision: &Decision) -> World {
             (Some(resource), Verb::Create | Verb::Update) => {
                 let uid = step.expect.as_ref().map_or("new", |expect| expect.uid.as_str());
                 let mut made = live(uid, 0);
-                made.value = Arc::new(resource.body.clone());
+                made.value = Arc::clone(&resource.body);
                 made.fingerprint = Live::fingerprint_of(&made.value);
                 next.claims.get_mut(&step.key).unwrap().uid = Some(made.uid.clone());
                 let baseline = Baseline { declared: resource.digest(), fingerprint: made.fingerprint };

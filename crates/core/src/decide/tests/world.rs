@@ -161,7 +161,7 @@ pub(super) fn resource(n: u8, content: u8) -> Resource {
         key: key(n),
         api_version: "v1".into(),
         kind: "File".into(),
-        body: body(content),
+        body: Arc::new(body(content)),
         after: BTreeSet::new(),
         protected: false,
     }
