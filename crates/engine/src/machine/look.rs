@@ -73,7 +73,7 @@ impl Machine {
     }
 
     pub(super) fn start_looks(&mut self) {
-        if !self.may_act() {
+        if !self.may_act() || self.knows_no_targets_yet() {
             return;
         }
         while self.busy.values().sum::<usize>() < self.settings.most_busy {

@@ -39,6 +39,12 @@ impl Machine {
         self.are_of_what_is_accepted(self.controls.of)
     }
 
+    /// A process that has just begun knows the bootstrap alone: until its documents are worked out no target is connected, and looking
+    /// would only find that out.
+    pub(super) fn knows_no_targets_yet(&self) -> bool {
+        self.controls.of.is_none() && self.root_bundle().is_some()
+    }
+
     /// Asks for the controls of the accepted documents, unless they are in force or on their way.
     pub(super) fn hold_root(&mut self) {
         if self.are_in_force() && !self.controls_in_doubt {
