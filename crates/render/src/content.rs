@@ -1,7 +1,6 @@
 //! `contentFrom` of a host's `File`: content that stands in a file of its own, put into the resource when it is rendered. What
 //! is accepted holds all of it, so that holding needs no store.
 
-
 use data_encoding::BASE64;
 use setpoint_core::fields::Fields;
 use setpoint_core::value::Value;

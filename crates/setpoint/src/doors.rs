@@ -41,6 +41,19 @@ pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
+/// Gives memory that is free back to the system. Converging takes more than holding does, and the allocator keeps it for a next time that
+/// may never come.
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "a call of the C library that nothing safe offers")]
+pub(crate) fn give_memory_back() {
+    // SAFETY: it touches what is free and nothing else, and may be called from any thread at any time.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Other allocators see to it themselves.
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn give_memory_back() {}
+
 /// This program, to start another process of it.
 pub(crate) fn this_program() -> io::Result<PathBuf> {
     std::env::current_exe()
