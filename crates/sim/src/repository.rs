@@ -28,8 +28,15 @@ pub const CONTROL_FOLDER: &str = "setpoint";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Documents {
     pub apps: BTreeMap<AppId, AppDocument>,
-    /// What is wrong with them; such a version must be refused.
+    /// What is wrong with them.
     pub flaw: Option<Flaw>,
+}
+
+impl Documents {
+    /// What they must be refused for. Where there is no app, nobody misses what scopes may use.
+    pub fn refusable(&self) -> Option<Flaw> {
+        self.flaw.filter(|flaw| *flaw != Flaw::NoScopes || !self.apps.is_empty())
+    }
 }
 
 /// What the document of one app says, as far as authors change it.

@@ -148,7 +148,7 @@ impl Monitor {
         let Some((version, documents)) = version.zip(contents.and_then(|contents| contents.documents.as_ref())) else {
             return self.holds("S10", false, || "control documents of no known version are accepted".to_owned());
         };
-        if let Some(flaw) = documents.flaw {
+        if let Some(flaw) = documents.refusable() {
             self.holds(flaw.property(), false, || format!("control documents are accepted though: {flaw:?}"));
         }
         let blessed = self.blessed.iter().any(|(app, _)| *app == root());
