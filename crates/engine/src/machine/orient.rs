@@ -178,8 +178,11 @@ impl Machine {
 
     /// The same, were these the app's facts.
     pub(super) fn held_by(&self, app: &AppId, facts: &AppFacts) -> Option<Digest> {
-        let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
-        if facts.hold.is_some() || facts.retiring {
+        let kept = self.apps.get(app);
+        let control = kept.and_then(|kept| kept.control.as_ref());
+        // As long as both what is durable and what was last heard say so, as in `is_retiring`.
+        let retiring = facts.retiring && kept.is_none_or(|kept| kept.sent.retiring);
+        if facts.hold.is_some() || retiring {
             return facts.held_at();
         }
         let manual = control.is_some_and(|control| control.mode == Mode::Manual);
