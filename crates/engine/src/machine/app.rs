@@ -63,7 +63,10 @@ pub(super) struct App {
 #[derive(Debug)]
 pub(super) enum Phase {
     Idle,
-    Looking,
+    Looking {
+        /// What changed hands meanwhile: what is seen of it may be older than that.
+        outdated: BTreeSet<Key>,
+    },
     Asking(BTreeSet<Ticket>),
     /// Bookkeeping that must be durable before the next look.
     Noting,

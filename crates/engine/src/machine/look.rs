@@ -99,7 +99,7 @@ impl Machine {
             return;
         }
         let ticket = self.ask(Awaited::Look(app.clone()), self.settings.patience);
-        self.set_phase(app, Phase::Looking);
+        self.set_phase(app, Phase::Looking { outdated: BTreeSet::new() });
         self.effects.push(Effect::Observe { ticket, target, wanted });
     }
 
@@ -142,6 +142,10 @@ impl Machine {
                 observation.states.insert(key.clone(), Observed::unknown(Blindness::NotLooked));
             }
         }
+        if let Some(Phase::Looking { outdated }) = self.apps.get(&app).map(|kept| &kept.phase) {
+            let unseen = outdated.iter().map(|key| (key.clone(), Observed::unknown(Blindness::NotLooked)));
+            observation.states.extend(unseen);
+        }
         let observation = &observation;
         let Some(target) = self.apps.get(&app).map(|kept| kept.sent.target.clone()) else { return };
         self.note_look(&target, observation);
@@ -149,6 +153,18 @@ impl Machine {
         match self.decide(&app, &keys, observation) {
             Some(decision) => self.decided(&app, observation, decision),
             None => self.set_phase(&app, Phase::Idle),
+        }
+    }
+
+    /// A claim has changed. Others that declare the object and are looking at it right now may have seen it as it was before: an app that
+    /// takes over what it has not seen yet would make it a second time, and forget that it is there.
+    pub(super) fn claim_changed(&mut self, target: &TargetIdentity, key: &Key, of: &AppId) {
+        let others: Vec<AppId> =
+            self.holdings.interested_in(target, key).filter(|other| *other != of).cloned().collect();
+        for other in others {
+            if let Some(Phase::Looking { outdated }) = self.apps.get_mut(&other).map(|kept| &mut kept.phase) {
+                outdated.insert(key.clone());
+            }
         }
     }
 

@@ -276,9 +276,14 @@ impl Machine {
                 self.lose_tenure();
                 break;
             }
-            if let Change::PutClaim { from: Some(giver), .. } = change {
-                // It may have nothing left.
-                self.wants_look(giver, Priority::Sweep);
+            match change {
+                Change::PutClaim { claim, from } => {
+                    self.claim_changed(&claim.target, &claim.key, &claim.app);
+                    // Who gave it away may have nothing left.
+                    from.iter().for_each(|giver| self.wants_look(giver, Priority::Sweep));
+                }
+                Change::DropClaim { target, key, app } => self.claim_changed(target, key, app),
+                _ => {}
             }
         }
         self.answer_order(append.order, Ok(()));
