@@ -70,6 +70,11 @@ impl Scratch {
         self.run(sqlx::query("DELETE FROM scratch WHERE area = ? AND key = ?").bind(area).bind(key)).await
     }
 
+    /// Waits until its files are closed.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
     /// Forgets everything of one area.
     pub async fn clear(&self, area: &str) -> Result<(), ScratchError> {
         self.run(sqlx::query("DELETE FROM scratch WHERE area = ?").bind(area)).await

@@ -77,6 +77,12 @@ impl Footprints {
         }
     }
 
+    pub(super) async fn close(&self) {
+        if let Some(scratch) = &self.scratch {
+            scratch.close().await;
+        }
+    }
+
     fn unusable(&self, error: &ScratchError) {
         self.log.say(&format!("renders are not remembered: {}", told(error)));
     }

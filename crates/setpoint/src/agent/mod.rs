@@ -157,10 +157,12 @@ impl RunningAgent {
         drop(self.hang_up.take());
         // The socket's task holds a handle until it has ended; what it ended with does not matter any more.
         let _ = (&mut self.socket).await;
-        match Arc::try_unwrap(self.handle) {
+        let stopped = match Arc::try_unwrap(self.handle) {
             Ok(handle) => handle.stop().await,
             Err(_) => Err(StopError::Crashed),
-        }
+        };
+        self.provider.close().await;
+        stopped
     }
 }
 

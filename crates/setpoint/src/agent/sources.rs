@@ -94,6 +94,11 @@ impl Provider {
         self.renders.load(Ordering::Relaxed)
     }
 
+    /// Closes what it keeps open on disk.
+    pub(super) async fn close(&self) {
+        self.footprints.close().await;
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.connector.clock.now()
     }
