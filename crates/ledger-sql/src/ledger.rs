@@ -1,7 +1,9 @@
 //! [`SqlLedger`]: the [`Ledger`] trait over the writer's queue and a pool of readers.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
@@ -35,6 +37,10 @@ const MOST_SNAPSHOTS: u32 = 1_000;
 /// The number of a log nobody ever wrote, which is empty: SQLite numbers rows from 1.
 const NO_LOG: i64 = 0;
 
+/// How often, and after which pause, a folder in use is tried again.
+const TRIES: u32 = 25;
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// The ledger in a data folder.
 #[derive(Debug)]
 pub struct SqlLedger {
@@ -43,11 +49,24 @@ pub struct SqlLedger {
     heads: Heads,
 }
 
+/// Takes the data folder. Who let it go a moment ago may have been starting another process just then, which has all files of its parent
+/// open until its own program begins: that is waited for, and no longer.
+#[expect(clippy::disallowed_methods, reason = "a lock that another process holds gives no event when it is let go")]
+async fn taken(path: &Path) -> Result<Folder, OpenError> {
+    for _ in 0..TRIES {
+        match Folder::take(path) {
+            Err(OpenError::InUse { .. }) => tokio::time::sleep(PAUSE).await,
+            taken => return taken,
+        }
+    }
+    Folder::take(path)
+}
+
 impl SqlLedger {
     /// Opens the ledger, makes it if it is not there, and compares every log with its anchor. Must be called within a
     /// tokio runtime, which runs the writer.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let folder = Folder::take(&options.folder)?;
+        let folder = taken(&options.folder).await?;
         let path = folder.database("ledger.db")?;
         folder.write_keys(&options.keys())?;
         let failed = |source| OpenError::Database { path: path.clone(), source };
