@@ -107,13 +107,15 @@ impl Monitor {
                 self.holds("S8", fence.epoch >= before, || format!("epoch {} acts after epoch {before}", fence.epoch));
                 if matches!(work.step.cause, Cause::Drift | Cause::Addition) {
                     let most = 20 * (1 + self.recent_tenures(scene.now));
-                    let often = too_often(self.heals.entry(input(work)).or_default(), scene.now, most);
+                    let window = self.fight_window();
+                    let often = too_often(self.heals.entry(input(work)).or_default(), scene.now, window, most);
                     self.holds("L3", !often, || format!("{key} is healed again and again without slowing down"));
                 }
             }
             Outcome::Refused { refusal } if matches!(refusal.class, RefusalClass::Denied | RefusalClass::Invalid) => {
                 let most = 20 * (1 + self.recent_tenures(scene.now));
-                let often = too_often(self.refusals.entry(input(work)).or_default(), scene.now, most);
+                let window = self.fight_window();
+                let often = too_often(self.refusals.entry(input(work)).or_default(), scene.now, window, most);
                 self.holds("L3", !often, || format!("{key} is refused again and again and tried again and again"));
             }
             Outcome::Refused { .. } | Outcome::Unknown { .. } => {}

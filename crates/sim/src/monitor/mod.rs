@@ -28,6 +28,8 @@ pub struct Violation {
 /// What the monitor remembers of a run.
 #[derive(Debug, Default)]
 pub struct Monitor {
+    /// The clock of an instance ran fast at some time.
+    pub clocks_ran_fast: bool,
     /// The newest epoch whose effect landed on each target.
     newest_epoch: BTreeMap<TargetIdentity, u64>,
     /// Deletes intended, with the world's time.
@@ -86,6 +88,11 @@ impl Monitor {
         self.tenures.push(now);
     }
 
+    /// A fight is remembered for ten minutes. An engine whose clock runs twice as fast takes five for them.
+    fn fight_window(&self) -> u64 {
+        if self.clocks_ran_fast { 5 * MINUTE } else { 10 * MINUTE }
+    }
+
     fn recent_tenures(&self, now: u64) -> usize {
         self.tenures.iter().rev().take_while(|at| now - **at < 10 * MINUTE).count()
     }
@@ -108,10 +115,9 @@ fn input(work: &Work) -> Input {
     (work.step.claim.app.clone(), work.step.key.clone(), declared)
 }
 
-/// Notes one more at `now`; whether that makes more than `most` within the ten minutes for which a fight is remembered. An engine whose
-/// clock runs twice as fast takes five for them.
-fn too_often(times: &mut Vec<u64>, now: u64, most: usize) -> bool {
-    times.retain(|at| now - *at < 5 * MINUTE);
+/// Notes one more at `now`; whether that makes more than `most` within the window.
+fn too_often(times: &mut Vec<u64>, now: u64, window: u64, most: usize) -> bool {
+    times.retain(|at| now - *at < window);
     times.push(now);
     times.len() > most
 }

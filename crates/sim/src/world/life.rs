@@ -18,6 +18,7 @@ impl World {
             self.instances[n].offset = hours * 3_600_000;
         }
         let fast = self.strikes(Fault::ClockRate, "clock runs fast");
+        self.monitor.clocks_ran_fast |= fast;
         let instance = &mut self.instances[n];
         instance.run_clock(if fast { 2 } else { 1 }, self.now);
         instance.machine = Machine::new(settings());
