@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-use crate::setpoint::{Run, command, read, run};
+use crate::setpoint::{Run, command, copy_program, read, run};
 
 /// A data folder with an agent that answers until the value is dropped.
 struct Place {
@@ -217,7 +217,7 @@ fn another_user_is_told_whose_agent_it_is() {
     open_to_all(place.folder.path());
     // The binary may lie where only root can reach it.
     let binary = place.folder.path().join("setpoint");
-    fs::copy(env!("CARGO_BIN_EXE_setpoint"), &binary).expect("it can be copied");
+    copy_program(Path::new(env!("CARGO_BIN_EXE_setpoint")), &binary);
     open_to_all(&binary);
     let started = command(&["status", "--data", place.data()]);
     let mut as_nobody = started_from(&binary, &started);

@@ -1,7 +1,7 @@
 //! Starts the built binary with an empty environment, so that what a test sees does not depend on who runs it.
 
 use std::fs::OpenOptions;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// The binary with these arguments, not yet started.
@@ -13,6 +13,14 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(if copy.exists() { copy } else { built });
     command.args(arguments).env_clear().stdin(Stdio::null());
     command
+}
+
+/// Copies a program that is then started. Another process does it: what other tests start meanwhile would inherit a descriptor that is open for
+/// writing, and a file that anyone may write to cannot be started.
+#[expect(clippy::disallowed_methods, reason = "see above")]
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg(from).arg(to).status().expect("every system has `cp`");
+    assert!(status.success(), "{} cannot be copied to {}", from.display(), to.display());
 }
 
 /// What a run came to.

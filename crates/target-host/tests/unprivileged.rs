@@ -18,7 +18,9 @@ fn the_whole_suite_holds_for_an_agent_without_rights() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
     let binary = folder.path().join("suite");
-    fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+    // By another process: what other tests start meanwhile would inherit a descriptor that is open for writing, and then it could not be started.
+    let copied = std::process::Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&binary).status().unwrap();
+    assert!(copied.success());
     let mut suite = std::process::Command::new(&binary);
     let output = suite.env("TMPDIR", folder.path()).uid(NOBODY).gid(NOBODY).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
