@@ -6,7 +6,9 @@
 #![expect(clippy::print_stdout, reason = "a chore reports to the person or the CI log that started it")]
 
 mod bench;
+mod go;
 mod kill;
+mod kubernetes;
 mod process;
 mod recording;
 mod setup;
@@ -23,6 +25,7 @@ Usage: cargo xtask <chore>
 
   setup                            check what the tests need and install what is missing (Debian, root)
   test [--allow-missing] [FILTER]  every test, doc test, structural check and simulator run
+  envtest [--path]                 build the Kubernetes API server, etcd and kubectl for tests, once per version
   structure [FILTER]               only the structural checks: licences, dependency arrows, files
   sim [--seeds N] [--from SEED]    run the simulator, with its mutants; other arguments are passed through
   sim replay FILE                  replay a failure the simulator has written
@@ -56,6 +59,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
     match words.as_slice() {
         ["setup"] => setup::run(),
         ["test", options @ ..] => test::run(&test::Options::read(options)?),
+        ["envtest", options @ ..] => kubernetes::run(options),
         ["structure"] => Ok(structure::run(None).told()),
         ["structure", filter] => Ok(structure::run(Some(filter)).told()),
         ["sim", options @ ..] => sim::run(options),

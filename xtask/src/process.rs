@@ -49,6 +49,18 @@ pub(crate) fn watch(mut command: Command, mut look: impl FnMut(&str)) -> anyhow:
     Ok(child.wait()?.success())
 }
 
+/// Runs a program and hands each line of its error output to `look`, which is where some tools tell their progress; answers whether
+/// it succeeded.
+pub(crate) fn watch_errors(mut command: Command, mut look: impl FnMut(&str)) -> anyhow::Result<bool> {
+    let mut child = command.stderr(Stdio::piped()).spawn().with_context(|| cannot_start(&command))?;
+    let lines = child.stderr.take().expect("stderr was piped above");
+    for line in BufReader::new(lines).split(b'\n') {
+        let line = line.with_context(|| format!("reading the output of {command:?}"))?;
+        look(&String::from_utf8_lossy(&line));
+    }
+    Ok(child.wait()?.success())
+}
+
 fn cannot_start(command: &Command) -> String {
     format!("cannot start `{}`; is it installed? `cargo xtask setup` checks", command.get_program().display())
 }

@@ -1,5 +1,7 @@
 //! `cargo xtask setup`: what the tests need on a bare Debian machine, checked in seconds and installed where missing.
 
+use crate::go;
+use crate::kubernetes;
 use crate::process;
 
 /// A program the build or the tests start.
@@ -78,7 +80,21 @@ pub(crate) fn run() -> anyhow::Result<bool> {
             }
         }
     }
+    tell_about_kubernetes()?;
     Ok(complete)
+}
+
+/// Nothing here can install Go, and a run may be allowed to do without: it is told, and `cargo xtask test` decides.
+fn tell_about_kubernetes() -> anyhow::Result<()> {
+    let told = match (kubernetes::ready()?, go::found()) {
+        (Some(folder), _) => format!("kubernetes tools: found ({})", folder.display()),
+        (None, Ok(version)) => {
+            format!("go: found ({version}); `cargo xtask envtest` builds the kubernetes tools with it")
+        }
+        (None, Err(reason)) => format!("kubernetes tools: missing (what tests about Kubernetes run against); {reason}"),
+    };
+    println!("{told}");
+    Ok(())
 }
 
 /// The first line of what the proof says, or `None` if it does not run.

@@ -1,7 +1,10 @@
 //! `cargo xtask test`: everything that can fail, in one run, with nothing left out silently.
 
+use std::path::PathBuf;
+
 use anyhow::bail;
 
+use crate::kubernetes::{self, SharedServer};
 use crate::process;
 use crate::sim;
 use crate::stopwatch::Stopwatch;
@@ -10,6 +13,9 @@ use crate::suite::{Suite, all_passed, summary};
 
 /// How many seeds of the simulator a full run plays.
 const SEEDS: &str = "2000";
+
+/// Tests that need a real API server stand in a module `envtest`, so that they can be left out together; nothing else has that name.
+const NEEDING_KUBERNETES: &str = "envtest::";
 
 /// What the command line asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,18 +42,75 @@ impl Options {
     }
 }
 
+/// What tests about Kubernetes run against.
+enum Kubernetes {
+    /// The folder of the tools.
+    Ready(PathBuf),
+    /// Neither there nor made, because only some tests were asked for; those that need it say so.
+    NotAsked,
+    Missing(String),
+    Broken(String),
+}
+
+impl Kubernetes {
+    fn look(filter: Option<&str>) -> anyhow::Result<Self> {
+        if filter.is_some() {
+            return Ok(kubernetes::ready()?.map_or(Self::NotAsked, Self::Ready));
+        }
+        Ok(match kubernetes::missing()? {
+            Some(reason) => Self::Missing(reason),
+            None => kubernetes::prepare().map_or_else(|error| Self::Broken(format!("{error:#}")), Self::Ready),
+        })
+    }
+
+    /// Whether the tests that need it are left out.
+    fn is_left_out(&self) -> bool {
+        matches!(self, Self::Missing(_) | Self::Broken(_))
+    }
+
+    /// Starts the server that all test binaries of a run share; it ends with the value. It is a binary of the workspace and there once
+    /// the tests are built. Where it cannot be had, the tests that need one tell why.
+    fn serve(&self, cargo_test: &[&str]) -> anyhow::Result<Option<SharedServer>> {
+        let Self::Ready(tools) = self else { return Ok(None) };
+        let mut build = process::program("cargo", cargo_test);
+        build.arg("--no-run");
+        if !process::succeeds(build)? {
+            return Ok(None);
+        }
+        let server = SharedServer::start(tools).inspect_err(|error| println!("envtest: {error:#}"));
+        Ok(server.ok())
+    }
+
+    /// What the end of the run says about it, if there is something to say.
+    fn suite(self) -> Option<Suite> {
+        match self {
+            Self::Ready(_) | Self::NotAsked => None,
+            Self::Missing(reason) => Some(Suite::skipped("envtest", reason)),
+            Self::Broken(reason) => {
+                println!("envtest: {reason}");
+                Some(Suite { failed: 1, ..Suite::new("envtest") })
+            }
+        }
+    }
+}
+
 /// Runs every suite even if an earlier one failed: one run tells everything that is wrong.
 pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     let filter = options.filter.as_deref();
+    let kubernetes = Kubernetes::look(filter)?;
+    if let Kubernetes::Missing(reason) | Kubernetes::Broken(reason) = &kubernetes {
+        println!("skipped: envtest: {reason}");
+    }
     let missing = if filter.is_none() { sim::missing() } else { None };
     if let Some(reason) = &missing {
         println!("skipped: sim: {reason}");
     }
     let mut suites = vec![
-        cargo_test("tests", &["--lib", "--bins", "--tests"], filter)?,
-        cargo_test("doc tests", &["--doc"], filter)?,
+        cargo_test("tests", &["--lib", "--bins", "--tests"], filter, &kubernetes)?,
+        cargo_test("doc tests", &["--doc"], filter, &Kubernetes::NotAsked)?,
         structure::run(filter),
     ];
+    suites.extend(kubernetes.suite());
     match (filter, missing) {
         // A filter names tests; the simulator has none by name.
         (Some(_), _) => println!("sim: left out, because a filter was given"),
@@ -58,13 +121,29 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     Ok(all_passed(&suites, options.allow_missing))
 }
 
-fn cargo_test(name: &'static str, targets: &[&str], filter: Option<&str>) -> anyhow::Result<Suite> {
+fn cargo_test(
+    name: &'static str,
+    targets: &[&str],
+    filter: Option<&str>,
+    kubernetes: &Kubernetes,
+) -> anyhow::Result<Suite> {
     let clock = Stopwatch::start();
     let mut suite = Suite::new(name);
     let mut arguments = vec!["test", "--workspace", "--locked", "--no-fail-fast"];
     arguments.extend(targets);
-    arguments.extend(filter.map(|filter| ["--", filter]).into_iter().flatten());
-    let succeeded = process::watch(process::program("cargo", &arguments), |line| suite.count(line))?;
+    let mut tests = process::program("cargo", &arguments);
+    tests.arg("--").args(filter);
+    if kubernetes.is_left_out() {
+        tests.args(["--skip", NEEDING_KUBERNETES]);
+    }
+    let server = kubernetes.serve(&arguments)?;
+    if let Kubernetes::Ready(tools) = kubernetes {
+        tests.env(kubernetes::ASSETS, tools);
+    }
+    if let Some(server) = &server {
+        tests.env(kubernetes::SHARED, server.folder());
+    }
+    let succeeded = process::watch(tests, |line| suite.count(line))?;
     if !succeeded && suite.failed == 0 {
         println!("{name}: something did not compile, or a test binary ended without a result; see above");
         suite.failed = 1;

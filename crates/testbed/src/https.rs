@@ -1,6 +1,5 @@
 //! `git http-backend` behind TLS on loopback, with the faults that real servers have.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,13 +7,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::program;
+use crate::tls::{Authority, TlsServer};
 
 /// Which of the requests of a fetch a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,36 +77,37 @@ struct State {
 /// A server of all repositories below a folder.
 #[derive(Debug)]
 pub struct GitServer {
-    address: SocketAddr,
+    server: TlsServer,
     state: Arc<Mutex<State>>,
     folder: TempDir,
-    /// Ends the server with the value. `None` only while it is dropped.
-    runtime: Option<Runtime>,
 }
 
 impl GitServer {
     /// Starts a server with an authority of its own.
     pub fn start(root: &Path) -> Self {
         let folder = tempfile::tempdir().expect("there is room for temporary files");
-        let acceptor = TlsAcceptor::from(Arc::new(certificates(folder.path())));
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.expect("a runtime can be started");
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        listener.set_nonblocking(true).expect("a socket can be made non-blocking");
-        let address = listener.local_addr().expect("a bound socket has an address");
+        let authority = Authority::new();
+        std::fs::write(folder.path().join("authority.pem"), authority.pem()).expect("the folder is ours");
         let state = Arc::new(Mutex::new(State::default()));
-        runtime.spawn(accept(listener, acceptor, root.to_owned(), state.clone()));
-        Self { address, state, folder, runtime: Some(runtime) }
+        let (root, shared) = (root.to_owned(), state.clone());
+        let server = TlsServer::start(&authority, move |mut stream| {
+            let (root, state) = (root.clone(), shared.clone());
+            async move {
+                let _ = serve(&mut stream, &root, &state).await;
+                let _ = stream.shutdown().await;
+            }
+        });
+        Self { server, state, folder }
     }
 
     /// The URL of a repository, by its folder's name.
     pub fn url(&self, name: &str) -> String {
-        format!("https://127.0.0.1:{}/{name}", self.address.port())
+        format!("https://127.0.0.1:{}/{name}", self.server.port())
     }
 
     /// The same server under another name.
     pub fn url_of_localhost(&self, name: &str) -> String {
-        format!("https://localhost:{}/{name}", self.address.port())
+        format!("https://localhost:{}/{name}", self.server.port())
     }
 
     /// The file with the authority that signed the server's certificate.
@@ -139,51 +135,6 @@ impl GitServer {
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for GitServer {
-    fn drop(&mut self) {
-        // Connections that hang on purpose must not keep the test from ending.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-/// Makes an authority and a certificate of it for loopback.
-fn certificates(folder: &Path) -> ServerConfig {
-    let mut authority = rcgen::CertificateParams::default();
-    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let authority_key = rcgen::KeyPair::generate().expect("a key can be made");
-    let authority_certificate = authority.self_signed(&authority_key).expect("the parameters are valid");
-    std::fs::write(folder.join("authority.pem"), authority_certificate.pem()).expect("the folder is ours");
-    let issuer = rcgen::Issuer::new(authority, authority_key);
-    let key = rcgen::KeyPair::generate().expect("a key can be made");
-    let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
-    let leaf = rcgen::CertificateParams::new(names).expect("the names are valid");
-    let leaf = leaf.signed_by(&key, &issuer).expect("the parameters are valid");
-    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
-    ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("the provider has the default versions")
-        .with_no_client_auth()
-        .with_single_cert(vec![leaf.der().clone()], PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())))
-        .expect("key and certificate belong together")
-}
-
-#[expect(clippy::disallowed_methods, reason = "a server of tests serves connections beside each other")]
-async fn accept(listener: std::net::TcpListener, acceptor: TlsAcceptor, root: PathBuf, state: Arc<Mutex<State>>) {
-    let listener = TcpListener::from_std(listener).expect("the socket is non-blocking");
-    while let Ok((connection, _)) = listener.accept().await {
-        let (acceptor, root, state) = (acceptor.clone(), root.clone(), state.clone());
-        tokio::spawn(async move {
-            // A client that does not trust us, or that hangs up, is what tests are about: nothing to report here.
-            if let Ok(mut stream) = acceptor.accept(connection).await {
-                let _ = serve(&mut stream, &root, &state).await;
-                let _ = stream.shutdown().await;
-            }
-        });
     }
 }
 

@@ -14,6 +14,7 @@ const CORE_CRATES: usize = 40;
 /// Crates, and what must not be linked into them, with the reason told to whoever does.
 const LIGHT: &[(&str, &[&str], &str)] = &[
     ("setpoint-core", &["tokio"], "core decides without I/O"),
+    ("setpoint-kube", &["tokio", "reqwest"], "what objects mean is known without asking anybody"),
     ("setpoint-engine", &["tokio"], "the machine is stepped by whoever carries out its effects"),
     (
         "setpoint-sim",
@@ -37,6 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-testbed", &[]),
     ("setpoint-target", &["setpoint-core"]),
     ("setpoint-target-host", &["setpoint-core", "setpoint-documents", "setpoint-target"]),
+    ("setpoint-kube", &["setpoint-core"]),
+    ("setpoint-target-kube", &["setpoint-core", "setpoint-kube", "setpoint-target", "setpoint-yaml"]),
     ("setpoint-render", &["setpoint-core", "setpoint-documents", "setpoint-store", "setpoint-yaml"]),
     (
         "setpoint-engine",
@@ -69,6 +72,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-core",
             "setpoint-documents",
             "setpoint-engine",
+            "setpoint-kube",
             "setpoint-ledger",
             "setpoint-ledger-sql",
             "setpoint-ledger-verify",
@@ -78,6 +82,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-store-git",
             "setpoint-target",
             "setpoint-target-host",
+            "setpoint-target-kube",
             "setpoint-yaml",
         ],
     ),

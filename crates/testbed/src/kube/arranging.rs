@@ -1,0 +1,156 @@
+//! What tests arrange on a server, and how they look at it from outside: `kubectl`, single requests, namespaces, users and rights.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+
+use super::client::Answer;
+use super::cluster::LOOKS;
+use super::kubeconfig::{self, Identity};
+use super::server::ApiServer;
+use super::tools::tool;
+use crate::program;
+
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+
+/// Makes names that no other test of a run has.
+static COUNTER: AtomicUsize = AtomicUsize::new(0);
+
+fn unique(name: &str) -> String {
+    format!("{name}-{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed))
+}
+
+impl ApiServer {
+    /// Makes a namespace that no other test uses; gives its name, which begins with this one.
+    pub fn fresh_namespace(&self, name: &str) -> String {
+        let name = unique(name);
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.create("/api/v1/namespaces", &namespace);
+        name
+    }
+
+    /// Sends one request as the administrator; the content is its type and its bytes.
+    pub fn request(&self, method: &str, path: &str, content: Option<(&str, &[u8])>) -> Answer {
+        let content = content.map(|(kind, body)| (kind.to_owned(), Bytes::copy_from_slice(body)));
+        let sending = self.client().clone().send(method.to_owned(), path.to_owned(), content);
+        self.cluster().keeper().run(sending).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// Applies an object on the server's side as the administrator under a manager's name, with force.
+    pub fn apply(&self, path: &str, manager: &str, object: &Value) -> Value {
+        let path = format!("{path}?fieldManager={manager}&force=true");
+        let body = object.to_string();
+        self.request("PATCH", &path, Some(("application/apply-patch+yaml", body.as_bytes()))).succeeded().json()
+    }
+
+    /// Posts a new object to a collection as the administrator.
+    pub fn create(&self, collection: &str, object: &Value) -> Value {
+        let body = object.to_string();
+        self.request("POST", collection, Some(("application/json", body.as_bytes()))).succeeded().json()
+    }
+
+    /// Lets a user have a cluster role, in one namespace or everywhere, and waits until the server knows it.
+    ///
+    /// `admin`, `edit` and `view` are put together by a controller: without [`Options::controllers`](super::Options::controllers) they are
+    /// empty, and `system:aggregate-to-edit` and `system:aggregate-to-view` have what they are made of.
+    pub fn grant(&self, user: &str, role: &str, namespace: Option<&str>) {
+        self.bind(role, namespace, "User", user);
+        self.await_right(role, namespace, &json!({"user": user}));
+    }
+
+    /// The same for a group.
+    pub fn grant_to_group(&self, group: &str, role: &str, namespace: Option<&str>) {
+        self.bind(role, namespace, "Group", group);
+        self.await_right(role, namespace, &json!({"groups": [group]}));
+    }
+
+    fn bind(&self, role: &str, namespace: Option<&str>, kind_of_subject: &str, name: &str) {
+        let (kind, collection) = match namespace {
+            Some(namespace) => ("RoleBinding", format!("{RBAC}/namespaces/{namespace}/rolebindings")),
+            None => ("ClusterRoleBinding", format!("{RBAC}/clusterrolebindings")),
+        };
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": unique("testbed")},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind_of_subject, "name": name}],
+        });
+        self.create(&collection, &binding);
+    }
+
+    /// The server learns of bindings by watching them itself: a moment after they are made.
+    fn await_right(&self, role: &str, namespace: Option<&str>, who: &Value) {
+        let role_object = self.request("GET", &format!("{RBAC}/clusterroles/{role}"), None).succeeded().json();
+        let rules = role_object["rules"].as_array().into_iter().flatten();
+        let rule = rules.into_iter().find(|rule| rule["resources"].is_array());
+        let rule = rule.unwrap_or_else(|| panic!("the role `{role}` allows nothing; see `ApiServer::grant`"));
+        let right = json!({
+            "namespace": namespace.unwrap_or_default(),
+            "group": rule["apiGroups"][0],
+            "resource": rule["resources"][0],
+            "verb": rule["verbs"][0],
+        });
+        let mut review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": who});
+        review["spec"]["resourceAttributes"] = right;
+        for _ in 0..LOOKS {
+            let answer = self.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review);
+            if answer["status"]["allowed"] == true {
+                return;
+            }
+            self.cluster().keeper().pause();
+        }
+        panic!("the server does not take note that {who} has `{role}`");
+    }
+
+    /// Makes a service account and gives a token of it; to the server it is `system:serviceaccount:<namespace>:<name>`.
+    pub fn service_account(&self, namespace: &str, name: &str) -> String {
+        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        self.create(&accounts, &json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}));
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let answer = self.create(&format!("{accounts}/{name}/token"), &request);
+        answer["status"]["token"].as_str().expect("a token request is answered with a token").to_owned()
+    }
+
+    /// A kubeconfig with a token, and the authority inside.
+    pub fn kubeconfig_with_token(&self, token: &str) -> PathBuf {
+        let text = kubeconfig::self_contained(&self.url(), self.authority(), &Identity::Token(token));
+        self.write_kubeconfig(&text)
+    }
+
+    /// A kubeconfig with a client certificate, for any user and group: the server believes its authority.
+    pub fn kubeconfig_with_certificate(&self, user: &str, group: Option<&str>) -> PathBuf {
+        let pair = self.cluster().authority().for_client(user, group);
+        let text = kubeconfig::self_contained(&self.url(), self.authority(), &Identity::Certificate(&pair));
+        self.write_kubeconfig(&text)
+    }
+
+    pub(super) fn write_kubeconfig(&self, text: &str) -> PathBuf {
+        let file = self.folder().join(format!("{}.kubeconfig", unique("user")));
+        std::fs::write(&file, text).expect("the folder is ours");
+        file
+    }
+
+    /// Runs `kubectl` as the administrator and gives what it says; its failure is a panic with what it complained about.
+    pub fn kubectl(&self, arguments: &[&str]) -> String {
+        let output = self.kubectl_as(&self.kubeconfig(), arguments, b"");
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {arguments:?}: {complaint}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs `kubectl` as whom a kubeconfig names, with something to read (`-f -`), whether it succeeds or not.
+    pub fn kubectl_as(&self, kubeconfig: &Path, arguments: &[&str], input: &[u8]) -> Output {
+        let mut command = program(&tool("kubectl").to_string_lossy());
+        command.args(arguments).env("KUBECONFIG", kubeconfig).env("HOME", self.folder());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it was found to be there");
+        // It need not read what it is given, and tells by itself what is wrong.
+        let _ = child.stdin.take().expect("it was piped").write_all(input);
+        child.wait_with_output().expect("kubectl ends")
+    }
+}

@@ -1,0 +1,174 @@
+//! What the API servers of one cluster share: etcd, the authority, the users with their tokens, and a folder for all of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use data_encoding::HEXLOWER;
+use rcgen::KeyPair;
+
+use super::options::User;
+use super::process::{Janitor, Keeper, Process};
+use crate::tls::Authority;
+
+/// What a cluster may need there; with less, it goes to the disk.
+const ROOM: u64 = 2 * 1024 * 1024 * 1024;
+
+/// How many times is looked whether a server is there, with a pause each: a busy machine gets a minute and a half.
+pub(super) const LOOKS: usize = 1800;
+
+/// A port may be taken by somebody else between being found free and being used.
+pub(super) const STARTS: usize = 3;
+
+/// Fields are dropped in this order: the servers, what cleans up behind them, the thread that keeps them.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    /// `None` where another process runs it.
+    etcd: Option<(Process, u16)>,
+    folder: PathBuf,
+    authority: Authority,
+    tokens: BTreeMap<String, String>,
+    servers: AtomicUsize,
+    _janitor: Option<Janitor>,
+    keeper: Keeper,
+}
+
+impl Cluster {
+    /// Starts etcd in a fresh folder.
+    pub(super) fn start(users: &[User]) -> Self {
+        let folder = fresh_folder();
+        let janitor = Janitor::of(&folder);
+        let keeper = Keeper::start();
+        let authority = Authority::new();
+        write(&folder, "authority.pem", authority.pem());
+        write(&folder, "authority.key", &authority.key_pem());
+        let server = authority.for_loopback();
+        write(&folder, "server.pem", &server.certificate);
+        write(&folder, "server.key", &server.key);
+        let accounts = KeyPair::generate().expect("a key can be made");
+        write(&folder, "accounts.key", &accounts.serialize_pem());
+        write(&folder, "accounts.pub", &accounts.public_key_pem());
+        write(&folder, "tokens.csv", &users.iter().map(line_of).collect::<String>());
+        let etcd = start_etcd(&keeper, &folder);
+        Self {
+            etcd: Some(etcd),
+            tokens: tokens(&folder),
+            folder,
+            authority,
+            servers: AtomicUsize::new(0),
+            _janitor: Some(janitor),
+            keeper,
+        }
+    }
+
+    /// One that another process has started.
+    pub(super) fn attached(folder: PathBuf) -> Self {
+        let authority = Authority::read(read(&folder, "authority.pem"), &read(&folder, "authority.key"));
+        let tokens = tokens(&folder);
+        let keeper = Keeper::start();
+        Self { etcd: None, folder, authority, tokens, servers: AtomicUsize::new(0), _janitor: None, keeper }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    pub(super) fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    pub(super) fn token(&self, user: &str) -> &str {
+        let known = self.tokens.get(user);
+        known.unwrap_or_else(|| panic!("`{user}` has no token; name it in `Options::users`"))
+    }
+
+    /// Where etcd answers.
+    pub(super) fn storage(&self) -> String {
+        let (_, port) = self.etcd.as_ref().expect("a shared cluster gets no more servers; use `ApiServer::own`");
+        format!("http://127.0.0.1:{port}")
+    }
+
+    /// A name for one more server.
+    pub(super) fn next_name(&self) -> String {
+        format!("kube-apiserver-{}", self.servers.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// In memory if there is room: etcd writes a lot, and nothing of it is to be kept.
+fn fresh_folder() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let room = rustix::fs::statvfs(memory).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("setpoint-envtest-");
+    let folder = if room >= ROOM { builder.tempdir_in(memory) } else { builder.tempdir() };
+    // The janitor removes it, also if this process is killed.
+    folder.expect("there is room for temporary files").keep()
+}
+
+fn start_etcd(keeper: &Keeper, folder: &Path) -> (Process, u16) {
+    let log = folder.join("etcd.log");
+    for _ in 0..STARTS {
+        let [port, peer_port] = free_ports();
+        let clients = format!("http://127.0.0.1:{port}");
+        let arguments = [
+            format!("--data-dir={}", folder.join("etcd").display()),
+            format!("--listen-client-urls={clients}"),
+            format!("--advertise-client-urls={clients}"),
+            format!("--listen-peer-urls=http://127.0.0.1:{peer_port}"),
+            "--unsafe-no-fsync".to_owned(),
+        ];
+        let mut etcd = Process::start(keeper, "etcd", &arguments, &log);
+        for _ in 0..LOOKS {
+            if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+                return (etcd, port);
+            }
+            if etcd.has_ended() {
+                break;
+            }
+            keeper.pause();
+        }
+        let words = etcd.last_words();
+        assert!(words.contains("address already in use"), "etcd does not start:\n{words}");
+    }
+    panic!("etcd found no free port {STARTS} times");
+}
+
+/// Free at this moment, and different.
+pub(super) fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners: [TcpListener; N] =
+        std::array::from_fn(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port"));
+    listeners.map(|listener| listener.local_addr().expect("a bound socket has an address").port())
+}
+
+/// A line of a token file: token, name, id, groups.
+fn line_of(user: &User) -> String {
+    let mut secret = [0; 16];
+    getrandom::fill(&mut secret).expect("the system has random numbers");
+    format!("{},{name},{name},\"{}\"\n", HEXLOWER.encode(&secret), user.groups.join(","), name = user.name)
+}
+
+fn tokens(folder: &Path) -> BTreeMap<String, String> {
+    let text = read(folder, "tokens.csv");
+    let entry = |line: &str| {
+        let mut parts = line.split(',');
+        let token = parts.next()?.to_owned();
+        Some((parts.next()?.to_owned(), token))
+    };
+    text.lines().filter_map(entry).collect()
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    fs::write(folder.join(name), text).expect("the folder is ours");
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    let file = folder.join(name);
+    fs::read_to_string(&file)
+        .unwrap_or_else(|error| panic!("{}: {error}; is the shared server running?", file.display()))
+}

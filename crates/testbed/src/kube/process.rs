@@ -1,0 +1,118 @@
+//! Processes that cannot outlive the tests, however these end: dropped, panicking, killed or interrupted.
+
+use std::fs::{self, File};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+use super::tools::tool;
+use crate::{program, tls};
+
+/// How long one waits before one looks again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A thread that lives as long as the servers it keeps.
+///
+/// The kernel kills each of them when the *thread* that started it ends, and the thread of a test ends with the test.
+#[derive(Debug)]
+pub(super) struct Keeper(Option<Runtime>);
+
+impl Keeper {
+    pub(super) fn start() -> Self {
+        Self(Some(tls::runtime()))
+    }
+
+    /// Does the work on the keeper's thread and waits for it; also where the caller is in a runtime of its own.
+    pub(super) fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+        let (done, result) = mpsc::channel();
+        let runtime = self.0.as_ref().expect("it is only taken when dropped");
+        runtime.spawn(async move { done.send(work.await) });
+        result.recv().expect("the work does not panic")
+    }
+
+    /// Waits a moment; for those who look again and again whether something has come.
+    pub(super) fn pause(&self) {
+        self.run(async {
+            let mut clock = tokio::time::interval(PAUSE);
+            // The first comes at once.
+            clock.tick().await;
+            clock.tick().await;
+        });
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // A test may drop it where blocking is not allowed.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A running server.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts a tool; what it writes goes to `log`.
+    pub(super) fn start(keeper: &Keeper, name: &str, arguments: &[String], log: &Path) -> Self {
+        let output = File::options().create(true).append(true).open(log).expect("the folder is ours");
+        let errors = output.try_clone().expect("a file can be cloned");
+        let mut command = program("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).arg(tool(name)).args(arguments);
+        command.stdout(Stdio::from(output)).stderr(Stdio::from(errors));
+        let child = keeper.run(async move { command.spawn() });
+        Self { child: child.expect("setpriv is part of util-linux"), log: log.to_owned() }
+    }
+
+    pub(super) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it is a child of ours").is_some()
+    }
+
+    /// The end of what it wrote.
+    pub(super) fn last_words(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&log[log.len().saturating_sub(4000)..]).into_owned()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It fails only if the process has ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Removes a folder when it is dropped, or when this process has ended without dropping it.
+#[derive(Debug)]
+pub(super) struct Janitor(Child);
+
+/// Interrupting the tests interrupts their whole group of processes; the one that cleans up goes on. Servers may still be dying, and
+/// write, when it begins.
+const CLEANING: &str = r#"trap "" INT TERM HUP; cat >/dev/null; for pause in 0 1 5; do sleep "$pause"; rm -rf "$1" && exit 0; done; exit 1"#;
+
+impl Janitor {
+    pub(super) fn of(folder: &Path) -> Self {
+        let mut command = program("sh");
+        command.args(["-c", CLEANING, "sh"]).arg(folder);
+        // It must not hold the output of the tests open, or whoever reads that waits for it.
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("every system has a shell"))
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}

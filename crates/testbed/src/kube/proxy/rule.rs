@@ -1,0 +1,177 @@
+//! What goes wrong, and when.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hyper::Response;
+use hyper::body::Bytes;
+
+use super::seen::Seen;
+
+/// What the proxy does. "Before" is before the server has seen the request, "after" is when it has answered: what it changed, is changed.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// Answers in the server's place, with a `Status` object as the server writes it.
+    Status { code: u16, retry_after: Option<u32> },
+    /// Answers in the server's place with any JSON.
+    Answer { code: u16, body: String },
+    /// Hangs up before.
+    ResetBefore,
+    /// Hangs up after.
+    ResetAfter,
+    /// Sends the first half of the answer and hangs up.
+    Half,
+    /// Waits before.
+    DelayBefore(Duration),
+    /// Waits after.
+    DelayAfter(Duration),
+    /// Takes the request, does not pass it on and never answers.
+    HangBefore,
+    /// Passes the request on and never answers.
+    HangAfter,
+    /// Answers each path as it was answered the first time since the rule was added: stale from then on.
+    Stale,
+    /// Answers with a list that never ends.
+    Endless,
+    /// Leads to the same path below another base URL.
+    Redirect(String),
+    /// Answers a watch with the event that says its resourceVersion is too old.
+    Expire,
+    /// Swallows a line of a watch, also of one that is running; each line counts as once.
+    SwallowEvent,
+    /// Hangs up instead of passing on the next line of a watch, also of one that is running.
+    ResetInsteadOfEvent,
+}
+
+impl Fault {
+    fn strikes_lines(&self) -> bool {
+        matches!(self, Self::SwallowEvent | Self::ResetInsteadOfEvent)
+    }
+}
+
+/// When something goes wrong.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    method: String,
+    part: String,
+    fault: Fault,
+    left: Option<usize>,
+}
+
+impl Rule {
+    /// For requests with this method (`*` is any) and with this text in their path or query, always.
+    pub fn new(method: &str, part: &str, fault: Fault) -> Self {
+        Self { method: method.to_owned(), part: part.to_owned(), fault, left: None }
+    }
+
+    /// Only so many times.
+    #[must_use]
+    pub fn times(self, times: usize) -> Self {
+        Self { left: Some(times), ..self }
+    }
+
+    fn is_about(&self, seen: &Seen) -> bool {
+        self.left != Some(0) && (self.method == "*" || self.method == seen.method) && seen.target().contains(&self.part)
+    }
+}
+
+/// Names a rule of one proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RuleId(usize);
+
+/// Answers that a rule gives again, by path and query.
+pub(super) type Kept = Arc<Mutex<BTreeMap<String, Response<Bytes>>>>;
+
+/// A fault that strikes now.
+#[derive(Debug)]
+pub(super) struct Struck {
+    pub(super) fault: Fault,
+    pub(super) kept: Kept,
+}
+
+/// The rules in the order in which they were added.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    active: BTreeMap<RuleId, (Rule, Kept)>,
+    struck: BTreeMap<RuleId, usize>,
+    added: usize,
+}
+
+impl Rules {
+    pub(super) fn add(&mut self, rule: Rule) -> RuleId {
+        let id = RuleId(self.added);
+        self.added += 1;
+        self.active.insert(id, (rule, Kept::default()));
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: RuleId) {
+        self.active.remove(&id);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.active.clear();
+    }
+
+    pub(super) fn struck(&self, id: RuleId) -> usize {
+        self.struck.get(&id).copied().unwrap_or(0)
+    }
+
+    pub(super) fn strike_request(&mut self, seen: &Seen) -> Option<Struck> {
+        self.strike(seen, false)
+    }
+
+    pub(super) fn strike_line(&mut self, stream: &Seen) -> Option<Struck> {
+        self.strike(stream, true)
+    }
+
+    fn strike(&mut self, seen: &Seen, lines: bool) -> Option<Struck> {
+        let mut rules = self.active.iter_mut();
+        let (id, (rule, kept)) =
+            rules.find(|(_, (rule, _))| rule.fault.strikes_lines() == lines && rule.is_about(seen))?;
+        rule.left = rule.left.map(|left| left - 1);
+        *self.struck.entry(*id).or_default() += 1;
+        Some(Struck { fault: rule.fault.clone(), kept: kept.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(method: &str, target: &str) -> Seen {
+        Seen::new(method, target, "", Bytes::new())
+    }
+
+    #[test]
+    fn a_rule_strikes_as_often_as_it_says_and_then_the_next_one_does() {
+        let mut rules = Rules::default();
+        let first = rules.add(Rule::new("GET", "/configmaps", Fault::ResetBefore).times(2));
+        let second = rules.add(Rule::new("*", "/configmaps", Fault::HangBefore));
+        for _ in 0..3 {
+            assert!(rules.strike_request(&seen("GET", "/api/v1/configmaps")).is_some());
+        }
+        assert_eq!((rules.struck(first), rules.struck(second)), (2, 1));
+        assert!(rules.strike_request(&seen("GET", "/api/v1/secrets")).is_none());
+    }
+
+    #[test]
+    fn faults_of_lines_leave_requests_alone_and_the_other_way_round() {
+        let mut rules = Rules::default();
+        rules.add(Rule::new("GET", "watch=true", Fault::SwallowEvent));
+        let watch = seen("GET", "/api/v1/configmaps?watch=true");
+        assert!(rules.strike_request(&watch).is_none());
+        assert!(rules.strike_line(&watch).is_some());
+    }
+
+    #[test]
+    fn a_removed_rule_no_longer_strikes_and_its_count_stays() {
+        let mut rules = Rules::default();
+        let rule = rules.add(Rule::new("*", "", Fault::Half));
+        rules.strike_request(&seen("GET", "/"));
+        rules.remove(rule);
+        assert!(rules.strike_request(&seen("GET", "/")).is_none());
+        assert_eq!(rules.struck(rule), 1);
+    }
+}

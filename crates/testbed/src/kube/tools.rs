@@ -1,0 +1,27 @@
+//! Where the tools are: in the folder that `KUBEBUILDER_ASSETS` names, else where `cargo xtask envtest` keeps what it built.
+
+use std::path::PathBuf;
+
+use super::variable;
+
+/// The versions that are built, one `name version` a line; xtask reads the same file.
+const VERSIONS: &str = include_str!("versions.txt");
+
+/// The version of Kubernetes that tests are written for.
+pub fn kubernetes_version() -> &'static str {
+    version("kubernetes")
+}
+
+fn version(of: &str) -> &'static str {
+    let line = VERSIONS.lines().find_map(|line| line.strip_prefix(of)?.strip_prefix(' '));
+    line.expect("versions.txt has a line for each release")
+}
+
+/// The file of a tool.
+pub(super) fn tool(name: &str) -> PathBuf {
+    let of_assets = variable("KUBEBUILDER_ASSETS").map(|folder| folder.join(name));
+    let release = if name == "etcd" { "etcd" } else { "kubernetes" };
+    let kept = std::env::home_dir().map(|home| home.join(format!(".cache/setpoint/{name}-{}", version(release))));
+    let found = [of_assets, kept].into_iter().flatten().find(|file| file.exists());
+    found.unwrap_or_else(|| panic!("{name} is missing: run `cargo xtask envtest`"))
+}

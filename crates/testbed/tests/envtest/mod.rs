@@ -1,0 +1,7 @@
+//! What needs the tools of `cargo xtask envtest`.
+
+mod faults;
+mod identities;
+mod scene;
+mod servers;
+mod streams;

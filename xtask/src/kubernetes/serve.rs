@@ -1,0 +1,49 @@
+//! The API server that the test binaries of one run share, kept by a process of crates/testbed.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use anyhow::Context;
+
+use super::ASSETS;
+use crate::process;
+
+/// Tells test binaries where the shared server is.
+pub(crate) const SHARED: &str = "SETPOINT_ENVTEST_SERVER";
+
+/// Ends with the value. The keeper ends when its input does, so that it cannot outlive this process however that ends.
+pub(crate) struct SharedServer {
+    keeper: Child,
+    folder: String,
+}
+
+impl SharedServer {
+    /// Starts it from the binary that `cargo test` has built beside this one.
+    pub(crate) fn start(assets: &Path) -> anyhow::Result<Self> {
+        let binary =
+            std::env::current_exe().context("cannot tell where xtask lies")?.with_file_name("setpoint-testbed");
+        let mut command = process::program::<&str>(&binary.to_string_lossy(), &[]);
+        command.env(ASSETS, assets).env_remove(SHARED).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut keeper = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
+        let mut folder = String::new();
+        let output = keeper.stdout.take().expect("stdout was piped above");
+        BufReader::new(output).read_line(&mut folder).context("the shared API server says nothing")?;
+        let server = Self { keeper, folder: folder.trim().to_owned() };
+        anyhow::ensure!(!server.folder.is_empty(), "the shared API server did not start; see above");
+        Ok(server)
+    }
+
+    /// What describes the server to whoever uses it.
+    pub(crate) fn folder(&self) -> &str {
+        &self.folder
+    }
+}
+
+impl Drop for SharedServer {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // It has said on its own output whatever there is to say.
+        let _ = self.keeper.wait();
+    }
+}
