@@ -1,0 +1,140 @@
+//! Who likely did it: the writers that hold the fields in question. Read before anything is put right, since putting it right takes the fields back.
+
+use std::fmt;
+use std::sync::Arc;
+
+use setpoint_core::live::Writer;
+
+use crate::managed::{ManagedFields, Operation, applied_by};
+use crate::path::FieldPath;
+
+/// A writer that holds some of the fields asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub manager: Arc<str>,
+    pub operation: Operation,
+    pub time: Option<Arc<str>>,
+    /// Empty for the object itself.
+    pub subresource: Arc<str>,
+    /// It goes by our name, and it was not us.
+    pub as_us: bool,
+    pub paths: Vec<FieldPath>,
+}
+
+impl Holder {
+    fn of(entry: &ManagedFields, as_us: bool, paths: Vec<FieldPath>) -> Self {
+        Self {
+            manager: Arc::clone(&entry.manager),
+            operation: entry.operation,
+            time: entry.time.clone(),
+            subresource: Arc::clone(&entry.subresource),
+            as_us,
+            paths,
+        }
+    }
+
+    /// The writer without the fields: `kubectl-edit (update, 2026-11-15T11:00:00Z)`.
+    pub fn who(&self) -> String {
+        let mut who = format!("{} ({}", self.manager, self.operation);
+        if !self.subresource.is_empty() {
+            who.push_str(&format!(" of {}", self.subresource));
+        }
+        if let Some(time) = &self.time {
+            who.push_str(&format!(", {time}"));
+        }
+        who.push_str(if self.as_us { ", by our name but not by us)" } else { ")" });
+        who
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths: Vec<String> = self.paths.iter().map(ToString::to_string).collect();
+        write!(f, "{}: {}", self.who(), paths.join(", "))
+    }
+}
+
+/// The writers that hold the paths, the newest first. `ours` is our field manager.
+///
+/// Asked about fields that are not as we left them: where only our own name holds one, somebody used it.
+pub fn holders(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Vec<Holder> {
+    let is_ours = |entry: &ManagedFields| {
+        *entry.manager == *ours && entry.operation == Operation::Apply && entry.subresource.is_empty()
+    };
+    let held_by_others = |path: &FieldPath| entries.iter().any(|entry| !is_ours(entry) && entry.fields.touches(path));
+    let mut holders = Vec::new();
+    for entry in entries {
+        let as_us = is_ours(entry);
+        let asked = paths.iter().filter(|path| !as_us || !held_by_others(path));
+        let held: Vec<FieldPath> = asked.filter(|path| entry.fields.touches(path)).cloned().collect();
+        if !held.is_empty() {
+            holders.push(Holder::of(entry, as_us, held));
+        }
+    }
+    // Times are RFC 3339 in UTC: their texts have their order.
+    holders.sort_by(|a, b| b.time.cmp(&a.time));
+    holders
+}
+
+/// Who likely wrote the paths. What was removed nobody holds: then it is who wrote anything since we did, if anybody is known to.
+pub fn writer(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Writer {
+    if let Some(holder) = holders(entries, paths, ours).first() {
+        return Writer::Likely { who: holder.who() };
+    }
+    let since = applied_by(entries, ours).and_then(|entry| entry.time.clone());
+    let later = entries
+        .iter()
+        .filter(|entry| *entry.manager != *ours && !entry.is_status() && since.is_some() && entry.time >= since);
+    match later.max_by(|a, b| a.time.cmp(&b.time)) {
+        Some(entry) => Writer::Likely { who: Holder::of(entry, false, Vec::new()).who() },
+        None => Writer::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::managed::managed_fields;
+    use crate::samples::deployment;
+
+    fn asked(paths: &[&str]) -> (Vec<String>, Writer) {
+        let entries = managed_fields(&deployment()).unwrap();
+        let paths: Vec<FieldPath> = paths.iter().map(|path| path.parse().unwrap()).collect();
+        let holders = holders(&entries, &paths, "setpoint-one").iter().map(ToString::to_string).collect();
+        (holders, writer(&entries, &paths, "setpoint-one"))
+    }
+
+    #[test]
+    fn a_changed_field_names_its_writer_operation_and_time() {
+        let (holders, writer) = asked(&["spec.replicas"]);
+        assert_eq!(holders, ["kubectl-edit (update, 2026-11-15T11:00:00Z): spec.replicas"]);
+        assert_eq!(writer, Writer::Likely { who: "kubectl-edit (update, 2026-11-15T11:00:00Z)".into() });
+    }
+
+    #[test]
+    fn a_changed_field_that_only_our_name_holds_was_written_under_our_name() {
+        let (holders, _) = asked(&["spec.selector"]);
+        assert_eq!(holders, ["setpoint-one (apply, 2026-11-15T10:00:00Z, by our name but not by us): spec.selector"]);
+    }
+
+    #[test]
+    fn a_removed_field_is_likely_the_newest_writers_since_us() {
+        let (holders, writer) = asked(&["spec.gone"]);
+        assert_eq!(holders, [] as [&str; 0]);
+        assert_eq!(writer.name(), "kubectl-edit (update, 2026-11-15T11:00:00Z)");
+    }
+
+    #[test]
+    fn nobody_is_accused_without_a_trace() {
+        let mut entries = managed_fields(&deployment()).unwrap();
+        entries.pop();
+        assert_eq!(writer(&entries, &["spec.gone".parse().unwrap()], "setpoint-one"), Writer::Unknown);
+        assert_eq!(writer(&[], &["spec.gone".parse().unwrap()], "setpoint-one"), Writer::Unknown);
+    }
+
+    #[test]
+    fn a_write_through_a_subresource_says_so() {
+        let (holders, _) = asked(&["metadata.annotations[deployment.kubernetes.io/revision]"]);
+        assert!(holders[0].starts_with("kube-controller-manager (update of status, "), "{holders:?}");
+    }
+}

@@ -1,0 +1,261 @@
+//! What strangers added beside what is ours, and whether that is to be undone or only told.
+
+use setpoint_core::value::Value;
+
+use crate::field_set::{FieldSet, Node};
+use crate::key::group_of;
+use crate::kinds::pod_spec;
+use crate::managed::{BadManagedFields, ManagedFields, managed_fields, present};
+use crate::object;
+use crate::path::{Element, FieldPath, at};
+use crate::pattern::FieldPattern;
+use crate::project::marks;
+
+/// What strangers added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// Where the declaration is meant to be complete: to be undone.
+    pub complete: Vec<FieldPath>,
+    /// Elsewhere: to be told.
+    pub beside: Vec<FieldPath>,
+}
+
+/// What to do about additions at some place, whatever the kind's own rule is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdditionRule {
+    pub path: FieldPattern,
+    pub treat: Treat,
+}
+
+/// What to do about an addition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Treat {
+    Heal,
+    Report,
+    Ignore,
+}
+
+/// What strangers added to an object. `beside` is what others held when we applied it.
+///
+/// What is to be undone does not depend on `beside`: a record that is lost must not turn an intruder's container into one of the household.
+pub fn additions(
+    object: &Value,
+    ours: &FieldSet,
+    beside: &FieldSet,
+    rules: &[AdditionRule],
+) -> Result<Additions, BadManagedFields> {
+    Ok(additions_among(object, &managed_fields(object)?, ours, beside, rules))
+}
+
+/// The same, where the entries are already read.
+pub fn additions_among(
+    object: &Value,
+    entries: &[ManagedFields],
+    ours: &FieldSet,
+    beside: &FieldSet,
+    rules: &[AdditionRule],
+) -> Additions {
+    let ours = &ours.compared();
+    let added = present(entries).without(&marks()).difference(ours);
+    let areas = complete_areas(object, ours);
+    let treat = |path: &FieldPath| {
+        let rule = rules.iter().filter(|rule| rule.path.covers(path)).max_by_key(|rule| rule.path.len());
+        let complete = areas.iter().any(|area| area.covers(path) && path.0.len() <= area.len() + 1);
+        match rule {
+            Some(rule) => rule.treat,
+            None if complete => Treat::Heal,
+            None if is_the_clusters_own(path) => Treat::Ignore,
+            None => Treat::Report,
+        }
+    };
+    let there = |path: &FieldPath| at(object, path).is_some();
+    let known = ours.union(beside);
+    let complete = tops(&added, ours).into_iter().filter(|path| treat(path) == Treat::Heal && there(path)).collect();
+    let strange = tops(&added.difference(beside), &known);
+    let beside = strange.into_iter().filter(|path| treat(path) == Treat::Report && there(path)).collect();
+    Additions { complete, beside }
+}
+
+/// The topmost paths of a set below which nothing known lies: a whole container, not each of its fields.
+fn tops(added: &FieldSet, known: &FieldSet) -> Vec<FieldPath> {
+    fn collect(added: &Node, known: Option<&Node>, path: &mut Vec<Element>, found: &mut Vec<FieldPath>) {
+        if added.owns() && known.is_none() {
+            found.push(FieldPath(path.clone()));
+            return;
+        }
+        for (element, child) in &added.children {
+            path.push(element.clone());
+            collect(child, known.and_then(|known| known.child(element)), path, found);
+            path.pop();
+        }
+    }
+    let mut found = Vec::new();
+    collect(&added.0, Some(&known.0), &mut Vec::new(), &mut found);
+    found
+}
+
+/// Lists and maps of which a declaration of this kind is meant to name every item. (What is added *within* an item of ours is told only.)
+fn complete_areas(object: &Value, ours: &FieldSet) -> Vec<FieldPattern> {
+    let group = object::api_version(object).map_or("", group_of);
+    let kind = object::kind(object).unwrap_or_default();
+    let area = |fields: &[&str]| FieldPattern::from(FieldPath::fields(fields));
+    // Data that is not declared at all is somebody else's to fill: a CA bundle, the token of a service account.
+    let declared = |field: &str| ours.touches(&FieldPath::fields(&[field]));
+    match (group, kind) {
+        ("", "ConfigMap" | "Secret") => {
+            ["data", "binaryData"].into_iter().filter(|field| declared(field)).map(|field| area(&[field])).collect()
+        }
+        // The rules of an aggregated role are filled in by the cluster.
+        ("rbac.authorization.k8s.io", "ClusterRole") if object.get("aggregationRule").is_some() => Vec::new(),
+        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => vec![area(&["rules"])],
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => vec![area(&["subjects"])],
+        _ => pod_spec(group, kind).map(pod_areas).unwrap_or_default(),
+    }
+}
+
+/// What the cluster's own controllers write on everything they touch: of no interest to anybody. What `kubectl` writes is a person's doing.
+fn is_the_clusters_own(path: &FieldPath) -> bool {
+    let [Element::Field(metadata), Element::Field(map), named] = path.0.as_slice() else { return false };
+    let name = match named {
+        Element::Field(name) => &**name,
+        Element::Member(member) => member.0.as_str().unwrap_or_default(),
+        _ => return false,
+    };
+    let domain = name.split_once('/').map_or("", |(domain, _)| domain);
+    let of_the_cluster = ["kubernetes.io", "k8s.io"].into_iter().any(|owner| {
+        domain.strip_suffix(owner).is_some_and(|rest| rest.is_empty() || rest.ends_with('.') && rest != "kubectl.")
+    });
+    &**metadata == "metadata" && matches!(&**map, "annotations" | "labels" | "finalizers") && of_the_cluster
+}
+
+fn pod_areas(pod: &[&str]) -> Vec<FieldPattern> {
+    let pod = pod.join(".");
+    let lists = ["containers", "containers[*].env", "initContainers", "initContainers[*].env", "volumes"];
+    lists.into_iter().filter_map(|list| format!("{pod}.{list}").parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An object with one entry per field set: the first is ours, and nobody else's was there when we applied.
+    fn found(
+        api_version: &str,
+        kind: &str,
+        body: &str,
+        sets: &[&str],
+        rules: &[(&str, Treat)],
+    ) -> (Vec<String>, Vec<String>) {
+        let entry = |(n, set): (usize, &&str)| format!(r#"{{"manager":"m{n}","operation":"Update","fieldsV1":{set}}}"#);
+        let entries = sets.iter().enumerate().map(entry).collect::<Vec<_>>().join(",");
+        let text = format!(
+            r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"managedFields":[{entries}]}},{body}}}"#
+        );
+        let object = object::read(text.as_bytes()).unwrap();
+        let ours = FieldSet::from_bytes(sets[0].as_bytes()).unwrap();
+        let rules: Vec<_> =
+            rules.iter().map(|(path, treat)| AdditionRule { path: path.parse().unwrap(), treat: *treat }).collect();
+        let found = additions(&object, &ours, &FieldSet::empty(), &rules).unwrap();
+        let text = |paths: Vec<FieldPath>| paths.iter().map(ToString::to_string).collect();
+        (text(found.complete), text(found.beside))
+    }
+
+    fn some(paths: &[&str]) -> Vec<String> {
+        paths.iter().map(ToString::to_string).collect()
+    }
+
+    const APP: &str = r#""f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:name":{},"f:image":{}}}"#;
+
+    fn pod_found(spec: &str, theirs: &str) -> (Vec<String>, Vec<String>) {
+        let ours = format!(r#"{{"f:spec":{{{APP}}}}}"#);
+        found("v1", "Pod", &format!(r#""spec":{spec}"#), &[&ours, theirs], &[])
+    }
+
+    #[test]
+    fn a_strangers_container_is_undone_and_a_field_within_ours_is_told() {
+        let (complete, beside) = pod_found(
+            r#"{"containers":[{"name":"app","image":"1","tty":true,"env":[{"name":"A"}]},{"name":"miner","image":"x"}]}"#,
+            r#"{"f:spec":{"f:containers":{"k:{\"name\":\"miner\"}":{".":{},"f:image":{},"f:name":{}},
+            "k:{\"name\":\"app\"}":{"f:tty":{},"f:env":{".":{},"k:{\"name\":\"A\"}":{".":{},"f:name":{}}}}}}}"#,
+        );
+        assert_eq!(complete, some(&[r#"spec.containers[name="app"].env"#, r#"spec.containers[name="miner"]"#]));
+        assert_eq!(beside, some(&[r#"spec.containers[name="app"].tty"#]));
+    }
+
+    #[test]
+    fn what_is_no_longer_there_is_no_addition() {
+        let theirs = r#"{"f:spec":{"f:containers":{"k:{\"name\":\"miner\"}":{".":{},"f:name":{}}}}}"#;
+        assert_eq!(pod_found(r#"{"containers":[{"name":"app","image":"1"}]}"#, theirs), (vec![], vec![]));
+    }
+
+    #[test]
+    fn keys_of_declared_data_are_undone_and_data_nobody_declared_is_told() {
+        let body = r#""data":{"ours":"1","theirs":"2"}"#;
+        let theirs = r#"{"f:data":{"f:theirs":{}}}"#;
+        let declared = found("v1", "ConfigMap", body, &[r#"{"f:data":{"f:ours":{}}}"#, theirs], &[]);
+        assert_eq!(declared, (some(&["data.theirs"]), vec![]));
+        let injected = found("v1", "ConfigMap", body, &[r#"{"f:metadata":{"f:labels":{"f:a":{}}}}"#, theirs], &[]);
+        assert_eq!(injected, (vec![], some(&["data.theirs"])));
+    }
+
+    #[test]
+    fn class_12_rules_of_an_aggregated_role_are_the_clusters() {
+        let ours = r#"{"f:aggregationRule":{"f:clusterRoleSelectors":{}}}"#;
+        let aggregated = r#""aggregationRule":{"clusterRoleSelectors":[]},"rules":[{"verbs":["get"]}]"#;
+        let rbac = "rbac.authorization.k8s.io/v1";
+        assert_eq!(found(rbac, "ClusterRole", aggregated, &[ours, r#"{"f:rules":{}}"#], &[]).0, some(&[]));
+        let plain = r#""rules":[{"verbs":["get"]}]"#;
+        let labelled = r#"{"f:metadata":{"f:labels":{"f:a":{}}}}"#;
+        assert_eq!(found(rbac, "Role", plain, &[labelled, r#"{"f:rules":{}}"#], &[]).0, some(&["rules"]));
+    }
+
+    #[test]
+    fn the_nearest_rule_decides() {
+        let body = r#""spec":{"a":{"x":1,"y":2,"z":3}}"#;
+        let theirs = r#"{"f:spec":{"f:a":{"f:x":{},"f:y":{},"f:z":{}}}}"#;
+        let rules = [("spec.a", Treat::Heal), ("spec.a.y", Treat::Report), ("spec.a.z", Treat::Ignore)];
+        let found = found("example.com/v1", "Thing", body, &[r#"{"f:spec":{"f:own":{}}}"#, theirs], &rules);
+        assert_eq!(found, (some(&["spec.a.x"]), some(&["spec.a.y"])));
+    }
+
+    #[test]
+    fn class_15_and_16_what_others_held_when_we_applied_is_no_addition() {
+        let object = object::read(
+            br#"{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":9,"paused":true},"metadata":{"managedFields":[
+            {"manager":"hpa","operation":"Update","subresource":"scale","fieldsV1":{"f:spec":{"f:replicas":{}}}},
+            {"manager":"kubectl-edit","operation":"Update","fieldsV1":{"f:spec":{"f:paused":{}}}}]}}"#,
+        )
+        .unwrap();
+        let beside = FieldSet::from_bytes(br#"{"f:spec":{"f:replicas":{}}}"#).unwrap();
+        let found = additions(&object, &FieldSet::empty(), &beside, &[]).unwrap();
+        assert_eq!(found.beside, ["spec.paused".parse().unwrap()]);
+    }
+
+    #[test]
+    fn marks_of_the_clusters_own_controllers_are_not_worth_a_word() {
+        let body = r#""spec":{}"#;
+        let metadata = r#"{"f:metadata":{"f:annotations":{"f:pv.kubernetes.io/bind-completed":{},"f:kubectl.kubernetes.io/x":{},"f:notkubernetes.io/y":{}},
+            "f:finalizers":{"v:\"kubernetes.io/pvc-protection\"":{}}}}"#;
+        let ours = r#"{"f:metadata":{"f:annotations":{"f:own":{}}}}"#;
+        let annotated = format!(
+            r#"{{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{{"annotations":{{"pv.kubernetes.io/bind-completed":"yes",
+            "kubectl.kubernetes.io/x":"1","notkubernetes.io/y":"1","own":"1"}},"finalizers":["kubernetes.io/pvc-protection"],
+            "managedFields":[{{"manager":"m","operation":"Update","fieldsV1":{metadata}}}]}},{body}}}"#
+        );
+        let object = object::read(annotated.as_bytes()).unwrap();
+        let ours = FieldSet::from_bytes(ours.as_bytes()).unwrap();
+        let found = additions(&object, &ours, &FieldSet::empty(), &[]).unwrap();
+        let told: Vec<_> = found.beside.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [r#"metadata.annotations["kubectl.kubernetes.io/x"]"#, r#"metadata.annotations["notkubernetes.io/y"]"#]
+        );
+    }
+
+    #[test]
+    fn a_stranger_who_applies_under_our_name_adds_all_the_same() {
+        let theirs_as_us = r#"{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:name":{},"f:image":{}},"k:{\"name\":\"b\"}":{".":{},"f:name":{}}}}}"#;
+        let (complete, _) = pod_found(r#"{"containers":[{"name":"app","image":"1"},{"name":"b"}]}"#, theirs_as_us);
+        assert_eq!(complete, some(&[r#"spec.containers[name="b"]"#]));
+    }
+}

@@ -1,0 +1,253 @@
+//! Sets of field paths, as the server keeps them for every writer (`fieldsV1`). A set is a tree of shared, immutable nodes.
+
+mod algebra;
+mod form;
+mod shared;
+
+use std::sync::Arc;
+
+use setpoint_core::value::Value;
+
+use crate::path::{Element, FieldPath};
+use crate::pattern::FieldPattern;
+
+pub use form::BadFieldSet;
+pub use shared::FieldSets;
+
+/// A set of field paths. Cheap to copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldSet(pub(crate) Arc<Node>);
+
+/// What a set says of one path, and of those below it.
+///
+/// Kept in normal form, so that equal sets are equal trees: children are ordered by element; a node with children never owns as a whole; only the root
+/// may own nothing and have no children.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Node {
+    pub(crate) own: Own,
+    pub(crate) children: Box<[Child]>,
+}
+
+/// A step, and what the set says of where it leads.
+pub(crate) type Child = (Element, Arc<Node>);
+
+/// Whether a path itself is in the set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Own {
+    #[default]
+    No,
+    /// Declared as empty, and left out by the server: ours to take back from others, but there is nothing to compare.
+    Claim,
+    /// That something stands there, not what: a map or item that others may add to, and what was declared as empty.
+    Existence,
+    /// All of what stands there.
+    Whole,
+}
+
+impl Node {
+    pub(crate) fn new(own: Own, mut children: Vec<Child>) -> Self {
+        children.retain(|(_, child)| !child.is_nothing());
+        let own = if own == Own::Whole && !children.is_empty() { Own::Existence } else { own };
+        Self { own, children: children.into() }
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.own == Own::No && self.children.is_empty()
+    }
+
+    pub(crate) fn owns(&self) -> bool {
+        self.own != Own::No
+    }
+
+    pub(crate) fn child(&self, element: &Element) -> Option<&Self> {
+        let at = self.children.binary_search_by(|(known, _)| known.cmp(element)).ok()?;
+        Some(&self.children[at].1)
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.owns()) + self.children.iter().map(|(_, child)| child.len()).sum::<usize>()
+    }
+
+    /// Visits every path that is owned, those above before those below.
+    pub(crate) fn visit<'n>(&'n self, path: &mut Vec<&'n Element>, seen: &mut impl FnMut(&[&'n Element], &'n Self)) {
+        if self.owns() {
+            seen(path, self);
+        }
+        for (element, child) in &self.children {
+            path.push(element);
+            child.visit(path, seen);
+            path.pop();
+        }
+    }
+}
+
+pub(crate) fn path_of(elements: &[&Element]) -> FieldPath {
+    FieldPath(elements.iter().map(|element| (*element).clone()).collect())
+}
+
+impl FieldSet {
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn of(root: Node) -> Self {
+        Self(Arc::new(root))
+    }
+
+    pub fn from_paths(paths: impl IntoIterator<Item = FieldPath>) -> Self {
+        paths.into_iter().fold(Self::empty(), |set, path| set.union(&Self::alone(path, Own::Whole)))
+    }
+
+    /// The set of one path.
+    pub(crate) fn alone(path: FieldPath, own: Own) -> Self {
+        let below = |node, element| Node::new(Own::No, vec![(element, Arc::new(node))]);
+        Self::of(path.0.into_iter().rev().fold(Node::new(own, Vec::new()), below))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_nothing()
+    }
+
+    /// How many paths it holds.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn node(&self, path: &FieldPath) -> Option<&Node> {
+        path.0.iter().try_fold(&*self.0, |node, element| node.child(element))
+    }
+
+    /// This very path is in the set.
+    pub fn contains(&self, path: &FieldPath) -> bool {
+        self.node(path).is_some_and(Node::owns)
+    }
+
+    /// The path is in the set, or something above it is as a whole.
+    pub fn covers(&self, path: &FieldPath) -> bool {
+        let mut node = &*self.0;
+        for element in &path.0 {
+            if node.own == Own::Whole {
+                return true;
+            }
+            match node.child(element) {
+                Some(child) => node = child,
+                None => return false,
+            }
+        }
+        node.owns()
+    }
+
+    /// The set covers the path, or holds something below it.
+    pub fn touches(&self, path: &FieldPath) -> bool {
+        self.covers(path) || self.node(path).is_some()
+    }
+
+    /// Every path of this set is in the other.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.0.is_within(&other.0)
+    }
+
+    pub fn union(&self, other: &Self) -> Self {
+        Self::of(self.0.union(&other.0))
+    }
+
+    /// The paths that the other set does not hold.
+    pub fn difference(&self, other: &Self) -> Self {
+        Self::of(self.0.difference(&other.0))
+    }
+
+    /// Less what the patterns name, and all below it.
+    pub fn without(&self, patterns: &[FieldPattern]) -> Self {
+        if patterns.is_empty() {
+            return self.clone();
+        }
+        Self::of(self.0.without(patterns, &mut Vec::new()))
+    }
+
+    /// Every path in the set, those above before those below.
+    pub fn paths(&self) -> Vec<FieldPath> {
+        let mut paths = Vec::with_capacity(self.len());
+        self.0.visit(&mut Vec::new(), &mut |path, _| paths.push(path_of(path)));
+        paths
+    }
+
+    /// The paths with nothing of the set below them.
+    pub fn leaves(&self) -> Vec<FieldPath> {
+        let mut leaves = Vec::new();
+        self.0.visit(&mut Vec::new(), &mut |path, node| {
+            if node.children.is_empty() {
+                leaves.push(path_of(path));
+            }
+        });
+        leaves
+    }
+
+    /// The path that the server means by a text in which `.metadata.labels.a.b/c` may be cut in several ways.
+    pub fn find(&self, server_text: &str) -> Option<FieldPath> {
+        fn search<'n>(node: &'n Node, text: &str, path: &mut Vec<&'n Element>) -> bool {
+            if text.is_empty() {
+                return node.owns();
+            }
+            node.children.iter().any(|(element, child)| {
+                path.push(element);
+                let found = text.strip_prefix(&element.server_text()).is_some_and(|rest| search(child, rest, path));
+                if !found {
+                    path.pop();
+                }
+                found
+            })
+        }
+        let mut path = Vec::new();
+        search(&self.0, server_text, &mut path).then(|| path_of(&path))
+    }
+
+    /// Less what is only claimed: what there is to compare.
+    pub(crate) fn compared(&self) -> Self {
+        Self::of(self.0.compared())
+    }
+
+    /// Leaves that were declared as an empty map or list count as existence only: what others put into them is an addition and not a change.
+    /// `keep` says where that is not so.
+    pub(crate) fn with_empties_of(&self, declared: &Value, keep: &impl Fn(&[&Element]) -> bool) -> Self {
+        Self::of(self.0.with_empties_of(Some(declared), &mut Vec::new(), keep))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(paths: &[&str]) -> FieldSet {
+        FieldSet::from_paths(paths.iter().map(|path| path.parse().unwrap()))
+    }
+
+    #[test]
+    fn a_whole_value_covers_what_is_below_it() {
+        let set = set(&["spec.selector", "spec.template.a"]);
+        let holds = |path: &str| {
+            let path = path.parse().unwrap();
+            (set.contains(&path), set.covers(&path), set.touches(&path))
+        };
+        assert_eq!(holds("spec.selector"), (true, true, true));
+        assert_eq!(holds("spec.selector.app"), (false, true, true));
+        assert_eq!(holds("spec.template"), (false, false, true));
+        assert_eq!(holds("spec.replicas"), (false, false, false));
+    }
+
+    #[test]
+    fn the_servers_text_is_found_however_it_is_cut() {
+        let label = FieldPath::fields(&["metadata", "labels", "app.kubernetes.io/name"]);
+        let set = FieldSet::from_paths([label.clone(), "metadata.labels.app".parse().unwrap()]);
+        assert_eq!(set.find(".metadata.labels.app.kubernetes.io/name"), Some(label));
+        assert_eq!(set.find(".metadata.labels.app"), Some("metadata.labels.app".parse().unwrap()));
+        assert_eq!(set.find(".metadata.labels"), None, "it holds something below, not this");
+        assert_eq!(set.find(".metadata.labels.ap"), None);
+    }
+
+    #[test]
+    fn a_co_owners_paths_are_left_out_with_all_below() {
+        let all = set(&["spec.replicas", "spec.template.x", r#"spec.c[name="a"].image"#, r#"spec.c[name="b"].image"#]);
+        let patterns = ["spec.replicas", "spec.c[*].image"].map(|text| text.parse().unwrap());
+        assert_eq!(all.without(&patterns), set(&["spec.template.x"]));
+    }
+}

@@ -1,0 +1,81 @@
+//! Pods: whether their containers run, and what a person would look for first if not.
+
+use super::Verdict;
+use super::status::Object;
+
+pub(super) fn pod(object: Object<'_>) -> Verdict {
+    match object.text("status.phase") {
+        Some("Succeeded") => return Verdict::healthy("its containers have ended well").for_good(),
+        Some("Failed") => return Verdict::degraded(failure(object)).for_good(),
+        _ => {}
+    }
+    if let Some(trouble) = containers(object).find_map(stuck) {
+        return Verdict::degraded(trouble);
+    }
+    match object.text("status.phase") {
+        Some("Running") => running(object),
+        Some("Pending") => pending(object),
+        None => Verdict::progressing("no node has taken it up yet"),
+        Some(other) => Verdict::unknown(format!("its phase `{other}` says nothing of its health")),
+    }
+}
+
+fn running(object: Object<'_>) -> Verdict {
+    if matches!(object.text("spec.restartPolicy"), Some("Never" | "OnFailure")) {
+        return Verdict::progressing("it runs, and is well when its containers have ended well");
+    }
+    if object.holds("Ready").is_some() {
+        return Verdict::healthy("it is ready");
+    }
+    match containers(object).find_map(crashed) {
+        Some(trouble) => Verdict::degraded(trouble),
+        None => Verdict::progressing("it runs, but is not ready"),
+    }
+}
+
+/// A pod that finds no node may find one when another is added: only a deadline can tell, and that is not kept here.
+fn pending(object: Object<'_>) -> Verdict {
+    match object.denies("PodScheduled") {
+        Some(scheduled) => Verdict::progressing(scheduled.told()),
+        None => Verdict::progressing("its containers are being prepared"),
+    }
+}
+
+fn containers(object: Object<'_>) -> impl Iterator<Item = Object<'_>> {
+    object.items("status.initContainerStatuses").chain(object.items("status.containerStatuses"))
+}
+
+/// A container that waits after an error, in the kubelet's words: `CrashLoopBackOff`, `ErrImagePull`, `CreateContainerConfigError`.
+fn stuck(container: Object<'_>) -> Option<String> {
+    let reason = container.text("state.waiting.reason")?;
+    let is_error = reason.starts_with("Err")
+        || reason.ends_with("Error")
+        || reason.ends_with("BackOff")
+        || reason == "InvalidImageName";
+    let message = container.text("state.waiting.message").map(|message| format!(": {message}")).unwrap_or_default();
+    is_error.then(|| format!("container `{}` waits: {reason}{message}", name(container)))
+}
+
+/// A container that ended badly before and is not ready again.
+fn crashed(container: Object<'_>) -> Option<String> {
+    let code = container.int("lastState.terminated.exitCode").filter(|code| *code != 0)?;
+    (!container.is_set("ready"))
+        .then(|| format!("container `{}` ended with exit code {code} and was started again", name(container)))
+}
+
+fn failure(object: Object<'_>) -> String {
+    if let Some(message) = object.text("status.message") {
+        return message.to_owned();
+    }
+    let ended = containers(object).find_map(|container| {
+        let code = container.int("state.terminated.exitCode").filter(|code| *code != 0)?;
+        let why = container.text("state.terminated.message").or(container.text("state.terminated.reason"));
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        Some(format!("container `{}` ended with exit code {code}{why}", name(container)))
+    });
+    ended.or(object.text("status.reason").map(str::to_owned)).unwrap_or_else(|| "it has failed".to_owned())
+}
+
+fn name<'a>(container: Object<'a>) -> &'a str {
+    container.text("name").unwrap_or("?")
+}

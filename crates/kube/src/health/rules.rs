@@ -1,0 +1,107 @@
+//! What users say of the health of kinds: three expressions, of which the worst that holds decides.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Verdict;
+use super::expressions::{BadExpression, Expression, Subject};
+use super::status::Object;
+
+/// The rules users wrote, by kind, compiled once.
+#[derive(Debug, Default)]
+pub struct Rules {
+    by_group: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Compiled>>,
+}
+
+/// What a user writes for one kind, in CEL over `self`, the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expressions<'a> {
+    pub healthy: &'a str,
+    /// Without it, what is neither degraded nor healthy is progressing.
+    pub progressing: Option<&'a str>,
+    pub degraded: Option<&'a str>,
+}
+
+/// A rule that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadRule {
+    #[error("`{class}` is not a kind; write `Kind` for the core group and `group/Kind` for others, without a version")]
+    NotAKind { class: String },
+    #[error("the health expression `{field}` for {class} cannot be used")]
+    Expression { class: String, field: &'static str, source: BadExpression },
+}
+
+#[derive(Debug)]
+pub(super) struct Compiled {
+    healthy: Expression,
+    progressing: Option<Expression>,
+    degraded: Option<Expression>,
+}
+
+impl Rules {
+    /// Gives a kind its expressions. They stand before every other rule for it.
+    pub fn set(&mut self, class: &str, expressions: Expressions<'_>) -> Result<(), BadRule> {
+        let (group, kind) = class.split_once('/').unwrap_or(("", class));
+        // `apps/v1/Deployment` would never match anything.
+        if kind.is_empty() || kind.contains('/') || kind.starts_with(|first: char| !first.is_ascii_alphabetic()) {
+            return Err(BadRule::NotAKind { class: class.to_owned() });
+        }
+        let compile = |field, text| {
+            let bad = |source| BadRule::Expression { class: class.to_owned(), field, source };
+            Expression::compile(text).map_err(bad)
+        };
+        let compiled = Compiled {
+            healthy: compile("healthy", expressions.healthy)?,
+            progressing: expressions.progressing.map(|text| compile("progressing", text)).transpose()?,
+            degraded: expressions.degraded.map(|text| compile("degraded", text)).transpose()?,
+        };
+        self.by_group.entry(group.into()).or_default().insert(kind.into(), compiled);
+        Ok(())
+    }
+
+    pub(super) fn of(&self, group: &str, kind: &str) -> Option<&Compiled> {
+        self.by_group.get(group)?.get(kind)
+    }
+}
+
+/// What an expression speaks for, from the worst.
+#[derive(Clone, Copy)]
+enum Word {
+    Degraded,
+    Progressing,
+    Healthy,
+}
+
+impl Compiled {
+    /// An expression that cannot be evaluated leaves open whether it would have held, so that nothing after it can be believed.
+    pub(super) fn judge(&self, object: Object<'_>) -> Verdict {
+        let subject = match Subject::new(object.value()) {
+            Ok(subject) => subject,
+            Err(problem) => return Verdict::unknown(problem),
+        };
+        let asked = [
+            (Word::Degraded, "degraded", self.degraded.as_ref()),
+            (Word::Progressing, "progressing", self.progressing.as_ref()),
+            (Word::Healthy, "healthy", Some(&self.healthy)),
+        ];
+        for (word, name, expression) in asked {
+            let Some(expression) = expression else { continue };
+            match expression.holds(&subject) {
+                Ok(false) => {}
+                Ok(true) => {
+                    let reason = format!("its rule says `{name}`: {}", expression.text());
+                    return match word {
+                        Word::Degraded => Verdict::degraded(reason),
+                        Word::Progressing => Verdict::progressing(reason),
+                        Word::Healthy => Verdict::healthy(reason),
+                    };
+                }
+                Err(problem) => return Verdict::unknown(format!("its rule `{name}` cannot be evaluated: {problem}")),
+            }
+        }
+        match self.progressing {
+            Some(_) => Verdict::unknown("none of the rules for its kind holds"),
+            None => Verdict::progressing(format!("its rule does not say `healthy` yet: {}", self.healthy.text())),
+        }
+    }
+}

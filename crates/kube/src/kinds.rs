@@ -1,0 +1,172 @@
+//! What is known of kinds without asking a server: a fallback for documents that are looked at before there is a connection, and facts
+//! that no server tells (what a deletion takes with it, where a pod's specification is).
+
+/// Whether objects of a built-in kind live in namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuiltIn {
+    Namespaced,
+    Cluster,
+}
+
+/// The scope of a kind that comes with every cluster.
+pub fn built_in(group: &str, kind: &str) -> Option<BuiltIn> {
+    let of = |(cluster, namespaced): (&[&str], &[&str])| {
+        if cluster.contains(&kind) {
+            Some(BuiltIn::Cluster)
+        } else {
+            namespaced.contains(&kind).then_some(BuiltIn::Namespaced)
+        }
+    };
+    BUILT_IN.iter().find(|(known, ..)| *known == group).and_then(|(_, cluster, namespaced)| of((cluster, namespaced)))
+}
+
+/// Group, cluster-scoped kinds, namespaced kinds.
+type Group = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+const BUILT_IN: &[Group] = &[
+    (
+        "",
+        &["ComponentStatus", "Namespace", "Node", "PersistentVolume"],
+        &[
+            "ConfigMap",
+            "Endpoints",
+            "Event",
+            "LimitRange",
+            "PersistentVolumeClaim",
+            "Pod",
+            "PodTemplate",
+            "ReplicationController",
+            "ResourceQuota",
+            "Secret",
+            "Service",
+            "ServiceAccount",
+        ],
+    ),
+    (
+        "admissionregistration.k8s.io",
+        &[
+            "MutatingAdmissionPolicy",
+            "MutatingAdmissionPolicyBinding",
+            "MutatingWebhookConfiguration",
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
+            "ValidatingWebhookConfiguration",
+        ],
+        &[],
+    ),
+    ("apiextensions.k8s.io", &["CustomResourceDefinition"], &[]),
+    ("apiregistration.k8s.io", &["APIService"], &[]),
+    ("apps", &[], &["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"]),
+    ("autoscaling", &[], &["HorizontalPodAutoscaler"]),
+    ("batch", &[], &["CronJob", "Job"]),
+    ("certificates.k8s.io", &["CertificateSigningRequest", "ClusterTrustBundle"], &["PodCertificateRequest"]),
+    ("coordination.k8s.io", &[], &["Lease", "LeaseCandidate"]),
+    ("discovery.k8s.io", &[], &["EndpointSlice"]),
+    ("events.k8s.io", &[], &["Event"]),
+    ("flowcontrol.apiserver.k8s.io", &["FlowSchema", "PriorityLevelConfiguration"], &[]),
+    ("networking.k8s.io", &["IngressClass", "IPAddress", "ServiceCIDR"], &["Ingress", "NetworkPolicy"]),
+    ("node.k8s.io", &["RuntimeClass"], &[]),
+    ("policy", &[], &["PodDisruptionBudget"]),
+    ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding"], &["Role", "RoleBinding"]),
+    (
+        "resource.k8s.io",
+        &["DeviceClass", "DeviceTaintRule", "ResourceSlice"],
+        &["ResourceClaim", "ResourceClaimTemplate"],
+    ),
+    ("scheduling.k8s.io", &["PriorityClass"], &["Workload"]),
+    (
+        "storage.k8s.io",
+        &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"],
+        &["CSIStorageCapacity"],
+    ),
+];
+
+/// Deleting one takes much else with it: everything in a namespace, every object of a definition, the data of a volume.
+pub fn is_protected(group: &str, kind: &str) -> bool {
+    matches!(
+        (group, kind),
+        ("", "Namespace" | "PersistentVolume" | "PersistentVolumeClaim")
+            | ("apiextensions.k8s.io", "CustomResourceDefinition")
+            | ("snapshot.storage.k8s.io", "VolumeSnapshot" | "VolumeSnapshotContent")
+    )
+}
+
+/// Where a kind has the specification of pods.
+pub(crate) fn pod_spec(group: &str, kind: &str) -> Option<&'static [&'static str]> {
+    match (group, kind) {
+        ("", "Pod") => Some(&["spec"]),
+        ("", "PodTemplate") => Some(&["template", "spec"]),
+        ("", "ReplicationController")
+        | ("apps", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
+        | ("batch", "Job") => Some(&["spec", "template", "spec"]),
+        ("batch", "CronJob") => Some(&["spec", "jobTemplate", "spec", "template", "spec"]),
+        _ => None,
+    }
+}
+
+/// In which wave a kind comes when an app is brought up; the other way round when it is taken down. Within a wave nothing waits.
+pub fn wave(group: &str, kind: &str) -> u8 {
+    match (group, kind) {
+        ("", "Namespace") => 0,
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => 1,
+        ("", "LimitRange" | "PersistentVolume" | "ResourceQuota" | "ServiceAccount")
+        | ("networking.k8s.io", "IngressClass" | "NetworkPolicy")
+        | ("node.k8s.io", "RuntimeClass")
+        | ("resource.k8s.io", "DeviceClass")
+        | ("scheduling.k8s.io", "PriorityClass")
+        | ("storage.k8s.io", _) => 2,
+        ("", "ConfigMap" | "PersistentVolumeClaim" | "Secret")
+        | ("rbac.authorization.k8s.io", "ClusterRole" | "Role") => 3,
+        ("rbac.authorization.k8s.io", _) => 4,
+        ("", "Endpoints" | "Service") | ("discovery.k8s.io", _) => 5,
+        (group, kind) if pod_spec(group, kind).is_some() => 6,
+        ("apiregistration.k8s.io", _) | ("autoscaling", _) | ("networking.k8s.io", "Ingress") | ("policy", _) => 7,
+        // They judge what comes after them: everything else should be there.
+        ("admissionregistration.k8s.io", _) => 9,
+        _ => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_kinds_have_their_scope_and_others_have_none() {
+        assert_eq!(built_in("", "ConfigMap"), Some(BuiltIn::Namespaced));
+        assert_eq!(built_in("rbac.authorization.k8s.io", "ClusterRole"), Some(BuiltIn::Cluster));
+        assert_eq!(built_in("example.com", "ConfigMap"), None);
+        assert_eq!(built_in("", "Deployment"), None, "it is in a group");
+    }
+
+    #[test]
+    fn a_kind_is_listed_once() {
+        for (group, cluster, namespaced) in BUILT_IN {
+            assert!(cluster.iter().all(|kind| !namespaced.contains(kind)), "{group}");
+            assert!(cluster.is_sorted_by_key(|kind| kind.to_lowercase()) && namespaced.is_sorted(), "{group}");
+        }
+    }
+
+    #[test]
+    fn what_takes_others_with_it_is_protected() {
+        assert!(is_protected("", "Namespace") && is_protected("apiextensions.k8s.io", "CustomResourceDefinition"));
+        assert!(!is_protected("", "ConfigMap") && !is_protected("example.com", "Namespace"));
+    }
+
+    #[test]
+    fn waves_bring_what_others_need_first() {
+        let waves = [
+            ("", "Namespace"),
+            ("apiextensions.k8s.io", "CustomResourceDefinition"),
+            ("", "ServiceAccount"),
+            ("", "Secret"),
+            ("rbac.authorization.k8s.io", "RoleBinding"),
+            ("", "Service"),
+            ("apps", "Deployment"),
+            ("autoscaling", "HorizontalPodAutoscaler"),
+            ("example.com", "Thing"),
+            ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+        ];
+        assert!(waves.map(|(group, kind)| wave(group, kind)).is_sorted_by(|a, b| a < b));
+    }
+}

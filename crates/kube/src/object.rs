@@ -1,0 +1,139 @@
+//! Objects as the server sends them: plain values, and the few fields of `metadata` that everybody asks for.
+
+use setpoint_core::value::Value;
+
+use crate::json;
+pub use crate::json::{NotJson, NotPlain};
+
+/// The bytes are not one object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAnObject {
+    #[error("the answer cannot be read")]
+    NotJson { source: NotJson },
+    #[error("the answer is not an object but {what}; see whether something else than an API server answers there")]
+    Other { what: &'static str },
+}
+
+/// Reads an object of the server's: exact numbers, at most 128 deep, and nothing in it is one of our tagged forms.
+pub fn read(bytes: &[u8]) -> Result<Value, NotAnObject> {
+    match json::read(bytes).map_err(|source| NotAnObject::NotJson { source })? {
+        object @ Value::Map(_) => Ok(object),
+        Value::Null => Err(NotAnObject::Other { what: "null" }),
+        Value::Seq(_) => Err(NotAnObject::Other { what: "a list" }),
+        _ => Err(NotAnObject::Other { what: "a single value" }),
+    }
+}
+
+/// Reads any JSON value the same way.
+pub fn read_value(bytes: &[u8]) -> Result<Value, NotJson> {
+    json::read(bytes)
+}
+
+/// Plain JSON, as the server takes it. Secrets and deferred values have none.
+pub fn write(value: &Value) -> Result<Vec<u8>, NotPlain> {
+    json::write(value)
+}
+
+/// What stands at a chain of fields.
+pub fn at<'v>(object: &'v Value, fields: &[&str]) -> Option<&'v Value> {
+    fields.iter().try_fold(object, |value, field| value.get(field))
+}
+
+fn text<'v>(object: &'v Value, fields: &[&str]) -> Option<&'v str> {
+    at(object, fields)?.as_str()
+}
+
+pub fn api_version(object: &Value) -> Option<&str> {
+    text(object, &["apiVersion"])
+}
+
+pub fn kind(object: &Value) -> Option<&str> {
+    text(object, &["kind"])
+}
+
+pub fn name(object: &Value) -> Option<&str> {
+    text(object, &["metadata", "name"])
+}
+
+pub fn namespace(object: &Value) -> Option<&str> {
+    text(object, &["metadata", "namespace"])
+}
+
+pub fn uid(object: &Value) -> Option<&str> {
+    text(object, &["metadata", "uid"])
+}
+
+/// To be compared for equality only: it has no order that we may use.
+pub fn resource_version(object: &Value) -> Option<&str> {
+    text(object, &["metadata", "resourceVersion"])
+}
+
+pub fn generation(object: &Value) -> Option<i64> {
+    match at(object, &["metadata", "generation"])? {
+        Value::Num(generation) => generation.as_i128()?.try_into().ok(),
+        _ => None,
+    }
+}
+
+/// Since when it is being deleted.
+pub fn deletion_timestamp(object: &Value) -> Option<&str> {
+    text(object, &["metadata", "deletionTimestamp"])
+}
+
+pub fn label<'v>(object: &'v Value, name: &str) -> Option<&'v str> {
+    text(object, &["metadata", "labels", name])
+}
+
+pub fn annotation<'v>(object: &'v Value, name: &str) -> Option<&'v str> {
+    text(object, &["metadata", "annotations", name])
+}
+
+/// Another object that controls this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner<'v> {
+    pub api_version: &'v str,
+    pub kind: &'v str,
+    pub name: &'v str,
+    pub uid: &'v str,
+}
+
+/// The owner reference that says `controller: true`.
+pub fn controller(object: &Value) -> Option<Owner<'_>> {
+    let Value::Seq(owners) = at(object, &["metadata", "ownerReferences"])? else { return None };
+    let owner = owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    let field = |name| text(owner, &[name]).unwrap_or_default();
+    Some(Owner { api_version: field("apiVersion"), kind: field("kind"), name: field("name"), uid: field("uid") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_that_identify_an_object_are_found() {
+        let object = read(
+            br#"{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"shop-1","namespace":"web","uid":"u1","resourceVersion":"42",
+            "generation":3,"labels":{"a.b/c":"d"},"deletionTimestamp":"2026-11-15T10:00:00Z",
+            "ownerReferences":[{"kind":"Other","name":"o","uid":"u9"},{"apiVersion":"apps/v1","kind":"Deployment","name":"shop","uid":"u0","controller":true}]}}"#,
+        )
+        .unwrap();
+        assert_eq!((api_version(&object), kind(&object)), (Some("apps/v1"), Some("ReplicaSet")));
+        assert_eq!((name(&object), namespace(&object), uid(&object)), (Some("shop-1"), Some("web"), Some("u1")));
+        assert_eq!((resource_version(&object), generation(&object)), (Some("42"), Some(3)));
+        assert_eq!((label(&object, "a.b/c"), annotation(&object, "x")), (Some("d"), None));
+        assert_eq!(deletion_timestamp(&object), Some("2026-11-15T10:00:00Z"));
+        assert_eq!(controller(&object).map(|owner| (owner.kind, owner.uid)), Some(("Deployment", "u0")));
+    }
+
+    #[test]
+    fn an_owner_that_does_not_control_is_not_a_controller() {
+        let object = read(br#"{"metadata":{"ownerReferences":[{"kind":"App","controller":false}]}}"#).unwrap();
+        assert_eq!(controller(&object), None);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_object_says_what_it_is() {
+        assert_eq!(read(b"[]"), Err(NotAnObject::Other { what: "a list" }));
+        assert!(matches!(read(b"<html>"), Err(NotAnObject::NotJson { .. })));
+    }
+}

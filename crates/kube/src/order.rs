@@ -1,0 +1,283 @@
+//! What must be in place before an object: its namespace, its definition, and what it refers to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::key::Key;
+use setpoint_core::value::Value;
+
+use crate::key::{class, group_and_kind, group_of};
+use crate::kinds::{pod_spec, wave};
+use crate::object;
+
+/// What must be there before, as far as the key tells: the namespace.
+pub fn implied(key: &Key) -> Vec<Key> {
+    if key.namespace().is_empty() {
+        return Vec::new();
+    }
+    Key::new("Namespace", "", key.namespace()).into_iter().collect()
+}
+
+/// Group and kind that a CustomResourceDefinition defines.
+pub fn defines(body: &Value) -> Option<(&str, &str)> {
+    let is_definition = object::kind(body) == Some("CustomResourceDefinition")
+        && object::api_version(body).map(group_of) == Some("apiextensions.k8s.io");
+    let text = |fields: &[&str]| object::at(body, fields)?.as_str();
+    is_definition.then_some((text(&["spec", "group"])?, text(&["spec", "names", "kind"])?))
+}
+
+/// For each resource of an app the others that must be in place before it.
+///
+/// Every edge leads to a lower [`wave`], so that no two can wait for each other, whatever they refer to.
+pub fn after(resources: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
+    let declared: BTreeSet<&Key> = resources.iter().map(|(key, _)| key).collect();
+    let definitions: BTreeMap<String, &Key> = resources
+        .iter()
+        .filter_map(|(key, body)| defines(body).map(|(group, kind)| (class(group, kind), key)))
+        .collect();
+    let wave_of = |key: &Key| {
+        let (group, kind) = group_and_kind(key.class());
+        wave(group, kind)
+    };
+    let before = |(key, body): &(Key, &Value)| {
+        let definition = definitions.get(key.class()).map(|key| (*key).clone());
+        let all = references(key, body).into_iter().chain(definition);
+        all.filter(|other| declared.contains(other) && wave_of(other) < wave_of(key)).collect()
+    };
+    resources.iter().map(|resource| (resource.0.clone(), before(resource))).collect()
+}
+
+/// All that an object needs: its namespace, and what its body refers to.
+pub fn references(key: &Key, body: &Value) -> Vec<Key> {
+    let (group, kind) = group_and_kind(key.class());
+    let mut found = References { namespace: key.namespace(), keys: implied(key) };
+    if let Some(pod) = pod_spec(group, kind).and_then(|fields| object::at(body, fields)) {
+        found.pod(pod);
+    }
+    let spec = body.get("spec");
+    match (group, kind) {
+        ("", "PersistentVolumeClaim") => found.claim(spec),
+        ("", "Secret") => {
+            found.here("ServiceAccount", object::annotation(body, "kubernetes.io/service-account.name"));
+        }
+        ("apps", "StatefulSet") => {
+            found.here("Service", text(spec, "serviceName"));
+            for template in items(spec, "volumeClaimTemplates") {
+                found.claim(template.get("spec"));
+            }
+        }
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => found.binding(body),
+        ("networking.k8s.io", "Ingress") => found.ingress(spec),
+        ("autoscaling", "HorizontalPodAutoscaler") => found.scaled(spec.and_then(|spec| spec.get("scaleTargetRef"))),
+        ("apiregistration.k8s.io", "APIService") => found.service(spec.and_then(|spec| spec.get("service"))),
+        ("admissionregistration.k8s.io", _) => {
+            for webhook in items(Some(body), "webhooks") {
+                found.service(object::at(webhook, &["clientConfig", "service"]));
+            }
+        }
+        _ => {}
+    }
+    found.keys
+}
+
+fn text<'v>(value: Option<&'v Value>, field: &str) -> Option<&'v str> {
+    value?.get(field)?.as_str()
+}
+
+fn items<'v>(value: Option<&'v Value>, field: &str) -> &'v [Value] {
+    match value.and_then(|value| value.get(field)) {
+        Some(Value::Seq(items)) => items,
+        _ => &[],
+    }
+}
+
+struct References<'k> {
+    namespace: &'k str,
+    keys: Vec<Key>,
+}
+
+impl References<'_> {
+    /// A name that no object can have refers to nothing: whether that is an error is the server's to say.
+    fn add(&mut self, class: &str, namespace: &str, name: Option<&str>) {
+        self.keys.extend(name.and_then(|name| Key::new(class, namespace, name).ok()));
+    }
+
+    fn here(&mut self, class: &str, name: Option<&str>) {
+        let namespace = self.namespace.to_owned();
+        self.add(class, &namespace, name);
+    }
+
+    fn pod(&mut self, pod: &Value) {
+        let spec = Some(pod);
+        self.here("ServiceAccount", text(spec, "serviceAccountName"));
+        self.add("scheduling.k8s.io/PriorityClass", "", text(spec, "priorityClassName"));
+        self.add("node.k8s.io/RuntimeClass", "", text(spec, "runtimeClassName"));
+        for secret in items(spec, "imagePullSecrets") {
+            self.here("Secret", text(Some(secret), "name"));
+        }
+        for volume in items(spec, "volumes") {
+            self.here("Secret", text(volume.get("secret"), "secretName"));
+            self.here("PersistentVolumeClaim", text(volume.get("persistentVolumeClaim"), "claimName"));
+            self.source(volume);
+            for source in items(volume.get("projected"), "sources") {
+                self.source(source);
+            }
+        }
+        for list in ["initContainers", "containers"] {
+            for container in items(spec, list) {
+                self.container(container);
+            }
+        }
+    }
+
+    fn source(&mut self, source: &Value) {
+        self.here("ConfigMap", text(source.get("configMap"), "name"));
+        self.here("Secret", text(source.get("secret"), "name"));
+    }
+
+    fn container(&mut self, container: &Value) {
+        for variable in items(Some(container), "env") {
+            let from = variable.get("valueFrom");
+            self.here("ConfigMap", text(from.and_then(|from| from.get("configMapKeyRef")), "name"));
+            self.here("Secret", text(from.and_then(|from| from.get("secretKeyRef")), "name"));
+        }
+        for from in items(Some(container), "envFrom") {
+            self.here("ConfigMap", text(from.get("configMapRef"), "name"));
+            self.here("Secret", text(from.get("secretRef"), "name"));
+        }
+    }
+
+    fn claim(&mut self, spec: Option<&Value>) {
+        self.add("storage.k8s.io/StorageClass", "", text(spec, "storageClassName"));
+        self.add("PersistentVolume", "", text(spec, "volumeName"));
+    }
+
+    fn binding(&mut self, body: &Value) {
+        let role = body.get("roleRef");
+        match text(role, "kind") {
+            Some("ClusterRole") => self.add("rbac.authorization.k8s.io/ClusterRole", "", text(role, "name")),
+            Some("Role") => self.here("rbac.authorization.k8s.io/Role", text(role, "name")),
+            _ => {}
+        }
+        for subject in items(Some(body), "subjects") {
+            if text(Some(subject), "kind") == Some("ServiceAccount") {
+                let namespace = text(Some(subject), "namespace").unwrap_or_default();
+                self.add("ServiceAccount", namespace, text(Some(subject), "name"));
+            }
+        }
+    }
+
+    fn ingress(&mut self, spec: Option<&Value>) {
+        self.add("networking.k8s.io/IngressClass", "", text(spec, "ingressClassName"));
+        for tls in items(spec, "tls") {
+            self.here("Secret", text(Some(tls), "secretName"));
+        }
+        let backend = |value: Option<&Value>| value.and_then(|value| value.get("service")).cloned();
+        self.here("Service", text(backend(spec.and_then(|spec| spec.get("defaultBackend"))).as_ref(), "name"));
+        for rule in items(spec, "rules") {
+            for path in items(rule.get("http"), "paths") {
+                self.here("Service", text(backend(path.get("backend")).as_ref(), "name"));
+            }
+        }
+    }
+
+    fn scaled(&mut self, target: Option<&Value>) {
+        if let Some(kind) = text(target, "kind") {
+            let group = text(target, "apiVersion").map_or("", group_of);
+            self.here(&class(group, kind), text(target, "name"));
+        }
+    }
+
+    fn service(&mut self, service: Option<&Value>) {
+        let namespace = text(service, "namespace").unwrap_or_default();
+        self.add("Service", namespace, text(service, "name"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint_core::graph;
+
+    use super::*;
+    use crate::samples::{key_of, read};
+
+    fn app(objects: &[&str]) -> BTreeMap<String, Vec<String>> {
+        let objects: Vec<Value> = objects.iter().map(|text| read(text)).collect();
+        let resources: Vec<(Key, &Value)> = objects.iter().map(|object| (key_of(object), object)).collect();
+        let after = after(&resources);
+        assert!(graph::ranks(after.clone()).is_ok(), "nothing waits for itself");
+        after.into_iter().map(|(key, before)| (key.to_text(), before.iter().map(Key::to_text).collect())).collect()
+    }
+
+    #[test]
+    fn a_workload_comes_after_all_that_its_pods_refer_to() {
+        let after = app(&[
+            r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"web"}}"#,
+            r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"shop","namespace":"web"}}"#,
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"web"}}"#,
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"unrelated","namespace":"web"}}"#,
+            r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"tls","namespace":"web"}}"#,
+            r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"shop","namespace":"web"},"spec":{"template":{"spec":{
+              "serviceAccountName":"shop","volumes":[{"projected":{"sources":[{"secret":{"name":"tls"}}]}}],
+              "containers":[{"env":[{"valueFrom":{"configMapKeyRef":{"name":"settings"}}},{"valueFrom":{"secretKeyRef":{"name":"elsewhere"}}}]}]}}}}"#,
+        ]);
+        assert_eq!(
+            after["apps/Deployment:web:shop"],
+            ["ConfigMap:web:settings", "Namespace::web", "Secret:web:tls", "ServiceAccount:web:shop"]
+        );
+        assert_eq!(after["ConfigMap:web:unrelated"], ["Namespace::web"]);
+    }
+
+    #[test]
+    fn a_custom_resource_comes_after_its_definition() {
+        let after = app(&[
+            r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.example.com"},
+              "spec":{"group":"example.com","names":{"kind":"Thing","plural":"things"}}}"#,
+            r#"{"apiVersion":"example.com/v1alpha1","kind":"Thing","metadata":{"name":"a"}}"#,
+            r#"{"apiVersion":"other.com/v1","kind":"Thing","metadata":{"name":"a"}}"#,
+        ]);
+        let definition = ["apiextensions.k8s.io/CustomResourceDefinition::things.example.com"];
+        assert_eq!(after["example.com/Thing::a"], definition);
+        assert_eq!(after["other.com/Thing::a"], [] as [&str; 0]);
+    }
+
+    #[test]
+    fn bindings_claims_routes_and_scalers_come_after_what_they_name() {
+        let after = app(&[
+            r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"s","namespace":"a"}}"#,
+            r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"r"}}"#,
+            r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"b","namespace":"n"},
+              "roleRef":{"kind":"ClusterRole","name":"r"},"subjects":[{"kind":"ServiceAccount","name":"s","namespace":"a"},{"kind":"User","name":"u"}]}"#,
+            r#"{"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"fast"}}"#,
+            r#"{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"p","namespace":"n"},"spec":{"storageClassName":"fast"}}"#,
+            r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"svc","namespace":"n"}}"#,
+            r#"{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"i","namespace":"n"},
+              "spec":{"rules":[{"http":{"paths":[{"backend":{"service":{"name":"svc"}}}]}}]}}"#,
+            r#"{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db","namespace":"n"},"spec":{"serviceName":"svc"}}"#,
+            r#"{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"h","namespace":"n"},
+              "spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"StatefulSet","name":"db"}}}"#,
+            r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"w"},
+              "webhooks":[{"clientConfig":{"service":{"name":"svc","namespace":"n"}}}]}"#,
+        ]);
+        assert_eq!(
+            after["rbac.authorization.k8s.io/RoleBinding:n:b"],
+            ["ServiceAccount:a:s", "rbac.authorization.k8s.io/ClusterRole::r"]
+        );
+        assert_eq!(after["PersistentVolumeClaim:n:p"], ["storage.k8s.io/StorageClass::fast"]);
+        assert_eq!(after["networking.k8s.io/Ingress:n:i"], ["Service:n:svc"]);
+        assert_eq!(after["apps/StatefulSet:n:db"], ["Service:n:svc"]);
+        assert_eq!(after["autoscaling/HorizontalPodAutoscaler:n:h"], ["apps/StatefulSet:n:db"]);
+        assert_eq!(after["admissionregistration.k8s.io/ValidatingWebhookConfiguration::w"], ["Service:n:svc"]);
+    }
+
+    #[test]
+    fn a_reference_that_would_make_a_circle_is_no_order() {
+        let after = app(&[
+            r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"s","namespace":"n"}}"#,
+            r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"t","namespace":"n","annotations":{"kubernetes.io/service-account.name":"s"}}}"#,
+            r#"{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"h","namespace":"n"},
+              "spec":{"scaleTargetRef":{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","name":"h"}}}"#,
+        ]);
+        assert_eq!(after["Secret:n:t"], ["ServiceAccount:n:s"]);
+        assert_eq!(after["autoscaling/HorizontalPodAutoscaler:n:h"], [] as [&str; 0]);
+    }
+}

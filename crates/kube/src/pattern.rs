@@ -1,0 +1,92 @@
+//! Paths as people give them to rules: one place, or with `[*]` many.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::path::{BadPath, Element, FieldPath, Part, parts, show};
+
+/// `spec.replicas`, `metadata.annotations[example.com/x]`, `spec.template.spec.containers[*].image`.
+///
+/// Items of lists with keys are named by their keys, some of which suffice: `ports[port=53]` is both the TCP and the UDP port. A position
+/// (`[0]`) means something only in lists without keys.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldPattern(Vec<Part>);
+
+impl FieldPattern {
+    /// The path is one of those meant, or below one.
+    pub fn covers(&self, path: &FieldPath) -> bool {
+        self.covers_elements(&path.0)
+    }
+
+    pub(crate) fn covers_elements(&self, path: &[Element]) -> bool {
+        self.0.len() <= path.len() && self.0.iter().zip(path).all(|(part, element)| part.means(element))
+    }
+
+    /// How many steps it has: of two that cover a path, the longer one knows better.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Part {
+    fn means(&self, element: &Element) -> bool {
+        match (self, element) {
+            (Self::Any, _) => true,
+            (Self::Exactly(Element::Item(wanted)), Element::Item(keys)) => {
+                wanted.iter().all(|wanted| keys.iter().any(|key| key == wanted))
+            }
+            (Self::Exactly(wanted), element) => wanted == element,
+        }
+    }
+}
+
+impl From<FieldPath> for FieldPattern {
+    fn from(path: FieldPath) -> Self {
+        Self(path.0.into_iter().map(Part::Exactly).collect())
+    }
+}
+
+impl FromStr for FieldPattern {
+    type Err = BadPath;
+
+    fn from_str(text: &str) -> Result<Self, BadPath> {
+        parts(text).map(Self)
+    }
+}
+
+impl fmt::Display for FieldPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covers(pattern: &str, path: &str) -> bool {
+        pattern.parse::<FieldPattern>().unwrap().covers(&path.parse().unwrap())
+    }
+
+    #[test]
+    fn a_pattern_covers_what_it_names_and_all_below() {
+        assert!(covers("spec.replicas", "spec.replicas"));
+        assert!(covers("spec", "spec.replicas"));
+        assert!(!covers("spec.replicas", "spec"));
+        assert!(covers("spec.containers[*].image", r#"spec.containers[name="a"].image"#));
+        assert!(!covers("spec.containers[*].image", r#"spec.containers[name="a"].env"#));
+        assert!(covers("data.*", "data[a.b]") && covers("data[*]", "data.x"));
+    }
+
+    #[test]
+    fn some_keys_of_an_item_suffice() {
+        assert!(covers("ports[port=53]", r#"ports[port=53,protocol="UDP"].name"#));
+        assert!(!covers("ports[port=54]", r#"ports[port=53,protocol="UDP"].name"#));
+    }
+
+    #[test]
+    fn a_pattern_survives_its_text() {
+        let pattern: FieldPattern = "spec.containers[*].ports[port=53].name".parse().unwrap();
+        assert_eq!(pattern.to_string().parse(), Ok(pattern));
+    }
+}

@@ -1,0 +1,280 @@
+//! What is sent of a declared object, and the marks we put on it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use data_encoding::BASE64;
+use setpoint_core::fields::Fields;
+use setpoint_core::intent::{Expect, IntentId};
+use setpoint_core::resource::Resource;
+use setpoint_core::value::Value;
+
+use crate::key::group_of;
+use crate::object;
+use crate::path::Element;
+use crate::pattern::FieldPattern;
+
+/// On every object we apply: the installation. A filter for watches, never a proof of ownership, since anybody can copy it.
+pub const INSTALLATION_LABEL: &str = "setpoint.dev/installation";
+
+/// On every object we apply: the intent it was applied under. How an effect whose answer was lost is found again.
+pub const INTENT_ANNOTATION: &str = "setpoint.dev/intent";
+
+/// The name under which an installation applies.
+pub fn field_manager(installation: &str) -> String {
+    format!("setpoint-{installation}")
+}
+
+/// The intent that an object was last applied under, as it says itself.
+pub fn intent_of(object: &Value) -> Option<IntentId> {
+    object::annotation(object, INTENT_ANNOTATION)?.parse().ok()
+}
+
+/// The circumstances of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending<'a> {
+    pub installation: &'a str,
+    /// None for a dry-run, which leaves no trace.
+    pub intent: Option<IntentId>,
+    /// The object that must be there: the server refuses the request if it is another, or has moved on.
+    pub expect: Option<&'a Expect>,
+    /// Co-owned fields that a co-owner holds *now*. A field that nobody else holds would be removed from the object by leaving it out.
+    pub leave_out: &'a [FieldPattern],
+}
+
+/// Fields of `metadata` that the server sets, and that mean nothing when somebody sends them.
+pub(crate) fn is_left_out(metadata_field: &str) -> bool {
+    matches!(metadata_field, "creationTimestamp" | "generation" | "selfLink")
+}
+
+/// Fields of an object that the cluster fills in, whatever is declared: its status, and the rules of a role that is put together from others.
+pub(crate) fn is_the_clusters(field: &str, body: &Value) -> bool {
+    match field {
+        "status" => true,
+        "rules" => object::kind(body) == Some("ClusterRole") && body.get("aggregationRule").is_some(),
+        _ => false,
+    }
+}
+
+/// Generators write `creationTimestamp: null` into every template. Sent, it would be a field of ours.
+fn without_null_times(value: &Value) -> Value {
+    match value {
+        Value::Map(fields) => {
+            let kept = fields.iter().filter(|(name, value)| &***name != "creationTimestamp" || **value != Value::Null);
+            Value::Map(kept.map(|(name, value)| (Arc::clone(name), without_null_times(value))).collect())
+        }
+        Value::Seq(items) => Value::Seq(items.iter().map(without_null_times).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The object to send for a resource. Secrets in it are still sealed.
+pub fn for_request(resource: &Resource, sending: &Sending<'_>) -> Value {
+    let Value::Map(fields) = &*resource.body else { return (*resource.body).clone() };
+    let group = group_of(&resource.api_version);
+    let is_secret = group.is_empty() && &*resource.kind == "Secret";
+    let is_kept = |name: &str| match name {
+        "metadata" => false,
+        "data" | "stringData" => !is_secret,
+        _ => !is_the_clusters(name, &resource.body),
+    };
+    let kept = fields.iter().filter(|(name, _)| is_kept(name));
+    let mut sent: Fields = kept.map(|(name, value)| (Arc::clone(name), without_null_times(value))).collect();
+    sent.insert("metadata".into(), metadata(resource, sending));
+    if is_secret && let Some(data) = secret_data(fields) {
+        sent.insert("data".into(), data);
+    }
+    let sent = Value::Map(sent);
+    if sending.leave_out.is_empty() { sent } else { without(&sent, sending.leave_out, &mut Vec::new()) }
+}
+
+fn metadata(resource: &Resource, sending: &Sending<'_>) -> Value {
+    let mut metadata = match resource.body.get("metadata") {
+        Some(Value::Map(fields)) => fields.iter().filter(|(name, _)| !is_left_out(name)).map(pair).collect(),
+        _ => Fields::new(),
+    };
+    let namespace = resource.key.namespace();
+    if namespace.is_empty() {
+        metadata.remove("namespace");
+    } else {
+        metadata.insert("namespace".into(), Value::str(namespace));
+    }
+    mark(&mut metadata, "labels", INSTALLATION_LABEL, sending.installation);
+    if let Some(intent) = sending.intent {
+        mark(&mut metadata, "annotations", INTENT_ANNOTATION, &intent.to_string());
+    }
+    if let Some(Expect { uid, version }) = sending.expect {
+        metadata.insert("uid".into(), Value::str(uid.as_str()));
+        if let Some(version) = version {
+            metadata.insert("resourceVersion".into(), Value::str(version.as_str()));
+        }
+    }
+    Value::Map(metadata)
+}
+
+fn pair((name, value): (&Arc<str>, &Value)) -> (Arc<str>, Value) {
+    (Arc::clone(name), value.clone())
+}
+
+fn mark(metadata: &mut Fields, map: &str, name: &str, value: &str) {
+    let mut marks = match metadata.remove(map) {
+        Some(Value::Map(marks)) => marks,
+        _ => Fields::new(),
+    };
+    marks.insert(name.into(), Value::str(value));
+    metadata.insert(map.into(), Value::Map(marks));
+}
+
+/// `stringData` is for writing only: the server folds it into `data` and forgets it, so that what it holds would be nobody's.
+fn secret_data(fields: &Fields) -> Option<Value> {
+    let (data, texts) = (fields.get("data"), fields.get("stringData"));
+    let Some(Value::Map(texts)) = texts else { return data.cloned() };
+    let mut folded = match data {
+        Some(Value::Map(data)) => data.clone(),
+        _ => Fields::new(),
+    };
+    folded.extend(texts.iter().map(|(name, value)| {
+        let encoded = match value {
+            Value::Str(text) => Cow::Owned(Value::str(&BASE64.encode(text.as_bytes()))),
+            other => Cow::Borrowed(other),
+        };
+        (Arc::clone(name), encoded.into_owned())
+    }));
+    Some(Value::Map(folded))
+}
+
+fn without(value: &Value, patterns: &[FieldPattern], path: &mut Vec<Element>) -> Value {
+    let left_out = |path: &[Element]| patterns.iter().any(|pattern| pattern.covers_elements(path));
+    match value {
+        Value::Map(fields) => {
+            let mut kept = Vec::with_capacity(fields.len());
+            for (name, value) in fields.iter() {
+                path.push(Element::Field(Arc::clone(name)));
+                if !left_out(path) {
+                    kept.push((Arc::clone(name), without(value, patterns, path)));
+                }
+                path.pop();
+            }
+            Value::Map(kept.into_iter().collect())
+        }
+        Value::Seq(items) => {
+            let mut kept = Vec::with_capacity(items.len());
+            for item in items {
+                path.push(item_element(item));
+                if !left_out(path) {
+                    kept.push(without(item, patterns, path));
+                }
+                path.pop();
+            }
+            Value::Seq(kept)
+        }
+        other => other.clone(),
+    }
+}
+
+/// A declared item by everything that could be a key of it: a pattern names some keys, and those decide.
+fn item_element(item: &Value) -> Element {
+    match item {
+        Value::Map(fields) => {
+            let scalar = |value: &Value| matches!(value, Value::Str(_) | Value::Num(_) | Value::Bool(_));
+            Element::item(fields.iter().filter(|(_, value)| scalar(value)).map(pair))
+        }
+        other => Element::member(other.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use setpoint_core::key::Key;
+    use setpoint_core::name::{LiveVersion, Uid};
+
+    use super::*;
+
+    fn resource(key: &str, body: &str) -> Resource {
+        let body = object::read(body.as_bytes()).unwrap();
+        Resource {
+            key: key.parse::<Key>().unwrap(),
+            api_version: object::api_version(&body).unwrap().into(),
+            kind: object::kind(&body).unwrap().into(),
+            body: Arc::new(body),
+            after: BTreeSet::new(),
+            protected: false,
+        }
+    }
+
+    fn sent(resource: &Resource, sending: &Sending<'_>) -> String {
+        String::from_utf8(object::write(&for_request(resource, sending)).unwrap()).unwrap()
+    }
+
+    const PLAIN: Sending<'_> = Sending { installation: "one", intent: None, expect: None, leave_out: &[] };
+
+    #[test]
+    fn an_object_is_sent_with_our_marks_its_namespace_and_what_it_must_find() {
+        let resource = resource(
+            "ConfigMap:web:a",
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","creationTimestamp":null,"labels":{"x":"y"}},"data":{"k":"v"},"status":{}}"#,
+        );
+        let expect = Expect { uid: Uid::new("u1").unwrap(), version: Some(LiveVersion::new("7").unwrap()) };
+        let intent = IntentId { epoch: 3, number: 17 };
+        let sending = Sending { intent: Some(intent), expect: Some(&expect), ..PLAIN };
+        assert_eq!(
+            sent(&resource, &sending),
+            r#"{"apiVersion":"v1","data":{"k":"v"},"kind":"ConfigMap","metadata":{"annotations":{"setpoint.dev/intent":"3-17"},"labels":{"setpoint.dev/installation":"one","x":"y"},"name":"a","namespace":"web","resourceVersion":"7","uid":"u1"}}"#
+        );
+        assert_eq!(intent_of(&for_request(&resource, &sending)), Some(intent));
+    }
+
+    #[test]
+    fn class_20_a_cluster_scoped_object_is_sent_without_a_namespace() {
+        let resource = resource(
+            "rbac.authorization.k8s.io/ClusterRole::a",
+            r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"a","namespace":"web"}}"#,
+        );
+        assert!(!sent(&resource, &PLAIN).contains("namespace"));
+    }
+
+    #[test]
+    fn class_5_text_of_a_secret_is_sent_as_data_and_wins() {
+        let resource = resource(
+            "Secret:web:s",
+            r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"a":"b2xk","b":"Yg=="},"stringData":{"a":"new"}}"#,
+        );
+        let sent = sent(&resource, &PLAIN);
+        assert!(sent.contains(r#""data":{"a":"bmV3","b":"Yg=="}"#) && !sent.contains("stringData"), "{sent}");
+    }
+
+    #[test]
+    fn class_12_rules_of_an_aggregated_role_are_not_sent() {
+        let body = r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"a"},"aggregationRule":{},"rules":[]}"#;
+        assert!(!sent(&resource("rbac.authorization.k8s.io/ClusterRole::a", body), &PLAIN).contains("rules"));
+        let plain = body.replace(r#""aggregationRule":{},"#, "");
+        assert!(sent(&resource("rbac.authorization.k8s.io/ClusterRole::a", &plain), &PLAIN).contains(r#""rules":[]"#));
+    }
+
+    #[test]
+    fn null_times_of_generators_are_not_sent() {
+        let body = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"template":{"metadata":{"creationTimestamp":null}},"x":null}}"#;
+        let sent = sent(&resource("apps/Deployment:web:a", body), &PLAIN);
+        assert!(sent.contains(r#""spec":{"template":{"metadata":{}},"x":null}"#), "{sent}");
+    }
+
+    #[test]
+    fn a_kind_of_another_group_that_is_called_secret_is_left_alone() {
+        let body =
+            r#"{"apiVersion":"example.com/v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"a":"new"}}"#;
+        assert!(sent(&resource("example.com/Secret:web:s", body), &PLAIN).contains("stringData"));
+    }
+
+    #[test]
+    fn class_15_fields_that_a_co_owner_holds_are_left_out() {
+        let resource = resource(
+            "apps/Deployment:web:a",
+            r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":3,"c":[{"name":"a","image":"1"},{"name":"b","image":"2"}]}}"#,
+        );
+        let leave_out = ["spec.replicas", "spec.c[name=a].image"].map(|text| text.parse().unwrap());
+        let sent = sent(&resource, &Sending { leave_out: &leave_out, ..PLAIN });
+        assert!(sent.contains(r#""spec":{"c":[{"name":"a"},{"image":"2","name":"b"}]}"#), "{sent}");
+    }
+}

@@ -1,0 +1,47 @@
+//! The expressions in docs/health.md: they can be used, and say what Argo CD's own checks say of the same objects.
+
+use setpoint_core::live::Health;
+use setpoint_core::value::Value;
+use setpoint_kube::health::{Expressions, Rules, assess};
+
+use super::argo_cd::{LUA, cases_of, is_equal};
+use super::corpus::{folder, read, tell, text};
+use super::tally::Tally;
+
+const SILENT: &str = "a field that is not there yet is an error in an expression, and so unknown";
+
+#[test]
+fn the_expressions_in_the_documentation_say_what_they_promise() {
+    let examples = examples();
+    let mut rules = Rules::default();
+    for (class, fields) in examples.iter() {
+        let expression = |name: &str| fields.get(name).and_then(Value::as_str);
+        let healthy = expression("healthy").unwrap_or_else(|| panic!("{class} has no `healthy`"));
+        let expressions =
+            Expressions { healthy, progressing: expression("progressing"), degraded: expression("degraded") };
+        rules.set(class, expressions).unwrap_or_else(|bad| panic!("{bad}: {bad:?}"));
+    }
+    let holds = "the expressions of docs/health.md on the objects of Argo CD (argoproj/argo-cd)";
+    let Some(folder) = folder("SETPOINT_ARGOCD", holds) else { return };
+    let mut tally = Tally::default();
+    for (class, _) in examples.iter() {
+        for case in cases_of(&folder.join(LUA).join(&**class).join("health_test.yaml")) {
+            let object = read(&case.name, &text(&case.input));
+            let ours = assess(&object, &rules);
+            let design = (case.theirs == "Progressing" && ours.health == Health::Unknown).then_some(SILENT);
+            tally.add(&case.name, &case.theirs, &ours, is_equal(&case.theirs, &ours), design);
+        }
+    }
+    tell(&tally.told("docs/health.md"));
+    assert!(tally.different.is_empty() && tally.not_covered.is_empty() && tally.equal > 0, "see above");
+}
+
+/// The one block of YAML in the page: expressions by kind.
+fn examples() -> setpoint_core::fields::Fields {
+    let page = text(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/health.md"));
+    let block = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    match read("docs/health.md", block.expect("the page has a block of YAML")) {
+        Value::Map(examples) => examples,
+        other => panic!("the block of YAML in the page is no map: {other:?}"),
+    }
+}

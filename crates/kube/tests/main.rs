@@ -1,0 +1,5 @@
+//! Kubernetes objects from the server's answers to what the engine compares, through the public surface of the crate.
+
+mod false_diffs;
+mod health;
+mod recorded;
