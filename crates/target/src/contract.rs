@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use setpoint_core::diff::Difference;
 use setpoint_core::intent::{Intent, IntentId};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Live, Observation};
@@ -159,6 +160,12 @@ pub trait Target: Send + Sync + fmt::Debug {
 
     /// Whether the target would accept this declaration over what is there now. Changes nothing.
     fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>>;
+
+    /// What would differ once this declaration was put over what is there, by the target's own word. `None` where it knows no more than the
+    /// comparison with what it shows. For people: nothing is decided by it, and nothing changes.
+    fn forecast<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<Option<Vec<Difference>>, Refusal>> {
+        Box::pin(async { self.preview(resource).await.map(|()| None) })
+    }
 
     /// Carries out steps under durable intents; one outcome per step, in order.
     fn execute(&self, work: Vec<Work>, fence: Fence) -> Answer<'_, Vec<Outcome>>;

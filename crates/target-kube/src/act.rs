@@ -1,0 +1,343 @@
+//! Acting: each step as one request that says what it was decided on, so that the server refuses it when that no longer holds.
+//!
+//! A create names a version that no object ever has: the server creates where nothing is, and answers Conflict where something is. An update
+//! names the UID and the version, and leaves others their fields; only where all that conflicts is ours by the record, or newly declared, is it
+//! sent again to take the fields over. What strangers added to lists that are meant to be complete is taken out after that.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use setpoint_core::intent::{Expect, Verb};
+use setpoint_core::key::Key;
+use setpoint_core::live::Live;
+use setpoint_core::modes::Cause;
+use setpoint_core::observed::Blindness;
+use setpoint_core::plan::Step;
+use setpoint_core::resource::Resource;
+use setpoint_core::value::Value;
+use setpoint_kube::compare::additions_among;
+use setpoint_kube::conflict::{Conflict, Ground, conflicts, outside};
+use setpoint_kube::path::pointer;
+use setpoint_kube::pattern::FieldPattern;
+use setpoint_kube::project;
+use setpoint_kube::request::{Sending, for_request};
+use setpoint_target::{Fence, Outcome, Refusal, RefusalClass, Work};
+
+use crate::cluster::{Cluster, Named, Unplaced};
+use crate::discovery::Unserved;
+use crate::look::{entries_of, in_place};
+use crate::records::Record;
+use crate::requests::{Applied, Deadline, Failure, Form, Manner, Place, Urgency};
+
+/// Steps of one rank that are sent at once, before the flow of the cluster says less.
+const AT_ONCE: usize = 64;
+
+/// No object has this version: the first write to a new store already makes a later one.
+const NEVER: &str = "1";
+
+impl Cluster {
+    pub(crate) async fn execute(&self, work: Vec<Work>, fence: Fence) -> Vec<Outcome> {
+        let steps = work.len();
+        let now = self.now();
+        if now > fence.leave_by || now > fence.land_by {
+            let late = now.since(fence.leave_by.min(fence.land_by));
+            return vec![refused(RefusalClass::Fenced, format!("the effect is {late} late: decide anew")); steps];
+        }
+        let identity = match self.visit().await {
+            Ok(identity) => identity,
+            Err(reason) => {
+                let other = matches!(reason, Blindness::OtherIdentity { .. });
+                let class = if other { RefusalClass::Conflict } else { RefusalClass::Unavailable };
+                return vec![refused(class, reason.to_string()); steps];
+            }
+        };
+        let mut ranks: BTreeMap<u32, Vec<(usize, Work)>> = BTreeMap::new();
+        let mut outcomes = vec![None; steps];
+        for (number, work) in work.into_iter().enumerate() {
+            if work.step.claim.target == identity {
+                ranks.entry(work.step.rank).or_default().push((number, work));
+            } else {
+                let detail =
+                    format!("this cluster is `{identity}`, not `{}`: correct the address", work.step.claim.target);
+                outcomes[number] = Some(refused(RefusalClass::Conflict, detail));
+            }
+        }
+        for (_, rank) in ranks {
+            let effects =
+                rank.into_iter().map(|(number, work)| async move { (number, self.carry_out(&work, fence).await) });
+            let mut ended = stream::iter(effects).buffer_unordered(AT_ONCE);
+            while let Some((number, outcome)) = ended.next().await {
+                outcomes[number] = Some(outcome);
+            }
+        }
+        let lost = || Outcome::Unknown { detail: "the step was lost on the way".to_owned() };
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(lost)).collect()
+    }
+
+    async fn carry_out(&self, work: &Work, fence: Fence) -> Outcome {
+        let step = &work.step;
+        let place = match self.place(&step.key, step.resource.as_deref()).await {
+            Ok(place) => place,
+            Err(error) => return unplaced(&error),
+        };
+        let deadline = Deadline::from(fence);
+        if let Some(resource) = &step.resource
+            && self.schemas.known(&resource.api_version).is_none()
+        {
+            self.schemas.current(&self.api, &resource.api_version).await;
+        }
+        // What a stream tells of our own write, before its answer is here, must not be taken for somebody else's.
+        let _writing = self.writing(&step.key);
+        match (step.verb, &step.resource, &step.expect) {
+            (Verb::Create, Some(resource), _) => self.create(work, resource, &place, deadline).await,
+            (Verb::Update, Some(resource), Some(expect)) => self.update(work, resource, expect, &place, deadline).await,
+            (Verb::Delete, _, Some(expect)) => self.delete(step, expect, &place, deadline).await,
+            _ => {
+                refused(RefusalClass::Invalid, format!("a step to {} {} does not say what to do", step.verb, step.key))
+            }
+        }
+    }
+
+    async fn create(&self, work: &Work, resource: &Arc<Resource>, place: &Place, deadline: Deadline) -> Outcome {
+        let sending =
+            Sending { installation: &self.installation, intent: Some(work.intent), expect: None, leave_out: &[] };
+        let body = never_there(for_request(resource, &sending));
+        let manner = Manner { force: false, dry_run: false };
+        match self.api.apply(place, &body, manner, deadline, errand(&work.step)).await {
+            Ok(applied) if applied.created => self.applied(&work.step, resource, place, applied, deadline).await,
+            Ok(_) => Outcome::Unknown {
+                detail: format!("{} was there, and the server changed it all the same", resource.key),
+            },
+            Err(failure) => failure.outcome(),
+        }
+    }
+
+    async fn update(
+        &self,
+        work: &Work,
+        resource: &Arc<Resource>,
+        expect: &Expect,
+        place: &Place,
+        deadline: Deadline,
+    ) -> Outcome {
+        let send = async |manner, leave_out: &[FieldPattern]| {
+            let (installation, intent) = (&*self.installation, Some(work.intent));
+            let body = for_request(resource, &Sending { installation, intent, expect: Some(expect), leave_out });
+            self.api.apply(place, &body, manner, deadline, errand(&work.step)).await
+        };
+        let mut answer = send(Manner { force: false, dry_run: false }, &[]).await;
+        if let Err(Failure::Refused { status, .. }) = &answer {
+            let found = conflicts(status);
+            if !found.is_empty() {
+                let leave_out = match self.may_take_over(resource, expect, &found, place).await {
+                    Ok(leave_out) => leave_out,
+                    Err(refusal) => return Outcome::Refused { refusal },
+                };
+                answer = send(Manner { force: true, dry_run: false }, &leave_out).await;
+            }
+        }
+        match answer {
+            Ok(applied) => self.applied(&work.step, resource, place, applied, deadline).await,
+            Err(failure) => failure.outcome(),
+        }
+    }
+
+    /// Whether all that conflicts is ours to set. Answers what is left to its co-owners.
+    async fn may_take_over(
+        &self,
+        resource: &Arc<Resource>,
+        expect: &Expect,
+        found: &[Conflict],
+        place: &Place,
+    ) -> Result<Vec<FieldPattern>, Refusal> {
+        let record = self.records.get(&resource.key);
+        let record = record.filter(|record| record.uid == expect.uid && record.is_of(resource));
+        let ground = match &record {
+            Some(record) => Ground::Fields(&record.ours),
+            None => Ground::Declared(&resource.body),
+        };
+        // All that is sent is declared, so what is outside of that is so because it is co-owned.
+        let shared = outside(found, &Ground::Declared(&resource.body), &self.rules.of(&resource.key).co_owned);
+        let mut theirs = outside(found, &ground, &[]);
+        theirs.retain(|conflict| !shared.iter().any(|shared| std::ptr::eq(*shared, *conflict)));
+        if !theirs.is_empty() {
+            let owners: Vec<String> =
+                theirs.iter().map(|conflict| format!("{} of `{}`", conflict.field, conflict.manager)).collect();
+            let detail = format!(
+                "{} would be taken from others: {}: remove them from one side",
+                resource.key,
+                owners.join(", ")
+            );
+            return Err(Refusal { class: RefusalClass::Conflict, detail, retry_after: None });
+        }
+        if shared.is_empty() {
+            return Ok(Vec::new());
+        }
+        let object = self.api.get(place, Form::Metadata, Urgency::Bundle).await;
+        let object = object.map_err(|failure| refusal_of(&failure, &resource.key))?;
+        self.left_to_co_owners(&resource.key, &object).map_err(|reason| Refusal {
+            class: RefusalClass::Unavailable,
+            detail: reason.to_string(),
+            retry_after: None,
+        })
+    }
+
+    /// What an apply left behind, with a record of it.
+    async fn applied(
+        &self,
+        step: &Step,
+        resource: &Arc<Resource>,
+        place: &Place,
+        applied: Applied,
+        deadline: Deadline,
+    ) -> Outcome {
+        let mut object = applied.object;
+        if let Err(reason) = self.record(resource, &object) {
+            return Outcome::Unknown { detail: reason.to_string() };
+        }
+        // What could not be taken out is still there, which the answer shows: it will be decided anew.
+        if let Ok(Some(without)) = self.take_out_additions(step, place, &object, deadline).await {
+            object = without;
+        }
+        match self.after_write(resource, &object) {
+            Ok(live) => Outcome::Done { live: Some(live) },
+            Err(reason) => Outcome::Unknown { detail: reason.to_string() },
+        }
+    }
+
+    /// Takes the record of what was applied.
+    fn record(&self, resource: &Arc<Resource>, object: &Value) -> Result<(), Blindness> {
+        let named = Named::of(object)?;
+        let co_owned = self.rules.of(&resource.key).co_owned;
+        match project::take(object, &self.api.manager, &resource.body, &co_owned, &self.hash_key) {
+            Ok(taken) => {
+                let standing = self.standing(object);
+                self.watches.let_go(&resource.key);
+                let mut record = Record::new(resource, (named.uid, named.version), taken, standing);
+                record.owned = true;
+                record.schema = self.schemas.known(&resource.api_version);
+                self.records.put(&resource.key, record);
+            }
+            // The server dropped who owns what: the next look asks anew.
+            Err(_) => self.records.forget(&resource.key),
+        }
+        Ok(())
+    }
+
+    /// The object after our own write, compared with the record of it.
+    fn after_write(&self, resource: &Arc<Resource>, object: &Value) -> Result<Live, Blindness> {
+        let named = Named::of(object)?;
+        let Some(record) = self.records.get(&resource.key).filter(|record| record.uid == named.uid) else {
+            return Ok(self.live_of(named, object, Arc::clone(&resource.body), setpoint_core::live::Writer::Unknown));
+        };
+        let entries = entries_of(object)?;
+        match self.difference(resource, object, &record, &entries) {
+            None => {
+                let record = record.at(named.version, self.standing(object));
+                let live = in_place(resource, &record);
+                self.records.put(&resource.key, record);
+                Ok(live)
+            }
+            Some((value, _)) => {
+                self.records.suspect(&resource.key);
+                Ok(self.live_of(named, object, Arc::new(value), setpoint_core::live::Writer::Unknown))
+            }
+        }
+    }
+
+    /// Takes out what strangers added to lists that are meant to be complete; `None` if there is nothing.
+    async fn take_out_additions(
+        &self,
+        step: &Step,
+        place: &Place,
+        object: &Value,
+        deadline: Deadline,
+    ) -> Result<Option<Value>, Failure> {
+        let malformed = |reason: Blindness| Failure::Malformed { detail: reason.to_string() };
+        let Some(record) = self.records.get(&step.key) else { return Ok(None) };
+        let (named, entries) = (Named::of(object).map_err(malformed)?, entries_of(object).map_err(malformed)?);
+        let rules = self.rules.of(&step.key);
+        let added = additions_among(object, &entries, &record.ours, &record.beside, &rules.additions).complete;
+        let mut pointers: Vec<String> = added.iter().filter_map(|path| pointer(object, path)).collect();
+        if pointers.is_empty() {
+            return Ok(None);
+        }
+        // From the back, so that what is still to be taken out of a list stays where it is.
+        pointers.sort_by(|one, other| by_place(other, one));
+        self.api.take_out(place, named.version.as_str(), &pointers, deadline, errand(step)).await.map(Some)
+    }
+
+    async fn delete(&self, step: &Step, expect: &Expect, place: &Place, deadline: Deadline) -> Outcome {
+        match self.api.delete(place, expect, deadline, errand(step)).await {
+            Ok(()) => {}
+            Err(failure) if failure.is_absence_of(step.key.name()) => {}
+            Err(failure) => return failure.outcome(),
+        }
+        self.records.forget(&step.key);
+        Outcome::Done { live: None }
+    }
+}
+
+/// Says that nothing may be there.
+fn never_there(mut body: Value) -> Value {
+    if let Value::Map(fields) = &mut body
+        && let Some(Value::Map(metadata)) = fields.get_mut("metadata")
+    {
+        metadata.insert("resourceVersion".into(), Value::str(NEVER));
+    }
+    body
+}
+
+/// JSON pointers in the order of the document: places of lists by number.
+fn by_place(one: &str, other: &str) -> Ordering {
+    let mut pairs = one.split('/').zip(other.split('/'));
+    let parts = pairs.find(|(one, other)| one != other);
+    match parts {
+        None => one.len().cmp(&other.len()),
+        Some((one, other)) => match (one.parse::<u64>(), other.parse::<u64>()) {
+            (Ok(one), Ok(other)) => one.cmp(&other),
+            _ => one.cmp(other),
+        },
+    }
+}
+
+fn errand(step: &Step) -> (Urgency, Option<&setpoint_core::name::AppId>) {
+    let urgency = match step.cause {
+        Cause::Drift | Cause::Addition => Urgency::Drift,
+        Cause::Prune | Cause::Retire => Urgency::Prune,
+        _ => Urgency::Bundle,
+    };
+    (urgency, Some(&step.claim.app))
+}
+
+fn refused(class: RefusalClass, detail: String) -> Outcome {
+    Outcome::Refused { refusal: Refusal { class, detail, retry_after: None } }
+}
+
+fn unplaced(error: &Unplaced) -> Outcome {
+    let later = matches!(error, Unplaced::Unserved(Unserved::NoSuchKind { .. } | Unserved::Unknown(_)));
+    refused(if later { RefusalClass::Unavailable } else { RefusalClass::Invalid }, error.to_string())
+}
+
+/// Which objects a refusal is about is known to whoever asked: here only its words are kept.
+pub(crate) fn refusal_of(failure: &Failure, key: &Key) -> Refusal {
+    failure.refusal().unwrap_or_else(|| Refusal {
+        class: RefusalClass::Unavailable,
+        detail: format!("{key}: {failure}"),
+        retry_after: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_out_of_a_list_goes_from_the_back() {
+        let mut pointers = ["/spec/containers/2", "/spec/containers/10", "/data/a", "/spec/containers/10/env/1"];
+        pointers.sort_by(|one, other| by_place(other, one));
+        assert_eq!(pointers, ["/spec/containers/10/env/1", "/spec/containers/10", "/spec/containers/2", "/data/a"]);
+    }
+}

@@ -1,0 +1,191 @@
+//! The cluster itself: what every call shares, where objects are, and what is read off each of them.
+
+use std::sync::Arc;
+
+use setpoint_core::canonical;
+use setpoint_core::digest::{Digest, DigestKey};
+use setpoint_core::key::Key;
+use setpoint_core::name::{LiveVersion, TargetIdentity, Uid};
+use setpoint_core::observed::Blindness;
+use setpoint_core::resource::Resource;
+use setpoint_core::time::Timestamp;
+use setpoint_core::value::Value;
+use setpoint_kube::health::{Rules as HealthRules, assess};
+use setpoint_kube::key::group_and_kind;
+use setpoint_kube::kinds::built_in;
+use setpoint_kube::object;
+use setpoint_kube::project::HashKey;
+use setpoint_kube::request::{INSTALLATION_LABEL, field_manager};
+
+use crate::discovery::{Discovery, Unserved};
+use crate::identity::Identity;
+use crate::memory::Memory;
+use crate::options::{KubeOptions, Rules};
+use crate::records::{Records, Standing};
+use crate::requests::{Api, Collection, Place, Sender};
+use crate::schemas::Schemas;
+use crate::watch::Watches;
+
+/// Everything one target knows.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) api: Api,
+    pub(crate) identity: Identity,
+    pub(crate) discovery: Discovery,
+    pub(crate) schemas: Schemas,
+    pub(crate) records: Records,
+    pub(crate) watches: Watches,
+    pub(crate) rules: Arc<dyn Rules>,
+    /// How well kinds are that say so in their own words.
+    health: HealthRules,
+    pub(crate) hash_key: HashKey,
+    pub(crate) digest_key: DigestKey,
+    pub(crate) installation: Arc<str>,
+    /// Of what declares none.
+    pub(crate) namespace: Arc<str>,
+    pub(crate) trust_streams: bool,
+    memory: Arc<dyn Memory>,
+    recalled: tokio::sync::OnceCell<()>,
+}
+
+impl Cluster {
+    pub(crate) fn new(options: KubeOptions) -> Self {
+        let manager = field_manager(&options.installation);
+        let sender = Sender::new(options.wire, options.clock);
+        Self {
+            api: Api { sender, manager, impersonate: options.impersonate },
+            identity: Identity::new(options.identity, options.identity_holds),
+            discovery: Discovery::default(),
+            schemas: Schemas::default(),
+            records: Records::default(),
+            watches: Watches::default(),
+            rules: options.rules,
+            health: HealthRules::default(),
+            hash_key: HashKey::derived(&options.digest_key),
+            digest_key: options.digest_key,
+            installation: options.installation,
+            namespace: options.namespace,
+            trust_streams: options.trust_streams,
+            memory: options.memory,
+            recalled: tokio::sync::OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.api.sender.now()
+    }
+
+    /// Who is expected, if that is who answers; and what was remembered of it.
+    pub(crate) async fn visit(&self) -> Result<TargetIdentity, Blindness> {
+        let identity = self.identity.verify(&self.api).await?;
+        let recall = async {
+            // What cannot be recalled is found out again, at the price of requests.
+            if let Ok(stored) = self.memory.load(&identity).await {
+                self.records.recall(stored);
+            }
+        };
+        self.recalled.get_or_init(|| recall).await;
+        Ok(identity)
+    }
+
+    /// Remembers what has moved since this was last done.
+    pub(crate) async fn remember(&self) {
+        let moved = self.records.take_moved();
+        if let (Some(identity), false) = (self.identity.expected(), moved.is_empty()) {
+            // What is not remembered is found out again.
+            drop(self.memory.store(&identity, moved).await);
+        }
+    }
+
+    /// Where the objects of a kind are, in the version the declaration speaks or else in the preferred one.
+    pub(crate) async fn collection(&self, key: &Key, resource: Option<&Resource>) -> Result<Collection, Unplaced> {
+        let (group, kind) = group_and_kind(key.class());
+        let version = resource.map(|resource| resource.api_version.rsplit('/').next().unwrap_or_default());
+        let served = self.discovery.find(&self.api, group, kind, version).await?;
+        let namespace: Arc<str> = match (served.namespaced, key.namespace()) {
+            (true, "") => return Err(Unplaced::Namespace { key: key.clone(), needs: true }),
+            (false, namespace) if !namespace.is_empty() => {
+                return Err(Unplaced::Namespace { key: key.clone(), needs: false });
+            }
+            (_, namespace) => namespace.into(),
+        };
+        Ok(Collection { group: group.into(), version: served.version, resource: served.resource, namespace })
+    }
+
+    pub(crate) async fn place(&self, key: &Key, resource: Option<&Resource>) -> Result<Place, Unplaced> {
+        Ok(self.collection(key, resource).await?.object(key.name()))
+    }
+
+    /// Whether there can be no object of a kind that is not served. One server of several may not serve yet what another has long stored, so
+    /// the definitions are read: only where none is of this group is everything of it gone.
+    pub(crate) async fn is_gone_with_its_kind(&self, key: &Key) -> Result<bool, Blindness> {
+        let (group, kind) = group_and_kind(key.class());
+        if built_in(group, kind).is_some() {
+            return Ok(false);
+        }
+        let definitions = Collection {
+            group: "apiextensions.k8s.io".into(),
+            version: "v1".into(),
+            resource: "customresourcedefinitions".into(),
+            namespace: "".into(),
+        };
+        let names = self.names_in(&definitions).await.map_err(|failure| failure.blindness())?;
+        let of_group = format!(".{group}");
+        Ok(!names.iter().any(|name| name.ends_with(&of_group)))
+    }
+
+    /// What an answer needs of an object besides its value.
+    pub(crate) fn standing(&self, object: &Value) -> Standing {
+        Standing {
+            health: assess(object, &self.health).health,
+            controlled: object::controller(object).is_some(),
+            generation: object::generation(object),
+            metadata: metadata_hash(object),
+        }
+    }
+
+    /// Whether the stream of its kind tells of an object.
+    pub(crate) fn is_covered(&self, object: &Value) -> bool {
+        object::label(object, INSTALLATION_LABEL) == Some(&*self.installation)
+    }
+}
+
+/// Why there is no place for an object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unplaced {
+    #[error("{0}")]
+    Unserved(#[from] Unserved),
+    #[error("{key} {}", if *needs { "lives in a namespace: declare `metadata.namespace`" } else { "lives in no namespace: remove `metadata.namespace`" })]
+    Namespace { key: Key, needs: bool },
+}
+
+/// What every object has.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    pub(crate) uid: Uid,
+    pub(crate) version: LiveVersion,
+}
+
+impl Named {
+    pub(crate) fn of(object: &Value) -> Result<Self, Blindness> {
+        let uid = object::uid(object).and_then(|uid| Uid::new(uid).ok());
+        let version = object::resource_version(object).and_then(|version| LiveVersion::new(version).ok());
+        match (uid, version) {
+            (Some(uid), Some(version)) => Ok(Self { uid, version }),
+            _ => Err(Blindness::Malformed { detail: "an object has no UID or no resourceVersion".to_owned() }),
+        }
+    }
+}
+
+/// Tells whether anything but the status moved, together with the generation: what a status update leaves alone.
+pub(crate) fn metadata_hash(object: &Value) -> u64 {
+    let fields = ["labels", "annotations", "ownerReferences", "finalizers", "deletionTimestamp"];
+    let mut told: Vec<Option<&Value>> = fields.iter().map(|field| object::at(object, &["metadata", field])).collect();
+    if let Some(Value::Seq(entries)) = object::at(object, &["metadata", "managedFields"]) {
+        let of_status = |entry: &&Value| entry.get("subresource").and_then(Value::as_str) == Some("status");
+        told.extend(entries.iter().filter(|entry| !of_status(entry)).map(Some));
+    }
+    let digest: Digest = canonical::digest_of(&told);
+    let hex = digest.to_string();
+    u64::from_str_radix(&hex[..16], 16).expect("a digest is written in hexadecimal digits")
+}

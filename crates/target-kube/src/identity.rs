@@ -1,0 +1,95 @@
+//! Which cluster answers: the UID of its `kube-system` namespace, which no two clusters share.
+//!
+//! A kubeconfig that suddenly leads elsewhere must neither be believed nor written to (case 72). So the cluster is asked on every new
+//! connection, and from time to time on an old one.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use setpoint_core::name::TargetIdentity;
+use setpoint_core::observed::Blindness;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_kube::object;
+
+use crate::requests::{Api, Collection, Failure, Form, Urgency};
+use crate::wire::within;
+
+/// Whoever asks all targets in turn does not wait for a cluster that hangs.
+const PATIENCE: Span = Span::seconds(4);
+
+/// What is known of who answers.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    known: Mutex<Known>,
+    /// How long an answer holds on the same connection.
+    holds: Span,
+    /// One question at a time: whoever comes meanwhile takes its answer.
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    expected: Option<TargetIdentity>,
+    /// When it last was the one that is expected, and how many connections there had been before it was asked.
+    verified: Option<(u64, Timestamp)>,
+}
+
+impl Identity {
+    pub(crate) fn new(expected: Option<TargetIdentity>, holds: Span) -> Self {
+        Self { known: Mutex::new(Known { expected, verified: None }), holds, asking: tokio::sync::Mutex::new(()) }
+    }
+
+    /// Asks the cluster itself. The first answer is what is expected from then on.
+    pub(crate) async fn ask(&self, api: &Api) -> Result<TargetIdentity, Failure> {
+        let sender = &api.sender;
+        let place =
+            Collection { group: "".into(), version: "v1".into(), resource: "namespaces".into(), namespace: "".into() };
+        let place = place.object("kube-system");
+        let before = sender.wire.connections();
+        let answer = within(&*sender.wire, PATIENCE, api.get(&place, Form::Metadata, Urgency::People)).await;
+        let answer =
+            answer.ok_or_else(|| Failure::Unanswered { detail: format!("nothing came within {PATIENCE}") })??;
+        let malformed = |detail: String| Failure::Malformed { detail };
+        let uid = object::uid(&answer).ok_or_else(|| malformed("its kube-system namespace has no UID".to_owned()))?;
+        let found = TargetIdentity::new(&format!("kube-{uid}")).map_err(|error| malformed(error.to_string()))?;
+        let mut known = self.known();
+        if known.expected.get_or_insert_with(|| found.clone()) == &found {
+            // A connection that was made meanwhile may not be the one that answered: it is asked the next time.
+            known.verified = Some((before, sender.now()));
+        }
+        Ok(found)
+    }
+
+    /// Who is expected, if the cluster that answers now is known to be it.
+    pub(crate) async fn verify(&self, api: &Api) -> Result<TargetIdentity, Blindness> {
+        if let Some(identity) = self.still_verified(api) {
+            return Ok(identity);
+        }
+        let _turn = self.asking.lock().await;
+        if let Some(identity) = self.still_verified(api) {
+            return Ok(identity);
+        }
+        let found = self.ask(api).await.map_err(|failure| failure.blindness())?;
+        match self.known().expected.clone() {
+            Some(expected) if expected != found => {
+                Err(Blindness::OtherIdentity { expected: expected.to_string(), found: found.to_string() })
+            }
+            _ => Ok(found),
+        }
+    }
+
+    /// Who is expected, once anyone has answered.
+    pub(crate) fn expected(&self) -> Option<TargetIdentity> {
+        self.known().expected.clone()
+    }
+
+    fn still_verified(&self, api: &Api) -> Option<TargetIdentity> {
+        let known = self.known();
+        let (connections, at) = known.verified?;
+        let holds = connections == api.sender.wire.connections() && api.sender.now().since(at) < self.holds;
+        known.expected.clone().filter(|_| holds)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,365 @@
+//! Looking: what stands under a key, compared with what is declared there.
+//!
+//! An object in place by its record, of which a caught-up stream has told nothing since, is answered without a request. Everything else is
+//! read from the server by a quorum read: absence is never believed from anything less. What is compared is what the server says is ours
+//! ([`Record`]); for a declaration that has no record the server is asked what applying it would give, which changes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use setpoint_core::intent::Expect;
+use setpoint_core::key::Key;
+use setpoint_core::live::{Live, Observation, Presence, Writer};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::resource::Resource;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+use setpoint_kube::compare::{Drifted, additions_among, drifted};
+use setpoint_kube::field_set::FieldSet;
+use setpoint_kube::managed::{ManagedFields, applied_by, managed_fields};
+use setpoint_kube::path::FieldPath;
+use setpoint_kube::pattern::FieldPattern;
+use setpoint_kube::request::{Sending, for_request};
+use setpoint_kube::{attribute, project, shape};
+use setpoint_target::Wanted;
+
+use crate::cluster::{Cluster, Named, Unplaced};
+use crate::discovery::Unserved;
+use crate::records::{Record, Seen};
+use crate::requests::{Applied, Deadline, Failure, Form, Manner, Place, Urgency};
+
+/// How many objects of one look are asked for at once, before the flow of the cluster says less.
+const AT_ONCE: usize = 64;
+const DRY_RUN_TIME: Span = Span::seconds(10);
+
+impl Cluster {
+    pub(crate) async fn observe(&self, wanted: Wanted, now: Timestamp) -> Observation {
+        let mut states = BTreeMap::new();
+        let mut unseen = Vec::new();
+        for (key, declared) in wanted {
+            self.watches.want(&key);
+            match self.remembered(&key, declared.as_ref()) {
+                Some(live) => drop(states.insert(key, Observed::known(Presence::Present(live), now))),
+                None => unseen.push((key, declared)),
+            }
+        }
+        if unseen.is_empty() {
+            return Observation { at: now, states };
+        }
+        if let Err(reason) = self.visit().await {
+            // What was remembered is not believed either while another system may be answering.
+            let keys = states.into_keys().chain(unseen.into_iter().map(|(key, _)| key));
+            let blind = |key| (key, Observed::unknown(reason.clone()));
+            return Observation { at: now, states: keys.map(blind).collect() };
+        }
+        let looks = unseen.into_iter().map(|(key, declared)| async move {
+            let seen = self.look_at(&key, declared.as_ref(), Urgency::Drift).await;
+            (key, seen.map_or_else(Observed::unknown, |presence| Observed::known(presence, now)))
+        });
+        let seen: Vec<_> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
+        states.extend(seen);
+        Observation { at: now, states }
+    }
+
+    /// The answer for an object that is in place by all that is known, if what is known can be trusted.
+    fn remembered(&self, key: &Key, declared: Option<&Arc<Resource>>) -> Option<Live> {
+        if !self.trust_streams || !self.watches.covers(key) {
+            return None;
+        }
+        let record = self.records.trusted(key, declared)?;
+        Some(match declared {
+            Some(resource) => in_place(resource, &record),
+            None => nameable(key, &record),
+        })
+    }
+
+    /// Reads what stands under a key.
+    pub(crate) async fn look_at(
+        &self,
+        key: &Key,
+        declared: Option<&Arc<Resource>>,
+        urgency: Urgency,
+    ) -> Result<Presence, Blindness> {
+        let place = match self.place(key, declared.map(|resource| &**resource)).await {
+            Ok(place) => place,
+            // One server of several may not serve yet what another has long stored. Absence makes us create, and a create that is refused gives the
+            // claim up: so it is believed only where nothing can be there.
+            Err(Unplaced::Unserved(error @ Unserved::NoSuchKind { .. })) => {
+                return match self.is_gone_with_its_kind(key).await? {
+                    true => Ok(Presence::Absent),
+                    false => Err(Blindness::Partial { detail: error.to_string() }),
+                };
+            }
+            Err(Unplaced::Unserved(Unserved::Unknown(reason))) => return Err(reason),
+            Err(error) => return Err(Blindness::Malformed { detail: error.to_string() }),
+        };
+        let told = self.records.suspicions(key);
+        let form = if declared.is_some() { Form::Whole } else { Form::Metadata };
+        match self.api.get(&place, form, urgency).await {
+            Ok(object) => {
+                let live = self.compared(key, declared, &place, &object, told).await?;
+                self.watches.saw(key, Some(&live.version), self.is_covered(&object));
+                Ok(Presence::Present(live))
+            }
+            Err(failure) if failure.is_absence_of(key.name()) => {
+                self.records.forget(key);
+                self.watches.saw(key, None, false);
+                Ok(Presence::Absent)
+            }
+            Err(failure) => {
+                if failure.code() == Some(404) {
+                    // The path is not there, so what is served has changed.
+                    self.discovery.forget();
+                }
+                Err(failure.blindness())
+            }
+        }
+    }
+
+    /// A live object compared with its declaration.
+    pub(crate) async fn compared(
+        &self,
+        key: &Key,
+        declared: Option<&Arc<Resource>>,
+        place: &Place,
+        object: &Value,
+        told: u32,
+    ) -> Result<Live, Blindness> {
+        let named = Named::of(object)?;
+        let Some(resource) = declared else {
+            let value = Arc::new(identifying(key));
+            return Ok(self.live_of(named, object, value, Writer::Unknown));
+        };
+        match self.records.get(key).filter(|record| record.uid == named.uid) {
+            Some(record) if record.is_of(resource) => {
+                if let Some(live) = self.by_record(key, resource, object, &record, told)?
+                    && (live.value == resource.body || !self.has_schema_moved(resource, &record).await)
+                {
+                    return Ok(live);
+                }
+            }
+            Some(record) => {
+                let value = shape::moved(&resource.body, object, &record.ours, &self.digest_key);
+                if value != *resource.body {
+                    return Ok(self.live_of(named, object, Arc::new(value), Writer::Unknown));
+                }
+            }
+            None => {}
+        }
+        self.by_dry_run(key, resource, place, object, told).await
+    }
+
+    /// Compares with the record of this declaration. `None` where the object says literally what is declared, but not what the record says:
+    /// then the record has to be taken anew.
+    fn by_record(
+        &self,
+        key: &Key,
+        resource: &Arc<Resource>,
+        object: &Value,
+        record: &Record,
+        told: u32,
+    ) -> Result<Option<Live>, Blindness> {
+        let named = Named::of(object)?;
+        let entries = entries_of(object)?;
+        if self.lost_ownership(record, &entries) {
+            return Ok(Some(self.live_of(named, object, Arc::new(disowned(&resource.body)), Writer::Unknown)));
+        }
+        let Some((value, paths)) = self.difference(resource, object, record, &entries) else {
+            let (standing, covered) = (self.standing(object), self.is_covered(object));
+            self.records.seen_in_place(key, Seen { resource, version: &named.version, standing, covered }, told);
+            let record = record.clone().at(named.version, standing);
+            return Ok(Some(in_place(resource, &record)));
+        };
+        if value == *resource.body {
+            return Ok(None);
+        }
+        let writer = attribute::writer(&entries, &paths, &self.api.manager);
+        Ok(Some(self.live_of(named, object, Arc::new(value), writer)))
+    }
+
+    /// Whether what seems to have drifted may only show other defaults: then it has to be compared with what applying would give now.
+    async fn has_schema_moved(&self, resource: &Resource, record: &Record) -> bool {
+        let Some(before) = record.schema else { return false };
+        self.schemas.current(&self.api, &resource.api_version).await.is_some_and(|now| now != before)
+    }
+
+    /// Whether the server no longer names us as the owner of anything: somebody cleared that, or a write was too large to keep it. What is then
+    /// removed from the declaration would stay.
+    pub(crate) fn lost_ownership(&self, record: &Record, entries: &[ManagedFields]) -> bool {
+        record.owned && applied_by(entries, &self.api.manager).is_none()
+    }
+
+    /// The object in the declaration's shape and the paths that are not as they should be; `None` if all are.
+    pub(crate) fn difference(
+        &self,
+        resource: &Resource,
+        object: &Value,
+        record: &Record,
+        entries: &[ManagedFields],
+    ) -> Option<(Value, Vec<FieldPath>)> {
+        let (drifted, added) = self.strayed(&resource.key, object, record, entries)?;
+        let value = shape::in_declared_shape(&resource.body, object, &drifted, &added, &self.digest_key);
+        Some((value, drifted.into_iter().map(|drifted| drifted.path).chain(added).collect()))
+    }
+
+    /// What of ours is not as it was applied, and what strangers added that has to go; `None` if there is nothing.
+    pub(crate) fn strayed(
+        &self,
+        key: &Key,
+        object: &Value,
+        record: &Record,
+        entries: &[ManagedFields],
+    ) -> Option<(Vec<Drifted>, Vec<FieldPath>)> {
+        let drifted = drifted(object, &record.ours, &record.baseline, &self.hash_key);
+        let rules = self.rules.of(key);
+        let added = additions_among(object, entries, &record.ours, &record.beside, &rules.additions).complete;
+        (!drifted.is_empty() || !added.is_empty()).then_some((drifted, added))
+    }
+
+    /// Asks the server what applying the declaration would give, and compares with that.
+    async fn by_dry_run(
+        &self,
+        key: &Key,
+        resource: &Arc<Resource>,
+        place: &Place,
+        object: &Value,
+        told: u32,
+    ) -> Result<Live, Blindness> {
+        let named = Named::of(object)?;
+        let answer = match self.dry_run(resource, place, Some(object)).await {
+            Ok(applied) => applied.object,
+            // It would be refused: whoever applies it will hear why. Until then it is compared as it is written.
+            Err(failure) if failure.refusal().is_some() && !failure.is_passing() => {
+                return Ok(self.as_written(named, resource, object));
+            }
+            Err(failure) => return Err(failure.blindness()),
+        };
+        let co_owned = self.rules.of(key).co_owned;
+        let taken = match project::take(&answer, &self.api.manager, &resource.body, &co_owned, &self.hash_key) {
+            Ok(taken) => taken,
+            // The server does not keep who owns what of objects that are too large for it: they are compared as they are written.
+            Err(_) => return Ok(self.as_written(named, resource, object)),
+        };
+        let standing = self.standing(object);
+        let mut record = Record::new(resource, (named.uid.clone(), named.version.clone()), taken, standing);
+        let entries = entries_of(object)?;
+        let difference = self.difference(resource, object, &record, &entries);
+        // The baseline holds whatever is there now; only what is there now in place may be answered without a look.
+        let settled = difference.is_none() && self.is_covered(object) && self.records.suspicions(key) == told;
+        record.suspicions = u32::from(!settled);
+        record.schema = self.schemas.known(&resource.api_version);
+        record.owned = applied_by(&entries, &self.api.manager).is_some();
+        let in_place = in_place(resource, &record);
+        self.records.put(key, record);
+        Ok(match difference {
+            None => in_place,
+            Some((value, paths)) => {
+                let writer = attribute::writer(&entries, &paths, &self.api.manager);
+                self.live_of(named, object, Arc::new(value), writer)
+            }
+        })
+    }
+
+    /// An object compared with the declaration leaf by leaf, as both are written.
+    fn as_written(&self, named: Named, resource: &Resource, object: &Value) -> Live {
+        let value = shape::moved(&resource.body, object, &FieldSet::empty(), &self.digest_key);
+        self.live_of(named, object, Arc::new(value), Writer::Unknown)
+    }
+
+    /// What applying would give over what is there. Nothing is changed.
+    pub(crate) async fn dry_run(
+        &self,
+        resource: &Resource,
+        place: &Place,
+        over: Option<&Value>,
+    ) -> Result<Applied, Failure> {
+        let malformed = |reason: Blindness| Failure::Malformed { detail: reason.to_string() };
+        let named = over.map(Named::of).transpose().map_err(malformed)?;
+        let expect = named.map(|named| Expect { uid: named.uid, version: None });
+        let leave_out = match over {
+            Some(object) => self.left_to_co_owners(&resource.key, object).map_err(malformed)?,
+            None => Vec::new(),
+        };
+        let installation = &*self.installation;
+        let sending = Sending { installation, intent: None, expect: expect.as_ref(), leave_out: &leave_out };
+        let now = self.now();
+        let deadline = Deadline { leave_by: now + DRY_RUN_TIME, land_by: now + DRY_RUN_TIME };
+        let manner = Manner { force: true, dry_run: true };
+        self.api.apply(place, &for_request(resource, &sending), manner, deadline, (Urgency::Drift, None)).await
+    }
+
+    /// What is left out of an apply because co-owners hold it now. What nobody else holds would be gone if it were left out.
+    pub(crate) fn left_to_co_owners(&self, key: &Key, object: &Value) -> Result<Vec<FieldPattern>, Blindness> {
+        let (entries, co_owned) = (entries_of(object)?, self.rules.of(key).co_owned);
+        let others = entries.iter().filter(|entry| *entry.manager != self.api.manager && !entry.is_status());
+        let held = others.fold(FieldSet::empty(), |held, entry| held.union(&entry.fields));
+        let shared = |path: &FieldPath| co_owned.iter().any(|pattern| pattern.covers(path));
+        Ok(held.leaves().into_iter().filter(shared).map(FieldPattern::from).collect())
+    }
+
+    pub(crate) fn live_of(&self, named: Named, object: &Value, value: Arc<Value>, writer: Writer) -> Live {
+        let standing = self.standing(object);
+        Live {
+            uid: named.uid,
+            version: named.version,
+            fingerprint: Live::fingerprint_of(&value),
+            value,
+            controlled: standing.controlled,
+            writer,
+            health: standing.health,
+        }
+    }
+}
+
+pub(crate) fn entries_of(object: &Value) -> Result<Vec<ManagedFields>, Blindness> {
+    managed_fields(object).map_err(|error| Blindness::Malformed { detail: error.to_string() })
+}
+
+/// What is declared, on an object that does not name us any more: applying the same values again puts it right.
+fn disowned(declared: &Value) -> Value {
+    let mut value = declared.clone();
+    if let Value::Map(fields) = &mut value
+        && let Some(Value::Map(metadata)) = fields.get_mut("metadata")
+    {
+        metadata.insert("managedFields".into(), Value::str("somebody cleared who owns which field"));
+    }
+    value
+}
+
+/// An object in place is what is declared.
+pub(crate) fn in_place(resource: &Resource, record: &Record) -> Live {
+    Live {
+        uid: record.uid.clone(),
+        version: record.version.clone(),
+        value: Arc::clone(&resource.body),
+        fingerprint: record.fingerprint,
+        controlled: record.standing.controlled,
+        writer: Writer::Unknown,
+        health: record.standing.health,
+    }
+}
+
+/// An object of which no more is asked than whether it is there.
+fn nameable(key: &Key, record: &Record) -> Live {
+    let value = identifying(key);
+    Live {
+        uid: record.uid.clone(),
+        version: record.version.clone(),
+        fingerprint: Live::fingerprint_of(&value),
+        value: Arc::new(value),
+        controlled: record.standing.controlled,
+        writer: Writer::Unknown,
+        health: record.standing.health,
+    }
+}
+
+/// What stands for an object that nobody declares: what it is, nothing it holds.
+fn identifying(key: &Key) -> Value {
+    let (_, kind) = setpoint_kube::key::group_and_kind(key.class());
+    let mut metadata = vec![("name", Value::str(key.name()))];
+    if !key.namespace().is_empty() {
+        metadata.push(("namespace", Value::str(key.namespace())));
+    }
+    Value::map([("kind", Value::str(kind)), ("metadata", Value::map(metadata))])
+}

@@ -1,0 +1,99 @@
+//! What a Kubernetes target is given: the way to its server, the clock to go by, what it may remember, and the rules of its apps.
+
+use std::fmt;
+use std::sync::Arc;
+
+use setpoint_core::digest::DigestKey;
+use setpoint_core::key::Key;
+use setpoint_core::name::TargetIdentity;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_kube::compare::AdditionRule;
+use setpoint_kube::pattern::FieldPattern;
+
+use crate::memory::{Memory, NoMemory};
+use crate::wire::Wire;
+
+/// Reads the clock the engine goes by.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    pub fn new(read: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
+        Self(read)
+    }
+
+    pub fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+/// What apps say about the objects they declare.
+pub trait Rules: Send + Sync + fmt::Debug {
+    fn of(&self, key: &Key) -> KeyRules;
+}
+
+/// What holds for one object.
+#[derive(Clone, Debug, Default)]
+pub struct KeyRules {
+    /// Paths that somebody else may set: no drift there, and they are never taken over.
+    pub co_owned: Vec<FieldPattern>,
+    /// What is done about things that strangers add.
+    pub additions: Vec<AdditionRule>,
+}
+
+/// Nobody has said anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoRules;
+
+impl Rules for NoRules {
+    fn of(&self, _: &Key) -> KeyRules {
+        KeyRules::default()
+    }
+}
+
+/// How a cluster is held. Made with [`KubeOptions::new`], then adjusted.
+#[derive(Clone, Debug)]
+pub struct KubeOptions {
+    pub wire: Arc<dyn Wire>,
+    /// Names this installation of Setpoint: part of our field manager, and the label of everything we apply.
+    pub installation: Arc<str>,
+    /// The namespace of what declares none.
+    pub namespace: Arc<str>,
+    pub clock: Clock,
+    /// The installation's key: values are compared by hashes made with it, and secrets shown by digests.
+    pub digest_key: DigestKey,
+    pub memory: Arc<dyn Memory>,
+    pub rules: Arc<dyn Rules>,
+    /// Which cluster it must be. If unsaid, the one that answers first.
+    pub identity: Option<TargetIdentity>,
+    /// How long a cluster that said who it is need not say it again on the same connection.
+    pub identity_holds: Span,
+    /// Believe that what a caught-up stream tells nothing about is as it was when last seen. Without it every look is a request.
+    pub trust_streams: bool,
+    /// In whose name requests are made, where not in that of the connection.
+    pub impersonate: Option<Arc<str>>,
+}
+
+impl KubeOptions {
+    pub fn new(wire: Arc<dyn Wire>, installation: &str, clock: Clock, digest_key: DigestKey) -> Self {
+        Self {
+            wire,
+            installation: installation.into(),
+            namespace: "default".into(),
+            clock,
+            digest_key,
+            memory: Arc::new(NoMemory),
+            rules: Arc::new(NoRules),
+            identity: None,
+            identity_holds: Span::seconds(30),
+            trust_streams: true,
+            impersonate: None,
+        }
+    }
+}

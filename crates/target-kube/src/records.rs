@@ -1,0 +1,297 @@
+//! What is remembered of each object as it stood right after it was applied: whose fields are whose, and hashes of ours. No values.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use data_encoding::BASE64;
+use serde::{Deserialize, Serialize};
+use setpoint_core::digest::Digest;
+use setpoint_core::key::Key;
+use setpoint_core::live::Health;
+use setpoint_core::name::{LiveVersion, Uid};
+use setpoint_core::resource::Resource;
+use setpoint_kube::field_set::{FieldSet, FieldSets};
+use setpoint_kube::project::{Baseline, Taken};
+
+use crate::memory::{Changes, Remembered};
+
+/// What is remembered of one object.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) uid: Uid,
+    /// The newest version that is known to be as the record says.
+    pub(crate) version: LiveVersion,
+    /// The one before it: a stream that lags behind our own writes may still tell of it.
+    passed: Option<LiveVersion>,
+    /// Digest of the declaration.
+    pub(crate) declared: Digest,
+    /// Digest of the declared body: what an object in place answers with.
+    pub(crate) fingerprint: Digest,
+    /// Our fields.
+    pub(crate) ours: FieldSet,
+    /// Those of others at that moment.
+    pub(crate) beside: FieldSet,
+    pub(crate) baseline: Baseline,
+    pub(crate) standing: Standing,
+    /// The schema the baseline was taken under, if it was known.
+    pub(crate) schema: Option<Digest>,
+    /// It was applied: the server names us as the owner of our fields, unless somebody cleared that.
+    pub(crate) owned: bool,
+    /// The declaration itself, as long as anyone has it: most looks are about the very same one.
+    resource: Weak<Resource>,
+    /// What a stream told that does not fit. Only a look clears it, and only if nothing was told meanwhile.
+    pub(crate) suspicions: u32,
+}
+
+/// What else an answer needs of an object that is in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) health: Health,
+    pub(crate) controlled: bool,
+    /// Tells whether only the status moved, where a stream brings no more than metadata.
+    pub(crate) generation: Option<i64>,
+    pub(crate) metadata: u64,
+}
+
+impl Record {
+    /// What the answer of an apply gives, or that of a dry-run, for the declaration that was sent.
+    pub(crate) fn new(
+        resource: &Arc<Resource>,
+        (uid, version): (Uid, LiveVersion),
+        taken: Taken,
+        standing: Standing,
+    ) -> Self {
+        let Taken { ours, beside, baseline } = taken;
+        let fingerprint = setpoint_core::live::Live::fingerprint_of(&resource.body);
+        let declared = resource.digest();
+        let resource = Arc::downgrade(resource);
+        Self {
+            uid,
+            version,
+            passed: None,
+            declared,
+            fingerprint,
+            ours,
+            beside,
+            baseline,
+            standing,
+            schema: None,
+            owned: false,
+            resource,
+            suspicions: 0,
+        }
+    }
+
+    /// The same, seen in a later version.
+    pub(crate) fn at(mut self, version: LiveVersion, standing: Standing) -> Self {
+        self.move_to(version);
+        Self { standing, ..self }
+    }
+
+    pub(crate) fn move_to(&mut self, version: LiveVersion) {
+        if self.version != version {
+            self.passed = Some(std::mem::replace(&mut self.version, version));
+        }
+    }
+
+    /// Whether this version is what is remembered, or what was before it. Versions never come back, so nothing is news in either.
+    pub(crate) fn knows(&self, version: &LiveVersion) -> bool {
+        self.version == *version || self.passed.as_ref() == Some(version)
+    }
+
+    /// Whether it is of this declaration.
+    pub(crate) fn is_of(&self, resource: &Arc<Resource>) -> bool {
+        std::ptr::eq(self.resource.as_ptr(), Arc::as_ptr(resource)) || self.declared == resource.digest()
+    }
+}
+
+/// How a look found an object that is in place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'a> {
+    pub(crate) resource: &'a Arc<Resource>,
+    pub(crate) version: &'a LiveVersion,
+    pub(crate) standing: Standing,
+    /// It bears our label, so that the stream of its kind tells of it.
+    pub(crate) covered: bool,
+}
+
+/// The records of one cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Records(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    records: BTreeMap<Key, Record>,
+    sets: FieldSets,
+    /// What has to be remembered or forgotten beyond our life.
+    moved: BTreeSet<Key>,
+}
+
+impl Records {
+    pub(crate) fn get(&self, key: &Key) -> Option<Record> {
+        self.state().records.get(key).cloned()
+    }
+
+    /// Looks at a record in its place.
+    pub(crate) fn with<T>(&self, key: &Key, look: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        self.state().records.get_mut(key).map(look)
+    }
+
+    /// What is remembered of an object that is in place by all that was told of it, for this declaration or for none.
+    pub(crate) fn trusted(&self, key: &Key, resource: Option<&Arc<Resource>>) -> Option<Record> {
+        let mut state = self.state();
+        let record = state.records.get_mut(key).filter(|record| record.suspicions == 0)?;
+        if let Some(resource) = resource {
+            if !record.is_of(resource) {
+                return None;
+            }
+            record.resource = Arc::downgrade(resource);
+        }
+        Some(record.clone())
+    }
+
+    pub(crate) fn put(&self, key: &Key, mut record: Record) {
+        let mut state = self.state();
+        record.ours = state.sets.intern(record.ours);
+        record.beside = state.sets.intern(record.beside);
+        if let Some(before) = state.records.get(key).filter(|before| before.uid == record.uid) {
+            let moved = before.version != record.version;
+            record.passed = if moved { Some(before.version.clone()) } else { before.passed.clone() };
+        }
+        state.records.insert(key.clone(), record);
+        state.moved.insert(key.clone());
+    }
+
+    pub(crate) fn forget(&self, key: &Key) {
+        let mut state = self.state();
+        if state.records.remove(key).is_some() {
+            state.moved.insert(key.clone());
+        }
+    }
+
+    /// A look found it in place. `told` is how many suspicions there were before the look began: later ones are about what came after.
+    /// What no stream tells of stays suspect.
+    pub(crate) fn seen_in_place(&self, key: &Key, seen: Seen<'_>, told: u32) {
+        let mut state = self.state();
+        let Some(record) = state.records.get_mut(key) else { return };
+        if !seen.covered {
+            record.suspicions = record.suspicions.max(1);
+        } else if record.suspicions == told {
+            record.suspicions = 0;
+        }
+        record.move_to(seen.version.clone());
+        record.standing = seen.standing;
+        record.resource = Arc::downgrade(seen.resource);
+        state.moved.insert(key.clone());
+    }
+
+    pub(crate) fn suspicions(&self, key: &Key) -> u32 {
+        self.state().records.get(key).map_or(0, |record| record.suspicions)
+    }
+
+    /// Something does not fit: the next answer needs a look. Whether that was not known before.
+    pub(crate) fn suspect(&self, key: &Key) -> bool {
+        self.with(key, |record| {
+            record.suspicions = record.suspicions.wrapping_add(1).max(1);
+            record.suspicions == 1
+        })
+        .unwrap_or(false)
+    }
+
+    /// The keys of a kind, in a namespace or in all.
+    pub(crate) fn keys_of(&self, class: &str, namespace: &str) -> BTreeSet<Key> {
+        let within = |key: &&Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);
+        self.state().records.keys().filter(within).cloned().collect()
+    }
+
+    /// What has moved since this was last asked, in the form that is stored.
+    pub(crate) fn take_moved(&self) -> Changes {
+        let mut state = self.state();
+        let moved = std::mem::take(&mut state.moved);
+        moved.into_iter().map(|key| (key.to_text(), state.records.get(&key).map(written))).collect()
+    }
+
+    /// Takes over what was remembered; what cannot be read was never there. Nothing of it is believed before it was compared.
+    pub(crate) fn recall(&self, stored: Remembered) {
+        for (name, bytes) in stored {
+            let (Ok(key), Some(record)) = (name.parse::<Key>(), read(&bytes)) else { continue };
+            let mut state = self.state();
+            let (ours, beside) = (state.sets.intern(record.ours), state.sets.intern(record.beside));
+            state.records.entry(key).or_insert(Record { ours, beside, ..record });
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.state().records.len()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change is complete before the next begins, and all of it may be lost.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes in base64.
+type Text = String;
+
+/// The stored form.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    uid: Uid,
+    version: LiveVersion,
+    declared: Digest,
+    fingerprint: Digest,
+    ours: Text,
+    beside: Text,
+    baseline: Text,
+    health: Health,
+    controlled: bool,
+    generation: Option<i64>,
+    metadata: u64,
+    schema: Option<Digest>,
+    owned: bool,
+}
+
+fn written(record: &Record) -> Vec<u8> {
+    let Record { uid, version, declared, fingerprint, ours, beside, baseline, standing, schema, owned, .. } =
+        record.clone();
+    let Standing { health, controlled, generation, metadata } = standing;
+    let [ours, beside, baseline] =
+        [ours.to_bytes(), beside.to_bytes(), baseline.to_bytes()].map(|bytes| BASE64.encode(&bytes));
+    let stored = Stored {
+        uid,
+        version,
+        declared,
+        fingerprint,
+        ours,
+        beside,
+        baseline,
+        health,
+        controlled,
+        generation,
+        metadata,
+        schema,
+        owned,
+    };
+    serde_json::to_vec(&stored).expect("it has string keys and no failing serializers")
+}
+
+fn read(bytes: &[u8]) -> Option<Record> {
+    let stored: Stored = serde_json::from_slice(bytes).ok()?;
+    let Stored { uid, version, declared, fingerprint, health, controlled, generation, metadata, .. } = stored;
+    Some(Record {
+        uid,
+        version,
+        passed: None,
+        declared,
+        fingerprint,
+        ours: FieldSet::from_bytes(&BASE64.decode(stored.ours.as_bytes()).ok()?).ok()?,
+        beside: FieldSet::from_bytes(&BASE64.decode(stored.beside.as_bytes()).ok()?).ok()?,
+        baseline: Baseline::from_bytes(&BASE64.decode(stored.baseline.as_bytes()).ok()?).ok()?,
+        standing: Standing { health, controlled, generation, metadata },
+        schema: stored.schema,
+        owned: stored.owned,
+        resource: Weak::new(),
+        suspicions: 0,
+    })
+}

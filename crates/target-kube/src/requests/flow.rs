@@ -1,0 +1,229 @@
+//! How much is asked of the server at once: as much as it answers quickly, and no fixed rate.
+//!
+//! The number of requests in flight grows by one for each round of quick answers and halves when the server is slow, fails or says that it is
+//! busy. Who waits is let through by urgency, then in the order they came.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use setpoint_core::time::{Span, Timestamp};
+use tokio::sync::oneshot;
+
+/// Who goes first when not everybody can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// A person waits for the answer.
+    People,
+    /// A new bundle is brought about.
+    Bundle,
+    /// What drifted is looked at and put right.
+    Drift,
+    /// Nobody asked: the regular look.
+    Sweep,
+    Prune,
+}
+
+const FIRST: f64 = 16.0;
+const MOST: f64 = 128.0;
+const LEAST: f64 = 1.0;
+/// An answer that took longer means that we ask too much.
+const QUICK: Span = Span::seconds(1);
+/// One slow moment shows in many answers: the limit is halved once for all of them.
+const ONCE_PER: Span = Span::seconds(1);
+/// The longest a server may ask to be left alone.
+const LONGEST_PAUSE: Span = Span::minutes(5);
+
+/// How the server took a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Answered {
+        after: Span,
+    },
+    /// It is busy (429), failing (5xx) or silent.
+    Burdened {
+        retry_after: Option<Span>,
+    },
+}
+
+/// The turns of one cluster. Clones are one.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    limit: f64,
+    in_flight: usize,
+    waiting: BTreeMap<(Urgency, u64), oneshot::Sender<Turn>>,
+    came: u64,
+    halved_at: Option<Timestamp>,
+    pause_until: Timestamp,
+}
+
+/// A place among those in flight, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn(Option<Flow>);
+
+impl Flow {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(State {
+            limit: FIRST,
+            in_flight: 0,
+            waiting: BTreeMap::new(),
+            came: 0,
+            halved_at: None,
+            pause_until: Timestamp::default(),
+        })))
+    }
+
+    /// Waits for a turn.
+    pub(crate) async fn take(&self, urgency: Urgency) -> Turn {
+        let turn = {
+            let mut state = self.state();
+            let (sender, receiver) = oneshot::channel();
+            let number = state.came;
+            state.came += 1;
+            state.waiting.insert((urgency, number), sender);
+            receiver
+        };
+        self.let_through();
+        turn.await.expect("whoever waits is kept until the flow itself is gone")
+    }
+
+    /// How long the server wants to be left alone.
+    pub(crate) fn pause(&self, now: Timestamp) -> Span {
+        self.state().pause_until.since(now)
+    }
+
+    pub(crate) fn learn(&self, taken: Taken, now: Timestamp) {
+        let mut state = self.state();
+        match taken {
+            Taken::Answered { after } if after <= QUICK => state.limit = (state.limit + 1.0 / state.limit).min(MOST),
+            Taken::Answered { .. } => state.halve(now),
+            Taken::Burdened { retry_after } => {
+                state.halve(now);
+                if let Some(span) = retry_after {
+                    state.pause_until = state.pause_until.max(now + span.min(LONGEST_PAUSE));
+                }
+            }
+        }
+        drop(state);
+        self.let_through();
+    }
+
+    fn let_through(&self) {
+        loop {
+            // Let go of before it is sent: a turn that nobody takes gives its place back.
+            let next = self.state().next();
+            let Some(sender) = next else { return };
+            drop(sender.send(Turn(Some(self.clone()))));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The next one who may go; its place is taken.
+    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+        loop {
+            let entry = self.waiting.first_entry()?;
+            if entry.get().is_closed() {
+                entry.remove();
+                continue;
+            }
+            if self.in_flight >= room(self.limit, entry.key().0) {
+                return None;
+            }
+            self.in_flight += 1;
+            return Some(entry.remove());
+        }
+    }
+
+    fn halve(&mut self, now: Timestamp) {
+        if self.halved_at.is_none_or(|at| now.since(at) >= ONCE_PER) {
+            self.limit = (self.limit / 2.0).max(LEAST);
+            self.halved_at = Some(now);
+        }
+    }
+}
+
+/// How many may be in flight. A fifth is kept for people.
+fn room(limit: f64, urgency: Urgency) -> usize {
+    let share = if urgency == Urgency::People { limit } else { limit * 0.8 };
+    // Between 1 and 128, so nothing is lost.
+    (share as usize).max(1)
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(flow) = self.0.take() {
+            flow.state().in_flight -= 1;
+            flow.let_through();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const START: Timestamp = Timestamp::from_millis(1_000_000);
+
+    fn room_of(flow: &Flow) -> usize {
+        room(flow.state().limit, Urgency::People)
+    }
+
+    #[test]
+    fn quick_answers_let_more_through_and_a_busy_server_halves_it_once_a_second() {
+        let flow = Flow::new();
+        for _ in 0..40 {
+            flow.learn(Taken::Answered { after: Span::millis(5) }, START);
+        }
+        assert_eq!(room_of(&flow), 18);
+        for _ in 0..10 {
+            flow.learn(Taken::Burdened { retry_after: None }, START);
+        }
+        assert_eq!(room_of(&flow), 9);
+        flow.learn(Taken::Answered { after: Span::seconds(3) }, START + Span::seconds(1));
+        assert_eq!(room_of(&flow), 4);
+        for second in 2..20 {
+            flow.learn(Taken::Burdened { retry_after: None }, START + Span::seconds(second));
+        }
+        assert_eq!(room_of(&flow), 1);
+    }
+
+    #[test]
+    fn a_server_that_asks_for_it_is_left_alone_for_a_while() {
+        let flow = Flow::new();
+        flow.learn(Taken::Burdened { retry_after: Some(Span::seconds(7)) }, START);
+        assert_eq!(flow.pause(START + Span::seconds(2)), Span::seconds(5));
+        assert_eq!(flow.pause(START + Span::seconds(8)), Span::ZERO);
+        flow.learn(Taken::Burdened { retry_after: Some(Span::hours(9)) }, START);
+        assert_eq!(flow.pause(START), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn the_more_urgent_goes_first_and_who_has_gone_away_keeps_no_place() {
+        let flow = Flow::new();
+        flow.state().limit = 1.0;
+        let first = flow.take(Urgency::Sweep).now_or_never().expect("nobody else is there");
+        let (mut prune, mut gone, mut people) = (
+            Box::pin(flow.take(Urgency::Prune)),
+            Box::pin(flow.take(Urgency::Bundle)),
+            Box::pin(flow.take(Urgency::People)),
+        );
+        for waiting in [&mut prune, &mut gone, &mut people] {
+            assert!(waiting.now_or_never().is_none());
+        }
+        drop(gone);
+        drop(first);
+        assert!((&mut prune).now_or_never().is_none());
+        let turn = (&mut people).now_or_never().expect("people go first");
+        drop(turn);
+        assert!((&mut prune).now_or_never().is_some());
+    }
+}

@@ -1,0 +1,247 @@
+//! What is asked of an API server. The only place that knows how requests are written.
+//!
+//! - [`place`]: where objects are.
+//! - [`sending`]: a request's turn, its time and its bounds.
+//! - [`flow`]: how much is asked at once, and who goes first.
+//! - [`counts`]: how many requests were made.
+//! - [`failure`]: why one did not bring what was asked for.
+
+mod counts;
+mod failure;
+mod flow;
+mod place;
+mod sending;
+
+use std::sync::Arc;
+
+use setpoint_core::intent::Expect;
+use setpoint_core::name::AppId;
+use setpoint_core::value::Value;
+use setpoint_kube::object;
+
+pub use counts::{Call, Tally};
+pub(crate) use failure::Failure;
+pub use flow::Urgency;
+pub(crate) use place::{Collection, Place, escaped};
+pub(crate) use sending::{Deadline, Errand, Sender};
+use sending::{MOST_OF_DISCOVERY, MOST_OF_OBJECT, Reply};
+
+use crate::wire::{Body, Method, Request};
+
+const JSON: &str = "application/json";
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+/// Everything a server serves, in two answers. Old servers answer with what they have.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+const APPLY: &str = "application/apply-patch+yaml";
+const JSON_PATCH: &str = "application/json-patch+json";
+
+/// How much of each object is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Form {
+    Whole,
+    Metadata,
+}
+
+/// How an apply is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Manner {
+    /// Take fields over from whoever has them.
+    pub(crate) force: bool,
+    /// Say what would be, change nothing.
+    pub(crate) dry_run: bool,
+}
+
+/// What an apply brought about.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    /// The object was not there before.
+    pub(crate) created: bool,
+    pub(crate) object: Value,
+}
+
+/// Which changes a stream tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Selection {
+    /// `labelSelector` or `fieldSelector`.
+    pub(crate) selector: &'static str,
+    pub(crate) expression: String,
+}
+
+/// Where a stream begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// With everything that is there, as events, and a bookmark behind it.
+    Everything,
+    /// With what is there, as the server likes it: old servers, and single objects.
+    Present,
+    /// After this state.
+    After(String),
+}
+
+/// The verbs of one cluster.
+#[derive(Debug)]
+pub(crate) struct Api {
+    pub(crate) sender: Sender,
+    /// Our field manager.
+    pub(crate) manager: String,
+    pub(crate) impersonate: Option<Arc<str>>,
+}
+
+impl Api {
+    /// A quorum read: what is there, not what some cache remembers.
+    pub(crate) async fn get(&self, place: &Place, form: Form, urgency: Urgency) -> Result<Value, Failure> {
+        let accept = if form == Form::Whole { JSON } else { METADATA };
+        let errand = Errand { call: Call::Get, urgency, app: None };
+        let reply = self.sender.read(&self.read(place.path(), accept), errand, MOST_OF_OBJECT).await?;
+        understood(&reply)
+    }
+
+    /// Something about the server itself.
+    pub(crate) async fn ask(&self, path: String, urgency: Urgency) -> Result<Value, Failure> {
+        let errand = Errand { call: Call::Discovery, urgency, app: None };
+        let reply = self.sender.read(&self.read(path, AGGREGATED), errand, MOST_OF_DISCOVERY).await?;
+        understood(&reply)
+    }
+
+    /// Applies what is declared. Of a dry-run nothing is stored, but everything is checked.
+    pub(crate) async fn apply(
+        &self,
+        place: &Place,
+        body: &Value,
+        manner: Manner,
+        deadline: Deadline,
+        (urgency, app): (Urgency, Option<&AppId>),
+    ) -> Result<Applied, Failure> {
+        let bytes = object::write(body).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
+        let mut path = format!("{}?fieldManager={}&fieldValidation=Strict", place.path(), escaped(&self.manager));
+        path.push_str(if manner.force { "&force=true" } else { "&force=false" });
+        if manner.dry_run {
+            path.push_str("&dryRun=All");
+        }
+        let call = if manner.dry_run { Call::DryRun } else { Call::Apply };
+        let reply =
+            self.change(Method::Patch, path, Some((APPLY, bytes)), deadline, Errand { call, urgency, app }).await?;
+        Ok(Applied { created: reply.code == 201, object: understood(&reply)? })
+    }
+
+    /// Takes out what stands at these JSON pointers, if the object is still in this version.
+    pub(crate) async fn take_out(
+        &self,
+        place: &Place,
+        version: &str,
+        pointers: &[String],
+        deadline: Deadline,
+        (urgency, app): (Urgency, Option<&AppId>),
+    ) -> Result<Value, Failure> {
+        let text = |text: &str| Value::str(text);
+        // Set to what it was: the server refuses that as soon as it is another.
+        let held = [("op", text("replace")), ("path", text("/metadata/resourceVersion")), ("value", text(version))];
+        let removal = |pointer: &String| Value::map([("op", text("remove")), ("path", text(pointer))]);
+        let patch = Value::Seq(std::iter::once(Value::map(held)).chain(pointers.iter().map(removal)).collect());
+        let bytes = object::write(&patch).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
+        let path = format!("{}?fieldManager={}", place.path(), escaped(&self.manager));
+        let errand = Errand { call: Call::Patch, urgency, app };
+        let reply = self.change(Method::Patch, path, Some((JSON_PATCH, bytes)), deadline, errand).await?;
+        understood(&reply)
+    }
+
+    /// Deletes this very object in this very version; what it owns goes after it.
+    pub(crate) async fn delete(
+        &self,
+        place: &Place,
+        expect: &Expect,
+        deadline: Deadline,
+        (urgency, app): (Urgency, Option<&AppId>),
+    ) -> Result<(), Failure> {
+        let mut held = vec![("uid", Value::str(expect.uid.as_str()))];
+        held.extend(expect.version.as_ref().map(|version| ("resourceVersion", Value::str(version.as_str()))));
+        let options = Value::map([
+            ("apiVersion", Value::str("v1")),
+            ("kind", Value::str("DeleteOptions")),
+            ("preconditions", Value::map(held)),
+            ("propagationPolicy", Value::str("Background")),
+        ]);
+        let bytes = object::write(&options).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
+        let errand = Errand { call: Call::Delete, urgency, app };
+        self.change(Method::Delete, format!("{}?", place.path()), Some((JSON, bytes)), deadline, errand).await.map(drop)
+    }
+
+    /// One page of a list, as it is now.
+    pub(crate) async fn page(
+        &self,
+        collection: &Collection,
+        selection: Option<&Selection>,
+        form: Form,
+        after: Option<&str>,
+    ) -> Result<Body, Failure> {
+        let mut path = format!("{}?limit={PAGE}", collection.path());
+        let chosen = selection.map(|selection| (selection.selector, selection.expression.as_str()));
+        for (name, value) in chosen.into_iter().chain(after.map(|token| ("continue", token))) {
+            path.push_str(&format!("&{name}={}", escaped(value)));
+        }
+        let accept = if form == Form::Whole { JSON } else { METADATA_LIST };
+        let errand = Errand { call: Call::List, urgency: Urgency::Sweep, app: None };
+        self.sender.open(self.read(path, accept), errand).await
+    }
+
+    /// A stream of changes.
+    pub(crate) async fn watch(
+        &self,
+        collection: &Collection,
+        selection: &Selection,
+        form: Form,
+        beginning: &Beginning,
+    ) -> Result<Body, Failure> {
+        let mut path = format!(
+            "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={STREAM_SECONDS}&{}={}",
+            collection.path(),
+            selection.selector,
+            escaped(&selection.expression)
+        );
+        match beginning {
+            Beginning::Everything => path.push_str("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
+            Beginning::Present => {}
+            Beginning::After(version) => {
+                path.push_str("&resourceVersion=");
+                path.push_str(&escaped(version));
+            }
+        }
+        let accept = if form == Form::Whole { JSON } else { METADATA };
+        let errand = Errand { call: Call::Watch, urgency: Urgency::Sweep, app: None };
+        self.sender.open(Request { streams: true, ..self.read(path, accept) }, errand).await
+    }
+
+    fn read(&self, path: String, accept: &'static str) -> Request {
+        let impersonate = self.impersonate.clone();
+        Request { method: Method::Get, path, accept, content: None, impersonate, streams: false }
+    }
+
+    /// Sends an effect once. The server too is told when it must have landed.
+    async fn change(
+        &self,
+        method: Method,
+        mut path: String,
+        content: Option<(&'static str, Vec<u8>)>,
+        deadline: Deadline,
+        errand: Errand<'_>,
+    ) -> Result<Reply, Failure> {
+        let left = deadline.land_by.since(self.sender.now());
+        let seconds = left.as_millis() / 1_000;
+        if seconds == 0 {
+            return Err(Failure::Late);
+        }
+        let joint = if path.ends_with('?') { "" } else { "&" };
+        path.push_str(&format!("{joint}timeout={seconds}s"));
+        let request = Request { method, content, ..self.read(path, JSON) };
+        self.sender.exchange(request, errand, deadline, MOST_OF_OBJECT).await
+    }
+}
+
+/// Servers close a stream by themselves; asked for a length, they do so in good order.
+const STREAM_SECONDS: u32 = 1_800;
+const PAGE: u32 = 500;
+
+fn understood(reply: &Reply) -> Result<Value, Failure> {
+    object::read(&reply.bytes).map_err(|error| Failure::Malformed { detail: error.to_string() })
+}

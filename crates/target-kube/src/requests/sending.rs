@@ -1,0 +1,196 @@
+//! One request from its turn to the end of its answer: in time, bounded, counted.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use setpoint_core::name::AppId;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_kube::status::Status;
+use setpoint_target::Fence;
+
+use super::counts::{Call, Counts};
+use super::failure::Failure;
+use super::flow::{Flow, Taken, Urgency};
+use crate::options::Clock;
+use crate::wire::{Body, Request, Response, Wire, within};
+
+/// An object is at most 1.5 MB; the server's own bookkeeping may be as much again.
+pub(crate) const MOST_OF_OBJECT: usize = 3 << 20;
+/// What a server serves, with ten thousands of definitions.
+pub(crate) const MOST_OF_DISCOVERY: usize = 32 << 20;
+/// How long a read may take.
+const READ_TIME: Span = Span::seconds(10);
+/// A read that failed in passing is made again this often.
+const READS_AGAIN: u32 = 2;
+const FIRST_WAIT: Span = Span::millis(200);
+const LONGEST_WAIT: Span = Span::seconds(2);
+
+/// Until when a request may leave, and when its answer no longer matters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline {
+    pub(crate) leave_by: Timestamp,
+    pub(crate) land_by: Timestamp,
+}
+
+impl From<Fence> for Deadline {
+    fn from(fence: Fence) -> Self {
+        Self { leave_by: fence.leave_by.min(fence.land_by), land_by: fence.land_by }
+    }
+}
+
+/// On whose behalf a request is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Errand<'a> {
+    pub(crate) call: Call,
+    pub(crate) urgency: Urgency,
+    pub(crate) app: Option<&'a AppId>,
+}
+
+/// A whole answer that is no error.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) code: u16,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Sends requests to one cluster.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) wire: Arc<dyn Wire>,
+    pub(crate) clock: Clock,
+    pub(crate) flow: Flow,
+    pub(crate) counts: Counts,
+}
+
+impl Sender {
+    pub(crate) fn new(wire: Arc<dyn Wire>, clock: Clock) -> Self {
+        Self { wire, clock, flow: Flow::new(), counts: Counts::default() }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Reads, again where it failed in passing.
+    pub(crate) async fn read(&self, request: &Request, errand: Errand<'_>, most: usize) -> Result<Reply, Failure> {
+        let mut tries = 0;
+        loop {
+            let now = self.now();
+            let deadline = Deadline { leave_by: now + READ_TIME, land_by: now + READ_TIME };
+            let failure = match self.exchange(request.clone(), errand, deadline, most).await {
+                Err(failure) if failure.is_passing() && tries < READS_AGAIN => failure,
+                answered => return answered,
+            };
+            let asked = if let Failure::Refused { retry_after, .. } = failure { retry_after } else { None };
+            let wait = asked.unwrap_or(FIRST_WAIT.doubled(tries, LONGEST_WAIT));
+            if wait > LONGEST_WAIT {
+                return Err(failure);
+            }
+            self.wire.wait(wait).await;
+            tries += 1;
+        }
+    }
+
+    /// Sends once, and answers what came back in time.
+    pub(crate) async fn exchange(
+        &self,
+        request: Request,
+        errand: Errand<'_>,
+        deadline: Deadline,
+        most: usize,
+    ) -> Result<Reply, Failure> {
+        let turn = self.flow.take(errand.urgency);
+        let turn = within(&*self.wire, deadline.leave_by.since(self.now()), turn).await;
+        let sent_at = self.now();
+        let Some(_turn) = turn.filter(|_| sent_at <= deadline.leave_by) else { return Err(Failure::Late) };
+        let pause = self.flow.pause(sent_at);
+        if pause > Span::ZERO {
+            let status = Status { code: 429, reason: "TooManyRequests".to_owned(), ..busy() };
+            return Err(Failure::Refused { status: Box::new(status), retry_after: Some(pause) });
+        }
+        self.counts.count(errand.call, errand.app);
+        let answer = async {
+            let response = self.wire.send(request).await?;
+            judged(response, most).await
+        };
+        let answer = within(&*self.wire, deadline.land_by.since(sent_at), answer).await;
+        let answer = answer.unwrap_or_else(|| Err(Failure::Unanswered { detail: "its time is over".to_owned() }));
+        self.flow.learn(taken(&answer, self.now().since(sent_at)), self.now());
+        answer
+    }
+
+    /// Opens an answer that does not end by itself. It takes a turn only until it begins.
+    pub(crate) async fn open(&self, request: Request, errand: Errand<'_>) -> Result<Body, Failure> {
+        let turn = self.flow.take(errand.urgency).await;
+        let sent_at = self.now();
+        let pause = self.flow.pause(sent_at);
+        if pause > Span::ZERO {
+            drop(turn);
+            self.wire.wait(pause).await;
+        }
+        self.counts.count(errand.call, errand.app);
+        let opened = within(&*self.wire, READ_TIME, self.wire.send(request)).await;
+        let response =
+            opened.unwrap_or_else(|| Err(crate::wire::WireError::Unanswered { detail: "its time is over".to_owned() }));
+        let response = response.map_err(Failure::from);
+        let answer = match response {
+            Ok(response) if (200..300).contains(&response.status) => return Ok(response.body),
+            Ok(response) => judged(response, MOST_OF_OBJECT).await,
+            Err(failure) => Err(failure),
+        };
+        self.flow.learn(taken(&answer, Span::ZERO), self.now());
+        match answer {
+            Err(failure) => Err(failure),
+            Ok(reply) => Err(Failure::Malformed { detail: format!("a stream was answered with {}", reply.code) }),
+        }
+    }
+}
+
+/// What stands for the server's own words while it wants to be left alone.
+fn busy() -> Status {
+    Status {
+        code: 429,
+        reason: String::new(),
+        message: "the API server asked to be left alone for a while".to_owned(),
+        causes: Vec::new(),
+        retry_after_seconds: None,
+    }
+}
+
+fn taken(answer: &Result<Reply, Failure>, after: Span) -> Taken {
+    match answer {
+        Err(Failure::Refused { status, retry_after }) if status.code == 429 || status.code >= 500 => {
+            Taken::Burdened { retry_after: *retry_after }
+        }
+        Err(Failure::Unanswered { .. } | Failure::NotSent { .. }) => Taken::Burdened { retry_after: None },
+        _ => Taken::Answered { after },
+    }
+}
+
+/// The whole answer, or what its status says.
+async fn judged(response: Response, most: usize) -> Result<Reply, Failure> {
+    let Response { status: code, retry_after, body } = response;
+    if (300..400).contains(&code) {
+        return Err(Failure::Redirected { code });
+    }
+    let bytes = whole(body, most).await;
+    if (200..300).contains(&code) {
+        return Ok(Reply { code, bytes: bytes? });
+    }
+    // What the head says holds, whatever became of the rest.
+    let status = Status::read(code, &bytes.unwrap_or_default());
+    let said = status.retry_after_seconds.map(|seconds| Span::seconds(seconds.into()));
+    Err(Failure::Refused { retry_after: retry_after.or(said), status: Box::new(status) })
+}
+
+/// Reads a body to its end, if that comes within the bound.
+async fn whole(mut body: Body, most: usize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = body.next().await {
+        bytes.extend_from_slice(&chunk?);
+        if bytes.len() > most {
+            return Err(Failure::Malformed { detail: format!("it is longer than {most} bytes") });
+        }
+    }
+    Ok(bytes)
+}

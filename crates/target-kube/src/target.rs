@@ -1,0 +1,159 @@
+//! The cluster behind the [`Target`] trait.
+
+use std::sync::Arc;
+
+use setpoint_core::diff::Difference;
+use setpoint_core::intent::Intent;
+use setpoint_core::key::Key;
+use setpoint_core::live::Observation;
+use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::resource::Resource;
+use setpoint_core::time::Timestamp;
+use setpoint_core::value::Value;
+use setpoint_kube::forecast::forecast;
+use setpoint_kube::key::{Scope, group_of};
+use setpoint_kube::kinds::{BuiltIn, built_in};
+use setpoint_target::{
+    Answer, Capabilities, Fence, Granularity, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable,
+    Wanted, Work,
+};
+
+use crate::act::refusal_of;
+use crate::cluster::{Cluster, Unplaced};
+use crate::discovery::Unserved;
+use crate::options::KubeOptions;
+use crate::requests::{Form, Tally, Urgency};
+use crate::watch::Watching;
+
+/// A Kubernetes cluster as a system under management. Clones are one target.
+#[derive(Clone, Debug)]
+pub struct KubeTarget(Arc<Cluster>);
+
+impl KubeTarget {
+    /// Nothing is asked of the cluster before the first call.
+    pub fn new(options: KubeOptions) -> Self {
+        Self(Arc::new(Cluster::new(options)))
+    }
+
+    /// Keeps the streams of changes open, and what is known of them remembered. Never ends; without it every look is a request and nothing is
+    /// hinted at. To be driven by whoever owns the target, once.
+    pub fn watch_task(&self) -> impl Future<Output = ()> + Send + 'static {
+        let cluster = Arc::clone(&self.0);
+        async move { cluster.watch().await }
+    }
+
+    /// How far changes are hinted at.
+    pub fn watching(&self) -> Watching {
+        self.0.watches.watching()
+    }
+
+    /// How many requests were sent, by what they do.
+    pub fn requests(&self) -> Tally {
+        self.0.api.sender.counts.all()
+    }
+
+    /// How many of them were effects of an app.
+    pub fn requests_of(&self, app: &AppId) -> Tally {
+        self.0.api.sender.counts.of_app(app)
+    }
+
+    /// How many objects are known well enough to be answered for without a request.
+    pub fn remembered(&self) -> usize {
+        self.0.records.len()
+    }
+}
+
+impl Cluster {
+    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
+        let scope = match built_in(group_of(api_version), kind) {
+            Some(BuiltIn::Namespaced) => Scope::Namespaced { default: &self.namespace },
+            Some(BuiltIn::Cluster) => Scope::Cluster,
+            // What a definition says may come later, and a key never changes.
+            None => Scope::Unknown,
+        };
+        setpoint_kube::key::key(api_version, kind, body, scope)
+            .map_err(|error| Unidentifiable { problem: error.to_string() })
+    }
+
+    /// What the server would make of a declaration over what is there; `None` before it where nothing is.
+    async fn tried(&self, resource: &Resource, form: Form) -> Result<(Option<Value>, Value), Refusal> {
+        let unavailable = |detail: String| Refusal { class: RefusalClass::Unavailable, detail, retry_after: None };
+        self.visit().await.map_err(|reason| unavailable(reason.to_string()))?;
+        let place = match self.place(&resource.key, Some(resource)).await {
+            Ok(place) => place,
+            Err(error @ Unplaced::Unserved(Unserved::NoSuchKind { .. } | Unserved::Unknown(_))) => {
+                return Err(unavailable(error.to_string()));
+            }
+            Err(error) => {
+                return Err(Refusal { class: RefusalClass::Invalid, detail: error.to_string(), retry_after: None });
+            }
+        };
+        let is = match self.api.get(&place, form, Urgency::People).await {
+            Ok(object) => Some(object),
+            Err(failure) if failure.is_absence_of(resource.key.name()) => None,
+            Err(failure) => return Err(refusal_of(&failure, &resource.key)),
+        };
+        let answer = self.dry_run(resource, &place, is.as_ref()).await;
+        let would_be = answer.map_err(|failure| refusal_of(&failure, &resource.key))?.object;
+        Ok((is, would_be))
+    }
+
+    async fn forecast(&self, resource: &Resource) -> Result<Option<Vec<Difference>>, Refusal> {
+        let (is, would_be) = self.tried(resource, Form::Whole).await?;
+        // Of what is not there yet the whole declaration is the difference, and that is what the step says.
+        Ok(is.map(|is| forecast(&would_be, &is, &self.digest_key)))
+    }
+}
+
+impl Target for KubeTarget {
+    fn identity(&self) -> Answer<'_, Result<TargetIdentity, Refusal>> {
+        Box::pin(async {
+            let unavailable = |failure: crate::requests::Failure| {
+                failure.refusal().unwrap_or_else(|| Refusal {
+                    class: RefusalClass::Unavailable,
+                    detail: failure.to_string(),
+                    retry_after: None,
+                })
+            };
+            self.0.identity.ask(&self.0.api).await.map_err(unavailable)
+        })
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            granularity: Granularity::Resource,
+            checks_epochs: false,
+            fresh_reads: true,
+            previews: true,
+            incarnations: true,
+        }
+    }
+
+    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
+        self.0.key(api_version, kind, body)
+    }
+
+    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
+        Box::pin(self.0.observe(wanted, now))
+    }
+
+    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+        Box::pin(async { self.0.tried(resource, Form::Metadata).await.map(drop) })
+    }
+
+    fn forecast<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<Option<Vec<Difference>>, Refusal>> {
+        Box::pin(self.0.forecast(resource))
+    }
+
+    fn execute(&self, work: Vec<Work>, fence: Fence) -> Answer<'_, Vec<Outcome>> {
+        Box::pin(self.0.execute(work, fence))
+    }
+
+    fn settle<'a>(&'a self, intent: &'a Intent, declared: Option<&'a Resource>) -> Answer<'a, Settlement> {
+        Box::pin(self.0.settle(intent, declared))
+    }
+
+    fn hints(&self) -> Answer<'_, Hint> {
+        Box::pin(self.0.watches.hint())
+    }
+}

@@ -1,0 +1,205 @@
+//! What an event means: that all is as it was, that only the health moved, or that somebody has to look.
+
+use std::sync::Arc;
+
+use setpoint_core::key::Key;
+use setpoint_core::name::LiveVersion;
+use setpoint_core::value::Value;
+use setpoint_kube::managed::ManagedFields;
+use setpoint_kube::object;
+
+use super::{StreamId, Watches};
+use crate::cluster::{Cluster, Named, metadata_hash};
+use crate::look::entries_of;
+use crate::records::{Record, Standing};
+use crate::requests::Form;
+
+/// What a line of a stream says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It is there, new or changed.
+    Present,
+    Gone,
+    /// How far the stream is.
+    Bookmark,
+    Error,
+}
+
+impl Kind {
+    pub(super) fn read(word: Option<&str>) -> Option<Self> {
+        match word? {
+            "ADDED" | "MODIFIED" => Some(Self::Present),
+            "DELETED" => Some(Self::Gone),
+            "BOOKMARK" => Some(Self::Bookmark),
+            "ERROR" => Some(Self::Error),
+            _ => None,
+        }
+    }
+}
+
+/// The key of an object a stream tells of: what it calls itself may be no more than "metadata".
+pub(super) fn key_of(id: &StreamId, object: &Value) -> Option<Key> {
+    Key::new(&id.class, object::namespace(object).unwrap_or_default(), object::name(object)?).ok()
+}
+
+/// What a stream told of an object.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) kind: Kind,
+    pub(super) form: Form,
+    pub(super) object: Value,
+}
+
+/// What an event makes of what is remembered.
+enum Judgement {
+    /// It is what is remembered.
+    Known,
+    /// It fits; what else is remembered moves on.
+    Fits {
+        standing: Standing,
+    },
+    Suspect,
+}
+
+impl Cluster {
+    /// Somebody, perhaps we, wrote or removed an object with our label.
+    pub(super) fn told(&self, key: &Key, told: Told) {
+        // While a write of ours is under way, nobody can say whose this is.
+        let Some(told) = self.watches.kept_for_later(key, told) else { return };
+        let Told { kind, form, object } = told;
+        let Ok(named) = Named::of(&object) else { return self.suspect(key) };
+        let Some(record) = self.records.get(key) else { return };
+        let judgement =
+            if kind == Kind::Gone { Judgement::Suspect } else { self.judge(key, &record, &named, form, &object) };
+        match judgement {
+            Judgement::Known => {}
+            Judgement::Fits { standing } => {
+                self.records.with(key, |record| {
+                    record.move_to(named.version);
+                    record.standing = standing;
+                });
+                // Health is for the engine to hear of, and so is that what was suspect may be well again.
+                if standing.health != record.standing.health || record.suspicions > 0 {
+                    self.watches.tell(key.clone());
+                }
+            }
+            Judgement::Suspect => self.suspect(key),
+        }
+    }
+
+    fn judge(&self, key: &Key, record: &Record, named: &Named, form: Form, object: &Value) -> Judgement {
+        if named.uid != record.uid {
+            return Judgement::Suspect;
+        }
+        // Versions are compared for equality only.
+        if record.knows(&named.version) {
+            return Judgement::Known;
+        }
+        match form {
+            Form::Metadata => {
+                let same = record.standing.generation.is_some()
+                    && object::generation(object) == record.standing.generation
+                    && metadata_hash(object) == record.standing.metadata;
+                if same { Judgement::Fits { standing: record.standing } } else { Judgement::Suspect }
+            }
+            Form::Whole => match entries_of(object) {
+                Ok(entries) if self.is_as_recorded(key, record, object, &entries) => {
+                    Judgement::Fits { standing: self.standing(object) }
+                }
+                _ => Judgement::Suspect,
+            },
+        }
+    }
+
+    fn is_as_recorded(&self, key: &Key, record: &Record, object: &Value, entries: &[ManagedFields]) -> bool {
+        self.strayed(key, object, record, entries).is_none() && !self.lost_ownership(record, entries)
+    }
+
+    pub(super) fn suspect(&self, key: &Key) {
+        self.records.suspect(key);
+        self.watches.tell(key.clone());
+    }
+
+    /// Marks a write of ours as under way, until it is dropped.
+    pub(crate) fn writing(&self, key: &Key) -> Writing<'_> {
+        let mut state = self.watches.state();
+        state.writing.entry(key.clone()).or_default().0 += 1;
+        // From here on the stream of its kind tells of it, or the next look finds that it does not.
+        state.let_go(key);
+        drop(state);
+        Writing { cluster: self, key: key.clone() }
+    }
+}
+
+/// A write of ours is under way.
+pub(crate) struct Writing<'c> {
+    cluster: &'c Cluster,
+    key: Key,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if let Some(told) = self.cluster.watches.written(&self.key) {
+            self.cluster.told(&self.key, told);
+        }
+    }
+}
+
+impl Watches {
+    /// Keeps what was told while a write of ours is under way; gives it back where none is.
+    fn kept_for_later(&self, key: &Key, told: Told) -> Option<Told> {
+        match self.state().writing.get_mut(key) {
+            Some((_, last)) => {
+                *last = Some(told);
+                None
+            }
+            None => Some(told),
+        }
+    }
+
+    /// A write has ended; the last that was told of meanwhile, if it was the last write.
+    fn written(&self, key: &Key) -> Option<Told> {
+        let mut state = self.state();
+        let (writes, _) = state.writing.get_mut(key)?;
+        *writes -= 1;
+        if *writes > 0 {
+            return None;
+        }
+        state.writing.remove(key).and_then(|(_, last)| last)
+    }
+
+    /// What a stream of a single object told, if it is news.
+    pub(super) fn told_single(&self, key: &Key, version: Option<&LiveVersion>) {
+        let news = self.state().single.get(key).is_some_and(|single| single.seen.as_ref() != version);
+        if news {
+            self.tell(key.clone());
+        }
+    }
+
+    pub(super) fn caught_up(&self, id: &StreamId) {
+        if let Some(progress) = self.state().streams.get_mut(id) {
+            progress.caught_up = true;
+            progress.trouble = None;
+        }
+    }
+
+    pub(super) fn interrupted(&self, id: &StreamId, trouble: Option<String>) {
+        if let Some(progress) = self.state().streams.get_mut(id) {
+            progress.caught_up = false;
+            progress.trouble = trouble;
+        }
+    }
+
+    /// A kind may be watched only where we have rights: one stream for each namespace that was asked about.
+    pub(super) fn restrict(&self, class: &Arc<str>) {
+        let mut state = self.state();
+        state.restricted.insert(Arc::clone(class));
+        state.streams.remove(&StreamId { class: Arc::clone(class), namespace: "".into() });
+        let namespaces: Vec<StreamId> = state.asked.iter().filter(|id| id.class == *class).cloned().collect();
+        for id in namespaces {
+            state.open(id);
+        }
+        drop(state);
+        self.wanted.notify_one();
+    }
+}

@@ -1,0 +1,74 @@
+//! Following one object by its name: what bears no label of ours is told of by no stream of its kind.
+
+use std::sync::Arc;
+
+use futures_util::future::{Either, select};
+use setpoint_core::key::Key;
+use setpoint_core::time::Span;
+use setpoint_kube::object;
+use tokio::sync::Notify;
+
+use super::events::Kind;
+use super::lines::Lines;
+use super::streams::{FIRST_WAIT, INITIAL_END, LONGEST_WAIT, SILENCE, event_in, is_no_beginning};
+use crate::cluster::Cluster;
+use crate::requests::{Beginning, Failure, Form, Selection};
+
+/// How long after a look an object is watched by its name.
+const GRACE: Span = Span::seconds(5);
+
+impl Cluster {
+    /// Follows one object by its name, until it is watched with its kind.
+    pub(super) async fn follow_single(&self, key: Key, over: Arc<Notify>) {
+        let following = async {
+            // What is about to be created needs no stream of its own, and mostly that is why somebody looked.
+            self.api.sender.wire.wait(GRACE).await;
+            let mut tries = 0;
+            loop {
+                if self.follow_single_once(&key).await.is_ok() {
+                    tries = 0;
+                }
+                let wait = FIRST_WAIT.doubled(tries, LONGEST_WAIT);
+                tries += 1;
+                self.api.sender.wire.wait(wait).await;
+            }
+        };
+        match select(std::pin::pin!(following), std::pin::pin!(over.notified())).await {
+            Either::Left((never, _)) => never,
+            Either::Right(((), _)) => {}
+        }
+    }
+
+    async fn follow_single_once(&self, key: &Key) -> Result<(), Failure> {
+        let collection = self.collection(key, None).await;
+        let collection = collection.map_err(|error| Failure::NotSent { detail: error.to_string() })?;
+        let selection = Selection { selector: "fieldSelector", expression: format!("metadata.name={}", key.name()) };
+        let mut beginning = Beginning::Everything;
+        let body = match self.api.watch(&collection, &selection, Form::Metadata, &beginning).await {
+            Err(failure) if is_no_beginning(&failure) => {
+                beginning = Beginning::Present;
+                self.api.watch(&collection, &selection, Form::Metadata, &beginning).await?
+            }
+            body => body?,
+        };
+        let mut there = false;
+        let mut lines = Lines::new(body);
+        while let Some(line) = lines.next(&*self.api.sender.wire, SILENCE).await? {
+            let (kind, object) = event_in(&line)?;
+            let version = object::resource_version(&object).and_then(|text| text.parse().ok());
+            match kind {
+                Kind::Present => {
+                    there = true;
+                    self.watches.told_single(key, version.as_ref());
+                }
+                Kind::Gone => self.watches.told_single(key, None),
+                Kind::Bookmark if !there && object::annotation(&object, INITIAL_END) == Some("true") => {
+                    self.watches.told_single(key, None);
+                }
+                Kind::Bookmark => {}
+                Kind::Error => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}

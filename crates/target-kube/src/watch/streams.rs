@@ -1,0 +1,311 @@
+//! Keeping streams open: from a list to its changes, through every interruption.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, select};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use setpoint_core::digest::Digest;
+use setpoint_core::key::Key;
+use setpoint_core::time::Span;
+use setpoint_core::value::Value;
+use setpoint_kube::key::group_and_kind;
+use setpoint_kube::object;
+use setpoint_kube::request::INSTALLATION_LABEL;
+use setpoint_kube::status::Status;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::events::{Kind, Told, key_of};
+use super::lines::Lines;
+use super::{Fresh, StreamId, Watches};
+use crate::cluster::{Cluster, Unplaced};
+use crate::discovery::Unserved;
+use crate::requests::{Beginning, Collection, Failure, Form, Selection};
+use crate::wire::within;
+
+/// Bookmarks come every minute: where nothing comes for longer than this, nobody speaks any more.
+pub(super) const SILENCE: Span = Span::minutes(3);
+pub(super) const FIRST_WAIT: Span = Span::millis(500);
+pub(super) const LONGEST_WAIT: Span = Span::minutes(1);
+/// A kind that is not served, or that we may not watch, may be so later.
+const UNSERVED_WAIT: Span = Span::seconds(30);
+/// What has moved is remembered this often.
+const REMEMBER_EVERY: Span = Span::seconds(5);
+/// Lists are the dearest of all requests: so many at once.
+const RELISTS: usize = 2;
+/// Marks the bookmark behind everything that was there.
+pub(super) const INITIAL_END: &str = "k8s.io/initial-events-end";
+const DEFINITIONS: &str = "apiextensions.k8s.io/CustomResourceDefinition";
+
+/// Why a stream has ended.
+enum Ended {
+    /// In good order: it goes on where it was.
+    Over,
+    /// The server does not remember that far back: everything must be told again.
+    Expired,
+    Failed(Failure),
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        if failure.code() == Some(410) { Self::Expired } else { Self::Failed(failure) }
+    }
+}
+
+/// Whether the server may not know how to tell what is there as events.
+pub(super) fn is_no_beginning(failure: &Failure) -> bool {
+    matches!(failure.code(), Some(400 | 422))
+}
+
+/// What a stream remembers from one connection to the next.
+#[derive(Debug)]
+struct Course {
+    /// Where to go on.
+    after: Option<String>,
+    /// The server tells what is there as events.
+    streams_lists: bool,
+    tries: u32,
+}
+
+impl Course {
+    /// Everything up to this state was told.
+    fn go_on_after(&mut self, version: Option<String>) {
+        if version.is_some() {
+            self.after = version;
+            self.tries = 0;
+        }
+    }
+}
+
+impl Cluster {
+    /// Keeps all streams open. Never ends.
+    pub(crate) async fn watch(self: Arc<Self>) {
+        let _driving = self.watches.drive();
+        let relists = Semaphore::new(RELISTS);
+        let mut running: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        // So that there is always something to wait for.
+        running.push(std::future::pending().boxed());
+        loop {
+            let wanted = self.watches.wanted.notified();
+            for fresh in self.watches.take_fresh() {
+                running.push(match fresh {
+                    Fresh::Kind(id) => self.follow(id, &relists).boxed(),
+                    Fresh::Single(key, over) => self.follow_single(key, over).boxed(),
+                });
+            }
+            let waking = select(Box::pin(wanted), running.next());
+            within(&*self.api.sender.wire, REMEMBER_EVERY, waking).await;
+            self.remember().await;
+        }
+    }
+
+    /// Follows the labelled objects of a kind.
+    async fn follow(&self, id: StreamId, relists: &Semaphore) {
+        let mut course = Course { after: None, streams_lists: true, tries: 0 };
+        loop {
+            let ended = self.follow_once(&id, &mut course, relists).await;
+            let (trouble, wait) = match ended {
+                Ok(Ended::Over) => (None, FIRST_WAIT),
+                Ok(Ended::Expired) => {
+                    course.after = None;
+                    (Some("the server no longer knows where the stream was".to_owned()), self.pace(&id, &mut course))
+                }
+                Ok(Ended::Failed(failure)) if course.streams_lists && is_no_beginning(&failure) => {
+                    course.streams_lists = false;
+                    (None, Span::ZERO)
+                }
+                Ok(Ended::Failed(failure)) if failure.code() == Some(403) && id.namespace.is_empty() => {
+                    self.watches.restrict(&id.class);
+                    return;
+                }
+                Ok(Ended::Failed(failure)) => (Some(failure.to_string()), self.pace(&id, &mut course)),
+                Err(unplaced @ Unplaced::Unserved(Unserved::Unknown(_))) => {
+                    (Some(unplaced.to_string()), self.pace(&id, &mut course))
+                }
+                Err(unplaced) => (Some(unplaced.to_string()), UNSERVED_WAIT),
+            };
+            self.watches.interrupted(&id, trouble);
+            self.api.sender.wire.wait(wait).await;
+        }
+    }
+
+    /// Longer after each failure, and not at the same instant as everybody else.
+    fn pace(&self, id: &StreamId, course: &mut Course) -> Span {
+        let wait = FIRST_WAIT.doubled(course.tries, LONGEST_WAIT);
+        course.tries += 1;
+        let seed = format!("{}/{}/{}/{}", self.installation, id.class, id.namespace, course.tries);
+        let spread = Digest::of(seed.as_bytes()).to_string();
+        let share = u64::from_str_radix(&spread[..4], 16).unwrap_or_default();
+        Span::millis(wait.as_millis() / 2 + wait.as_millis() / 2 * share / 0xffff)
+    }
+
+    async fn follow_once(&self, id: &StreamId, course: &mut Course, relists: &Semaphore) -> Result<Ended, Unplaced> {
+        // A stream of another cluster would speak of objects that only bear the same names.
+        self.visit().await.map_err(|reason| Unplaced::Unserved(Unserved::Unknown(reason)))?;
+        let collection = self.collection_of(id).await?;
+        let selection =
+            Selection { selector: "labelSelector", expression: format!("{INSTALLATION_LABEL}={}", self.installation) };
+        let followed = self.follow_from(id, &collection, &selection, course, relists).await;
+        Ok(followed.unwrap_or_else(Ended::from))
+    }
+
+    async fn follow_from(
+        &self,
+        id: &StreamId,
+        collection: &Collection,
+        selection: &Selection,
+        course: &mut Course,
+        relists: &Semaphore,
+    ) -> Result<Ended, Failure> {
+        let form = form_of(&id.class);
+        let relisting = if course.after.is_none() { relists.acquire().await.ok() } else { None };
+        let beginning = match &course.after {
+            Some(version) => Beginning::After(version.clone()),
+            None if course.streams_lists => Beginning::Everything,
+            None => Beginning::After(self.list(id, collection, selection, form).await?),
+        };
+        let missing = (beginning == Beginning::Everything).then(|| self.records.keys_of(&id.class, &id.namespace));
+        let body = self.api.watch(collection, selection, form, &beginning).await?;
+        self.read_on(id, form, Lines::new(body), course, missing.map(|keys| (keys, relisting))).await
+    }
+
+    /// Reads a stream to its end. `initial`: what is remembered and was not told of yet, while everything that is there is being told, and
+    /// the right to list.
+    async fn read_on(
+        &self,
+        id: &StreamId,
+        form: Form,
+        mut lines: Lines,
+        course: &mut Course,
+        mut initial: Option<(BTreeSet<Key>, Option<SemaphorePermit<'_>>)>,
+    ) -> Result<Ended, Failure> {
+        if initial.is_none() {
+            self.watches.caught_up(id);
+        }
+        while let Some(line) = lines.next(&*self.api.sender.wire, SILENCE).await? {
+            let (kind, object) = event_in(&line)?;
+            let version = object::resource_version(&object).map(str::to_owned);
+            match kind {
+                Kind::Error => return Ok(ended_by(&object)),
+                Kind::Bookmark => {
+                    if object::annotation(&object, INITIAL_END) == Some("true") {
+                        self.suspect_all(initial.take().map(|(missing, _)| missing).unwrap_or_default());
+                        self.watches.caught_up(id);
+                    }
+                }
+                Kind::Present | Kind::Gone => {
+                    self.tell_of(id, Told { kind, form, object }, initial.as_mut().map(|(missing, _)| missing));
+                }
+            }
+            if initial.is_none() {
+                course.go_on_after(version);
+            }
+        }
+        Ok(Ended::Over)
+    }
+
+    fn tell_of(&self, id: &StreamId, told: Told, missing: Option<&mut BTreeSet<Key>>) {
+        if &*id.class == DEFINITIONS {
+            self.discovery.forget();
+        }
+        let Some(key) = key_of(id, &told.object) else { return };
+        if let Some(missing) = missing {
+            missing.remove(&key);
+        }
+        self.told(&key, told);
+    }
+
+    /// What is remembered and was not told of may be gone, or may have lost its label: somebody has to look.
+    fn suspect_all(&self, keys: BTreeSet<Key>) {
+        for key in keys {
+            self.suspect(&key);
+        }
+    }
+
+    /// Lists what is there, for servers that do not tell it as events. Answers the state it is of.
+    async fn list(
+        &self,
+        id: &StreamId,
+        collection: &Collection,
+        selection: &Selection,
+        form: Form,
+    ) -> Result<String, Failure> {
+        let mut missing = self.records.keys_of(&id.class, &id.namespace);
+        let tell = |object| self.tell_of(id, Told { kind: Kind::Present, form, object }, Some(&mut missing));
+        let version = self.pages(collection, Some(selection), form, tell).await?;
+        self.suspect_all(missing);
+        Ok(version)
+    }
+
+    async fn collection_of(&self, id: &StreamId) -> Result<Collection, Unplaced> {
+        let (group, kind) = group_and_kind(&id.class);
+        let served = self.discovery.find(&self.api, group, kind, None).await?;
+        let namespace = if served.namespaced { Arc::clone(&id.namespace) } else { "".into() };
+        Ok(Collection { group: group.into(), version: served.version, resource: served.resource, namespace })
+    }
+}
+
+/// Kinds that are well by being there: their streams bring metadata only, and no Secret's content.
+fn form_of(class: &str) -> Form {
+    let (group, kind) = group_and_kind(class);
+    let plain = match group {
+        "" => matches!(kind, "ConfigMap" | "Secret" | "ServiceAccount" | "LimitRange" | "Endpoints"),
+        "rbac.authorization.k8s.io" => true,
+        _ => false,
+    };
+    if plain { Form::Metadata } else { Form::Whole }
+}
+
+pub(super) fn understood(bytes: &[u8]) -> Result<Value, Failure> {
+    object::read(bytes).map_err(|error| Failure::Malformed { detail: error.to_string() })
+}
+
+pub(super) fn event_in(line: &[u8]) -> Result<(Kind, Value), Failure> {
+    let event = understood(line)?;
+    let kind = Kind::read(event.get("type").and_then(Value::as_str));
+    match (kind, event) {
+        (Some(kind), Value::Map(mut fields)) => Ok((kind, fields.remove("object").unwrap_or_default())),
+        _ => Err(Failure::Malformed { detail: "an event is none".to_owned() }),
+    }
+}
+
+fn ended_by(object: &Value) -> Ended {
+    let status = object::write(object).map(|bytes| Status::read(500, &bytes));
+    match status {
+        Ok(status) => Failure::Refused { status: Box::new(status), retry_after: None }.into(),
+        Err(error) => Ended::Failed(Failure::Malformed { detail: error.to_string() }),
+    }
+}
+
+/// The streams are kept open for as long as this lives.
+pub(super) struct Driving<'w>(&'w Watches);
+
+impl Drop for Driving<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.driven = false;
+        // Nothing goes on where it was: whoever drives next opens all of them anew.
+        let (kinds, single): (Vec<_>, Vec<_>) = (
+            state.streams.keys().cloned().collect(),
+            state.single.iter().map(|(key, one)| (key.clone(), Arc::clone(&one.over))).collect(),
+        );
+        state.streams.values_mut().for_each(|progress| progress.caught_up = false);
+        state.fresh = kinds
+            .into_iter()
+            .map(Fresh::Kind)
+            .chain(single.into_iter().map(|(key, over)| Fresh::Single(key, over)))
+            .collect();
+    }
+}
+
+impl Watches {
+    fn drive(&self) -> Driving<'_> {
+        self.state().driven = true;
+        Driving(self)
+    }
+
+    fn take_fresh(&self) -> Vec<Fresh> {
+        std::mem::take(&mut self.state().fresh)
+    }
+}

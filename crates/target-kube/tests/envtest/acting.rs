@@ -1,0 +1,96 @@
+//! Steps: what is refused and how, what a batch costs, and what cannot be placed.
+
+use serde_json::json;
+use setpoint_core::live::Presence;
+use setpoint_core::observed::Observed;
+use setpoint_target::{Outcome, RefusalClass, Target};
+use setpoint_target_kube::Call;
+use setpoint_testbed::kube::proxy::Seen;
+use setpoint_testbed::kube::{Fault, Rule};
+
+use super::scene::Scene;
+
+fn class_of(outcome: &Outcome) -> Option<RefusalClass> {
+    match outcome {
+        Outcome::Refused { refusal } => Some(refusal.class),
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_that_lost_a_race_changes_nothing_and_is_refused() {
+    let scene = Scene::new("race").await;
+    let (ours, theirs) = (scene.config_map("a", &[("mode", "ours")]), scene.config_map("a", &[("mode", "theirs")]));
+    scene.make(&theirs);
+    let before = scene.stored(&theirs);
+    let outcome = scene.execute(&scene.steps.create(&ours)).await;
+    assert_eq!(class_of(&outcome), Some(RefusalClass::Conflict), "{outcome:?}");
+    // Also where nothing conflicts field by field.
+    let beside = scene.config_map("a", &[("other", "ours")]);
+    let outcome = scene.execute(&scene.steps.create(&beside)).await;
+    assert_eq!(class_of(&outcome), Some(RefusalClass::Conflict), "{outcome:?}");
+    assert_eq!(scene.stored(&theirs), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_is_one_request_and_so_is_an_update_and_a_delete() {
+    let scene = Scene::new("cost").await;
+    let (one, two) = (scene.config_map("a", &[("mode", "1")]), scene.config_map("a", &[("mode", "2")]));
+    let warm = scene.config_map("warm", &[]);
+    scene.have(&warm).await;
+    scene.proxy.take_seen();
+    let made = scene.have(&one).await;
+    let updated = scene.done(&scene.steps.update(&two, &made)).await.unwrap();
+    scene.done(&scene.steps.delete(&two.key, &updated)).await;
+    let seen: Vec<_> = scene.proxy.take_seen().iter().filter(|seen| !seen.is_watch()).map(Seen::verb).collect();
+    let effects: Vec<_> = seen.iter().filter(|verb| **verb != "get").copied().collect();
+    assert_eq!(effects, ["apply", "apply", "delete"]);
+    // No more than a word about who answers.
+    assert!(seen.len() <= 5, "{seen:?}");
+    let app = "suite/samples".parse().unwrap();
+    assert_eq!(scene.target.requests_of(&app).get(&Call::Delete), Some(&1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_does_not_take_is_refused_with_its_words() {
+    let scene = Scene::new("invalid").await;
+    let object = |field: &str, value: serde_json::Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": scene.namespace}, field: value});
+    let unknown = scene.resource(&object("daata", json!({"a": "b"})));
+    let outcome = scene.execute(&scene.steps.create(&unknown)).await;
+    assert_eq!(class_of(&outcome), Some(RefusalClass::Invalid), "{outcome:?}");
+    let Outcome::Refused { refusal } = outcome else { panic!("it was refused") };
+    assert!(refusal.detail.contains("daata"), "{}", refusal.detail);
+    assert_eq!(scene.target.preview(&unknown).await.map_err(|refusal| refusal.class), Err(RefusalClass::Invalid));
+    let homeless = scene.resource(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "nowhere-at-all"},
+    }));
+    let outcome = scene.execute(&scene.steps.create(&homeless)).await;
+    assert_eq!(class_of(&outcome), Some(RefusalClass::Unavailable), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_that_is_not_served_has_no_objects_and_takes_none() {
+    let scene = Scene::new("unserved").await;
+    let object = |api_version: &str, kind: &str| {
+        scene.resource(
+            &json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": scene.namespace}}),
+        )
+    };
+    let widget = object("example.com/v1", "Widget");
+    assert!(matches!(scene.observe(&widget).await, Observed::Known { value: Presence::Absent, .. }));
+    let outcome = scene.execute(&scene.steps.create(&widget)).await;
+    assert_eq!(class_of(&outcome), Some(RefusalClass::Unavailable), "{outcome:?}");
+    // Declared or not, it is absent only where nothing can be there.
+    let claimed = [(widget.key.clone(), None)].into();
+    let seen = scene.target.observe(claimed, super::scene::now()).await.states.remove(&widget.key).unwrap();
+    assert!(matches!(seen, Observed::Known { value: Presence::Absent, .. }), "{seen:?}");
+    scene.proxy.add(Rule::new("GET", "/customresourcedefinitions", Fault::Status { code: 403, retry_after: None }));
+    let claimed = [(widget.key.clone(), None)].into();
+    let seen = scene.target.observe(claimed, super::scene::now()).await.states.remove(&widget.key).unwrap();
+    assert!(matches!(seen, Observed::Unknown { .. }), "{seen:?}");
+    assert!(matches!(scene.observe(&widget).await, Observed::Unknown { .. }));
+    let old = object("apps/v1beta1", "Deployment");
+    let outcome = scene.execute(&scene.steps.create(&old)).await;
+    assert_eq!(class_of(&outcome), Some(RefusalClass::Invalid), "{outcome:?}");
+    assert!(matches!(scene.observe(&old).await, Observed::Unknown { .. }));
+}

@@ -1,0 +1,228 @@
+//! What others do to our objects: found, told with who did it, put right, and only as far as it is ours.
+
+use serde_json::json;
+use setpoint_core::live::{Presence, Writer};
+use setpoint_core::observed::Observed;
+use setpoint_core::value::Value;
+use setpoint_kube::request::field_manager;
+use setpoint_target::{Outcome, RefusalClass};
+use setpoint_target_kube::{KeyRules, Rules};
+
+use super::scene::Scene;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_by_another_manager_is_found_with_its_writer_and_healed() {
+    let scene = Scene::new("edited").await;
+    let declared = scene.config_map("settings", &[("mode", "safe"), ("level", "1")]);
+    scene.have(&declared).await;
+    scene.edit(&scene.config_map("settings", &[("mode", "fast")]), "kubectl-edit");
+    let drifted = scene.live(&declared).await;
+    let mode = drifted.value.get("data").and_then(|data| data.get("mode")).and_then(Value::as_str);
+    assert_eq!(mode, Some("fast"));
+    let Writer::Likely { who } = &drifted.writer else { panic!("nobody is named: {:?}", drifted.writer) };
+    assert!(who.contains("kubectl-edit"), "{who}");
+    let healed = scene.done(&scene.steps.update(&declared, &drifted)).await.unwrap();
+    assert_eq!((&healed.value, &healed.uid), (&declared.body, &drifted.uid));
+    assert_eq!(scene.stored(&declared)["data"], json!({"mode": "safe", "level": "1"}));
+    assert_eq!(scene.live(&declared).await.value, declared.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_stranger_adds_to_data_is_taken_out_again() {
+    let scene = Scene::new("added").await;
+    let declared = scene.config_map("settings", &[("mode", "safe")]);
+    scene.have(&declared).await;
+    scene.edit(&scene.config_map("settings", &[("extra", "1"), ("more", "2")]), "stranger");
+    let seen = scene.live(&declared).await;
+    let extra = seen.value.get("data").and_then(|data| data.get("extra")).and_then(Value::as_str);
+    assert_eq!(extra, Some("1"), "{:?}", seen.value);
+    let healed = scene.done(&scene.steps.update(&declared, &seen)).await.unwrap();
+    assert_eq!(healed.value, declared.body);
+    assert_eq!(scene.stored(&declared)["data"], json!({"mode": "safe"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn losing_all_records_finds_the_same_drift_and_writes_nothing() {
+    let mut scene = Scene::new("forgotten").await;
+    let (drifting, still) = (scene.config_map("a", &[("mode", "safe")]), scene.config_map("b", &[("mode", "safe")]));
+    scene.have(&drifting).await;
+    scene.have(&still).await;
+    scene.edit(&scene.config_map("a", &[("mode", "fast"), ("extra", "1")]), "stranger");
+    let before = (scene.live(&drifting).await, scene.live(&still).await);
+    scene.restart(|_| {});
+    let versions = || [&drifting, &still].map(|resource| scene.stored(resource)["metadata"]["resourceVersion"].clone());
+    let stored = versions();
+    assert_eq!((scene.live(&drifting).await, scene.live(&still).await), before);
+    assert_eq!(versions(), stored);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_who_uses_the_name_of_our_manager_is_not_us() {
+    let scene = Scene::new("posing").await;
+    let declared = scene.config_map("settings", &[("mode", "safe")]);
+    scene.have(&declared).await;
+    scene.edit(&scene.config_map("settings", &[("mode", "fast")]), &field_manager(&scene.namespace));
+    let seen = scene.live(&declared).await;
+    assert_ne!(seen.value, declared.body);
+    let healed = scene.done(&scene.steps.update(&declared, &seen)).await.unwrap();
+    assert_eq!(healed.value, declared.body);
+    assert_eq!(scene.stored(&declared)["data"], json!({"mode": "safe"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cleared_ownership_is_found_and_taken_back_with_the_same_values() {
+    let scene = Scene::new("cleared").await;
+    let declared = scene.config_map("settings", &[("mode", "safe")]);
+    scene.have(&declared).await;
+    let path = format!("/api/v1/namespaces/{}/configmaps/settings", scene.namespace);
+    let cleared = serde_json::to_vec(&json!({"metadata": {"managedFields": [{}]}})).unwrap();
+    scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &cleared))).succeeded();
+    let seen = scene.live(&declared).await;
+    assert_ne!(seen.value, declared.body);
+    let healed = scene.done(&scene.steps.update(&declared, &seen)).await.unwrap();
+    assert_eq!(healed.value, declared.body);
+    assert_eq!(scene.live(&declared).await.value, declared.body);
+    let stored = scene.stored(&declared);
+    assert_eq!(stored["metadata"]["managedFields"][0]["manager"], json!(field_manager(&scene.namespace)));
+    // What leaves the declaration leaves the object, which it would not if nobody had taken it back.
+    let less = scene.config_map("settings", &[]);
+    scene.done(&scene.steps.update(&less, &scene.live(&less).await)).await;
+    assert_eq!(scene.stored(&declared)["data"], serde_json::Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_took_the_place_of_ours_is_another() {
+    let scene = Scene::new("replaced").await;
+    let declared = scene.config_map("settings", &[("mode", "safe")]);
+    let ours = scene.have(&declared).await;
+    scene.remove(&declared);
+    assert!(matches!(scene.observe(&declared).await, Observed::Known { value: Presence::Absent, .. }));
+    scene.make(&declared);
+    let theirs = scene.live(&declared).await;
+    assert_ne!(theirs.uid, ours.uid);
+    assert_eq!(theirs.value, declared.body);
+    let outcome = scene.execute(&scene.steps.delete(&declared.key, &ours)).await;
+    assert!(matches!(&outcome, Outcome::Refused { refusal } if refusal.class == RefusalClass::Conflict), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_drifted_shows_no_value() {
+    let scene = Scene::new("secret").await;
+    let secret = |password: &str| {
+        scene.resource(&json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": scene.namespace},
+            "stringData": {"password": password},
+        }))
+    };
+    let declared = secret("correct horse");
+    let made = scene.have(&declared).await;
+    assert_eq!(made.value, declared.body);
+    assert_eq!(scene.live(&declared).await.value, declared.body);
+    scene.edit(&secret("battery staple"), "stranger");
+    let seen = scene.live(&declared).await;
+    assert_ne!(seen.value, declared.body);
+    let shown = format!("{seen:?}");
+    assert!(!shown.contains("battery") && !shown.contains("YmF0dGVyeSBzdGFwbGU"), "{shown}");
+    let healed = scene.done(&scene.steps.update(&declared, &seen)).await.unwrap();
+    assert_eq!(healed.value, declared.body);
+}
+
+/// Leaves `spec.replicas` of everything to others.
+#[derive(Debug)]
+struct ScaledByOthers;
+
+impl Rules for ScaledByOthers {
+    fn of(&self, _: &setpoint_core::key::Key) -> KeyRules {
+        KeyRules { co_owned: vec!["spec.replicas".parse().unwrap()], additions: Vec::new() }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_co_owner_sets_is_no_drift_and_is_not_taken_back() {
+    let scene = Scene::with("scaled", |options| {
+        options.trust_streams = false;
+        options.rules = std::sync::Arc::new(ScaledByOthers);
+    })
+    .await;
+    let deployment = |image: &str| {
+        scene.resource(&json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": scene.namespace},
+            "spec": {
+                "replicas": 3, "selector": {"matchLabels": {"app": "web"}},
+                "template": {
+                    "metadata": {"labels": {"app": "web"}},
+                    "spec": {"containers": [{"name": "web", "image": image}]},
+                },
+            },
+        }))
+    };
+    let declared = deployment("web:1");
+    scene.have(&declared).await;
+    let scaled = scene.resource(&json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": scene.namespace},
+        "spec": {"replicas": 7},
+    }));
+    scene.edit(&scaled, "autoscaler");
+    let seen = scene.live(&declared).await;
+    assert_eq!(seen.value, declared.body);
+    let moved = deployment("web:2");
+    let seen = scene.live(&moved).await;
+    let updated = scene.done(&scene.steps.update(&moved, &seen)).await.unwrap();
+    assert_eq!(updated.value, moved.body);
+    let stored = scene.stored(&moved);
+    assert_eq!(stored["spec"]["replicas"], json!(7));
+    assert_eq!(stored["spec"]["template"]["spec"]["containers"][0]["image"], json!("web:2"));
+}
+
+/// A definition of widgets whose parts have the given fields.
+fn definition(group: &str, fields: &serde_json::Value) -> serde_json::Value {
+    let part = json!({"type": "object", "properties": fields});
+    let parts = json!({"type": "array", "items": part});
+    let spec = json!({"type": "object", "properties": {"parts": parts}});
+    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": format!("widgets.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced", "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        },
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_default_that_moved_is_no_drift() {
+    let scene = Scene::new("defaults").await;
+    let group = format!("{}.example.com", scene.namespace);
+    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}");
+    let name = json!({"type": "string"});
+    scene.server.apply(&path, "stranger", &definition(&group, &json!({"name": name})));
+    scene.server.kubectl(&["wait", "--for=condition=Established", "--timeout=30s", &format!("crd/widgets.{group}")]);
+    let declared = scene.resource(&json!({
+        "apiVersion": format!("{group}/v1"), "kind": "Widget", "metadata": {"name": "a", "namespace": scene.namespace},
+        "spec": {"parts": [{"name": "wheel"}]},
+    }));
+    // Until its schema is published, nobody can tell whether it moves.
+    let schemas = || scene.server.request("GET", "/openapi/v3", None).json()["paths"].to_string();
+    until("a schema is published", async || schemas().contains(&group)).await;
+    scene.have(&declared).await;
+    assert_eq!(scene.live(&declared).await.value, declared.body);
+    let size = json!({"type": "integer", "default": 3});
+    scene.server.apply(&path, "stranger", &definition(&group, &json!({"name": name, "size": size})));
+    let object = format!("/apis/{group}/v1/namespaces/{}/widgets/a", scene.namespace);
+    let stored = || scene.server.request("GET", &object, None).json();
+    until("the default is shown", async || stored()["spec"]["parts"][0]["size"] == json!(3)).await;
+    until("it is no drift", async || scene.live(&declared).await.value == declared.body).await;
+    let version = &stored()["metadata"]["resourceVersion"];
+    assert_eq!(scene.live(&declared).await.version.as_str(), version.as_str().unwrap());
+}
+
+async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), waiting)
+        .await
+        .unwrap_or_else(|_| panic!("not so: {what}"));
+}

@@ -1,0 +1,183 @@
+//! At rest nothing is asked; what happens is told by streams, through every interruption.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use setpoint_core::live::Presence;
+use setpoint_core::observed::Observed;
+use setpoint_target_kube::{Memory, ShortMemory};
+use setpoint_testbed::kube::proxy::Seen;
+use setpoint_testbed::kube::{Fault, Rule};
+
+use super::scene::Scene;
+
+async fn at_rest(name: &str) -> Scene {
+    Scene::with(name, |_| {}).await
+}
+
+/// Everything that was asked but for streams.
+fn asked(scene: &Scene) -> Vec<String> {
+    let seen = scene.proxy.take_seen();
+    seen.iter().filter(|seen| !seen.is_watch()).map(|seen| format!("{} {}", seen.method, seen.target())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looks_at_what_did_not_change_are_no_requests() {
+    let scene = at_rest("rest").await;
+    let resources: Vec<_> = (0..5).map(|n| scene.config_map(&format!("a{n}"), &[("mode", "1")])).collect();
+    for resource in &resources {
+        scene.have(resource).await;
+        scene.observe(resource).await;
+    }
+    scene.caught_up().await;
+    for resource in &resources {
+        scene.live(resource).await;
+    }
+    let lists = scene.proxy.take_seen();
+    assert!(lists.iter().any(Seen::streams_list), "lists are streamed: {lists:?}");
+    for _ in 0..10 {
+        for resource in &resources {
+            assert_eq!(scene.live(resource).await.value, resource.body);
+        }
+    }
+    assert_eq!(asked(&scene), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_change_is_hinted_at_and_our_own_writes_are_not() {
+    let scene = at_rest("hints").await;
+    let (edited, updated, removed) = (
+        scene.config_map("a", &[("mode", "1")]),
+        scene.config_map("b", &[("mode", "1")]),
+        scene.config_map("c", &[("mode", "1")]),
+    );
+    for resource in [&edited, &updated, &removed] {
+        scene.have(resource).await;
+        scene.observe(resource).await;
+    }
+    scene.caught_up().await;
+    let later = scene.config_map("b", &[("mode", "2")]);
+    let seen = scene.live(&updated).await;
+    scene.done(&scene.steps.update(&later, &seen)).await;
+    scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
+    let hinted = scene.hint_about(&edited.key).await;
+    assert!(!hinted.contains(&updated.key), "{hinted:?}");
+    assert_ne!(scene.live(&edited).await.value, edited.body);
+    scene.remove(&removed);
+    scene.hint_about(&removed.key).await;
+    assert!(matches!(scene.observe(&removed).await, Observed::Known { value: Presence::Absent, .. }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_moves_is_not_drift_and_costs_no_look() {
+    let scene = at_rest("status").await;
+    let declared = scene.resource(&json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": scene.namespace},
+        "spec": {
+            "replicas": 0, "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}},
+        },
+    }));
+    let beside = scene.config_map("beside", &[("mode", "1")]);
+    scene.have(&declared).await;
+    scene.have(&beside).await;
+    scene.observe(&declared).await;
+    scene.observe(&beside).await;
+    scene.caught_up().await;
+    let before = scene.live(&declared).await;
+    let path = format!("/apis/apps/v1/namespaces/{}/deployments/web/status", scene.namespace);
+    let status = json!({"status": {"observedGeneration": 1, "replicas": 0}});
+    let content = serde_json::to_vec(&status).unwrap();
+    scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &content))).succeeded();
+    // The stream of one kind tells in order: wait until the version has moved on without a look.
+    let moved = async {
+        while scene.live(&declared).await.version == before.version {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), moved).await.expect("the stream tells of it");
+    scene.proxy.take_seen();
+    assert_eq!(scene.live(&declared).await.value, declared.body);
+    assert_eq!(asked(&scene), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_is_cut_or_too_old_begins_again_and_misses_nothing() {
+    let scene = at_rest("cut").await;
+    let declared = scene.config_map("a", &[("mode", "1")]);
+    scene.have(&declared).await;
+    scene.observe(&declared).await;
+    scene.caught_up().await;
+    scene.proxy.add(Rule::new("GET", "watch=true", Fault::ResetInsteadOfEvent).times(1));
+    scene.proxy.add(Rule::new("GET", "watch=true", Fault::Expire).times(1));
+    scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
+    scene.hint_about(&declared.key).await;
+    assert_ne!(scene.live(&declared).await.value, declared.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_stream_lists_is_listed_in_pages() {
+    let scene = at_rest("pages").await;
+    scene.proxy.add(Rule::new("GET", "sendInitialEvents", Fault::Status { code: 400, retry_after: None }));
+    let declared = scene.config_map("a", &[("mode", "1")]);
+    scene.have(&declared).await;
+    scene.observe(&declared).await;
+    scene.caught_up().await;
+    scene.live(&declared).await;
+    scene.proxy.take_seen();
+    scene.live(&declared).await;
+    assert_eq!(asked(&scene), Vec::<String>::new());
+    scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
+    scene.hint_about(&declared.key).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_process_that_remembers_asks_for_nothing_but_the_list() {
+    let memory = Arc::new(ShortMemory::default());
+    let kept = Arc::clone(&memory);
+    let mut scene = Scene::with("memory", move |options| options.memory = kept).await;
+    let (still, edited) = (scene.config_map("a", &[("mode", "1")]), scene.config_map("b", &[("mode", "1")]));
+    for resource in [&still, &edited] {
+        scene.have(resource).await;
+        scene.observe(resource).await;
+    }
+    scene.caught_up().await;
+    let identity = setpoint_target::Target::identity(&scene.target).await.unwrap();
+    let remembered = async {
+        while memory.load(&identity).await.unwrap().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), remembered).await.expect("records are stored");
+    scene.edit(&scene.config_map("b", &[("mode", "9")]), "stranger");
+    scene.restart(|_| {});
+    // The first look recalls what was remembered and opens the stream.
+    scene.observe(&still).await;
+    scene.hint_about(&edited.key).await;
+    scene.caught_up().await;
+    scene.proxy.take_seen();
+    assert_eq!(scene.live(&still).await.value, still.body);
+    assert_eq!(asked(&scene), Vec::<String>::new());
+    assert_ne!(scene.live(&edited).await.value, edited.body);
+    let dry_runs = scene.proxy.take_seen().iter().filter(|seen| seen.is_dry_run()).count();
+    assert_eq!(dry_runs, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_lost_our_label_is_still_ours_and_still_watched() {
+    let scene = at_rest("unlabelled").await;
+    let declared = scene.config_map("a", &[("mode", "1")]);
+    let made = scene.have(&declared).await;
+    scene.observe(&declared).await;
+    scene.caught_up().await;
+    let path = format!("/api/v1/namespaces/{}/configmaps/a", scene.namespace);
+    let patch = json!({"metadata": {"labels": null}});
+    let content = serde_json::to_vec(&patch).unwrap();
+    scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &content))).succeeded();
+    scene.hint_about(&declared.key).await;
+    let seen = scene.live(&declared).await;
+    assert_eq!((&seen.uid, &seen.value), (&made.uid, &declared.body));
+    scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
+    scene.hint_about(&declared.key).await;
+    assert_ne!(scene.live(&declared).await.value, declared.body);
+}

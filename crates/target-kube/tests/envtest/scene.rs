@@ -1,0 +1,215 @@
+//! A target on a real cluster, with a proxy between that breaks what it is told to, and a stranger's hands.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value as Json, json};
+use setpoint_core::digest::DigestKey;
+use setpoint_core::key::Key;
+use setpoint_core::live::{Live, Presence};
+use setpoint_core::observed::Observed;
+use setpoint_core::resource::Resource;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+use setpoint_kube::object;
+use setpoint_target::conformance::Steps;
+use setpoint_target::{Fence, Hint, Outcome, Settlement, Target, Work};
+use setpoint_target_kube::http::{Connection, HttpWire};
+use setpoint_target_kube::{Clock, KubeOptions, KubeTarget};
+use setpoint_testbed::kube::{ApiServer, Proxy};
+use tokio::task::JoinSet;
+
+/// The longest any test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Scene {
+    pub(crate) server: &'static ApiServer,
+    pub(crate) proxy: Proxy,
+    pub(crate) target: KubeTarget,
+    pub(crate) namespace: String,
+    pub(crate) steps: Steps,
+    options: KubeOptions,
+    /// Keeps the streams open for as long as the scene lasts.
+    tasks: JoinSet<()>,
+}
+
+impl Scene {
+    /// A target that looks for itself each time.
+    pub(crate) async fn new(name: &str) -> Self {
+        Self::with(name, |options| options.trust_streams = false).await
+    }
+
+    pub(crate) async fn with(name: &str, adjust: impl FnOnce(&mut KubeOptions)) -> Self {
+        let server = ApiServer::shared();
+        let proxy = Proxy::before(server);
+        let namespace = server.fresh_namespace(name);
+        let wire = wire(&proxy.kubeconfig(server, server.admin_token()));
+        // Each scene is an installation of its own, so that no stream tells of another test's objects.
+        let mut options = KubeOptions::new(wire, &namespace, Clock::new(Arc::new(now)), DigestKey::new([7; 32]));
+        adjust(&mut options);
+        let target = KubeTarget::new(options.clone());
+        let steps = Steps::new(target.identity().await.unwrap());
+        let mut scene = Self { server, proxy, target, namespace, steps, options, tasks: JoinSet::new() };
+        scene.drive();
+        scene
+    }
+
+    /// Another process takes over, with what the memory holds.
+    pub(crate) fn restart(&mut self, adjust: impl FnOnce(&mut KubeOptions)) {
+        self.tasks.abort_all();
+        let mut options = self.options.clone();
+        adjust(&mut options);
+        self.target = KubeTarget::new(options);
+        self.drive();
+    }
+
+    fn drive(&mut self) {
+        self.tasks.spawn(self.target.watch_task());
+    }
+
+    pub(crate) fn config_map(&self, name: &str, data: &[(&str, &str)]) -> Arc<Resource> {
+        let data: BTreeMap<&str, &str> = data.iter().copied().collect();
+        self.resource(&json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": self.namespace}, "data": data,
+        }))
+    }
+
+    pub(crate) fn resource(&self, object: &Json) -> Arc<Resource> {
+        let body = value(object);
+        let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap().to_owned();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let key = self.target.key(&api_version, &kind, &body).unwrap();
+        Arc::new(Resource {
+            key,
+            api_version: api_version.into(),
+            kind: kind.into(),
+            body: Arc::new(body),
+            after: [].into(),
+            protected: false,
+        })
+    }
+
+    pub(crate) fn fence() -> Fence {
+        Fence { epoch: Steps::EPOCH, leave_by: now() + Span::seconds(20), land_by: now() + Span::seconds(30) }
+    }
+
+    pub(crate) async fn execute(&self, work: &Work) -> Outcome {
+        self.target.execute(vec![work.clone()], Self::fence()).await.pop().unwrap()
+    }
+
+    pub(crate) async fn done(&self, work: &Work) -> Option<Live> {
+        match self.execute(work).await {
+            Outcome::Done { live } => live,
+            other => panic!("{work:?} was not done: {other:?}"),
+        }
+    }
+
+    /// Creates it and answers it as it is.
+    pub(crate) async fn have(&self, resource: &Arc<Resource>) -> Live {
+        self.done(&self.steps.create(resource)).await.unwrap()
+    }
+
+    pub(crate) async fn settle(&self, work: &Work) -> Settlement {
+        let intent = self.steps.intent(work, now() - Span::millis(1));
+        self.target.settle(&intent, work.step.resource.as_deref()).await
+    }
+
+    pub(crate) async fn observe(&self, resource: &Arc<Resource>) -> Observed<Presence> {
+        let wanted = [(resource.key.clone(), Some(Arc::clone(resource)))].into();
+        self.target.observe(wanted, now()).await.states.remove(&resource.key).unwrap()
+    }
+
+    pub(crate) async fn live(&self, resource: &Arc<Resource>) -> Live {
+        match self.observe(resource).await {
+            Observed::Known { value: Presence::Present(live), .. } => live,
+            other => panic!("{} is not there: {other:?}", resource.key),
+        }
+    }
+
+    /// Waits for a hint about this key; answers every key that was hinted at until then.
+    pub(crate) async fn hint_about(&self, key: &Key) -> Vec<Key> {
+        let hinted = async {
+            let mut all = Vec::new();
+            loop {
+                match self.target.hints().await {
+                    Hint::Changed { keys } => {
+                        let about = keys.contains(key);
+                        all.extend(keys);
+                        if about {
+                            return all;
+                        }
+                    }
+                    Hint::Lost => panic!("nothing was lost"),
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, hinted).await.expect("a hint must come")
+    }
+
+    /// Waits until all streams have told everything.
+    pub(crate) async fn caught_up(&self) {
+        let all = async {
+            loop {
+                let watching = self.target.watching();
+                if watching.streams > 0 && watching.caught_up == watching.streams {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, all).await;
+        waited.unwrap_or_else(|_| panic!("streams must catch up: {:?}", self.target.watching()));
+    }
+
+    fn path(resource: &Resource) -> String {
+        let key = &resource.key;
+        let (base, plural) = match key.class() {
+            "ConfigMap" => ("/api/v1", "configmaps"),
+            "Secret" => ("/api/v1", "secrets"),
+            "apps/Deployment" => ("/apis/apps/v1", "deployments"),
+            other => panic!("no path for {other}"),
+        };
+        format!("{base}/namespaces/{}/{plural}/{}", key.namespace(), key.name())
+    }
+
+    /// Somebody else applies this.
+    pub(crate) fn edit(&self, resource: &Resource, manager: &str) {
+        self.server.apply(&Self::path(resource), manager, &json(&resource.body));
+    }
+
+    pub(crate) fn remove(&self, resource: &Resource) {
+        self.server.request("DELETE", &Self::path(resource), None);
+    }
+
+    pub(crate) fn make(&self, resource: &Resource) {
+        let path = Self::path(resource);
+        self.server.create(path.rsplit_once('/').unwrap().0, &json(&resource.body));
+    }
+
+    /// What the server itself has.
+    pub(crate) fn stored(&self, resource: &Resource) -> Json {
+        self.server.request("GET", &Self::path(resource), None).succeeded().json()
+    }
+}
+
+/// The way to the server that a kubeconfig names.
+pub(crate) fn wire(kubeconfig: &Path) -> Arc<HttpWire> {
+    Arc::new(HttpWire::new(Connection::from_kubeconfig(kubeconfig, None).unwrap()).unwrap())
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests go by the machine's clock")]
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap())
+}
+
+fn value(object: &Json) -> Value {
+    object::read(&serde_json::to_vec(object).unwrap()).unwrap()
+}
+
+fn json(value: &Value) -> Json {
+    serde_json::from_slice(&object::write(value).unwrap()).unwrap()
+}
