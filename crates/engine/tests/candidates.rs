@@ -1,7 +1,7 @@
 //! Revisions of an app: skipped, rendered, refused or not to be had. A skip is sound: rendering would have given the same bytes.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
-use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, consider};
+use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, after_implied, consider};
 use setpoint_render::Trees;
 use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
 use setpoint_target::Unidentifiable;
@@ -21,7 +21,7 @@ use setpoint_target::Unidentifiable;
 use crate::scene::{app, documents};
 
 /// A target with files: the key of one is its path, and folders come before what is in them.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Files {
     /// How many objects were looked at.
     looked_at: Cell<u32>,
@@ -44,8 +44,14 @@ impl Kinds for Files {
         }
     }
 
-    fn implied(&self, key: &Key) -> Vec<Key> {
-        key.name().rfind('/').filter(|at| *at > 0).map(|at| self::key("file", &key.name()[..at])).into_iter().collect()
+    fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
+        after_implied(declared, |of| {
+            of.name().rfind('/').filter(|at| *at > 0).map(|at| key("file", &of.name()[..at])).into_iter().collect()
+        })
+    }
+
+    fn is_protected(&self, _: &str, kind: &str) -> bool {
+        kind == "Namespace"
     }
 }
 

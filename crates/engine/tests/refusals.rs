@@ -151,8 +151,6 @@ fn what_is_not_there_yet_is_refused_and_never_ignored() {
         let text = format!("apiVersion: setpoint.dev/v1\nkind: Policy\nmetadata: {{ name: p }}\nspec: {{ {spec} }}\n");
         assert!(told(&text).starts_with("setpoint/more.yaml:4:") && told(&text).contains(field));
     }
-    let text = "apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: prod }\nspec: { kind: kubernetes }\n";
-    assert!(told(text).contains("targets of the kind `kubernetes` are not there yet"));
 }
 
 #[test]

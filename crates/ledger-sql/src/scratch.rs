@@ -10,6 +10,10 @@ use sqlx::{ConnectOptions as _, Executor as _};
 
 use crate::folder::private_file;
 
+const PUT: &str = "INSERT INTO scratch (area, key, value) VALUES (?, ?, ?)
+                   ON CONFLICT (area, key) DO UPDATE SET value = excluded.value";
+const REMOVE: &str = "DELETE FROM scratch WHERE area = ? AND key = ?";
+
 /// The scratch database could not be used, even a fresh one.
 #[derive(Debug, thiserror::Error)]
 #[error("the scratch database {path} cannot be used: check the disk, or delete the file")]
@@ -54,20 +58,36 @@ impl Scratch {
     }
 
     pub async fn put(&self, area: &str, key: &str, value: &[u8]) -> Result<(), ScratchError> {
-        self.run(
-            sqlx::query(
-                "INSERT INTO scratch (area, key, value) VALUES (?, ?, ?)
-                 ON CONFLICT (area, key) DO UPDATE SET value = excluded.value",
-            )
-            .bind(area)
-            .bind(key)
-            .bind(value),
-        )
-        .await
+        self.run(sqlx::query(PUT).bind(area).bind(key).bind(value)).await
     }
 
     pub async fn remove(&self, area: &str, key: &str) -> Result<(), ScratchError> {
-        self.run(sqlx::query("DELETE FROM scratch WHERE area = ? AND key = ?").bind(area).bind(key)).await
+        self.run(sqlx::query(REMOVE).bind(area).bind(key)).await
+    }
+
+    /// Everything of one area.
+    pub async fn all(&self, area: &str) -> Result<Vec<(String, Vec<u8>)>, ScratchError> {
+        sqlx::query_as("SELECT key, value FROM scratch WHERE area = ? ORDER BY key")
+            .bind(area)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|source| self.failed(source))
+    }
+
+    /// Puts many at once; those without a value are removed.
+    pub async fn change(&self, area: &str, changes: Vec<(String, Option<Vec<u8>>)>) -> Result<(), ScratchError> {
+        let changed = async {
+            let mut transaction = self.pool.begin().await?;
+            for (key, value) in changes {
+                let query = match value {
+                    Some(value) => sqlx::query(PUT).bind(area).bind(key).bind(value),
+                    None => sqlx::query(REMOVE).bind(area).bind(key),
+                };
+                query.execute(&mut *transaction).await?;
+            }
+            transaction.commit().await
+        };
+        changed.await.map_err(|source| self.failed(source))
     }
 
     /// Waits until its files are closed.

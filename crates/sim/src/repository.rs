@@ -13,7 +13,7 @@ use setpoint_core::snapshot::Rules;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
-use setpoint_engine::accept::{BOOTSTRAP_STORE, Kinds, ROOT_SCOPE};
+use setpoint_engine::accept::{BOOTSTRAP_STORE, Kinds, ROOT_SCOPE, after_implied};
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, StoreControl};
 use setpoint_store::MemoryTree;
 use setpoint_target::Unidentifiable;
@@ -278,8 +278,8 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
             api_version: api_version.into(),
             kind: kind.into(),
             body: Arc::new(body(key, *content)),
-            after: Things.implied(key).into_iter().filter(|before| declared.contains_key(before)).collect(),
-            protected: kind == "Namespace",
+            after: comes_before(key).into_iter().filter(|before| declared.contains_key(before)).collect(),
+            protected: is_protected(kind),
         }
     };
     Bundle::new(app.clone(), target.clone(), declared.iter().map(resource).collect())
@@ -302,10 +302,22 @@ impl Kinds for Things {
         Key::new("thing", "", name).map_err(|bad| problem(bad.to_string()))
     }
 
-    /// The third of three comes after the second.
-    fn implied(&self, key: &Key) -> Vec<Key> {
-        let Some((stem, number)) = key.name().rsplit_once('-') else { return Vec::new() };
-        let before = number.parse::<u32>().ok().filter(|number| number % 3 == 2).map(|number| number - 1);
-        before.and_then(|before| Key::new("thing", "", &format!("{stem}-{before}")).ok()).into_iter().collect()
+    fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
+        after_implied(declared, comes_before)
     }
+
+    fn is_protected(&self, _: &str, kind: &str) -> bool {
+        is_protected(kind)
+    }
+}
+
+fn is_protected(kind: &str) -> bool {
+    kind == "Namespace"
+}
+
+/// The third of three comes after the second.
+fn comes_before(key: &Key) -> Vec<Key> {
+    let Some((stem, number)) = key.name().rsplit_once('-') else { return Vec::new() };
+    let before = number.parse::<u32>().ok().filter(|number| number % 3 == 2).map(|number| number - 1);
+    before.and_then(|before| Key::new("thing", "", &format!("{stem}-{before}")).ok()).into_iter().collect()
 }

@@ -4,7 +4,7 @@ use setpoint_yaml::{Class, Node};
 
 use crate::declaration::{object, words};
 use crate::reader::Reader;
-use crate::text::{AbsolutePath, Line};
+use crate::text::{AbsolutePath, Label, Line};
 
 object! {
     /// A system under management.
@@ -13,8 +13,13 @@ object! {
         "kind" family: TargetFamily,
         /// The folder of a host that is managed; the whole host if unsaid.
         "root" root: Option<AbsolutePath> = None,
-        /// The context of the kubeconfig that reaches a cluster.
+        /// The kubeconfig that reaches a cluster, a file of the agent's machine. If unsaid the agent runs in the cluster and enters it as its
+        /// own service account.
+        "kubeconfig" kubeconfig: Option<AbsolutePath> = None,
+        /// The context of the kubeconfig; its current one if unsaid.
         "context" context: Option<Line> = None,
+        /// The namespace of objects that name none; `default` if unsaid.
+        "namespace" namespace: Option<Label> = None,
         /// What the system must be: a cluster's kube-system UID, a host's machine id. Taken from the first connection if unsaid.
         "identity" identity: Option<Line> = None,
     }
@@ -24,14 +29,27 @@ object! {
 fn fields_fit_the_family(target: &TargetSpec, node: Node<'_>, reader: &mut Reader) -> bool {
     let strangers = [
         ("root", "host", target.root.is_some() && target.family != TargetFamily::Host),
+        ("kubeconfig", "kubernetes", target.kubeconfig.is_some() && target.family != TargetFamily::Kubernetes),
         ("context", "kubernetes", target.context.is_some() && target.family != TargetFamily::Kubernetes),
+        ("namespace", "kubernetes", target.namespace.is_some() && target.family != TargetFamily::Kubernetes),
     ];
     for (field, family, _) in strangers.iter().filter(|(_, _, stranger)| *stranger) {
         let place = node.get(field).unwrap_or(node);
         let message = format!("`{field}` means nothing for this kind of target");
         reader.report::<()>(Class::Value, place, message, format!("remove it, or set `kind: {family}`"));
     }
-    strangers.iter().all(|(_, _, stranger)| !stranger)
+    // In the cluster there is one way in, and no choice of contexts.
+    let aimless = target.context.is_some() && target.kubeconfig.is_none() && target.family == TargetFamily::Kubernetes;
+    if aimless {
+        let place = node.get("context").unwrap_or(node);
+        reader.report::<()>(
+            Class::Value,
+            place,
+            "a context of which kubeconfig?",
+            "add `kubeconfig: /path/of/the/file`",
+        );
+    }
+    !aimless && strangers.iter().all(|(_, _, stranger)| !stranger)
 }
 
 words! {

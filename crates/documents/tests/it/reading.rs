@@ -111,6 +111,9 @@ fn a_target_has_no_fields_of_another_kind_of_target() {
         let text = format!("apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: {{ name: a }}\nspec: {{ {spec} }}\n");
         read_documents("a.yaml", &text).is_ok()
     };
-    assert!(target("kind: host, root: /srv") && target("kind: kubernetes, context: prod") && target("kind: memory"));
+    assert!(target("kind: host, root: /srv") && target("kind: kubernetes") && target("kind: memory"));
+    assert!(target("kind: kubernetes, kubeconfig: /etc/kubeconfig, context: prod, namespace: shop"));
     assert!(!target("kind: memory, root: /srv") && !target("kind: host, context: prod"));
+    assert!(!target("kind: host, kubeconfig: /etc/kubeconfig") && !target("kind: host, namespace: shop"));
+    assert!(!target("kind: kubernetes, context: prod"), "a context of which kubeconfig?");
 }

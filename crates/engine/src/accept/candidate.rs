@@ -1,6 +1,7 @@
 //! An app's revision: skipped because nothing it reads has changed, rendered into resources, refused, or not to be had.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -32,15 +33,28 @@ pub struct AppSource {
 }
 
 /// What the accept plane must know of a target's kinds, without talking to the target.
-pub trait Kinds {
+pub trait Kinds: fmt::Debug {
     /// Everything wrong with an object, by field.
     fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem>;
 
     /// What the object would be on the target.
     fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable>;
 
-    /// What must be in place before the object of this key, whether or not anybody declares it: the folders above a file.
-    fn implied(&self, key: &Key) -> Vec<Key>;
+    /// For each object those of the same app that must be in place before it: the folders above a file, the namespace of a Service.
+    fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>>;
+
+    /// Whether deleting such an object takes others with it: everything in a namespace, every object of a definition, the data of a volume.
+    fn is_protected(&self, api_version: &str, kind: &str) -> bool;
+}
+
+/// The answer to [`Kinds::after`] where a key alone tells what comes before it, whether or not anybody declares that.
+pub fn after_implied(declared: &[(Key, &Value)], implied: impl Fn(&Key) -> Vec<Key>) -> BTreeMap<Key, BTreeSet<Key>> {
+    let keys: BTreeSet<&Key> = declared.iter().map(|(key, _)| key).collect();
+    let before = |key: &Key| {
+        let there = implied(key).into_iter().filter(|other| keys.contains(other) && other != key);
+        (key.clone(), there.collect())
+    };
+    keys.iter().map(|key| before(key)).collect()
 }
 
 /// What a render was made from: enough to tell that another one would give the same.
@@ -149,7 +163,7 @@ pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kin
 fn identified(rendered: Vec<RenderedResource>, kinds: &dyn Kinds) -> Result<Vec<Resource>, Vec<Problem>> {
     let mut problems = Problems::default();
     let mut places: BTreeMap<Key, Place> = BTreeMap::new();
-    let mut resources = Vec::new();
+    let mut resources: Vec<Resource> = Vec::new();
     for RenderedResource { api_version, kind, body, place } in rendered {
         let key = match kinds.key(&api_version, &kind, &body) {
             Ok(key) => key,
@@ -162,25 +176,14 @@ fn identified(rendered: Vec<RenderedResource>, kinds: &dyn Kinds) -> Result<Vec<
             let twice = Diagnostic::new(Class::Duplicate, place, format!("{key} is declared twice"));
             problems.add(twice.with_other(first, "first here").with_help("keep one of them"));
         }
-        let protected = is_protected(&api_version, &kind);
+        let protected = kinds.is_protected(&api_version, &kind);
         let (body, after) = (Arc::new(body), BTreeSet::new());
         resources.push(Resource { key, api_version, kind, body, after, protected });
     }
+    let declared: Vec<(Key, &Value)> = resources.iter().map(|one| (one.key.clone(), one.body.as_ref())).collect();
+    let mut after = kinds.after(&declared);
     for resource in &mut resources {
-        let before = kinds.implied(&resource.key).into_iter();
-        resource.after = before.filter(|key| places.contains_key(key) && *key != resource.key).collect();
+        resource.after = after.remove(&resource.key).unwrap_or_default();
     }
     problems.or_value(resources)
-}
-
-/// Objects whose deletion takes others with it: everything in a namespace, every object of a definition, the data of a volume.
-///
-/// Nothing of a host is among them: a folder that is not empty is not deleted, and removing a command undoes nothing.
-fn is_protected(api_version: &str, kind: &str) -> bool {
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    matches!(
-        (group, kind),
-        ("", "Namespace" | "PersistentVolume" | "PersistentVolumeClaim")
-            | ("apiextensions.k8s.io", "CustomResourceDefinition")
-    )
 }

@@ -19,7 +19,7 @@ mod references;
 mod unsupported;
 pub mod windows;
 
-pub use candidate::{AppSource, Considered, Footprint, Kinds, consider, store_path};
+pub use candidate::{AppSource, Considered, Footprint, Kinds, after_implied, consider, store_path};
 pub use controls::{ReachedTarget, WorkedOut, repository};
 pub use documents::{ControlDocument, ControlDocuments};
 pub use reading::{BOOTSTRAP_STORE, NotRead, ROOT_SCOPE, documents_of};

@@ -1,7 +1,7 @@
 //! What documents may say and this version does not do yet. It is refused: a rule that is ignored in silence is worse than none.
 
 use setpoint_core::time::Span;
-use setpoint_documents::{AppSpec, FieldProblem, PolicySpec, TargetFamily};
+use setpoint_documents::{AppSpec, FieldProblem, PolicySpec};
 
 use super::documents::ControlDocuments;
 use super::reading::Slip;
@@ -18,9 +18,6 @@ impl ControlDocuments {
         }
         for policy in self.policies.values() {
             slips.extend(of_policy(&policy.spec).into_iter().map(|problem| (policy.place.clone(), problem)));
-        }
-        for target in self.targets.values().filter(|target| target.spec.family == TargetFamily::Kubernetes) {
-            slips.push((target.place.clone(), not_yet("spec.kind", "targets of the kind `kubernetes` are")));
         }
         slips
     }

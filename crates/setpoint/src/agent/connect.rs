@@ -1,5 +1,6 @@
-//! From documents to connections: a Store document to a Git store, a Target document to a host.
+//! From documents to connections: a Store document to a Git store, a Target document to a host or a cluster.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,13 +8,17 @@ use setpoint_core::digest::DigestKey;
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
 use setpoint_documents::{FieldProblem, RelativePath, StoreCredentials, StoreSpec, TargetFamily, TargetSpec};
-use setpoint_engine::accept::{Kinds, store_path};
+use setpoint_engine::accept::{Kinds, after_implied, store_path};
+use setpoint_ledger_sql::Scratch;
 use setpoint_store::{Store, StoreError, StorePath};
 use setpoint_store_git::{Credentials, GitCache, GitOptions, GitStore, SshOptions};
 use setpoint_target::{Target, Unidentifiable};
 use setpoint_target_host::{HostOptions, HostTarget};
 
+use tokio::task::AbortHandle;
+
 use super::bootstrap::Bootstrap;
+use super::cluster::ClusterKinds;
 use crate::complaint::told;
 use crate::doors::Clock;
 
@@ -25,6 +30,29 @@ pub(super) struct Connector {
     pub(super) data: PathBuf,
     /// Shared, so that several stores of one repository are one copy and one poll.
     pub(super) cache: GitCache,
+    /// What clusters know this installation by.
+    pub(super) installation: String,
+    /// What may be forgotten at any time.
+    pub(super) scratch: Option<Arc<Scratch>>,
+}
+
+/// A target, and what the accept plane must know of its kinds.
+#[derive(Clone, Debug)]
+pub(super) struct Reach {
+    pub(super) target: Arc<dyn Target>,
+    pub(super) kinds: Arc<dyn Kinds + Send + Sync>,
+    /// Ends with the last of its copies.
+    _watching: Option<Arc<Watching>>,
+}
+
+/// A task that keeps a cluster's streams open.
+#[derive(Debug)]
+struct Watching(AbortHandle);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Connector {
@@ -50,7 +78,8 @@ impl Connector {
     }
 
     /// Connects to a target; the error is for people.
-    pub(super) fn target(&self, spec: &TargetSpec) -> Result<Arc<dyn Target>, String> {
+    #[expect(clippy::disallowed_methods, reason = "the door: one task for each cluster, ended with its connection")]
+    pub(super) fn target(&self, spec: &TargetSpec) -> Result<Reach, String> {
         match spec.family {
             TargetFamily::Host => {
                 let clock = self.clock;
@@ -59,11 +88,17 @@ impl Connector {
                     HostOptions::new(root, self.data.clone(), Arc::new(move || clock.now()), self.digest_key.clone());
                 // The lock of the ledger's folder makes this process the only one of its installation.
                 options.alone = true;
-                let host = HostTarget::open(options).map_err(|error| told(&error))?;
-                Ok(Arc::new(host))
+                let host = Arc::new(HostTarget::open(options).map_err(|error| told(&error))?);
+                Ok(Reach { target: Arc::clone(&host) as _, kinds: Arc::new(HostKinds(host)), _watching: None })
             }
-            TargetFamily::Kubernetes | TargetFamily::Memory => {
-                Err("this version cannot reach targets of this kind: use `kind: host`".to_owned())
+            TargetFamily::Kubernetes => {
+                let cluster = self.cluster(spec)?;
+                let watching = Watching(tokio::spawn(cluster.watch_task()).abort_handle());
+                let kinds = Arc::new(ClusterKinds(cluster.clone()));
+                Ok(Reach { target: Arc::new(cluster), kinds, _watching: Some(Arc::new(watching)) })
+            }
+            TargetFamily::Memory => {
+                Err("this version cannot reach targets of this kind: use `kind: host` or `kind: kubernetes`".to_owned())
             }
         }
     }
@@ -94,7 +129,7 @@ pub(super) fn folder_of(path: &RelativePath) -> Result<StorePath, StoreError> {
 
 /// What the accept plane must know of a host's kinds.
 #[derive(Debug)]
-pub(super) struct HostKinds(pub(super) Arc<dyn Target>);
+struct HostKinds(Arc<HostTarget>);
 
 impl Kinds for HostKinds {
     fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem> {
@@ -115,7 +150,12 @@ impl Kinds for HostKinds {
         self.0.key(api_version, kind, body)
     }
 
-    fn implied(&self, key: &Key) -> Vec<Key> {
-        setpoint_target_host::implied_dependencies(key)
+    fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
+        after_implied(declared, setpoint_target_host::implied_dependencies)
+    }
+
+    /// A folder that is not empty is not deleted, and removing a command undoes nothing.
+    fn is_protected(&self, _: &str, _: &str) -> bool {
+        false
     }
 }

@@ -20,7 +20,7 @@ const AREA: &str = "footprints";
 pub(super) struct Footprints {
     /// By the bundle that the render gave.
     kept: Mutex<BTreeMap<AppId, BTreeMap<Digest, Footprint>>>,
-    scratch: Option<Scratch>,
+    scratch: Option<Arc<Scratch>>,
     log: Arc<dyn Log>,
 }
 
@@ -34,7 +34,7 @@ struct Written {
 
 impl Footprints {
     /// Without a database they last as long as the process.
-    pub(super) fn new(scratch: Option<Scratch>, log: Arc<dyn Log>) -> Self {
+    pub(super) fn new(scratch: Option<Arc<Scratch>>, log: Arc<dyn Log>) -> Self {
         Self { kept: Mutex::default(), scratch, log }
     }
 

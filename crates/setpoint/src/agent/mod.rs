@@ -3,7 +3,7 @@
 //! | file | what it sees to |
 //! | --- | --- |
 //! | [`folder`], [`bootstrap`], [`opening`] | who the installation is; where its control documents are; opening both with the ledger |
-//! | [`connect`], [`sources`] | stores and targets as documents name them; the accept plane in production |
+//! | [`connect`], [`cluster`], [`sources`] | stores and targets as documents name them; the accept plane in production |
 //! | [`footprints`], [`lineage`] | what need not be rendered again; how versions relate |
 //! | [`messages`], [`log`] | telling people; telling whoever reads the log |
 //! | [`answers`], [`planning`] | what the socket is asked |
@@ -11,6 +11,7 @@
 
 mod answers;
 pub mod bootstrap;
+mod cluster;
 mod connect;
 pub mod folder;
 mod footprints;

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use setpoint_ledger::anchor::AnchorFile;
-use setpoint_ledger_sql::{Options, Scratch, SqlLedger};
+use setpoint_ledger_sql::{Options, Scratch, ScratchError, SqlLedger};
 use setpoint_store::StoreError;
 use setpoint_store_git::GitCache;
 
 use super::bootstrap::Bootstrap;
+use super::cluster::installation_name;
 use super::connect::Connector;
 use super::folder::{DataFolder, FolderError, Installation};
 use super::footprints::Footprints;
@@ -49,14 +50,17 @@ pub(super) async fn open(
     let ledger_options = ledger_options(&folder, &installation, &bootstrap);
     // First of all, so that a folder in use or a damaged ledger is said at once.
     let ledger = SqlLedger::open(ledger_options.clone()).await.map_err(|source| OpeningError::Ledger { source })?;
+    let scratch = Scratch::open(folder.path()).await;
+    let lost = |error: &ScratchError| log.say(&format!("every app is rendered and looked at anew: {}", told(error)));
+    let scratch = scratch.inspect_err(lost).ok().map(Arc::new);
     let connector = Connector {
         clock,
         digest_key: installation.digest_key.clone(),
         data: folder.path().to_owned(),
         cache: GitCache::at(folder.stores()),
+        installation: installation_name(&installation.origin.to_string()),
+        scratch: scratch.clone(),
     };
-    let scratch = Scratch::open(folder.path()).await;
-    let scratch = scratch.inspect_err(|error| log.say(&format!("every app is rendered anew: {}", told(error)))).ok();
     let footprints = Footprints::new(scratch, Arc::clone(log));
     let provider = Provider::new(connector, bootstrap, footprints, Arc::clone(log));
     let provider = Arc::new(provider.map_err(|source| OpeningError::Store { source })?);

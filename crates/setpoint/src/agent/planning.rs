@@ -115,10 +115,15 @@ impl Answers {
     }
 }
 
+/// The step with the target's word on it: what would differ, or why it would be refused.
 async fn previewed(target: &dyn Target, step: Step) -> PlanStep {
-    let refused = match &step.resource {
-        Some(resource) => target.preview(resource).await.err().map(|refusal| refusal.detail),
-        None => None,
+    let answer = match &step.resource {
+        Some(resource) => target.forecast(resource).await,
+        None => Ok(None),
     };
-    PlanStep { key: step.key, verb: step.verb, cause: step.cause, differences: step.differences, refused }
+    let (differences, refused) = match answer {
+        Ok(differences) => (differences.unwrap_or(step.differences), None),
+        Err(refusal) => (step.differences, Some(refusal.detail)),
+    };
+    PlanStep { key: step.key, verb: step.verb, cause: step.cause, differences, refused }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::join_all;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
@@ -14,14 +15,14 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_documents::{StoreSpec, TargetSpec};
 use setpoint_engine::accept::{
-    AppSource, Considered, ControlDocuments, NotRead, ReachedTarget, consider, documents_of,
+    AppSource, Considered, ControlDocuments, Kinds, NotRead, ReachedTarget, consider, documents_of,
 };
 use setpoint_engine::{Controls, RenderOutcome};
 use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
 use setpoint_target::{Answer, Target};
 
 use super::bootstrap::Bootstrap;
-use super::connect::{Connector, HostKinds, folder_of};
+use super::connect::{Connector, Reach, folder_of};
 use super::footprints::Footprints;
 use super::lineage::{Lineages, worse};
 use super::log::Log;
@@ -48,8 +49,8 @@ pub(super) struct Provider {
 #[derive(Debug, Default)]
 struct State {
     documents: Arc<ControlDocuments>,
-    stores: BTreeMap<StoreName, Connected<StoreSpec, dyn Store>>,
-    targets: BTreeMap<TargetName, Connected<TargetSpec, dyn Target>>,
+    stores: BTreeMap<StoreName, Connected<StoreSpec, Arc<dyn Store>>>,
+    targets: BTreeMap<TargetName, Connected<TargetSpec, Reach>>,
     identities: BTreeMap<TargetName, TargetIdentity>,
     /// What the control documents were last read from, and the bundle they gave.
     root_reads: Option<(Digest, ReadSet)>,
@@ -57,10 +58,10 @@ struct State {
 
 /// A connection and the document it was made from.
 #[derive(Debug)]
-struct Connected<S, C: ?Sized> {
+struct Connected<S, C> {
     /// `None` for the bootstrap's store.
     spec: Option<S>,
-    connection: Arc<C>,
+    connection: C,
 }
 
 impl Provider {
@@ -114,7 +115,7 @@ impl Provider {
     pub(super) fn target_of(&self, identity: &TargetIdentity) -> Option<Arc<dyn Target>> {
         let state = self.state();
         let name = state.identities.iter().find(|(_, known)| *known == identity).map(|(name, _)| name)?;
-        state.targets.get(name).map(|connected| Arc::clone(&connected.connection))
+        state.targets.get(name).map(|connected| Arc::clone(&connected.connection.target))
     }
 
     async fn open(&self, revision: &Revision) -> Result<BTreeMap<StoreName, Arc<dyn Tree>>, StoreError> {
@@ -143,7 +144,7 @@ impl Provider {
             Some(bundle) => self.footprints.of(app, bundle).await,
             None => None,
         };
-        let work = move || consider(&source, &trees, last.as_ref(), &kinds);
+        let work = move || consider(&source, &trees, last.as_ref(), kinds.as_ref());
         let considered = blocking(work).await;
         self.renders.fetch_add(u64::from(!matches!(considered, Considered::Unchanged)), Ordering::Relaxed);
         match considered {
@@ -186,12 +187,12 @@ impl Provider {
         }
     }
 
-    fn source(&self, app: &AppId) -> Option<(AppSource, HostKinds, TargetIdentity)> {
+    fn source(&self, app: &AppId) -> Option<(AppSource, Arc<dyn Kinds + Send + Sync>, TargetIdentity)> {
         let state = self.state();
         let source = state.documents.source(app)?;
         let target = state.targets.get(&source.target)?;
         let identity = state.identities.get(&source.target)?.clone();
-        Some((source, HostKinds(Arc::clone(&target.connection)), identity))
+        Some((source, Arc::clone(&target.connection.kinds), identity))
     }
 
     /// How the offered versions relate to those they must descend from: the worst of all stores.
@@ -210,20 +211,14 @@ impl Provider {
     /// Keeps connections whose documents are as they were, makes new ones, and lets the others go.
     async fn connect(&self, documents: &Arc<ControlDocuments>) -> BTreeMap<TargetName, ReachedTarget> {
         self.connect_stores(documents);
+        let asked = documents
+            .targets()
+            .iter()
+            .map(|(name, document)| async move { (name, document, self.reach(name, &document.spec).await) });
         let mut targets = BTreeMap::new();
         let mut reached = BTreeMap::new();
-        for (name, document) in documents.targets() {
-            let kept = self.state().targets.remove(name).filter(|kept| kept.spec.as_ref() == Some(&document.spec));
-            let connection = match kept {
-                Some(kept) => Ok(kept.connection),
-                None => self.connector.target(&document.spec),
-            };
-            let answer = match connection {
-                Ok(connection) => {
-                    connection.identity().await.map(|found| (found, connection)).map_err(|refusal| refusal.detail)
-                }
-                Err(problem) => Err(problem),
-            };
+        // All at once: one that does not answer keeps no other waiting.
+        for (name, document, answer) in join_all(asked).await {
             match answer {
                 Ok((found, _))
                     if document.spec.identity.as_ref().is_some_and(|wanted| wanted.as_str() != found.as_str()) =>
@@ -233,7 +228,7 @@ impl Provider {
                     ));
                 }
                 Ok((identity, connection)) => {
-                    let can = connection.capabilities();
+                    let can = connection.target.capabilities();
                     let (granularity, fresh_reads) = (can.granularity, can.fresh_reads);
                     reached.insert(name.clone(), ReachedTarget { identity, granularity, fresh_reads });
                     targets.insert(name.clone(), Connected { spec: Some(document.spec.clone()), connection });
@@ -245,6 +240,17 @@ impl Provider {
         state.identities = reached.iter().map(|(name, target)| (name.clone(), target.identity.clone())).collect();
         state.targets = targets;
         reached
+    }
+
+    /// The connection there is, or a new one, and who is at its other end.
+    async fn reach(&self, name: &TargetName, spec: &TargetSpec) -> Result<(TargetIdentity, Reach), String> {
+        let kept = self.state().targets.remove(name).filter(|kept| kept.spec.as_ref() == Some(spec));
+        let reach = match kept {
+            Some(kept) => kept.connection,
+            None => self.connector.target(spec)?,
+        };
+        let identity = reach.target.identity().await.map_err(|refusal| refusal.detail)?;
+        Ok((identity, reach))
     }
 
     fn connect_stores(&self, documents: &Arc<ControlDocuments>) {
@@ -287,7 +293,7 @@ impl Provider {
         self.bootstrap.govern(&mut controls, Some(of));
         let state = self.state();
         let connections = state.targets.iter().filter_map(|(name, connected)| {
-            Some((state.identities.get(name)?.clone(), Arc::clone(&connected.connection)))
+            Some((state.identities.get(name)?.clone(), Arc::clone(&connected.connection.target)))
         });
         let targets: Targets = connections.collect();
         Governed { controls, targets }

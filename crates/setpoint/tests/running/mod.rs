@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`lab`] | what the others act on |
 //! | [`applying`] | the agent as a process: exit codes, and the end when told to |
+//! | [`cluster`] | all of it on a Kubernetes cluster |
 //! | [`failing`] | stores that are down or hang, and who hears of it |
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
 //! | [`forgetting`] | what may be lost, and what a lost data folder costs |
@@ -16,6 +17,7 @@
 //! | [`unprivileged`] | all of it, by an agent without rights |
 
 mod applying;
+mod cluster;
 mod failing;
 mod following;
 mod forgetting;

@@ -1,0 +1,110 @@
+//! A Kubernetes cluster as a target of the agent: how it is entered, what is remembered of it, and what the accept plane must know of its kinds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use setpoint_core::digest::Digest;
+use setpoint_core::key::Key;
+use setpoint_core::name::TargetIdentity;
+use setpoint_core::value::Value;
+use setpoint_documents::{FieldProblem, Line, TargetSpec};
+use setpoint_engine::accept::Kinds;
+use setpoint_kube::key::group_of;
+use setpoint_kube::{kinds, manifest, order};
+use setpoint_ledger_sql::{Scratch, ScratchError};
+use setpoint_target::{Target as _, Unidentifiable};
+use setpoint_target_kube::http::{Connection, ConnectionError, HttpWire};
+use setpoint_target_kube::{Changes, Clock as KubeClock, Forgotten, KubeOptions, KubeTarget, Memory, Remembered};
+
+use super::connect::Connector;
+use crate::complaint::told;
+use crate::doors;
+
+/// Where a pod finds what it needs to enter its cluster.
+const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+const AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+
+impl Connector {
+    /// The way into a cluster; the error is for people.
+    pub(super) fn cluster(&self, spec: &TargetSpec) -> Result<KubeTarget, String> {
+        let connection = way_in(spec)?.map_err(|error| told(&error))?;
+        let namespace = spec.namespace.as_ref().map(|name| name.as_str().to_owned()).or(connection.namespace.clone());
+        let wire = HttpWire::new(connection).map_err(|error| told(&error))?;
+        let clock = self.clock;
+        let clock = KubeClock::new(Arc::new(move || clock.now()));
+        let mut options = KubeOptions::new(Arc::new(wire), &self.installation, clock, self.digest_key.clone());
+        if let Some(namespace) = namespace {
+            options.namespace = namespace.into();
+        }
+        if let Some(scratch) = &self.scratch {
+            options.memory = Arc::new(ClusterMemory(Arc::clone(scratch)));
+        }
+        Ok(KubeTarget::new(options))
+    }
+}
+
+fn way_in(spec: &TargetSpec) -> Result<Result<Connection, ConnectionError>, String> {
+    if let Some(file) = &spec.kubeconfig {
+        let context = spec.context.as_ref().map(Line::as_str);
+        return Ok(Connection::from_kubeconfig(Path::new(file.as_str()), context));
+    }
+    let Some((host, port)) = doors::own_cluster() else {
+        return Err("the agent does not run in a cluster: name a `kubeconfig` in the Target document".to_owned());
+    };
+    Ok(Connection::in_cluster(&host, &port, Path::new(TOKEN), Path::new(AUTHORITY)))
+}
+
+/// The name under which an installation is known in clusters: short, and fit for a label.
+pub(super) fn installation_name(origin: &str) -> String {
+    Digest::of(origin.as_bytes()).to_string().chars().filter(char::is_ascii_hexdigit).take(12).collect()
+}
+
+/// What is remembered of clusters, in the disposable database.
+#[derive(Debug)]
+struct ClusterMemory(Arc<Scratch>);
+
+type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, Forgotten>> + Send + 'a>>;
+
+fn area(target: &TargetIdentity) -> String {
+    format!("cluster {target}")
+}
+
+fn forgotten(error: &ScratchError) -> Forgotten {
+    Forgotten { detail: told(error) }
+}
+
+impl Memory for ClusterMemory {
+    fn load<'a>(&'a self, target: &'a TargetIdentity) -> Later<'a, Remembered> {
+        Box::pin(async move { self.0.all(&area(target)).await.map_err(|error| forgotten(&error)) })
+    }
+
+    fn store<'a>(&'a self, target: &'a TargetIdentity, changes: Changes) -> Later<'a, ()> {
+        Box::pin(async move { self.0.change(&area(target), changes).await.map_err(|error| forgotten(&error)) })
+    }
+}
+
+/// What the accept plane must know of a cluster's kinds.
+#[derive(Debug)]
+pub(super) struct ClusterKinds(pub(super) KubeTarget);
+
+impl Kinds for ClusterKinds {
+    fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem> {
+        let problem = |problem: manifest::Problem| FieldProblem::new(problem.path, problem.message, problem.hint);
+        manifest::check(api_version, kind, body).into_iter().map(problem).collect()
+    }
+
+    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
+        self.0.key(api_version, kind, body)
+    }
+
+    fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
+        order::after(declared)
+    }
+
+    fn is_protected(&self, api_version: &str, kind: &str) -> bool {
+        kinds::is_protected(group_of(api_version), kind)
+    }
+}

@@ -1,0 +1,283 @@
+//! The agent on a real Kubernetes API server: what it makes, heals, hands over and deletes there, and what it leaves alone.
+
+mod envtest {
+    use std::collections::BTreeSet;
+
+    use serde_json::{Value, json};
+    use setpoint_api::answer::{AppDetail, AppState, DriftRecord};
+    use setpoint_core::modes::Cause;
+    use setpoint_core::time::Span;
+    use setpoint_testbed::kube::{ApiServer, Options};
+
+    use super::super::lab::{Agent, Lab, withholds};
+
+    /// A lab whose target is the cluster, and a namespace of its own there.
+    struct Scene {
+        lab: Lab,
+        server: &'static ApiServer,
+        namespace: String,
+    }
+
+    impl Scene {
+        fn new(name: &str) -> Self {
+            let server = ApiServer::shared();
+            let namespace = server.fresh_namespace(name);
+            let mut lab = Lab::new();
+            let kubeconfig = server.kubeconfig();
+            let target =
+                format!("{{ kind: kubernetes, kubeconfig: {}, namespace: {namespace} }}", kubeconfig.display());
+            lab.control("machine", "Target", &target);
+            Self { lab, server, namespace }
+        }
+
+        /// Lets an app declare a ConfigMap.
+        fn config(&mut self, app: &str, name: &str, colour: &str) -> &mut Self {
+            let text = format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: {name} }}\ndata: {{ colour: {colour}, size: \"5\" }}\n"
+            );
+            self.lab.write(&format!("apps/{app}/{name}.yaml"), &text);
+            self
+        }
+
+        fn path(&self, name: &str) -> String {
+            format!("/api/v1/namespaces/{}/configmaps/{name}", self.namespace)
+        }
+
+        /// What stands on the server; `None` if nothing does.
+        fn live(&self, name: &str) -> Option<Value> {
+            let answer = self.server.request("GET", &self.path(name), None);
+            if answer.status == 404 { None } else { Some(answer.succeeded().json()) }
+        }
+
+        fn colour(&self, name: &str) -> Option<String> {
+            self.live(name)?["data"]["colour"].as_str().map(str::to_owned)
+        }
+
+        fn uid(&self, name: &str) -> String {
+            self.live(name).expect("it is there")["metadata"]["uid"].as_str().expect("every object has one").to_owned()
+        }
+
+        /// Somebody else edits an object.
+        fn paint(&self, name: &str, colour: &str) {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"colour": colour}});
+            self.server.apply(&self.path(name), "painter", &object);
+        }
+    }
+
+    async fn healed(agent: &mut Agent, app: &str, name: &str) -> DriftRecord {
+        let name = name.to_owned();
+        agent
+            .until(&format!("drift of {name} is healed"), async |agent| {
+                let records = agent.drift(app).await;
+                records.into_iter().find(|record| record.key.name() == name && record.healed.is_some())
+            })
+            .await
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn manifests_converge_and_follow_a_commit() {
+        let mut scene = Scene::new("follow");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        scene.lab.write("apps/shop/account.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: { name: clerk }\n");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        assert_eq!((scene.colour("first").as_deref(), scene.colour("second").as_deref()), (Some("red"), Some("green")));
+
+        let before = scene.uid("first");
+        scene.config("shop", "first", "blue");
+        let head = scene.lab.commit();
+        agent.until_converged("shop", &head).await;
+        assert_eq!(scene.colour("first").as_deref(), Some("blue"));
+        assert_eq!(scene.uid("first"), before);
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_edit_and_a_delete_are_healed_and_the_writer_is_named() {
+        let mut scene = Scene::new("heal");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+
+        scene.paint("first", "black");
+        let record = healed(&mut agent, "shop", "first").await;
+        assert_eq!(scene.colour("first").as_deref(), Some("red"));
+        assert_eq!(record.cause, Cause::Drift);
+        assert!(record.writer.name().contains("painter"), "{record:?}");
+        let paths: Vec<_> = record.differences.iter().map(|difference| difference.path.to_string()).collect();
+        assert_eq!(paths, ["data.colour"]);
+
+        scene.server.request("DELETE", &scene.path("second"), None).succeeded();
+        healed(&mut agent, "shop", "second").await;
+        assert_eq!(scene.colour("second").as_deref(), Some("green"));
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_is_no_longer_declared_is_deleted_and_what_others_made_is_not() {
+        let mut scene = Scene::new("prune");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let stranger = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stranger"}});
+        scene.server.create(&format!("/api/v1/namespaces/{}/configmaps", scene.namespace), &stranger);
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+
+        let head = scene.lab.remove("apps/shop/second.yaml").commit();
+        agent.until_converged("shop", &head).await;
+        let gone = async |_: &Agent| scene.live("second").is_none().then_some(());
+        agent.until("the second is gone", gone).await;
+        assert!(scene.live("first").is_some() && scene.live("stranger").is_some());
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_object_that_moves_to_another_app_stays_the_same_object() {
+        let mut scene = Scene::new("move");
+        scene.lab.app("shop").app("store");
+        scene.config("shop", "first", "red").config("shop", "moving", "green").config("store", "other", "blue");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        for app in ["shop", "store"] {
+            agent.until_converged(app, &head).await;
+        }
+        let before = scene.uid("moving");
+        scene.lab.remove("apps/shop/moving.yaml");
+        let head = scene.config("store", "moving", "green").lab.commit();
+        for app in ["shop", "store"] {
+            agent.until_converged(app, &head).await;
+        }
+        assert_eq!(scene.uid("moving"), before);
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_retired_app_takes_its_objects_with_it_and_leaves_a_namespace_standing() {
+        let mut scene = Scene::new("retire");
+        let kept = format!("{}-kept", scene.namespace);
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red");
+        let namespace = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{ name: {kept} }}\n");
+        scene.lab.write("apps/shop/kept.yaml", &namespace);
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+
+        scene.lab.app_with("shop", "retire: true").commit();
+        agent.hint().await;
+        let gone = async |_: &Agent| scene.live("first").is_none().then_some(());
+        agent.until("the objects are gone", gone).await;
+        agent.until_app("shop", "keeps its namespace", |detail| withholds(detail, "protected")).await;
+        let answer = scene.server.request("GET", &format!("/api/v1/namespaces/{kept}"), None);
+        assert_eq!(answer.status, 200);
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_restart_writes_nothing_and_neither_does_the_loss_of_what_was_remembered() {
+        let mut scene = Scene::new("restart");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        let versions = |scene: &Scene| -> BTreeSet<String> {
+            ["first", "second"]
+                .map(|name| scene.live(name).expect("it is there")["metadata"]["resourceVersion"].to_string())
+                .into()
+        };
+        let before = versions(&scene);
+        agent.stop().await;
+        for wiped in [false, true] {
+            if wiped {
+                std::fs::remove_file(scene.lab.data().join("state.db")).expect("it is there");
+            }
+            let mut agent = scene.lab.start().await;
+            agent.until_converged("shop", &head).await;
+            agent.stop().await;
+            assert_eq!(versions(&scene), before, "wiped: {wiped}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_kubeconfig_that_leads_to_another_cluster_is_not_followed() {
+        let mut scene = Scene::new("elsewhere");
+        let way = scene.lab.path().join("kubeconfig");
+        let lead_to = |server: &ApiServer| {
+            let text = std::fs::read_to_string(server.kubeconfig()).expect("the server wrote it");
+            std::fs::write(&way, text).expect("the folder is ours");
+        };
+        lead_to(scene.server);
+        let target = format!("{{ kind: kubernetes, kubeconfig: {}, namespace: {} }}", way.display(), scene.namespace);
+        scene.lab.control("machine", "Target", &target).app("shop");
+        let head = scene.config("shop", "first", "red").lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        agent.stop().await;
+
+        let other = ApiServer::own(Options::default());
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": scene.namespace}});
+        other.create("/api/v1/namespaces", &namespace);
+        lead_to(&other);
+        let mut agent = scene.lab.start().await;
+        let frozen = |detail: &AppDetail| detail.summary.state == AppState::Frozen;
+        agent.until_app("shop", "is frozen", frozen).await;
+        agent.stop().await;
+        assert_eq!(other.request("GET", &scene.path("first"), None).status, 404);
+        assert_eq!(scene.colour("first").as_deref(), Some("red"));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_plan_is_the_servers_own_answer_and_shows_no_secret() {
+        let mut scene = Scene::new("plan");
+        scene.lab.app("shop");
+        let declare = |scene: &mut Scene, port: u32, word: &str| {
+            let service = format!(
+                "apiVersion: v1\nkind: Service\nmetadata: {{ name: front }}\nspec: {{ ports: [{{ port: {port} }}] }}\n"
+            );
+            let secret =
+                format!("apiVersion: v1\nkind: Secret\nmetadata: {{ name: word }}\nstringData: {{ word: {word} }}\n");
+            scene.lab.write("apps/shop/front.yaml", &service).write("apps/shop/word.yaml", &secret).commit()
+        };
+        let first = declare(&mut scene, 80, "swordfish");
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &first).await;
+        let second = declare(&mut scene, 81, "salmon");
+        agent.until_converged("shop", &second).await;
+
+        let plan = scene.lab.command(&["plan", "shop", "--rev", &first]);
+        assert_eq!(plan.code, Some(2), "{}{}", plan.output, plan.complaints);
+        // The port that the pods listen on is not declared: the server fills it in.
+        for part in ["spec.ports[0].port", "spec.ports[0].targetPort", "data.word: secret:"] {
+            assert!(plan.output.contains(part), "{part}: {}", plan.output);
+        }
+        for word in ["swordfish", "salmon", "c3dvcmRmaXNo", "c2FsbW9u"] {
+            assert!(!plan.output.contains(word), "{}", plan.output);
+        }
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_object_that_the_cluster_refuses_keeps_no_other_back() {
+        let mut scene = Scene::new("refused");
+        scene.lab.settings.quarantine = Span::ZERO;
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red");
+        let wrong = "apiVersion: v1\nkind: Service\nmetadata: { name: wrong }\nspec: { ports: [{ port: 99999 }] }\n";
+        scene.lab.write("apps/shop/wrong.yaml", wrong);
+        let missing = "apiVersion: example.com/v1\nkind: Gadget\nmetadata: { name: missing, namespace: default }\n";
+        scene.lab.write("apps/shop/missing.yaml", missing);
+        scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        let there = async |_: &Agent| (scene.colour("first").as_deref() == Some("red")).then_some(());
+        agent.until("the good one is there", there).await;
+        let detail = agent.until_app("shop", "is not converged", |detail| !detail.report.is_empty()).await;
+        assert_ne!(detail.summary.state, AppState::Converged);
+        agent.stop().await;
+    }
+}
