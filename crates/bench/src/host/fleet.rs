@@ -10,6 +10,7 @@ use tokio::time::interval;
 use super::agent::Agent;
 use super::inside::{Inside, is_at, is_at_rest, runtime};
 use super::lab::{Lab, app, app_document, write};
+use super::program::shipped;
 use super::workload::{Workload, declared, document};
 use crate::stopwatch::Stopwatch;
 use crate::table::{Bar, Peer, Row, Table, Unit};
@@ -67,6 +68,8 @@ fn touch(lab: &Lab, text: &str) -> anyhow::Result<setpoint_core::name::VersionId
 
 /// `setpoint run`: everything converges, one app is moved, and then nothing happens.
 async fn as_a_process(lab: &Lab, table: &mut Table) -> anyhow::Result<()> {
+    // Building it is no part of its start.
+    shipped()?;
     let begun = Stopwatch::start();
     let agent = Agent::start(lab)?;
     agent.until_converged(APPS, Duration::from_millis(250), PATIENCE).await?;
