@@ -169,6 +169,7 @@ mod tests {
             body: Arc::new(Value::map([("content", Value::str(name))])),
             after: after.iter().map(|name| key(name)).collect::<BTreeSet<_>>(),
             protected: false,
+            shared: BTreeSet::new(),
         }
     }
 

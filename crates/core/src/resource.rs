@@ -26,11 +26,68 @@ pub struct Resource {
     /// Deleting one of these takes much else with it (a CRD, a namespace, a volume): a class of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub protected: bool,
+    /// Fields of it that others may set.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
+    pub shared: BTreeSet<SharedField>,
+}
+
+/// A field of a declared object that others may set. What the path means is for the target to say.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SharedField {
+    pub path: Arc<str>,
+    /// Who may: the name under which the target records the writes. Whoever it is, if unsaid.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub writer: Option<Arc<str>>,
 }
 
 impl Resource {
     /// The digest of what is declared.
     pub fn digest(&self) -> Digest {
         canonical::digest_of(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(shared: &[(&str, Option<&str>)]) -> Resource {
+        let field = |(path, writer): &(&str, Option<&str>)| SharedField {
+            path: (*path).into(),
+            writer: writer.map(Into::into),
+        };
+        Resource {
+            key: Key::new("apps/Deployment", "web", "shop").unwrap(),
+            api_version: "apps/v1".into(),
+            kind: "Deployment".into(),
+            body: Arc::new(Value::map([("spec", Value::map([("replicas", Value::int(3))]))])),
+            after: BTreeSet::new(),
+            protected: false,
+            shared: shared.iter().map(field).collect(),
+        }
+    }
+
+    fn text(resource: &Resource) -> String {
+        String::from_utf8(canonical::to_bytes(resource)).unwrap()
+    }
+
+    #[test]
+    fn a_resource_that_shares_nothing_has_the_bytes_it_always_had() {
+        let plain = resource(&[]);
+        assert_eq!(
+            text(&plain),
+            r#"{"key":"apps/Deployment:web:shop","api_version":"apps/v1","kind":"Deployment","body":{"spec":{"replicas":3}}}"#
+        );
+    }
+
+    #[test]
+    fn what_is_shared_is_part_of_the_declaration_and_reads_back() {
+        let shared = resource(&[("spec.replicas", None), ("data", Some("operator"))]);
+        assert!(
+            text(&shared).ends_with(r#","shared":[{"path":"data","writer":"operator"},{"path":"spec.replicas"}]}"#)
+        );
+        assert_eq!(canonical::from_bytes(&canonical::to_bytes(&shared)), Ok(shared.clone()));
+        assert_ne!(shared.digest(), resource(&[]).digest());
+        assert_ne!(shared.digest(), resource(&[("spec.replicas", None), ("data", None)]).digest());
     }
 }

@@ -10,7 +10,7 @@ use setpoint_core::canonical;
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::observed::Blindness;
-use setpoint_core::resource::Resource;
+use setpoint_core::resource::{Resource, SharedField};
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
 use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, after_implied, consider};
@@ -110,6 +110,37 @@ fn resources_get_their_keys_from_the_target_and_come_after_what_they_need() {
     assert_eq!(resources[0].key.to_string(), "file /etc/motd");
     assert_eq!((after(0), after(1), after(2)), (vec!["file /etc".to_owned()], vec![], vec![]), "only what is declared");
     assert_eq!(resources.iter().map(|resource| resource.protected).collect::<Vec<_>>(), [false, false, false, true]);
+}
+
+#[test]
+fn rules_about_shared_fields_reach_the_resources_they_are_about_and_change_what_is_rendered() {
+    let tree = MemoryTree::of([
+        ("apps/shop/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: front }\n"),
+        ("apps/shop/b.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: back }\n"),
+        ("apps/shop/c.yaml", "apiVersion: other/v1\nkind: Deployment\nmetadata: { name: third }\n"),
+    ]);
+    let sync = "ignore: [{ group: apps, kind: Deployment, paths: [spec.replicas] }], \
+        coOwners: [{ writer: w, name: front, paths: [spec.x] }]";
+    let app = app("shop", &format!("  sync: {{ {sync} }}\n")).replace("target: here", "target: cluster");
+    let target = "---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: cluster, scope: web }\nspec: { kind: kubernetes }\n";
+    let ruled = documents(&(app + target)).source(&shop()).expect("the app is declared");
+    let source = AppSource { shared: ruled.shared, ..source() };
+    let (before, footprint) = rendered(&tree);
+    assert!(before.iter().all(|resource| resource.shared.is_empty()));
+    let Considered::Rendered { resources, .. } =
+        consider(&source, &trees(tree.clone()), Some(&footprint), &Files::default())
+    else {
+        panic!("a rule that is new renders anew")
+    };
+    let shared: Vec<Vec<String>> = resources
+        .iter()
+        .map(|resource| {
+            let field = |field: &SharedField| format!("{} {:?}", field.path, field.writer);
+            resource.shared.iter().map(field).collect()
+        })
+        .collect();
+    let (replicas, lent) = ("spec.replicas None".to_owned(), r#"spec.x Some("w")"#.to_owned());
+    assert_eq!(shared, [vec![replicas.clone(), lent], vec![replicas], vec![]]);
 }
 
 #[test]

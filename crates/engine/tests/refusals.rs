@@ -134,8 +134,6 @@ fn what_is_not_there_yet_is_refused_and_never_ignored() {
             "accepting several apps in one decision is not there yet",
         ),
         ("  checks: [{ http: { url: 'http://x.example' } }]\n", "spec.checks", "are not there yet"),
-        ("  sync: { ignore: [{ paths: [a] }] }\n", "spec.sync.ignore", "are not there yet"),
-        ("  sync: { coOwners: [{ writer: hpa, paths: [a] }] }\n", "spec.sync.coOwners", "are not there yet"),
         ("  sync: { interval: 1h }\n", "spec.sync.interval", "another interval than `1d` is not there yet"),
         (
             "  sync: { windows: [{ deny: '0 0 * * *', zone: Mars/Base }] }\n",
@@ -150,6 +148,58 @@ fn what_is_not_there_yet_is_refused_and_never_ignored() {
     for (spec, field) in [("approvals: 1", "spec.approvals"), ("pruneBudget: 50", "spec.pruneBudget")] {
         let text = format!("apiVersion: setpoint.dev/v1\nkind: Policy\nmetadata: {{ name: p }}\nspec: {{ {spec} }}\n");
         assert!(told(&text).starts_with("setpoint/more.yaml:4:") && told(&text).contains(field));
+    }
+}
+
+const CLUSTER: &str = "---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: cluster, scope: web }\nspec: { kind: kubernetes }\n";
+
+/// The app of the scene on a cluster.
+fn on_a_cluster(more: &str) -> String {
+    app("shop", more).replace("target: here", "target: cluster") + CLUSTER
+}
+
+#[test]
+fn a_path_that_cannot_be_shared_is_told_with_its_place_and_what_was_expected() {
+    for (rule, field, problem, help) in [
+        (
+            "ignore: [{ paths: [spec.a, 'spec.c['] }]",
+            "spec.sync.ignore[0].paths[1]",
+            "`spec.c[` is not a path to a field: a `[` is not closed",
+            "write it as `spec.replicas`",
+        ),
+        ("ignore: [{ paths: [/spec/replicas] }]", "spec.sync.ignore[0].paths[0]", "is a JSON pointer", "write it as"),
+        (
+            "coOwners: [{ writer: w, paths: ['spec.c[0].image'] }]",
+            "spec.sync.coOwners[0].paths[0]",
+            "`spec.c[0].image` names a position in a list, which moves",
+            "name the item by its keys",
+        ),
+        (
+            "coOwners: [{ writer: w, paths: [metadata] }]",
+            "spec.sync.coOwners[0].paths[0]",
+            "`metadata` covers what an object is called by",
+            "name a field below it",
+        ),
+    ] {
+        let told = told(&on_a_cluster(&format!("  sync: {{ {rule} }}\n")));
+        assert!(told.starts_with("setpoint/more.yaml:9:"), "{told}");
+        assert!(told.contains(&format!("`{field}`: ")) && told.contains(problem) && told.contains(help), "{told}");
+    }
+    let empty = told(&on_a_cluster("  sync: { ignore: [{ kind: Deployment, paths: [] }] }\n"));
+    assert!(empty.starts_with("setpoint/more.yaml:9:") && empty.contains("no field is named"), "{empty}");
+}
+
+#[test]
+fn fields_are_shared_on_clusters_only() {
+    for (rule, field) in [
+        ("ignore: [{ paths: [spec.mode] }]", "spec.sync.ignore"),
+        ("coOwners: [{ writer: w, paths: [spec.mode] }]", "spec.sync.coOwners"),
+    ] {
+        let told = told(&app("shop", &format!("  sync: {{ {rule} }}\n")));
+        assert!(told.starts_with("setpoint/more.yaml:9:"), "{told}");
+        assert!(told.contains(&format!("`{field}`: only resources of a Kubernetes cluster share fields")), "{told}");
+        let text = on_a_cluster(&format!("  sync: {{ {rule} }}\n"));
+        assert!(read(&[("setpoint/a.yaml", CONTROL), ("setpoint/b.yaml", &text)]).is_ok());
     }
 }
 

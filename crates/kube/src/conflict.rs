@@ -7,7 +7,7 @@ use setpoint_core::value::Value;
 use crate::field_set::FieldSet;
 use crate::managed::Operation;
 use crate::path::{Element, FieldPath};
-use crate::pattern::FieldPattern;
+use crate::project::mark_paths;
 use crate::status::Status;
 
 /// A field that another writer holds with another value.
@@ -65,18 +65,16 @@ pub enum Ground<'a> {
     Declared(&'a Value),
 }
 
-/// The conflicts outside that ground, or on what co-owners may write. Forcing is right exactly when there are conflicts and none is outside.
-pub fn outside<'c>(conflicts: &'c [Conflict], ground: &Ground<'_>, co_owned: &[FieldPattern]) -> Vec<&'c Conflict> {
-    conflicts
-        .iter()
-        .filter(|conflict| {
-            let path = match ground {
-                Ground::Fields(ours) => ours.find(&conflict.field),
-                Ground::Declared(declared) => find_declared(declared, &conflict.field),
-            };
-            path.is_none_or(|path| co_owned.iter().any(|pattern| pattern.covers(&path)))
-        })
-        .collect()
+/// The conflicts outside that ground; our own marks are ours on any. Forcing is right exactly when there are conflicts and none is outside: what
+/// others may set is not sent where they hold it.
+pub fn outside<'c>(conflicts: &'c [Conflict], ground: &Ground<'_>) -> Vec<&'c Conflict> {
+    let marks = mark_paths().map(|mark| mark.to_server_text());
+    let is_ours = |conflict: &&Conflict| match ground {
+        _ if marks.contains(&conflict.field) => true,
+        Ground::Fields(ours) => ours.find(&conflict.field).is_some(),
+        Ground::Declared(declared) => find_declared(declared, &conflict.field).is_some(),
+    };
+    conflicts.iter().filter(|conflict| !is_ours(conflict)).collect()
 }
 
 /// The path that the server means by a text, if a declared object has it. Data of a Secret may be declared as text.
@@ -186,14 +184,19 @@ mod tests {
             (".spec.replicas", r#"conflict with "hpa" using v1"#),
             (".spec.paused", r#"conflict with "b" using v1"#),
         ]));
-        assert_eq!(texts(&outside(&found, &Ground::Fields(&ours), &[])), ["spec.paused is held by b (update)"]);
-        assert_eq!(outside(&found[..2], &Ground::Fields(&ours), &[]), [] as [&Conflict; 0]);
-        let co_owned = ["spec.replicas".parse().unwrap()];
-        assert_eq!(
-            outside(&found[..2], &Ground::Fields(&ours), &co_owned).len(),
-            1,
-            "a co-owner keeps what is its own"
-        );
+        assert_eq!(texts(&outside(&found, &Ground::Fields(&ours))), ["spec.paused is held by b (update)"]);
+        assert_eq!(outside(&found[..2], &Ground::Fields(&ours)), [] as [&Conflict; 0]);
+    }
+
+    #[test]
+    fn our_own_marks_are_taken_back_from_whoever_the_server_gave_them_to() {
+        let found = conflicts(&status(&[
+            (".metadata.annotations.setpoint.dev/intent", r#"conflict with "before-first-apply" using v1"#),
+            (".metadata.labels.setpoint.dev/installation", r#"conflict with "before-first-apply" using v1"#),
+            (".metadata.labels.other", r#"conflict with "a" using v1"#),
+        ]));
+        let outside = outside(&found, &Ground::Fields(&FieldSet::empty()));
+        assert_eq!(texts(&outside), ["metadata.labels.other is held by a (update)"]);
     }
 
     #[test]
@@ -212,7 +215,7 @@ mod tests {
             ".metadata.annotations.a",
         ];
         let found = conflicts(&status(&paths.map(|path| (path, r#"conflict with "x" using v1"#))));
-        let outside = outside(&found, &Ground::Declared(&declared), &[]);
+        let outside = outside(&found, &Ground::Declared(&declared));
         assert_eq!(outside.iter().map(|conflict| conflict.field.as_str()).collect::<Vec<_>>(), paths[4..]);
     }
 }

@@ -22,6 +22,21 @@ impl FieldPattern {
         self.0.len() <= path.len() && self.0.iter().zip(path).all(|(part, element)| part.means(element))
     }
 
+    /// Whether it names a position of a list.
+    pub(crate) fn has_position(&self) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::Exactly(Element::Index(_))))
+    }
+
+    /// The same, where the first step is another field.
+    pub(crate) fn with_first(mut self, from: &str, to: &str) -> Self {
+        if let Some(Part::Exactly(first)) = self.0.first_mut()
+            && *first == Element::field(from)
+        {
+            *first = Element::field(to);
+        }
+        self
+    }
+
     /// How many steps it has: of two that cover a path, the longer one knows better.
     pub(crate) fn len(&self) -> usize {
         self.0.len()

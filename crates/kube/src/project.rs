@@ -183,19 +183,19 @@ pub enum NotTaken {
 
 /// Takes from the answer to our apply what is ours and how it stands. The server has worked it out, with a schema we need not know.
 ///
-/// `co_owned` names what declared co-owners may write. What was declared as empty is ours as far as it exists; where the server left it
+/// `not_ours` names what is left to others. What was declared as empty is ours as far as it exists; where the server left it
 /// out altogether it is only claimed: whoever fills it adds something, and an apply that would empty it again may be forced.
 pub fn take(
     answer: &Value,
     manager: &str,
     declared: &Value,
-    co_owned: &[FieldPattern],
+    not_ours: &[FieldPattern],
     key: &HashKey,
 ) -> Result<Taken, NotTaken> {
     let entries = managed_fields(answer).map_err(|source| NotTaken::Unreadable { source })?;
     let entry = applied_by(&entries, manager).ok_or_else(|| NotTaken::NoEntry { manager: manager.to_owned() })?;
     let own_marks = marks();
-    let applied = entry.fields.without(&own_marks).without(co_owned);
+    let applied = entry.fields.without(&own_marks).without(not_ours);
     let applied = applied.with_empties_of(declared, &|path| is_closed(declared, path));
     let claims = claims(&applied, answer);
     let ours = applied.difference(&claims).union(&claims);
@@ -206,7 +206,12 @@ pub fn take(
 
 /// The label and annotation that we put on every object: ours, but never compared.
 pub(crate) fn marks() -> [FieldPattern; 2] {
-    let mark = |map, name| FieldPattern::from(FieldPath::fields(&["metadata", map, name]));
+    mark_paths().map(FieldPattern::from)
+}
+
+/// Where they are.
+pub(crate) fn mark_paths() -> [FieldPath; 2] {
+    let mark = |map, name| FieldPath::fields(&["metadata", map, name]);
     [mark("labels", INSTALLATION_LABEL), mark("annotations", INTENT_ANNOTATION)]
 }
 

@@ -11,8 +11,6 @@ use setpoint_core::value::Value;
 
 use crate::key::group_of;
 use crate::object;
-use crate::path::Element;
-use crate::pattern::FieldPattern;
 
 /// On every object we apply: the installation. A filter for watches, never a proof of ownership, since anybody can copy it.
 pub const INSTALLATION_LABEL: &str = "setpoint.dev/installation";
@@ -38,8 +36,6 @@ pub struct Sending<'a> {
     pub intent: Option<IntentId>,
     /// The object that must be there: the server refuses the request if it is another, or has moved on.
     pub expect: Option<&'a Expect>,
-    /// Co-owned fields that a co-owner holds *now*. A field that nobody else holds would be removed from the object by leaving it out.
-    pub leave_out: &'a [FieldPattern],
 }
 
 /// Fields of `metadata` that the server sets, and that mean nothing when somebody sends them.
@@ -68,7 +64,7 @@ fn without_null_times(value: &Value) -> Value {
     }
 }
 
-/// The object to send for a resource. Secrets in it are still sealed.
+/// The object to send for a resource that nobody shares. Secrets in it are still sealed.
 pub fn for_request(resource: &Resource, sending: &Sending<'_>) -> Value {
     let Value::Map(fields) = &*resource.body else { return (*resource.body).clone() };
     let group = group_of(&resource.api_version);
@@ -84,8 +80,7 @@ pub fn for_request(resource: &Resource, sending: &Sending<'_>) -> Value {
     if is_secret && let Some(data) = secret_data(fields) {
         sent.insert("data".into(), data);
     }
-    let sent = Value::Map(sent);
-    if sending.leave_out.is_empty() { sent } else { without(&sent, sending.leave_out, &mut Vec::new()) }
+    Value::Map(sent)
 }
 
 fn metadata(resource: &Resource, sending: &Sending<'_>) -> Value {
@@ -143,46 +138,6 @@ fn secret_data(fields: &Fields) -> Option<Value> {
     Some(Value::Map(folded))
 }
 
-fn without(value: &Value, patterns: &[FieldPattern], path: &mut Vec<Element>) -> Value {
-    let left_out = |path: &[Element]| patterns.iter().any(|pattern| pattern.covers_elements(path));
-    match value {
-        Value::Map(fields) => {
-            let mut kept = Vec::with_capacity(fields.len());
-            for (name, value) in fields.iter() {
-                path.push(Element::Field(Arc::clone(name)));
-                if !left_out(path) {
-                    kept.push((Arc::clone(name), without(value, patterns, path)));
-                }
-                path.pop();
-            }
-            Value::Map(kept.into_iter().collect())
-        }
-        Value::Seq(items) => {
-            let mut kept = Vec::with_capacity(items.len());
-            for item in items {
-                path.push(item_element(item));
-                if !left_out(path) {
-                    kept.push(without(item, patterns, path));
-                }
-                path.pop();
-            }
-            Value::Seq(kept)
-        }
-        other => other.clone(),
-    }
-}
-
-/// A declared item by everything that could be a key of it: a pattern names some keys, and those decide.
-fn item_element(item: &Value) -> Element {
-    match item {
-        Value::Map(fields) => {
-            let scalar = |value: &Value| matches!(value, Value::Str(_) | Value::Num(_) | Value::Bool(_));
-            Element::item(fields.iter().filter(|(_, value)| scalar(value)).map(pair))
-        }
-        other => Element::member(other.clone()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -201,6 +156,7 @@ mod tests {
             body: Arc::new(body),
             after: BTreeSet::new(),
             protected: false,
+            shared: BTreeSet::new(),
         }
     }
 
@@ -208,7 +164,7 @@ mod tests {
         String::from_utf8(object::write(&for_request(resource, sending)).unwrap()).unwrap()
     }
 
-    const PLAIN: Sending<'_> = Sending { installation: "one", intent: None, expect: None, leave_out: &[] };
+    const PLAIN: Sending<'_> = Sending { installation: "one", intent: None, expect: None };
 
     #[test]
     fn an_object_is_sent_with_our_marks_its_namespace_and_what_it_must_find() {
@@ -265,16 +221,5 @@ mod tests {
         let body =
             r#"{"apiVersion":"example.com/v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"a":"new"}}"#;
         assert!(sent(&resource("example.com/Secret:web:s", body), &PLAIN).contains("stringData"));
-    }
-
-    #[test]
-    fn class_15_fields_that_a_co_owner_holds_are_left_out() {
-        let resource = resource(
-            "apps/Deployment:web:a",
-            r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":3,"c":[{"name":"a","image":"1"},{"name":"b","image":"2"}]}}"#,
-        );
-        let leave_out = ["spec.replicas", "spec.c[name=a].image"].map(|text| text.parse().unwrap());
-        let sent = sent(&resource, &Sending { leave_out: &leave_out, ..PLAIN });
-        assert!(sent.contains(r#""spec":{"c":[{"name":"a"},{"image":"2","name":"b"}]}"#), "{sent}");
     }
 }

@@ -110,7 +110,7 @@ fn class_5_and_19_a_secret_in_place_has_no_difference_however_it_was_written() {
     let fields = r#"{"f:data":{"f:a":{},"f:b":{}}}"#;
     let held = Held::new(declared, &with_fields(stored, fields, &[]), &[]);
     held.is_in_place(&with_fields(stored, fields, &[]));
-    assert_eq!(moved(&held.declared, &read(stored), &held.taken.ours, &digest_key()), held.declared);
+    assert_eq!(moved(&held.declared, &read(stored), &held.taken.ours, &[], &digest_key()), held.declared);
     let other = held.seen(&with_fields(&stored.replace("aGk=", "aGE="), fields, &[]));
     assert!(matches!(object::at(&other, &["stringData", "a"]), Some(Value::Secret(_))), "{other:?}");
 }
@@ -152,7 +152,7 @@ fn class_12_an_aggregated_role_may_be_declared_with_empty_rules() {
     let held = Held::new(declared, &with_fields(declared, fields, &[]), &[]);
     let live = with_fields(&filled, fields, &[("clusterrole-aggregation-controller", r#"{"f:rules":{}}"#)]);
     held.is_in_place(&live);
-    assert_eq!(moved(&held.declared, &live, &held.taken.ours, &digest_key()), held.declared);
+    assert_eq!(moved(&held.declared, &live, &held.taken.ours, &[], &digest_key()), held.declared);
 }
 
 #[test]

@@ -88,13 +88,9 @@ fn each_edit_has_its_writer() {
 fn all_that_was_ours_may_be_taken_back_and_a_co_owners_share_may_not() {
     let found = conflicts(&Status::read(409, CONFLICT));
     assert_eq!(found.len(), 5);
-    assert_eq!(
-        outside(&found, &Ground::Fields(&taken(&[]).ours), &[]),
-        Vec::<&_>::new(),
-        "what was declared as empty too"
-    );
-    assert_eq!(outside(&found, &Ground::Declared(&declared()), &[]), Vec::<&_>::new());
-    let left = outside(&found, &Ground::Fields(&taken(&["spec.replicas"]).ours), &[]);
+    assert_eq!(outside(&found, &Ground::Fields(&taken(&[]).ours)), Vec::<&_>::new(), "what was declared as empty too");
+    assert_eq!(outside(&found, &Ground::Declared(&declared())), Vec::<&_>::new());
+    let left = outside(&found, &Ground::Fields(&taken(&["spec.replicas"]).ours));
     assert_eq!(
         left.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["spec.replicas is held by hpa (update of scale)"]

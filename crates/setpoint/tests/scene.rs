@@ -224,6 +224,7 @@ pub(crate) fn resources(app: &AppId, count: u32, content: i64) -> Vec<Resource> 
         body: Arc::new(body(app, n, content)),
         after: after_first(n),
         protected: false,
+        shared: BTreeSet::new(),
     };
     (0..count).map(resource).collect()
 }

@@ -183,6 +183,7 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
         body: Arc::new(body(*content)),
         after: if n % 3 == 2 { [keys[n - 1].clone()].into() } else { [].into() },
         protected: key.name().ends_with('7'),
+        shared: [].into(),
     };
     declared.iter().enumerate().map(resource).collect()
 }

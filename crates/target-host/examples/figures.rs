@@ -40,6 +40,7 @@ fn file(number: usize, per_folder: usize) -> Resource {
         body: Arc::new(body),
         after: BTreeSet::new(),
         protected: false,
+        shared: BTreeSet::new(),
     }
 }
 

@@ -157,7 +157,15 @@ pub(crate) fn resource(kind: &str, name: &str, spec: Value) -> Resource {
     let body = body(kind, name, spec);
     let key = check(kind, &body).unwrap().key();
     let (api_version, body) = (API_VERSION.into(), Arc::new(body));
-    Resource { key, api_version, kind: kind.into(), body, after: BTreeSet::new(), protected: false }
+    Resource {
+        key,
+        api_version,
+        kind: kind.into(),
+        body,
+        after: BTreeSet::new(),
+        protected: false,
+        shared: BTreeSet::new(),
+    }
 }
 
 pub(crate) fn file(path: &str, content: &str) -> Resource {

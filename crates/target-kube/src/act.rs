@@ -20,9 +20,9 @@ use setpoint_core::value::Value;
 use setpoint_kube::compare::additions_among;
 use setpoint_kube::conflict::{Conflict, Ground, conflicts, outside};
 use setpoint_kube::path::pointer;
-use setpoint_kube::pattern::FieldPattern;
 use setpoint_kube::project;
 use setpoint_kube::request::{Sending, for_request};
+use setpoint_kube::shared::{Autoscaler, SCALE, Sharing};
 use setpoint_target::{Fence, Outcome, Refusal, RefusalClass, Work};
 
 use crate::cluster::{Cluster, Named, Unplaced};
@@ -30,6 +30,7 @@ use crate::discovery::Unserved;
 use crate::look::{entries_of, in_place};
 use crate::records::Record;
 use crate::requests::{Applied, Deadline, Failure, Form, Manner, Place, Urgency};
+use crate::sharing::unreadable;
 
 /// Steps of one rank that are sent at once, before the flow of the cluster says less.
 const AT_ONCE: usize = 64;
@@ -101,12 +102,16 @@ impl Cluster {
     }
 
     async fn create(&self, work: &Work, resource: &Arc<Resource>, place: &Place, deadline: Deadline) -> Outcome {
-        let sending =
-            Sending { installation: &self.installation, intent: Some(work.intent), expect: None, leave_out: &[] };
+        let sharing = match Sharing::of(resource, &[], &self.api.manager, Autoscaler::None) {
+            Ok(sharing) => sharing,
+            Err(error) => return refused(RefusalClass::Invalid, unreadable(&error).to_string()),
+        };
+        // All of it is sent: what others may set has a value from the beginning.
+        let sending = Sending { installation: &self.installation, intent: Some(work.intent), expect: None };
         let body = never_there(for_request(resource, &sending));
         let manner = Manner { force: false, dry_run: false };
         match self.api.apply(place, &body, manner, deadline, errand(&work.step)).await {
-            Ok(applied) if applied.created => self.applied(&work.step, resource, place, applied, deadline).await,
+            Ok(applied) if applied.created => self.applied(work, resource, place, applied, &sharing, deadline).await,
             Ok(_) => Outcome::Unknown {
                 detail: format!("{} was there, and the server changed it all the same", resource.key),
             },
@@ -122,101 +127,132 @@ impl Cluster {
         place: &Place,
         deadline: Deadline,
     ) -> Outcome {
-        let send = async |manner, leave_out: &[FieldPattern]| {
-            let (installation, intent) = (&*self.installation, Some(work.intent));
-            let body = for_request(resource, &Sending { installation, intent, expect: Some(expect), leave_out });
-            self.api.apply(place, &body, manner, deadline, errand(&work.step)).await
-        };
-        let mut answer = send(Manner { force: false, dry_run: false }, &[]).await;
-        if let Err(Failure::Refused { status, .. }) = &answer {
-            let found = conflicts(status);
-            if !found.is_empty() {
-                let leave_out = match self.may_take_over(resource, expect, &found, place).await {
-                    Ok(leave_out) => leave_out,
-                    Err(refusal) => return Outcome::Refused { refusal },
-                };
-                answer = send(Manner { force: true, dry_run: false }, &leave_out).await;
-            }
-        }
-        match answer {
-            Ok(applied) => self.applied(&work.step, resource, place, applied, deadline).await,
-            Err(failure) => failure.outcome(),
+        match self.try_update(work, resource, expect, place, deadline).await {
+            Ok((applied, sharing)) => self.applied(work, resource, place, applied, &sharing, deadline).await,
+            Err(outcome) => outcome,
         }
     }
 
-    /// Whether all that conflicts is ours to set. Answers what is left to its co-owners.
-    async fn may_take_over(
+    async fn try_update(
         &self,
+        work: &Work,
         resource: &Arc<Resource>,
         expect: &Expect,
-        found: &[Conflict],
         place: &Place,
-    ) -> Result<Vec<FieldPattern>, Refusal> {
+        deadline: Deadline,
+    ) -> Result<(Applied, Sharing), Outcome> {
+        let send = async |force: bool, shared: &Shared| {
+            let sending =
+                Sending { installation: &self.installation, intent: Some(work.intent), expect: Some(&shared.expect) };
+            let body = for_request(resource, &sending);
+            let body = match &shared.over {
+                Some(object) => shared.sharing.fitted(body, object),
+                None => body,
+            };
+            self.api.apply(place, &body, Manner { force, dry_run: false }, deadline, errand(&work.step)).await
+        };
+        let mut shared = Shared::nothing(expect);
+        if !resource.shared.is_empty() {
+            shared = self.shared_now(&work.step, resource, expect, place).await?;
+        }
+        let mut answer = send(false, &shared).await;
+        let scaled = |answer: &Result<Applied, Failure>| {
+            conflicts_of(answer).iter().any(|conflict| conflict.subresource == SCALE)
+        };
+        if shared.over.is_none() && scaled(&answer) {
+            shared = self.shared_now(&work.step, resource, expect, place).await?;
+            if !shared.sharing.lent().is_empty() {
+                answer = send(false, &shared).await;
+            }
+        }
+        let found = conflicts_of(&answer);
+        if !found.is_empty() {
+            self.may_take_over(resource, expect, &found).map_err(|refusal| Outcome::Refused { refusal })?;
+            answer = send(true, &shared).await;
+        }
+        answer.map(|applied| (applied, shared.sharing)).map_err(|failure| failure.outcome())
+    }
+
+    /// What of the object that is to be updated others may set. Nothing is sent if it has moved on since.
+    async fn shared_now(
+        &self,
+        step: &Step,
+        resource: &Resource,
+        expect: &Expect,
+        place: &Place,
+    ) -> Result<Shared, Outcome> {
+        let moved_on = || {
+            let detail = format!("{} is not what it was when this was decided: decide anew", resource.key);
+            refused(RefusalClass::Conflict, detail)
+        };
+        let object = match self.api.get(place, Form::Whole, errand(step).0).await {
+            Ok(object) => object,
+            Err(failure) if failure.is_absence_of(resource.key.name()) => return Err(moved_on()),
+            Err(failure) => return Err(Outcome::Refused { refusal: refusal_of(&failure, &resource.key) }),
+        };
+        let blind = |reason: Blindness| refused(RefusalClass::Unavailable, reason.to_string());
+        let named = Named::of(&object).map_err(blind)?;
+        if named.uid != expect.uid || expect.version.as_ref().is_some_and(|version| *version != named.version) {
+            return Err(moved_on());
+        }
+        let sharing = self.sharing(resource, &object).await.map_err(blind)?;
+        let expect = Expect { uid: named.uid, version: Some(named.version) };
+        Ok(Shared { expect, sharing, over: Some(object) })
+    }
+
+    /// Whether all that conflicts is ours to set.
+    fn may_take_over(&self, resource: &Arc<Resource>, expect: &Expect, found: &[Conflict]) -> Result<(), Refusal> {
         let record = self.records.get(&resource.key);
         let record = record.filter(|record| record.uid == expect.uid && record.is_of(resource));
         let ground = match &record {
             Some(record) => Ground::Fields(&record.ours),
             None => Ground::Declared(&resource.body),
         };
-        // All that is sent is declared, so what is outside of that is so because it is co-owned.
-        let shared = outside(found, &Ground::Declared(&resource.body), &self.rules.of(&resource.key).co_owned);
-        let mut theirs = outside(found, &ground, &[]);
-        theirs.retain(|conflict| !shared.iter().any(|shared| std::ptr::eq(*shared, *conflict)));
-        if !theirs.is_empty() {
-            let owners: Vec<String> =
-                theirs.iter().map(|conflict| format!("{} of `{}`", conflict.field, conflict.manager)).collect();
-            let detail = format!(
-                "{} would be taken from others: {}: remove them from one side",
-                resource.key,
-                owners.join(", ")
-            );
-            return Err(Refusal { class: RefusalClass::Conflict, detail, retry_after: None });
+        let theirs = outside(found, &ground);
+        if theirs.is_empty() {
+            return Ok(());
         }
-        if shared.is_empty() {
-            return Ok(Vec::new());
-        }
-        let object = self.api.get(place, Form::Metadata, Urgency::Bundle).await;
-        let object = object.map_err(|failure| refusal_of(&failure, &resource.key))?;
-        self.left_to_co_owners(&resource.key, &object).map_err(|reason| Refusal {
-            class: RefusalClass::Unavailable,
-            detail: reason.to_string(),
-            retry_after: None,
-        })
+        let owners: Vec<String> =
+            theirs.iter().map(|conflict| format!("{} of `{}`", conflict.field, conflict.manager)).collect();
+        let detail =
+            format!("{} would be taken from others: {}: remove them from one side", resource.key, owners.join(", "));
+        Err(Refusal { class: RefusalClass::Conflict, detail, retry_after: None })
     }
 
     /// What an apply left behind, with a record of it.
     async fn applied(
         &self,
-        step: &Step,
+        work: &Work,
         resource: &Arc<Resource>,
         place: &Place,
         applied: Applied,
+        sharing: &Sharing,
         deadline: Deadline,
     ) -> Outcome {
         let mut object = applied.object;
-        if let Err(reason) = self.record(resource, &object) {
+        if let Err(reason) = self.record(resource, &object, sharing) {
             return Outcome::Unknown { detail: reason.to_string() };
         }
         // What could not be taken out is still there, which the answer shows: it will be decided anew.
-        if let Ok(Some(without)) = self.take_out_additions(step, place, &object, deadline).await {
+        if let Ok(Some(without)) = self.take_out_additions(&work.step, place, &object, sharing, deadline).await {
             object = without;
         }
-        match self.after_write(resource, &object) {
+        match self.after_write(resource, &object, sharing) {
             Ok(live) => Outcome::Done { live: Some(live) },
             Err(reason) => Outcome::Unknown { detail: reason.to_string() },
         }
     }
 
     /// Takes the record of what was applied.
-    fn record(&self, resource: &Arc<Resource>, object: &Value) -> Result<(), Blindness> {
+    fn record(&self, resource: &Arc<Resource>, object: &Value, sharing: &Sharing) -> Result<(), Blindness> {
         let named = Named::of(object)?;
-        let co_owned = self.rules.of(&resource.key).co_owned;
-        match project::take(object, &self.api.manager, &resource.body, &co_owned, &self.hash_key) {
+        match project::take(object, &self.api.manager, &resource.body, &sharing.not_ours(), &self.hash_key) {
             Ok(taken) => {
                 let standing = self.standing(object);
                 self.watches.let_go(&resource.key);
                 let mut record = Record::new(resource, (named.uid, named.version), taken, standing);
                 record.owned = true;
+                record.share(sharing);
                 record.schema = self.schemas.known(&resource.api_version);
                 self.records.put(&resource.key, record);
             }
@@ -227,13 +263,13 @@ impl Cluster {
     }
 
     /// The object after our own write, compared with the record of it.
-    fn after_write(&self, resource: &Arc<Resource>, object: &Value) -> Result<Live, Blindness> {
+    fn after_write(&self, resource: &Arc<Resource>, object: &Value, sharing: &Sharing) -> Result<Live, Blindness> {
         let named = Named::of(object)?;
         let Some(record) = self.records.get(&resource.key).filter(|record| record.uid == named.uid) else {
             return Ok(self.live_of(named, object, Arc::clone(&resource.body), setpoint_core::live::Writer::Unknown));
         };
         let entries = entries_of(object)?;
-        match self.difference(resource, object, &record, &entries) {
+        match self.difference(resource, object, &record, &entries, sharing) {
             None => {
                 let record = record.at(named.version, self.standing(object));
                 let live = in_place(resource, &record);
@@ -253,13 +289,13 @@ impl Cluster {
         step: &Step,
         place: &Place,
         object: &Value,
+        sharing: &Sharing,
         deadline: Deadline,
     ) -> Result<Option<Value>, Failure> {
         let malformed = |reason: Blindness| Failure::Malformed { detail: reason.to_string() };
         let Some(record) = self.records.get(&step.key) else { return Ok(None) };
         let (named, entries) = (Named::of(object).map_err(malformed)?, entries_of(object).map_err(malformed)?);
-        let rules = self.rules.of(&step.key);
-        let added = additions_among(object, &entries, &record.ours, &record.beside, &rules.additions).complete;
+        let added = additions_among(object, &entries, &record.ours, &record.beside, &sharing.additions()).complete;
         let mut pointers: Vec<String> = added.iter().filter_map(|path| pointer(object, path)).collect();
         if pointers.is_empty() {
             return Ok(None);
@@ -277,6 +313,27 @@ impl Cluster {
         }
         self.records.forget(&step.key);
         Outcome::Done { live: None }
+    }
+}
+
+/// What is left to others by an update.
+struct Shared {
+    expect: Expect,
+    sharing: Sharing,
+    /// The object as it stands, if anything is.
+    over: Option<Value>,
+}
+
+impl Shared {
+    fn nothing(expect: &Expect) -> Self {
+        Self { expect: expect.clone(), sharing: Sharing::default(), over: None }
+    }
+}
+
+fn conflicts_of(answer: &Result<Applied, Failure>) -> Vec<Conflict> {
+    match answer {
+        Err(Failure::Refused { status, .. }) => conflicts(status),
+        _ => Vec::new(),
     }
 }
 

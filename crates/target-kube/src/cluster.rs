@@ -17,10 +17,11 @@ use setpoint_kube::object;
 use setpoint_kube::project::HashKey;
 use setpoint_kube::request::{INSTALLATION_LABEL, field_manager};
 
+use crate::autoscalers::Autoscalers;
 use crate::discovery::{Discovery, Unserved};
 use crate::identity::Identity;
 use crate::memory::Memory;
-use crate::options::{KubeOptions, Rules};
+use crate::options::KubeOptions;
 use crate::records::{Records, Standing};
 use crate::requests::{Api, Collection, Place, Sender};
 use crate::schemas::Schemas;
@@ -35,7 +36,7 @@ pub(crate) struct Cluster {
     pub(crate) schemas: Schemas,
     pub(crate) records: Records,
     pub(crate) watches: Watches,
-    pub(crate) rules: Arc<dyn Rules>,
+    pub(crate) autoscalers: Autoscalers,
     /// How well kinds are that say so in their own words.
     health: HealthRules,
     pub(crate) hash_key: HashKey,
@@ -59,7 +60,7 @@ impl Cluster {
             schemas: Schemas::default(),
             records: Records::default(),
             watches: Watches::default(),
-            rules: options.rules,
+            autoscalers: Autoscalers::default(),
             health: HealthRules::default(),
             hash_key: HashKey::derived(&options.digest_key),
             digest_key: options.digest_key,

@@ -1,12 +1,13 @@
 //! A Kubernetes cluster as a target: server-side apply, drift by what the server itself says is ours, and streams instead of polling.
 //!
 //! Reading order: [`wire`] (the only way out), `requests` (what is asked of a server), `identity` and `discovery` (who it is and what it serves),
-//! `records` (what is remembered of each object), `look`, `act`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
+//! `records` (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set), `look`, `act`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
 //! (how changes are noticed), [`KubeTarget`]. The network is behind the feature `http`; without it the caller brings a [`Wire`](wire::Wire).
 //!
 //! What objects mean is `setpoint-kube`'s to know; nothing here interprets a field.
 
 mod act;
+mod autoscalers;
 mod cluster;
 mod discovery;
 #[cfg(feature = "http")]
@@ -19,12 +20,13 @@ mod records;
 mod requests;
 mod schemas;
 mod settling;
+mod sharing;
 mod target;
 mod watch;
 pub mod wire;
 
 pub use memory::{Changes, Forgotten, Memory, NoMemory, Remembered, ShortMemory};
-pub use options::{Clock, KeyRules, KubeOptions, NoRules, Rules};
+pub use options::{Clock, KubeOptions};
 pub use requests::{Call, Tally, Urgency};
 pub use target::KubeTarget;
 pub use watch::Watching;

@@ -19,9 +19,9 @@ use setpoint_kube::compare::{Drifted, additions_among, drifted};
 use setpoint_kube::field_set::FieldSet;
 use setpoint_kube::managed::{ManagedFields, applied_by, managed_fields};
 use setpoint_kube::path::FieldPath;
-use setpoint_kube::pattern::FieldPattern;
 use setpoint_kube::request::{Sending, for_request};
-use setpoint_kube::{attribute, project, shape};
+use setpoint_kube::shared::Sharing;
+use setpoint_kube::{project, shape};
 use setpoint_target::Wanted;
 
 use crate::cluster::{Cluster, Named, Unplaced};
@@ -131,23 +131,26 @@ impl Cluster {
             let value = Arc::new(identifying(key));
             return Ok(self.live_of(named, object, value, Writer::Unknown));
         };
+        let sharing = self.sharing(resource, object).await?;
         match self.records.get(key).filter(|record| record.uid == named.uid) {
             Some(record) if record.is_of(resource) => {
-                if let Some(live) = self.by_record(key, resource, object, &record, told)?
+                // Where co-owners hold something else than they did, what is ours is taken anew.
+                if record.lent == *sharing.lent()
+                    && let Some(live) = self.by_record(key, resource, object, &record, &sharing, told)?
                     && (live.value == resource.body || !self.has_schema_moved(resource, &record).await)
                 {
                     return Ok(live);
                 }
             }
             Some(record) => {
-                let value = shape::moved(&resource.body, object, &record.ours, &self.digest_key);
+                let value = shape::moved(&resource.body, object, &record.ours, &sharing.not_ours(), &self.digest_key);
                 if value != *resource.body {
                     return Ok(self.live_of(named, object, Arc::new(value), Writer::Unknown));
                 }
             }
             None => {}
         }
-        self.by_dry_run(key, resource, place, object, told).await
+        self.by_dry_run(key, resource, place, object, &sharing, told).await
     }
 
     /// Compares with the record of this declaration. `None` where the object says literally what is declared, but not what the record says:
@@ -158,6 +161,7 @@ impl Cluster {
         resource: &Arc<Resource>,
         object: &Value,
         record: &Record,
+        sharing: &Sharing,
         told: u32,
     ) -> Result<Option<Live>, Blindness> {
         let named = Named::of(object)?;
@@ -165,7 +169,7 @@ impl Cluster {
         if self.lost_ownership(record, &entries) {
             return Ok(Some(self.live_of(named, object, Arc::new(disowned(&resource.body)), Writer::Unknown)));
         }
-        let Some((value, paths)) = self.difference(resource, object, record, &entries) else {
+        let Some((value, paths)) = self.difference(resource, object, record, &entries, sharing) else {
             let (standing, covered) = (self.standing(object), self.is_covered(object));
             self.records.seen_in_place(key, Seen { resource, version: &named.version, standing, covered }, told);
             let record = record.clone().at(named.version, standing);
@@ -174,7 +178,7 @@ impl Cluster {
         if value == *resource.body {
             return Ok(None);
         }
-        let writer = attribute::writer(&entries, &paths, &self.api.manager);
+        let writer = self.writer_of(&entries, &paths, sharing);
         Ok(Some(self.live_of(named, object, Arc::new(value), writer)))
     }
 
@@ -197,8 +201,9 @@ impl Cluster {
         object: &Value,
         record: &Record,
         entries: &[ManagedFields],
+        sharing: &Sharing,
     ) -> Option<(Value, Vec<FieldPath>)> {
-        let (drifted, added) = self.strayed(&resource.key, object, record, entries)?;
+        let (drifted, added) = self.strayed(object, record, entries, sharing)?;
         let value = shape::in_declared_shape(&resource.body, object, &drifted, &added, &self.digest_key);
         Some((value, drifted.into_iter().map(|drifted| drifted.path).chain(added).collect()))
     }
@@ -206,14 +211,13 @@ impl Cluster {
     /// What of ours is not as it was applied, and what strangers added that has to go; `None` if there is nothing.
     pub(crate) fn strayed(
         &self,
-        key: &Key,
         object: &Value,
         record: &Record,
         entries: &[ManagedFields],
+        sharing: &Sharing,
     ) -> Option<(Vec<Drifted>, Vec<FieldPath>)> {
         let drifted = drifted(object, &record.ours, &record.baseline, &self.hash_key);
-        let rules = self.rules.of(key);
-        let added = additions_among(object, entries, &record.ours, &record.beside, &rules.additions).complete;
+        let added = additions_among(object, entries, &record.ours, &record.beside, &sharing.additions()).complete;
         (!drifted.is_empty() || !added.is_empty()).then_some((drifted, added))
     }
 
@@ -224,27 +228,29 @@ impl Cluster {
         resource: &Arc<Resource>,
         place: &Place,
         object: &Value,
+        sharing: &Sharing,
         told: u32,
     ) -> Result<Live, Blindness> {
         let named = Named::of(object)?;
-        let answer = match self.dry_run(resource, place, Some(object)).await {
+        let answer = match self.dry_run(resource, place, Some((object, sharing))).await {
             Ok(applied) => applied.object,
             // It would be refused: whoever applies it will hear why. Until then it is compared as it is written.
             Err(failure) if failure.refusal().is_some() && !failure.is_passing() => {
-                return Ok(self.as_written(named, resource, object));
+                return Ok(self.as_written(named, resource, object, sharing));
             }
             Err(failure) => return Err(failure.blindness()),
         };
-        let co_owned = self.rules.of(key).co_owned;
-        let taken = match project::take(&answer, &self.api.manager, &resource.body, &co_owned, &self.hash_key) {
+        let not_ours = sharing.not_ours();
+        let taken = match project::take(&answer, &self.api.manager, &resource.body, &not_ours, &self.hash_key) {
             Ok(taken) => taken,
             // The server does not keep who owns what of objects that are too large for it: they are compared as they are written.
-            Err(_) => return Ok(self.as_written(named, resource, object)),
+            Err(_) => return Ok(self.as_written(named, resource, object, sharing)),
         };
         let standing = self.standing(object);
         let mut record = Record::new(resource, (named.uid.clone(), named.version.clone()), taken, standing);
+        record.share(sharing);
         let entries = entries_of(object)?;
-        let difference = self.difference(resource, object, &record, &entries);
+        let difference = self.difference(resource, object, &record, &entries, sharing);
         // The baseline holds whatever is there now; only what is there now in place may be answered without a look.
         let settled = difference.is_none() && self.is_covered(object) && self.records.suspicions(key) == told;
         record.suspicions = u32::from(!settled);
@@ -255,15 +261,16 @@ impl Cluster {
         Ok(match difference {
             None => in_place,
             Some((value, paths)) => {
-                let writer = attribute::writer(&entries, &paths, &self.api.manager);
+                let writer = self.writer_of(&entries, &paths, sharing);
                 self.live_of(named, object, Arc::new(value), writer)
             }
         })
     }
 
     /// An object compared with the declaration leaf by leaf, as both are written.
-    fn as_written(&self, named: Named, resource: &Resource, object: &Value) -> Live {
-        let value = shape::moved(&resource.body, object, &FieldSet::empty(), &self.digest_key);
+    fn as_written(&self, named: Named, resource: &Resource, object: &Value, sharing: &Sharing) -> Live {
+        let not_ours = sharing.not_ours();
+        let value = shape::moved(&resource.body, object, &FieldSet::empty(), &not_ours, &self.digest_key);
         self.live_of(named, object, Arc::new(value), Writer::Unknown)
     }
 
@@ -272,30 +279,21 @@ impl Cluster {
         &self,
         resource: &Resource,
         place: &Place,
-        over: Option<&Value>,
+        over: Option<(&Value, &Sharing)>,
     ) -> Result<Applied, Failure> {
         let malformed = |reason: Blindness| Failure::Malformed { detail: reason.to_string() };
-        let named = over.map(Named::of).transpose().map_err(malformed)?;
+        let named = over.map(|(object, _)| Named::of(object)).transpose().map_err(malformed)?;
         let expect = named.map(|named| Expect { uid: named.uid, version: None });
-        let leave_out = match over {
-            Some(object) => self.left_to_co_owners(&resource.key, object).map_err(malformed)?,
-            None => Vec::new(),
+        let sending = Sending { installation: &self.installation, intent: None, expect: expect.as_ref() };
+        let body = for_request(resource, &sending);
+        let body = match over {
+            Some((object, sharing)) => sharing.fitted(body, object),
+            None => body,
         };
-        let installation = &*self.installation;
-        let sending = Sending { installation, intent: None, expect: expect.as_ref(), leave_out: &leave_out };
         let now = self.now();
         let deadline = Deadline { leave_by: now + DRY_RUN_TIME, land_by: now + DRY_RUN_TIME };
         let manner = Manner { force: true, dry_run: true };
-        self.api.apply(place, &for_request(resource, &sending), manner, deadline, (Urgency::Drift, None)).await
-    }
-
-    /// What is left out of an apply because co-owners hold it now. What nobody else holds would be gone if it were left out.
-    pub(crate) fn left_to_co_owners(&self, key: &Key, object: &Value) -> Result<Vec<FieldPattern>, Blindness> {
-        let (entries, co_owned) = (entries_of(object)?, self.rules.of(key).co_owned);
-        let others = entries.iter().filter(|entry| *entry.manager != self.api.manager && !entry.is_status());
-        let held = others.fold(FieldSet::empty(), |held, entry| held.union(&entry.fields));
-        let shared = |path: &FieldPath| co_owned.iter().any(|pattern| pattern.covers(path));
-        Ok(held.leaves().into_iter().filter(shared).map(FieldPattern::from).collect())
+        self.api.apply(place, &body, manner, deadline, (Urgency::Drift, None)).await
     }
 
     pub(crate) fn live_of(&self, named: Named, object: &Value, value: Arc<Value>, writer: Writer) -> Live {

@@ -1,14 +1,11 @@
-//! What a Kubernetes target is given: the way to its server, the clock to go by, what it may remember, and the rules of its apps.
+//! What a Kubernetes target is given: the way to its server, the clock to go by, and what it may remember.
 
 use std::fmt;
 use std::sync::Arc;
 
 use setpoint_core::digest::DigestKey;
-use setpoint_core::key::Key;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_kube::compare::AdditionRule;
-use setpoint_kube::pattern::FieldPattern;
 
 use crate::memory::{Memory, NoMemory};
 use crate::wire::Wire;
@@ -33,30 +30,6 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// What apps say about the objects they declare.
-pub trait Rules: Send + Sync + fmt::Debug {
-    fn of(&self, key: &Key) -> KeyRules;
-}
-
-/// What holds for one object.
-#[derive(Clone, Debug, Default)]
-pub struct KeyRules {
-    /// Paths that somebody else may set: no drift there, and they are never taken over.
-    pub co_owned: Vec<FieldPattern>,
-    /// What is done about things that strangers add.
-    pub additions: Vec<AdditionRule>,
-}
-
-/// Nobody has said anything.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoRules;
-
-impl Rules for NoRules {
-    fn of(&self, _: &Key) -> KeyRules {
-        KeyRules::default()
-    }
-}
-
 /// How a cluster is held. Made with [`KubeOptions::new`], then adjusted.
 #[derive(Clone, Debug)]
 pub struct KubeOptions {
@@ -69,7 +42,6 @@ pub struct KubeOptions {
     /// The installation's key: values are compared by hashes made with it, and secrets shown by digests.
     pub digest_key: DigestKey,
     pub memory: Arc<dyn Memory>,
-    pub rules: Arc<dyn Rules>,
     /// Which cluster it must be. If unsaid, the one that answers first.
     pub identity: Option<TargetIdentity>,
     /// How long a cluster that said who it is need not say it again on the same connection.
@@ -89,7 +61,6 @@ impl KubeOptions {
             clock,
             digest_key,
             memory: Arc::new(NoMemory),
-            rules: Arc::new(NoRules),
             identity: None,
             identity_holds: Span::seconds(30),
             trust_streams: true,

@@ -12,6 +12,7 @@ use setpoint_core::name::{LiveVersion, Uid};
 use setpoint_core::resource::Resource;
 use setpoint_kube::field_set::{FieldSet, FieldSets};
 use setpoint_kube::project::{Baseline, Taken};
+use setpoint_kube::shared::Sharing;
 
 use crate::memory::{Changes, Remembered};
 
@@ -32,6 +33,10 @@ pub(crate) struct Record {
     /// Those of others at that moment.
     pub(crate) beside: FieldSet,
     pub(crate) baseline: Baseline,
+    /// What is declared and co-owners held then: not among ours.
+    pub(crate) lent: FieldSet,
+    /// Who had set the scale then, with an autoscaler aiming at the object.
+    pub(crate) scaler: Option<Arc<str>>,
     pub(crate) standing: Standing,
     /// The schema the baseline was taken under, if it was known.
     pub(crate) schema: Option<Digest>,
@@ -74,6 +79,8 @@ impl Record {
             ours,
             beside,
             baseline,
+            lent: FieldSet::empty(),
+            scaler: None,
             standing,
             schema: None,
             owned: false,
@@ -97,6 +104,17 @@ impl Record {
     /// Whether this version is what is remembered, or what was before it. Versions never come back, so nothing is news in either.
     pub(crate) fn knows(&self, version: &LiveVersion) -> bool {
         self.version == *version || self.passed.as_ref() == Some(version)
+    }
+
+    /// Remembers what co-owners hold.
+    pub(crate) fn share(&mut self, sharing: &Sharing) {
+        self.lent = sharing.lent().clone();
+        self.scaler.clone_from(&sharing.scaler);
+    }
+
+    /// The declaration, if anyone still has it.
+    pub(crate) fn resource(&self) -> Option<Arc<Resource>> {
+        self.resource.upgrade()
     }
 
     /// Whether it is of this declaration.
@@ -154,6 +172,7 @@ impl Records {
         let mut state = self.state();
         record.ours = state.sets.intern(record.ours);
         record.beside = state.sets.intern(record.beside);
+        record.lent = state.sets.intern(record.lent);
         if let Some(before) = state.records.get(key).filter(|before| before.uid == record.uid) {
             let moved = before.version != record.version;
             record.passed = if moved { Some(before.version.clone()) } else { before.passed.clone() };
@@ -217,7 +236,8 @@ impl Records {
             let (Ok(key), Some(record)) = (name.parse::<Key>(), read(&bytes)) else { continue };
             let mut state = self.state();
             let (ours, beside) = (state.sets.intern(record.ours), state.sets.intern(record.beside));
-            state.records.entry(key).or_insert(Record { ours, beside, ..record });
+            let lent = state.sets.intern(record.lent);
+            state.records.entry(key).or_insert(Record { ours, beside, lent, ..record });
         }
     }
 
@@ -244,6 +264,8 @@ struct Stored {
     ours: Text,
     beside: Text,
     baseline: Text,
+    lent: Text,
+    scaler: Option<Arc<str>>,
     health: Health,
     controlled: bool,
     generation: Option<i64>,
@@ -253,11 +275,11 @@ struct Stored {
 }
 
 fn written(record: &Record) -> Vec<u8> {
-    let Record { uid, version, declared, fingerprint, ours, beside, baseline, standing, schema, owned, .. } =
+    let Record { uid, version, declared, fingerprint, ours, beside, baseline, lent, scaler, standing, .. } =
         record.clone();
     let Standing { health, controlled, generation, metadata } = standing;
-    let [ours, beside, baseline] =
-        [ours.to_bytes(), beside.to_bytes(), baseline.to_bytes()].map(|bytes| BASE64.encode(&bytes));
+    let [ours, beside, baseline, lent] =
+        [ours.to_bytes(), beside.to_bytes(), baseline.to_bytes(), lent.to_bytes()].map(|bytes| BASE64.encode(&bytes));
     let stored = Stored {
         uid,
         version,
@@ -266,12 +288,14 @@ fn written(record: &Record) -> Vec<u8> {
         ours,
         beside,
         baseline,
+        lent,
+        scaler,
         health,
         controlled,
         generation,
         metadata,
-        schema,
-        owned,
+        schema: record.schema,
+        owned: record.owned,
     };
     serde_json::to_vec(&stored).expect("it has string keys and no failing serializers")
 }
@@ -288,6 +312,8 @@ fn read(bytes: &[u8]) -> Option<Record> {
         ours: FieldSet::from_bytes(&BASE64.decode(stored.ours.as_bytes()).ok()?).ok()?,
         beside: FieldSet::from_bytes(&BASE64.decode(stored.beside.as_bytes()).ok()?).ok()?,
         baseline: Baseline::from_bytes(&BASE64.decode(stored.baseline.as_bytes()).ok()?).ok()?,
+        lent: FieldSet::from_bytes(&BASE64.decode(stored.lent.as_bytes()).ok()?).ok()?,
+        scaler: stored.scaler,
         standing: Standing { health, controlled, generation, metadata },
         schema: stored.schema,
         owned: stored.owned,

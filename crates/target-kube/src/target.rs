@@ -13,6 +13,7 @@ use setpoint_core::value::Value;
 use setpoint_kube::forecast::forecast;
 use setpoint_kube::key::{Scope, group_of};
 use setpoint_kube::kinds::{BuiltIn, built_in};
+use setpoint_kube::shared::Sharing;
 use setpoint_target::{
     Answer, Capabilities, Fence, Granularity, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable,
     Wanted, Work,
@@ -88,12 +89,18 @@ impl Cluster {
                 return Err(Refusal { class: RefusalClass::Invalid, detail: error.to_string(), retry_after: None });
             }
         };
+        // What others may set below the items of lists is found by the items that are there.
+        let form = if resource.shared.is_empty() { form } else { Form::Whole };
         let is = match self.api.get(&place, form, Urgency::People).await {
             Ok(object) => Some(object),
             Err(failure) if failure.is_absence_of(resource.key.name()) => None,
             Err(failure) => return Err(refusal_of(&failure, &resource.key)),
         };
-        let answer = self.dry_run(resource, &place, is.as_ref()).await;
+        let sharing = match &is {
+            Some(object) => self.sharing(resource, object).await.map_err(|reason| unavailable(reason.to_string()))?,
+            None => Sharing::default(),
+        };
+        let answer = self.dry_run(resource, &place, is.as_ref().map(|object| (object, &sharing))).await;
         let would_be = answer.map_err(|failure| refusal_of(&failure, &resource.key))?.object;
         Ok((is, would_be))
     }

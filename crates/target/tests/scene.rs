@@ -41,6 +41,7 @@ pub(crate) fn resource(name: &str, content: i64) -> Resource {
         body: Arc::new(body),
         after: Default::default(),
         protected: false,
+        shared: Default::default(),
     }
 }
 

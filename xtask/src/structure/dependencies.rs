@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "setpoint-core",
             "setpoint-documents",
+            "setpoint-kube",
             "setpoint-ledger",
             "setpoint-render",
             "setpoint-store",

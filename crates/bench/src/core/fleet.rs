@@ -131,6 +131,7 @@ fn resource(app: &AppId, n: usize, changed: bool) -> anyhow::Result<Resource> {
         body: Arc::new(body),
         after: BTreeSet::new(),
         protected: false,
+        shared: BTreeSet::new(),
     })
 }
 

@@ -162,6 +162,7 @@ fn resource(number: usize) -> anyhow::Result<Resource> {
         body: Arc::new(body),
         after: BTreeSet::new(),
         protected: false,
+        shared: BTreeSet::new(),
     })
 }
 

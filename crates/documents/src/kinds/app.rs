@@ -85,9 +85,9 @@ object! {
         "dependsOn" depends_on: Vec<AppName> = Vec::new(),
         /// When declared changes may be made. Healing is not affected.
         "windows" windows: Vec<Window> = Vec::new(),
-        /// Fields that are not compared.
+        /// Fields that are left to others: given when an object is made, then neither compared nor written. On Kubernetes only.
         "ignore" ignore: Vec<IgnoreRule> = Vec::new(),
-        /// Others who may write some fields; what they write is not drift.
+        /// Others who may write some fields: no drift while they hold them. On Kubernetes only.
         "coOwners" co_owners: Vec<CoOwner> = Vec::new(),
         /// How long a change may take to become healthy.
         "deadline" deadline: Duration<1, DAY> = Duration::seconds(10 * MINUTE),
@@ -139,25 +139,57 @@ object! {
 }
 
 object! {
-    /// Fields that are not compared.
-    pub struct IgnoreRule {
+    /// Fields that are left to others, whoever they are.
+    pub struct IgnoreRule => ignores_something {
+        /// Only in resources of this group of kinds, such as `apps`.
+        "group" group: Option<Line> = None,
         /// Only in resources of this kind.
         "kind" kind: Option<Line> = None,
-        /// Only in the resource of this name.
+        /// Only in resources of this namespace.
+        "namespace" namespace: Option<Line> = None,
+        /// Only in resources of this name.
         "name" name: Option<Line> = None,
-        /// The fields.
+        /// The fields, each with all below it: `spec.replicas`, `metadata.annotations[example.com/x]`, `spec.containers[*].image`.
         "paths" paths: Vec<FieldPath>,
     }
 }
 
+fn ignores_something(rule: &IgnoreRule, node: Node<'_>, reader: &mut Reader) -> bool {
+    names_a_field(&rule.paths, node, reader)
+}
+
+fn shares_something(rule: &CoOwner, node: Node<'_>, reader: &mut Reader) -> bool {
+    names_a_field(&rule.paths, node, reader)
+}
+
+/// A rule about no field would look as if it did something.
+fn names_a_field(paths: &[FieldPath], node: Node<'_>, reader: &mut Reader) -> bool {
+    if paths.is_empty() {
+        let place = node.get("paths").unwrap_or(node);
+        reader.report::<()>(
+            Class::Value,
+            place,
+            "no field is named",
+            "name one such as `spec.replicas`, or remove the rule",
+        );
+    }
+    !paths.is_empty()
+}
+
 object! {
     /// Somebody else who may write some fields, such as an autoscaler.
-    pub struct CoOwner {
-        /// Who: the name under which the target records the writes.
+    pub struct CoOwner => shares_something {
+        /// Who: the field manager that the cluster records the writes under, or `scale` for whoever writes by that subresource.
         "writer" writer: Line,
+        /// Only in resources of this group of kinds, such as `apps`.
+        "group" group: Option<Line> = None,
         /// Only in resources of this kind.
         "kind" kind: Option<Line> = None,
-        /// The fields.
+        /// Only in resources of this namespace.
+        "namespace" namespace: Option<Line> = None,
+        /// Only in resources of this name.
+        "name" name: Option<Line> = None,
+        /// The fields, each with all below it.
         "paths" paths: Vec<FieldPath>,
     }
 }

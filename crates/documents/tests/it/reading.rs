@@ -2,7 +2,9 @@
 
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
-use setpoint_documents::{Check, Document, Mode, OnFailure, Spec, StoreCredentials, WindowTime, read_documents};
+use setpoint_documents::{
+    Check, Document, FieldPath, Line, Mode, OnFailure, Spec, StoreCredentials, WindowTime, read_documents,
+};
 
 const EXAMPLE: &str = r#"
 apiVersion: setpoint.dev/v1
@@ -25,7 +27,8 @@ spec:
     mode: observe
     dependsOn: [database]
     windows: [{ deny: "0 18 * * 5", for: 62h, zone: Europe/Berlin }]
-    ignore: [{ kind: Deployment, paths: [spec.replicas] }]
+    ignore: [{ group: apps, kind: Deployment, namespace: shop, name: front, paths: [spec.replicas] }]
+    coOwners: [{ writer: operator, kind: ConfigMap, name: seeds, paths: ['data[a.b]', metadata.annotations] }]
   checks: [{ http: { url: "http://127.0.0.1:8080/healthz" } }]
 "#;
 
@@ -55,6 +58,14 @@ fn an_app_has_what_is_written_and_defaults_for_the_rest() {
     assert_eq!((app.on_failure, app.retire), (OnFailure::Rollback, false));
     let WindowTime::Deny(times) = &app.sync.windows[0].time else { panic!("a denial") };
     assert_eq!((times.as_str(), app.sync.windows[0].length.span()), ("0 18 * * 5", Span::hours(62)));
+    let ignored = &app.sync.ignore[0];
+    let lines = [&ignored.group, &ignored.kind, &ignored.namespace, &ignored.name];
+    let said: Vec<_> = lines.into_iter().map(|line| line.as_ref().map(Line::as_str)).collect();
+    assert_eq!(said, [Some("apps"), Some("Deployment"), Some("shop"), Some("front")]);
+    let owner = &app.sync.co_owners[0];
+    assert_eq!((owner.writer.as_str(), &owner.group, &owner.namespace), ("operator", &None, &None));
+    let paths: Vec<_> = owner.paths.iter().map(FieldPath::as_str).collect();
+    assert_eq!(paths, ["data[a.b]", "metadata.annotations"]);
     let Check::Http(check) = &app.checks[0];
     assert_eq!(check.timeout.span(), Span::seconds(5));
 }

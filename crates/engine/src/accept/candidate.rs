@@ -22,6 +22,7 @@ use setpoint_target::Unidentifiable;
 use setpoint_yaml::{Class, Diagnostic, Place};
 
 use super::documents::ControlDocuments;
+use super::sharing::{SharingRule, shared_in};
 
 /// What an app is made from, as the control documents accepted *before* say. A candidate cannot say where it comes from itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct AppSource {
     pub target: TargetName,
     pub inputs: Vec<Input>,
     pub parameters: Value,
+    /// What of its resources others may set.
+    pub shared: Vec<SharingRule>,
 }
 
 /// What the accept plane must know of a target's kinds, without talking to the target.
@@ -91,6 +94,7 @@ impl ControlDocuments {
             target: spec.target.clone(),
             inputs: spec.inputs.iter().map(input).collect::<Option<_>>()?,
             parameters: spec.parameters.value().clone(),
+            shared: SharingRule::all_of(spec),
         })
     }
 }
@@ -107,7 +111,7 @@ impl AppSource {
     /// Stands for the renderer and the source wherever a render is remembered.
     pub fn recipe(&self) -> Digest {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
-        canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, inputs, &self.parameters))
+        canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, inputs, &self.parameters, &self.shared))
     }
 }
 
@@ -149,7 +153,7 @@ pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kin
         Err(NotRendered::Refused { problems }) => return Considered::Refused { problems },
         Err(NotRendered::Failed { source }) => return Considered::Failed { reason: source.into() },
     };
-    match identified(rendered.resources, kinds) {
+    match identified(rendered.resources, &source.shared, kinds) {
         Ok(resources) => {
             let footprint = Footprint { recipe: source.recipe(), reads: rendered.reads };
             Considered::Rendered { resources, footprint }
@@ -160,7 +164,11 @@ pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kin
 
 /// Gives resources their keys and their order. Two that are one object on the target are told with both places: documents of
 /// different names may be the same thing there.
-fn identified(rendered: Vec<RenderedResource>, kinds: &dyn Kinds) -> Result<Vec<Resource>, Vec<Problem>> {
+fn identified(
+    rendered: Vec<RenderedResource>,
+    rules: &[SharingRule],
+    kinds: &dyn Kinds,
+) -> Result<Vec<Resource>, Vec<Problem>> {
     let mut problems = Problems::default();
     let mut places: BTreeMap<Key, Place> = BTreeMap::new();
     let mut resources: Vec<Resource> = Vec::new();
@@ -177,8 +185,9 @@ fn identified(rendered: Vec<RenderedResource>, kinds: &dyn Kinds) -> Result<Vec<
             problems.add(twice.with_other(first, "first here").with_help("keep one of them"));
         }
         let protected = kinds.is_protected(&api_version, &kind);
+        let shared = shared_in(rules, &api_version, &kind, &key);
         let (body, after) = (Arc::new(body), BTreeSet::new());
-        resources.push(Resource { key, api_version, kind, body, after, protected });
+        resources.push(Resource { key, api_version, kind, body, after, protected, shared });
     }
     let declared: Vec<(Key, &Value)> = resources.iter().map(|one| (one.key.clone(), one.body.as_ref())).collect();
     let mut after = kinds.after(&declared);

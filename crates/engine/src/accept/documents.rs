@@ -69,6 +69,7 @@ impl ControlDocuments {
                 body: Arc::new(body.clone()),
                 after: BTreeSet::new(),
                 protected: false,
+                shared: BTreeSet::new(),
             });
         };
         self.apps.iter().for_each(|(id, app)| add("App", &id.scope, id.name.as_str(), &app.body));

@@ -7,6 +7,7 @@
 //! | [`reading`] | a folder of control documents, read strictly and judged as a whole |
 //! | [`documents`] | control documents, as resources of the root app's bundle and back |
 //! | [`references`], [`unsupported`] | what documents say of each other; what is not there yet and must not be ignored |
+//! | [`sharing`] | fields that others may set |
 //! | [`controls`], [`windows`] | what accepted documents mean for the machine |
 //! | [`candidate`] | an app's revision: skipped, rendered, refused, or not to be had |
 
@@ -16,6 +17,7 @@ pub mod documents;
 mod flow;
 pub mod reading;
 mod references;
+pub mod sharing;
 mod unsupported;
 pub mod windows;
 

@@ -54,7 +54,7 @@ pub fn documents_of(tree: &dyn Tree, folder: &StorePath) -> Result<(ControlDocum
     let complete = problems.is_empty();
     let documents = gather(read, &mut problems);
     if complete {
-        let slips = documents.references().into_iter().chain(documents.unsupported());
+        let slips = documents.references().into_iter().chain(documents.sharing()).chain(documents.unsupported());
         for (place, problem) in slips {
             let text = texts.get(&place.file).map_or("", String::as_str);
             problems.add(problem.in_text(text, &place));

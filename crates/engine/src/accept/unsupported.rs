@@ -27,8 +27,6 @@ fn of_app(app: &AppSpec) -> Vec<FieldProblem> {
     let refused = [
         (!app.accept_together.is_empty(), "spec.acceptTogether", "accepting several apps in one decision is"),
         (!app.checks.is_empty(), "spec.checks", "checks of health beside what resources say of themselves are"),
-        (!app.sync.ignore.is_empty(), "spec.sync.ignore", "fields that are not compared are"),
-        (!app.sync.co_owners.is_empty(), "spec.sync.coOwners", "co-owners of fields are"),
         (app.sync.interval.span() != Span::hours(24), "spec.sync.interval", "another interval than `1d` is"),
     ];
     let mut found: Vec<FieldProblem> =

@@ -58,11 +58,18 @@ pub fn additions_among(
     let ours = &ours.compared();
     let added = present(entries).without(&marks()).difference(ours);
     let areas = complete_areas(object, ours);
-    let treat = |path: &FieldPath| {
+    let ruled = |path: &FieldPath| {
         let rule = rules.iter().filter(|rule| rule.path.covers(path)).max_by_key(|rule| rule.path.len());
+        rule.map(|rule| rule.treat)
+    };
+    // Below something that was added, what is to be left alone keeps the whole of it from being one addition.
+    let left_alone = added.paths().into_iter().filter(|path| ruled(path) == Some(Treat::Ignore));
+    let left_alone = FieldSet::from_paths(left_alone.filter(|_| !rules.is_empty()));
+    let (added, ours) = (added.difference(&left_alone), &ours.union(&left_alone));
+    let treat = |path: &FieldPath| {
         let complete = areas.iter().any(|area| area.covers(path) && path.0.len() <= area.len() + 1);
-        match rule {
-            Some(rule) => rule.treat,
+        match ruled(path) {
+            Some(treat) => treat,
             None if complete => Treat::Heal,
             None if is_the_clusters_own(path) => Treat::Ignore,
             None => Treat::Report,
@@ -216,6 +223,19 @@ mod tests {
         let rules = [("spec.a", Treat::Heal), ("spec.a.y", Treat::Report), ("spec.a.z", Treat::Ignore)];
         let found = found("example.com/v1", "Thing", body, &[r#"{"f:spec":{"f:own":{}}}"#, theirs], &rules);
         assert_eq!(found, (some(&["spec.a.x"]), some(&["spec.a.y"])));
+    }
+
+    #[test]
+    fn what_is_left_alone_keeps_what_it_was_added_in() {
+        let (object, theirs) = (
+            r#""spec":{"containers":[{"name":"app","image":"1","env":[{"name":"A"},{"name":"B"}]}]}"#,
+            r#"{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:env":{".":{},"k:{\"name\":\"A\"}":{".":{},"f:name":{}},
+            "k:{\"name\":\"B\"}":{".":{},"f:name":{}}}}}}}"#,
+        );
+        let ours = format!(r#"{{"f:spec":{{{APP}}}}}"#);
+        let rules = [("spec.containers[*].env[name=A]", Treat::Ignore)];
+        let (complete, _) = found("v1", "Pod", object, &[&ours, theirs], &rules);
+        assert_eq!(complete, some(&[r#"spec.containers[name="app"].env[name="B"]"#]));
     }
 
     #[test]

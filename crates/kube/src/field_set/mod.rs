@@ -64,6 +64,14 @@ impl Node {
         Some(&self.children[at].1)
     }
 
+    /// The names of the keys by which the server tells the items of a list apart.
+    pub(crate) fn item_keys(&self) -> Option<Vec<Arc<str>>> {
+        self.children.iter().find_map(|(element, _)| match element {
+            Element::Item(keys) => Some(keys.iter().map(|(name, _)| Arc::clone(name)).collect()),
+            _ => None,
+        })
+    }
+
     fn len(&self) -> usize {
         usize::from(self.owns()) + self.children.iter().map(|(_, child)| child.len()).sum::<usize>()
     }
@@ -180,6 +188,17 @@ impl FieldSet {
             }
         });
         leaves
+    }
+
+    /// The paths of which the set holds the whole value.
+    pub fn values(&self) -> Vec<FieldPath> {
+        let mut values = Vec::new();
+        self.0.visit(&mut Vec::new(), &mut |path, node| {
+            if node.own == Own::Whole {
+                values.push(path_of(path));
+            }
+        });
+        values
     }
 
     /// The path that the server means by a text in which `.metadata.labels.a.b/c` may be cut in several ways.

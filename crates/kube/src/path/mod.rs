@@ -116,6 +116,18 @@ impl Element {
         })
     }
 
+    /// How the server calls a declared item of a list with these keys, and whether it has it. Keys that it fills in are taken from there.
+    pub(crate) fn of_declared(item: &Value, keys: &[Arc<str>], live: &[Value]) -> (Self, bool) {
+        let named = Self::item(keys.iter().filter_map(|key| Some((Arc::clone(key), item.get(key)?.clone()))));
+        match named.declared_position(live) {
+            Some(at) => {
+                let key = |key: &Arc<str>| (Arc::clone(key), live[at].get(key).cloned().unwrap_or_default());
+                (Self::item(keys.iter().map(key)), true)
+            }
+            None => (named, false),
+        }
+    }
+
     /// The same step into a declared value.
     pub(crate) fn declared_step<'v>(&self, from: &'v Value) -> Option<&'v Value> {
         match from {

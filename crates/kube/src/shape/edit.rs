@@ -8,7 +8,7 @@ use setpoint_core::value::Value;
 use crate::path::{Element, FieldPath};
 
 /// Sets what stands at a path; what is missing on the way is made.
-pub(super) fn put(into: &mut Value, path: &[Element], value: Value) {
+pub(crate) fn put(into: &mut Value, path: &[Element], value: Value) {
     let Some((element, rest)) = path.split_first() else {
         *into = value;
         return;

@@ -1,7 +1,7 @@
 //! Live objects in the shape of their declaration: the declared body, with live values only where something differs. So the comparison that
 //! follows shows what a person would call different, in the words of the person's own document.
 
-mod edit;
+pub(crate) mod edit;
 mod moved;
 mod sealed;
 

@@ -5,23 +5,33 @@ use std::sync::Arc;
 
 use data_encoding::BASE64;
 use setpoint_core::digest::DigestKey;
+use setpoint_core::fields::Fields;
 use setpoint_core::value::Value;
 
 use super::edit;
 use super::sealed::Sealing;
 use crate::field_set::{FieldSet, Node};
 use crate::path::{Element, FieldPath, at};
+use crate::pattern::FieldPattern;
 use crate::request::{is_left_out, is_the_clusters};
 
 /// The declared body with live values where they differ literally, and with what the previous declaration had, this one lacks and is
 /// still there. Equal to `declared` when nothing differs literally.
 ///
-/// `ours_before` is what was ours under the previous declaration.
-pub fn moved(declared: &Value, live: &Value, ours_before: &FieldSet, secrets: &DigestKey) -> Value {
+/// `ours_before` is what was ours under the previous declaration; `not_ours` is left to others, and shown as declared.
+pub fn moved(
+    declared: &Value,
+    live: &Value,
+    ours_before: &FieldSet,
+    not_ours: &[FieldPattern],
+    secrets: &DigestKey,
+) -> Value {
     let sealing = Sealing::new(declared, secrets);
-    let mut shaped = literal_top(declared, live, &ours_before.0, &sealing);
+    let mut comparison = Comparison { not_ours, sealing: &sealing, path: Vec::new() };
+    let mut shaped = comparison.top(declared, live, &ours_before.0);
     for path in no_longer_declared(declared, &ours_before.0, &sealing) {
-        if let Some(value) = at(live, &path) {
+        let is_left = not_ours.iter().any(|pattern| pattern.covers(&path));
+        if let Some(value) = at(live, &path).filter(|_| !is_left) {
             let place = sealing.place(&path);
             edit::put(&mut shaped, &place.0, sealing.shown(&place, value));
         }
@@ -29,69 +39,151 @@ pub fn moved(declared: &Value, live: &Value, ours_before: &FieldSet, secrets: &D
     shaped
 }
 
-/// The object itself: what names it and what is not sent is not compared.
-fn literal_top(declared: &Value, live: &Value, ours: &Node, sealing: &Sealing<'_>) -> Value {
-    let Value::Map(fields) = declared else { return live.clone() };
-    let compared = fields.iter().filter_map(|(name, value)| {
-        let node = ours.child(&Element::Field(Arc::clone(name)));
-        let kept = match &**name {
+/// A walk through a declaration and what is live.
+struct Comparison<'a> {
+    not_ours: &'a [FieldPattern],
+    sealing: &'a Sealing<'a>,
+    /// Where it is.
+    path: Vec<Element>,
+}
+
+impl Comparison<'_> {
+    /// Compares at a step further, unless what is there is left to others.
+    fn below(
+        &mut self,
+        element: Element,
+        declared: &Value,
+        compare: impl FnOnce(&mut Self) -> Option<Value>,
+    ) -> Option<Value> {
+        self.path.push(element);
+        let left = self.not_ours.iter().any(|pattern| pattern.covers_elements(&self.path));
+        let compared = if left { Some(declared.clone()) } else { compare(self) };
+        self.path.pop();
+        compared
+    }
+
+    fn fields(
+        &mut self,
+        fields: &Fields,
+        ours: Option<&Node>,
+        mut compare: impl FnMut(&mut Self, &Arc<str>, &Value, Option<&Node>) -> Option<Value>,
+    ) -> Value {
+        let mut compared = Fields::new();
+        for (name, value) in fields.iter() {
+            let element = Element::Field(Arc::clone(name));
+            let node = ours.and_then(|ours| ours.child(&element));
+            if let Some(kept) = self.below(element, value, |within| compare(within, name, value, node)) {
+                compared.insert(Arc::clone(name), kept);
+            }
+        }
+        Value::Map(compared)
+    }
+
+    /// The object itself: what names it and what is not sent is not compared.
+    fn top(&mut self, declared: &Value, live: &Value, ours: &Node) -> Value {
+        let Value::Map(fields) = declared else { return live.clone() };
+        self.fields(fields, Some(ours), |within, name, value, node| match &**name {
             "apiVersion" | "kind" => Some(value.clone()),
             name if is_the_clusters(name, declared) => Some(value.clone()),
-            "metadata" => literal_metadata(value, live.get("metadata"), node),
-            "data" | "stringData" if sealing.is_secret() => Some(literal_secret(name, value, live, sealing)),
-            _ => literal(value, live.get(name), node),
-        };
-        kept.map(|kept| (Arc::clone(name), kept))
-    });
-    Value::Map(compared.collect())
-}
+            "metadata" => within.metadata(value, live.get("metadata"), node),
+            "data" | "stringData" if within.sealing.is_secret() => Some(within.secret(name, value, live)),
+            _ => within.literal(value, live.get(name), node),
+        })
+    }
 
-fn literal_metadata(declared: &Value, live: Option<&Value>, ours: Option<&Node>) -> Option<Value> {
-    let Value::Map(fields) = declared else { return live.cloned() };
-    let compared = fields.iter().filter_map(|(name, value)| {
-        let node = ours.and_then(|ours| ours.child(&Element::Field(Arc::clone(name))));
-        let skip = matches!(&**name, "name" | "namespace") || is_left_out(name);
-        let kept = if skip { Some(value.clone()) } else { literal(value, live.and_then(|live| live.get(name)), node) };
-        kept.map(|kept| (Arc::clone(name), kept))
-    });
-    Some(Value::Map(compared.collect()))
-}
+    fn metadata(&mut self, declared: &Value, live: Option<&Value>, ours: Option<&Node>) -> Option<Value> {
+        let Value::Map(fields) = declared else { return live.cloned() };
+        Some(self.fields(fields, ours, |within, name, value, node| {
+            let skip = matches!(&**name, "name" | "namespace") || is_left_out(name);
+            if skip { Some(value.clone()) } else { within.literal(value, live.and_then(|live| live.get(name)), node) }
+        }))
+    }
 
-/// Values of a Secret are compared as bytes: as text they are declared in `stringData`, in base64 in `data`.
-fn literal_secret(map: &str, declared: &Value, live: &Value, sealing: &Sealing<'_>) -> Value {
-    let Value::Map(fields) = declared else { return declared.clone() };
-    let compared = fields.iter().filter_map(|(name, value)| {
-        let found = live.get("data").and_then(|data| data.get(name))?;
-        let same = match value {
-            Value::Str(text) if map == "stringData" => found.as_str() == Some(&*BASE64.encode(text.as_bytes())),
-            Value::Null => found.as_str() == Some(""),
-            other => other == found,
-        };
-        let shown = || sealing.shown(&FieldPath::fields(&[map, name]), found);
-        Some((Arc::clone(name), if same { value.clone() } else { shown() }))
-    });
-    Value::Map(compared.collect())
-}
+    /// Values of a Secret are compared as bytes: as text they are declared in `stringData`, in base64 in `data`.
+    fn secret(&mut self, map: &str, declared: &Value, live: &Value) -> Value {
+        let Value::Map(fields) = declared else { return declared.clone() };
+        // The server knows `data` only, and so do those who share it.
+        self.path.pop();
+        self.path.push(Element::field("data"));
+        self.fields(fields, None, |within, name, value, _| {
+            let found = live.get("data").and_then(|data| data.get(name))?;
+            let same = match value {
+                Value::Str(text) if map == "stringData" => found.as_str() == Some(&*BASE64.encode(text.as_bytes())),
+                Value::Null => found.as_str() == Some(""),
+                other => other == found,
+            };
+            let shown = || within.sealing.shown(&FieldPath::fields(&[map, name]), found);
+            Some(if same { value.clone() } else { shown() })
+        })
+    }
 
-/// A declared value against the live one; `None` where nothing stands.
-fn literal(declared: &Value, live: Option<&Value>, ours: Option<&Node>) -> Option<Value> {
-    match (declared, live) {
-        (Value::Null, None | Some(Value::Null)) => Some(declared.clone()),
-        // The server leaves out what is empty.
-        (declared, None) => is_empty(declared).then(|| declared.clone()),
-        // What others put into what is declared empty is theirs; what we had put there must go.
-        (declared, Some(live)) if is_empty(declared) => {
-            Some(if ours.is_some() && !is_empty(live) { live.clone() } else { declared.clone() })
+    /// A declared value against the live one; `None` where nothing stands.
+    fn literal(&mut self, declared: &Value, live: Option<&Value>, ours: Option<&Node>) -> Option<Value> {
+        match (declared, live) {
+            (Value::Null, None | Some(Value::Null)) => Some(declared.clone()),
+            // The server leaves out what is empty.
+            (declared, None) => (is_empty(declared) || self.is_left(declared)).then(|| declared.clone()),
+            // What others put into what is declared empty is theirs; what we had put there must go.
+            (declared, Some(live)) if is_empty(declared) => {
+                Some(if ours.is_some() && !is_empty(live) { live.clone() } else { declared.clone() })
+            }
+            (Value::Map(fields), Some(live @ Value::Map(_))) => {
+                Some(self.fields(fields, ours, |within, name, value, node| within.literal(value, live.get(name), node)))
+            }
+            (Value::Seq(items), Some(Value::Seq(live))) => Some(self.list(items, live, ours)),
+            (declared, Some(live)) => Some(if declared == live { declared.clone() } else { live.clone() }),
         }
-        (Value::Map(fields), Some(live @ Value::Map(_))) => {
-            let compared = fields.iter().filter_map(|(name, value)| {
-                let node = ours.and_then(|ours| ours.child(&Element::Field(Arc::clone(name))));
-                literal(value, live.get(name), node).map(|kept| (Arc::clone(name), kept))
-            });
-            Some(Value::Map(compared.collect()))
+    }
+
+    /// Whether all of a declared map is left to others.
+    fn is_left(&mut self, declared: &Value) -> bool {
+        let Value::Map(fields) = declared else { return false };
+        fields.iter().all(|(name, value)| {
+            let left = |within: &mut Self| within.is_left(value).then_some(Value::Null);
+            self.below(Element::Field(Arc::clone(name)), value, left).is_some()
+        })
+    }
+
+    /// Lists of which the server told us the keys are compared by key; others by position if they are equally long, else as a whole.
+    fn list(&mut self, declared: &[Value], live: &[Value], ours: Option<&Node>) -> Value {
+        match ours.and_then(|ours| Some((ours, ours.item_keys()?))) {
+            Some((ours, keys)) => self.items(declared, live, &keys, ours),
+            None if declared.len() == live.len() => {
+                let pairs = declared.iter().zip(live);
+                let compared = pairs.filter_map(|(declared, live)| {
+                    self.below(by_its_values(declared), declared, |within| within.literal(declared, Some(live), None))
+                });
+                Value::Seq(compared.collect())
+            }
+            None => Value::Seq(live.to_vec()),
         }
-        (Value::Seq(items), Some(Value::Seq(live))) => Some(literal_list(items, live, ours)),
-        (declared, Some(live)) => Some(if declared == live { declared.clone() } else { live.clone() }),
+    }
+
+    fn items(&mut self, declared: &[Value], live: &[Value], keys: &[Arc<str>], ours: &Node) -> Value {
+        let mut found: Vec<(usize, Value)> = Vec::with_capacity(declared.len());
+        for item in declared {
+            let (element, _) = Element::of_declared(item, keys, live);
+            let (at, node) = (element.position(live), ours.child(&element));
+            let compared =
+                self.below(element, item, |within| at.and_then(|at| within.literal(item, Some(&live[at]), node)));
+            // What is left to others and not there stands behind what it is declared behind.
+            let at = at.unwrap_or_else(|| found.last().map_or(0, |(at, _)| *at));
+            found.extend(compared.map(|item| (at, item)));
+        }
+        found.sort_by_key(|(at, _)| *at);
+        Value::Seq(found.into_iter().map(|(_, item)| item).collect())
+    }
+}
+
+/// A declared item by everything that could be a key of it: a pattern names some keys, and those decide.
+fn by_its_values(item: &Value) -> Element {
+    match item {
+        Value::Map(fields) => {
+            let scalar = |value: &Value| matches!(value, Value::Str(_) | Value::Num(_) | Value::Bool(_));
+            let values = fields.iter().filter(|(_, value)| scalar(value));
+            Element::item(values.map(|(name, value)| (Arc::clone(name), value.clone())))
+        }
+        other => Element::member(other.clone()),
     }
 }
 
@@ -101,38 +193,6 @@ fn is_empty(value: &Value) -> bool {
         Value::Seq(items) => items.is_empty(),
         _ => false,
     }
-}
-
-/// Lists of which the server told us the keys are compared by key; others by position if they are equally long, else as a whole.
-fn literal_list(declared: &[Value], live: &[Value], ours: Option<&Node>) -> Value {
-    let keys = ours.and_then(|ours| {
-        ours.children.iter().find_map(|(element, _)| match element {
-            Element::Item(keys) => Some(keys.iter().map(|(name, _)| Arc::clone(name)).collect::<Vec<_>>()),
-            _ => None,
-        })
-    });
-    match (keys, ours) {
-        (Some(keys), Some(ours)) => literal_items(declared, live, &keys, ours),
-        _ if declared.len() == live.len() => {
-            let pairs = declared.iter().zip(live);
-            Value::Seq(pairs.filter_map(|(declared, live)| literal(declared, Some(live), None)).collect())
-        }
-        _ => Value::Seq(live.to_vec()),
-    }
-}
-
-fn literal_items(declared: &[Value], live: &[Value], keys: &[Arc<str>], ours: &Node) -> Value {
-    let mut found: Vec<(usize, Value)> = Vec::with_capacity(declared.len());
-    for item in declared {
-        // As a declaration names its item, among items that have all keys: the other way round.
-        let named = Element::item(keys.iter().filter_map(|key| Some((Arc::clone(key), item.get(key)?.clone()))));
-        let Some(at) = named.declared_position(live) else { continue };
-        let whole =
-            Element::item(keys.iter().map(|key| (Arc::clone(key), live[at].get(key).cloned().unwrap_or_default())));
-        found.extend(literal(item, Some(&live[at]), ours.child(&whole)).map(|item| (at, item)));
-    }
-    found.sort_by_key(|(at, _)| *at);
-    Value::Seq(found.into_iter().map(|(_, item)| item).collect())
 }
 
 /// The topmost paths that were ours and that the declaration no longer has.
@@ -174,7 +234,7 @@ mod tests {
     fn shown(declared: &str, live: &str, fields: &str) -> Vec<String> {
         let ours = FieldSet::from_bytes(fields.as_bytes()).unwrap();
         let declared = read(declared);
-        let shaped = moved(&declared, &read(live), &ours, &digest_key());
+        let shaped = moved(&declared, &read(live), &ours, &[], &digest_key());
         diff(&declared, &shaped).iter().map(ToString::to_string).collect()
     }
 
@@ -183,8 +243,23 @@ mod tests {
     proptest! {
         #[test]
         fn a_declaration_that_is_literally_there_has_the_declared_body((live, _) in any_owned_object()) {
-            prop_assert_eq!(&moved(&live, &live, &FieldSet::empty(), &digest_key()), &live);
+            prop_assert_eq!(&moved(&live, &live, &FieldSet::empty(), &[], &digest_key()), &live);
         }
+    }
+
+    #[test]
+    fn what_is_left_to_others_is_shown_as_declared() {
+        let declared = read(
+            r#"{"spec":{"replicas":3,"c":[{"name":"a","image":"2"},{"name":"n"}],"p":[{"port":1,"node":5}],"keep":{"x":1}}}"#,
+        );
+        let live = r#"{"spec":{"replicas":7,"c":[{"name":"a","image":"1"}],"p":[{"port":1,"node":6}],"old":1}}"#;
+        let ours = FieldSet::from_bytes(CONTAINERS.as_bytes()).unwrap();
+        let left =
+            ["spec.replicas", "spec.c[*].image", "spec.c[name=n]", "spec.p[port=1].node", "spec.keep.x", "spec.old"]
+                .map(|text| text.parse().unwrap());
+        let shaped = moved(&declared, &read(live), &ours, &left, &digest_key());
+        let shown: Vec<_> = diff(&declared, &shaped).iter().map(ToString::to_string).collect();
+        assert_eq!(shown, [] as [&str; 0]);
     }
 
     #[test]

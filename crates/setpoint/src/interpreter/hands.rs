@@ -344,7 +344,15 @@ mod tests {
     fn resource() -> Resource {
         let key = Key::new("test/Thing", "lab", "a").unwrap();
         let (api_version, kind, body) = ("test/v1".into(), "Thing".into(), Value::Null);
-        Resource { key, api_version, kind, body: Arc::new(body), after: BTreeSet::new(), protected: false }
+        Resource {
+            key,
+            api_version,
+            kind,
+            body: Arc::new(body),
+            after: BTreeSet::new(),
+            protected: false,
+            shared: BTreeSet::new(),
+        }
     }
 
     fn work() -> Vec<Work> {

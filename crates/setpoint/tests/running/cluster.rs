@@ -118,6 +118,37 @@ mod envtest {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_ignored_field_stays_as_somebody_left_it_until_the_rule_is_gone() {
+        let mut scene = Scene::new("ignore");
+        scene.lab.app_with("shop", "sync: { ignore: [{ kind: ConfigMap, name: first, paths: [data.colour] }] }");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        assert_eq!(scene.colour("first").as_deref(), Some("red"), "it is given at first");
+
+        scene.paint("first", "black");
+        scene.paint("second", "black");
+        healed(&mut agent, "shop", "second").await;
+        let size =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "first"}, "data": {"size": "9"}});
+        scene.server.apply(&scene.path("first"), "tailor", &size);
+        let record = healed(&mut agent, "shop", "first").await;
+        let paths: Vec<_> = record.differences.iter().map(|difference| difference.path.to_string()).collect();
+        assert_eq!(paths, ["data.size"]);
+        let stored = scene.live("first").expect("it is there");
+        assert_eq!(stored["data"], json!({"colour": "black", "size": "5"}));
+        let plan = scene.lab.command(&["plan", "shop"]);
+        assert_eq!(plan.code, Some(0), "{}{}", plan.output, plan.complaints);
+
+        scene.lab.app("shop").commit();
+        agent.hint().await;
+        let red = async |_: &Agent| (scene.colour("first").as_deref() == Some("red")).then_some(());
+        agent.until("the colour is held again", red).await;
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn what_is_no_longer_declared_is_deleted_and_what_others_made_is_not() {
         let mut scene = Scene::new("prune");
         scene.lab.app("shop");

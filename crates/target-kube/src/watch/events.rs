@@ -70,7 +70,7 @@ impl Cluster {
         let Ok(named) = Named::of(&object) else { return self.suspect(key) };
         let Some(record) = self.records.get(key) else { return };
         let judgement =
-            if kind == Kind::Gone { Judgement::Suspect } else { self.judge(key, &record, &named, form, &object) };
+            if kind == Kind::Gone { Judgement::Suspect } else { self.judge(&record, &named, form, &object) };
         match judgement {
             Judgement::Known => {}
             Judgement::Fits { standing } => {
@@ -87,7 +87,7 @@ impl Cluster {
         }
     }
 
-    fn judge(&self, key: &Key, record: &Record, named: &Named, form: Form, object: &Value) -> Judgement {
+    fn judge(&self, record: &Record, named: &Named, form: Form, object: &Value) -> Judgement {
         if named.uid != record.uid {
             return Judgement::Suspect;
         }
@@ -103,7 +103,7 @@ impl Cluster {
                 if same { Judgement::Fits { standing: record.standing } } else { Judgement::Suspect }
             }
             Form::Whole => match entries_of(object) {
-                Ok(entries) if self.is_as_recorded(key, record, object, &entries) => {
+                Ok(entries) if self.is_as_recorded(record, object, &entries) => {
                     Judgement::Fits { standing: self.standing(object) }
                 }
                 _ => Judgement::Suspect,
@@ -111,8 +111,10 @@ impl Cluster {
         }
     }
 
-    fn is_as_recorded(&self, key: &Key, record: &Record, object: &Value, entries: &[ManagedFields]) -> bool {
-        self.strayed(key, object, record, entries).is_none() && !self.lost_ownership(record, entries)
+    fn is_as_recorded(&self, record: &Record, object: &Value, entries: &[ManagedFields]) -> bool {
+        let sharing = self.sharing_as_recorded(record, entries);
+        sharing.is_some_and(|sharing| self.strayed(object, record, entries, &sharing).is_none())
+            && !self.lost_ownership(record, entries)
     }
 
     pub(super) fn suspect(&self, key: &Key) {

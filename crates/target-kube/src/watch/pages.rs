@@ -15,7 +15,7 @@ const MOST_PAGES: usize = 2_000;
 
 impl Cluster {
     /// Hands over each item of a list. Answers the state it is of.
-    pub(super) async fn pages(
+    pub(crate) async fn pages(
         &self,
         collection: &Collection,
         selection: Option<&Selection>,

@@ -6,7 +6,6 @@ use setpoint_core::observed::Observed;
 use setpoint_core::value::Value;
 use setpoint_kube::request::field_manager;
 use setpoint_target::{Outcome, RefusalClass};
-use setpoint_target_kube::{KeyRules, Rules};
 
 use super::scene::Scene;
 
@@ -125,53 +124,6 @@ async fn a_secret_that_drifted_shows_no_value() {
     assert!(!shown.contains("battery") && !shown.contains("YmF0dGVyeSBzdGFwbGU"), "{shown}");
     let healed = scene.done(&scene.steps.update(&declared, &seen)).await.unwrap();
     assert_eq!(healed.value, declared.body);
-}
-
-/// Leaves `spec.replicas` of everything to others.
-#[derive(Debug)]
-struct ScaledByOthers;
-
-impl Rules for ScaledByOthers {
-    fn of(&self, _: &setpoint_core::key::Key) -> KeyRules {
-        KeyRules { co_owned: vec!["spec.replicas".parse().unwrap()], additions: Vec::new() }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_co_owner_sets_is_no_drift_and_is_not_taken_back() {
-    let scene = Scene::with("scaled", |options| {
-        options.trust_streams = false;
-        options.rules = std::sync::Arc::new(ScaledByOthers);
-    })
-    .await;
-    let deployment = |image: &str| {
-        scene.resource(&json!({
-            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": scene.namespace},
-            "spec": {
-                "replicas": 3, "selector": {"matchLabels": {"app": "web"}},
-                "template": {
-                    "metadata": {"labels": {"app": "web"}},
-                    "spec": {"containers": [{"name": "web", "image": image}]},
-                },
-            },
-        }))
-    };
-    let declared = deployment("web:1");
-    scene.have(&declared).await;
-    let scaled = scene.resource(&json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": scene.namespace},
-        "spec": {"replicas": 7},
-    }));
-    scene.edit(&scaled, "autoscaler");
-    let seen = scene.live(&declared).await;
-    assert_eq!(seen.value, declared.body);
-    let moved = deployment("web:2");
-    let seen = scene.live(&moved).await;
-    let updated = scene.done(&scene.steps.update(&moved, &seen)).await.unwrap();
-    assert_eq!(updated.value, moved.body);
-    let stored = scene.stored(&moved);
-    assert_eq!(stored["spec"]["replicas"], json!(7));
-    assert_eq!(stored["spec"]["template"]["spec"]["containers"][0]["image"], json!("web:2"));
 }
 
 /// A definition of widgets whose parts have the given fields.

@@ -7,3 +7,4 @@ mod drifting;
 mod faults;
 mod resting;
 mod scene;
+mod sharing;

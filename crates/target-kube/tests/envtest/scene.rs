@@ -89,6 +89,7 @@ impl Scene {
             body: Arc::new(body),
             after: [].into(),
             protected: false,
+            shared: [].into(),
         })
     }
 

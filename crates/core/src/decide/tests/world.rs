@@ -164,6 +164,7 @@ pub(super) fn resource(n: u8, content: u8) -> Resource {
         body: Arc::new(body(content)),
         after: BTreeSet::new(),
         protected: false,
+        shared: BTreeSet::new(),
     }
 }
 

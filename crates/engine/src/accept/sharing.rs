@@ -1,0 +1,107 @@
+//! Fields that others may set: what an app's rules name, whether its target can share it, and which resources a rule is about.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::Serialize;
+use setpoint_core::key::Key;
+use setpoint_core::resource::SharedField;
+use setpoint_documents::{AppSpec, FieldPath, FieldProblem, Line, TargetFamily};
+use setpoint_kube::key::group_of;
+use setpoint_kube::shared::shareable;
+
+use super::documents::ControlDocuments;
+use super::reading::Slip;
+
+/// A rule of an app about fields that others may set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SharingRule {
+    group: Option<Arc<str>>,
+    kind: Option<Arc<str>>,
+    namespace: Option<Arc<str>>,
+    name: Option<Arc<str>>,
+    fields: BTreeSet<SharedField>,
+}
+
+impl SharingRule {
+    pub(super) fn all_of(app: &AppSpec) -> Vec<Self> {
+        let ignored = app.sync.ignore.iter().map(|rule| Self {
+            group: text(rule.group.as_ref()),
+            kind: text(rule.kind.as_ref()),
+            namespace: text(rule.namespace.as_ref()),
+            name: text(rule.name.as_ref()),
+            fields: fields(&rule.paths, None),
+        });
+        let co_owned = app.sync.co_owners.iter().map(|rule| Self {
+            group: text(rule.group.as_ref()),
+            kind: text(rule.kind.as_ref()),
+            namespace: text(rule.namespace.as_ref()),
+            name: text(rule.name.as_ref()),
+            fields: fields(&rule.paths, Some(&rule.writer)),
+        });
+        ignored.chain(co_owned).collect()
+    }
+
+    fn is_about(&self, api_version: &str, kind: &str, key: &Key) -> bool {
+        let fits = |wanted: &Option<Arc<str>>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+        fits(&self.group, group_of(api_version))
+            && fits(&self.kind, kind)
+            && fits(&self.namespace, key.namespace())
+            && fits(&self.name, key.name())
+    }
+}
+
+fn text(line: Option<&Line>) -> Option<Arc<str>> {
+    line.map(|line| line.as_str().into())
+}
+
+fn fields(paths: &[FieldPath], writer: Option<&Line>) -> BTreeSet<SharedField> {
+    paths.iter().map(|path| SharedField { path: path.as_str().into(), writer: text(writer) }).collect()
+}
+
+/// What the rules say of one resource.
+pub(super) fn shared_in(rules: &[SharingRule], api_version: &str, kind: &str, key: &Key) -> BTreeSet<SharedField> {
+    let about = rules.iter().filter(|rule| rule.is_about(api_version, kind, key));
+    about.flat_map(|rule| rule.fields.iter().cloned()).collect()
+}
+
+impl ControlDocuments {
+    /// Rules that no target could follow.
+    pub(super) fn sharing(&self) -> Vec<Slip> {
+        let mut slips = Vec::new();
+        for app in self.apps.values() {
+            // A target that is not there is told elsewhere.
+            let Some(target) = self.targets.get(&app.spec.target) else { continue };
+            let found = match target.spec.family {
+                TargetFamily::Kubernetes => unreadable(&app.spec),
+                TargetFamily::Host | TargetFamily::Memory => unshared(&app.spec),
+            };
+            slips.extend(found.into_iter().map(|problem| (app.place.clone(), problem)));
+        }
+        slips
+    }
+}
+
+fn unreadable(app: &AppSpec) -> Vec<FieldProblem> {
+    let ignored = app.sync.ignore.iter().map(|rule| &rule.paths).enumerate().map(|(n, paths)| ("ignore", n, paths));
+    let co_owned =
+        app.sync.co_owners.iter().map(|rule| &rule.paths).enumerate().map(|(n, paths)| ("coOwners", n, paths));
+    let problem = |rule: &str, n: usize, m: usize, path: &FieldPath| {
+        let bad = shareable(path.as_str()).err()?;
+        Some(FieldProblem::new(format!("spec.sync.{rule}[{n}].paths[{m}]"), bad.to_string(), bad.help()))
+    };
+    ignored
+        .chain(co_owned)
+        .flat_map(|(rule, n, paths)| paths.iter().enumerate().filter_map(move |(m, path)| problem(rule, n, m, path)))
+        .collect()
+}
+
+fn unshared(app: &AppSpec) -> Vec<FieldProblem> {
+    let said =
+        [(!app.sync.ignore.is_empty(), "spec.sync.ignore"), (!app.sync.co_owners.is_empty(), "spec.sync.coOwners")];
+    let problem = |path| {
+        let message = "only resources of a Kubernetes cluster share fields with others";
+        FieldProblem::new(path, message, "remove it: on this target a resource is held as a whole")
+    };
+    said.into_iter().filter(|(said, _)| *said).map(|(_, path)| problem(path)).collect()
+}

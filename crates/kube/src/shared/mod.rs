@@ -1,0 +1,214 @@
+//! Fields of a declared object that others may set: which of them are not ours as things stand, and what is sent of them.
+//!
+//! What is *ignored* is given when an object is made, and then neither compared nor written. What a *co-owner* may write is left to it for
+//! as long as it holds it; otherwise it is ours like everything else.
+
+mod fitting;
+
+use std::sync::Arc;
+
+use setpoint_core::resource::{Resource, SharedField};
+use setpoint_core::value::Value;
+
+use crate::compare::{AdditionRule, Treat};
+use crate::field_set::FieldSet;
+use crate::managed::{ManagedFields, Operation, applied_by, present};
+use crate::object;
+use crate::path::{BadPath, Element, FieldPath};
+use crate::pattern::FieldPattern;
+
+/// The subresource by which autoscalers, and `kubectl scale`, write. A co-owner of this name is whoever does.
+pub const SCALE: &str = "scale";
+
+/// Why a text does not name a field that can be shared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotShareable {
+    #[error(transparent)]
+    Unreadable(#[from] BadPath),
+    #[error("`{text}` is a JSON pointer")]
+    Pointer { text: String },
+    #[error("`{text}` names a position in a list, which moves")]
+    Position { text: String },
+    #[error("`{text}` covers what an object is called by")]
+    Identity { text: String },
+}
+
+impl NotShareable {
+    /// What would be right.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) | Self::Pointer { .. } => {
+                "write it as `spec.replicas`, `metadata.annotations[example.com/x]` or `spec.containers[*].image`"
+            }
+            Self::Position { .. } => {
+                "name the item by its keys, as `containers[name=app]`, or write `[*]` for all of them"
+            }
+            Self::Identity { .. } => "name a field below it, such as `metadata.annotations`",
+        }
+    }
+}
+
+/// Reads a path that a rule about shared fields may have.
+pub fn shareable(text: &str) -> Result<FieldPattern, NotShareable> {
+    if text.starts_with('/') {
+        return Err(NotShareable::Pointer { text: text.to_owned() });
+    }
+    let pattern: FieldPattern = text.parse()?;
+    if pattern.has_position() {
+        return Err(NotShareable::Position { text: text.to_owned() });
+    }
+    let names = [&["apiVersion"][..], &["kind"], &["metadata", "name"], &["metadata", "namespace"]];
+    if names.iter().any(|name| pattern.covers(&FieldPath::fields(name))) {
+        return Err(NotShareable::Identity { text: text.to_owned() });
+    }
+    Ok(pattern)
+}
+
+/// What is known of autoscalers that aim at an object whose scale somebody has set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Autoscaler {
+    #[default]
+    None,
+    /// One does: what is set by the scale subresource is its own.
+    Aims,
+    /// Nobody may say. It counts as if there were none.
+    Unknown,
+}
+
+/// What of one object is not ours, as things stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sharing {
+    ignored: Vec<FieldPattern>,
+    /// What co-owners hold of what they may write.
+    held: Vec<FieldPath>,
+    /// Of that, what is declared.
+    lent: FieldSet,
+    /// What anybody holds, and of that what we do.
+    present: FieldSet,
+    ours: FieldSet,
+    /// Who set the scale, where an autoscaler aims at the object.
+    pub scaler: Option<Arc<str>>,
+    pub autoscaler: Autoscaler,
+}
+
+/// The rules of a resource, read.
+struct Rules {
+    ignored: Vec<FieldPattern>,
+    co_owned: Vec<(Arc<str>, FieldPattern)>,
+}
+
+impl Rules {
+    fn of(resource: &Resource) -> Result<Self, NotShareable> {
+        let mut rules = Self { ignored: Vec::new(), co_owned: Vec::new() };
+        let is_secret = &*resource.kind == "Secret" && &*resource.api_version == "v1";
+        for SharedField { path, writer } in &resource.shared {
+            let pattern = shareable(path)?;
+            // The server folds `stringData` into `data` and forgets it.
+            let pattern = if is_secret { pattern.with_first("stringData", "data") } else { pattern };
+            match writer {
+                None => rules.ignored.push(pattern),
+                Some(writer) => rules.co_owned.push((Arc::clone(writer), pattern)),
+            }
+        }
+        Ok(rules)
+    }
+
+    fn lend(&self, entry: &ManagedFields, path: &FieldPath) -> bool {
+        let is_writer = |writer: &str| *entry.manager == *writer || writer == SCALE && *entry.subresource == *SCALE;
+        self.co_owned.iter().any(|(writer, pattern)| is_writer(writer) && pattern.covers(path))
+    }
+
+    fn ignore(&self, path: &FieldPath) -> bool {
+        self.ignored.iter().any(|pattern| pattern.covers(path))
+    }
+}
+
+impl Sharing {
+    /// `entries` are those of the live object, of which `manager` is ours; none for one that is not there yet.
+    pub fn of(
+        resource: &Resource,
+        entries: &[ManagedFields],
+        manager: &str,
+        autoscaler: Autoscaler,
+    ) -> Result<Self, NotShareable> {
+        if resource.shared.is_empty() && autoscaler != Autoscaler::Aims {
+            return Ok(Self { autoscaler, ..Self::default() });
+        }
+        let rules = Rules::of(resource)?;
+        let others = entries.iter().filter(|entry| *entry.manager != *manager && !entry.is_status());
+        let is_lent = |entry: &ManagedFields, path: &FieldPath| {
+            rules.lend(entry, path) || autoscaler == Autoscaler::Aims && is_scaling(entry)
+        };
+        let of_entry = |entry: &ManagedFields| {
+            entry.fields.values().into_iter().filter(|path| is_lent(entry, path)).collect::<Vec<_>>()
+        };
+        let held: Vec<FieldPath> = others.flat_map(of_entry).collect();
+        let aims = autoscaler == Autoscaler::Aims;
+        let scaler = entries.iter().find(|entry| aims && is_scaling(entry)).map(|entry| Arc::clone(&entry.manager));
+        let declared = held.iter().filter(|path| is_declared(&resource.body, path)).cloned();
+        Ok(Self {
+            lent: FieldSet::from_paths(declared),
+            held,
+            ignored: rules.ignored,
+            present: present(entries),
+            ours: applied_by(entries, manager).map(|entry| entry.fields.clone()).unwrap_or_default(),
+            scaler,
+            autoscaler,
+        })
+    }
+
+    /// Where somebody cleared who holds what, what was ours before still tells how items of lists are called.
+    pub fn knowing(mut self, ours_before: &FieldSet) -> Self {
+        if !self.ignored.is_empty() {
+            self.present = self.present.union(ours_before);
+        }
+        self
+    }
+
+    /// What co-owners hold now of what is declared. While it is the same, so is what is ours.
+    pub fn lent(&self) -> &FieldSet {
+        &self.lent
+    }
+
+    /// What is neither compared nor taken over.
+    pub fn not_ours(&self) -> Vec<FieldPattern> {
+        self.ignored.iter().cloned().chain(self.held.iter().cloned().map(FieldPattern::from)).collect()
+    }
+
+    /// What others add there is theirs.
+    pub fn additions(&self) -> Vec<AdditionRule> {
+        self.not_ours().into_iter().map(|path| AdditionRule { path, treat: Treat::Ignore }).collect()
+    }
+}
+
+/// The entries that set the scale of an object, where it is declared and no rule speaks of it: then it matters whether an autoscaler aims at
+/// the object.
+pub fn scalers<'e>(resource: &Resource, entries: &'e [ManagedFields]) -> Result<Vec<&'e ManagedFields>, NotShareable> {
+    if !entries.iter().any(is_scaling) {
+        return Ok(Vec::new());
+    }
+    let rules = Rules::of(resource)?;
+    let matters = |entry: &&ManagedFields| {
+        let is_open =
+            |path: &FieldPath| is_declared(&resource.body, path) && !rules.ignore(path) && !rules.lend(entry, path);
+        is_scaling(entry) && entry.fields.values().iter().any(is_open)
+    };
+    Ok(entries.iter().filter(matters).collect())
+}
+
+fn is_scaling(entry: &ManagedFields) -> bool {
+    entry.operation == Operation::Update && *entry.subresource == *SCALE
+}
+
+/// Whether a declaration has something at a path of the server's. Data of a Secret may be declared as text.
+fn is_declared(declared: &Value, path: &FieldPath) -> bool {
+    let has =
+        |path: &[Element]| path.iter().try_fold(declared, |value, element| element.declared_step(value)).is_some();
+    let as_text = |name: &Element| has(&[Element::field("stringData"), name.clone()]);
+    has(&path.0)
+        || object::kind(declared) == Some("Secret")
+            && matches!(path.0.as_slice(), [Element::Field(data), name] if &**data == "data" && as_text(name))
+}
+
+#[cfg(test)]
+mod tests;

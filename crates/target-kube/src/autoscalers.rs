@@ -1,0 +1,146 @@
+//! Whether an autoscaler aims at an object: then what is set by its scale subresource is the autoscaler's, and no drift.
+//!
+//! Asked only where somebody has set the scale of an object of ours, and then each time, since a heal or its absence follows from it: whoever waits for
+//! an answer about a namespace shares it with those who came before it was asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use setpoint_core::key::Key;
+use setpoint_core::observed::Blindness;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+use setpoint_kube::key::{group_and_kind, group_of};
+use setpoint_kube::object;
+use setpoint_kube::shared::Autoscaler;
+
+use crate::cluster::Cluster;
+use crate::discovery::Unserved;
+use crate::requests::{Collection, Form};
+
+/// Nobody waits for longer than this.
+const KEPT: Span = Span::minutes(1);
+
+/// Kinds of autoscalers. That of KEDA brings one of the first kind with it, but not always.
+const KINDS: [(&str, &str); 2] = [("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject")];
+
+/// The autoscalers of a cluster's namespaces, as they were last heard of.
+#[derive(Debug, Default)]
+pub(crate) struct Autoscalers {
+    heard: Mutex<BTreeMap<Arc<str>, Heard>>,
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone, Debug)]
+struct Heard {
+    aims: BTreeSet<Aim>,
+    /// Some of them may not be listed.
+    denied: bool,
+    /// When it was asked for.
+    at: Timestamp,
+}
+
+/// What an autoscaler aims at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Aim {
+    /// Whatever it is, if unsaid.
+    group: Option<Arc<str>>,
+    kind: Arc<str>,
+    name: Arc<str>,
+}
+
+impl Aim {
+    fn of(autoscaler: &Value) -> Option<Self> {
+        let target = object::at(autoscaler, &["spec", "scaleTargetRef"])?;
+        let text = |field| target.get(field).and_then(Value::as_str);
+        Some(Self {
+            group: text("apiVersion").map(|api_version| group_of(api_version).into()),
+            // So KEDA has it.
+            kind: text("kind").unwrap_or("Deployment").into(),
+            name: text("name")?.into(),
+        })
+    }
+
+    fn is(&self, key: &Key) -> bool {
+        let (group, kind) = group_and_kind(key.class());
+        self.group.as_deref().is_none_or(|aimed| aimed == group) && &*self.kind == kind && &*self.name == key.name()
+    }
+}
+
+impl Heard {
+    fn of(&self, key: &Key) -> Autoscaler {
+        match self.aims.iter().any(|aim| aim.is(key)) {
+            true => Autoscaler::Aims,
+            false if self.denied => Autoscaler::Unknown,
+            false => Autoscaler::None,
+        }
+    }
+}
+
+impl Cluster {
+    /// Whether an autoscaler aims at an object. Where that may not be asked nobody knows; where it cannot be asked now, nor can the object be judged.
+    pub(crate) async fn autoscaler_of(&self, key: &Key) -> Result<Autoscaler, Blindness> {
+        let came = self.now();
+        let _turn = self.autoscalers.asking.lock().await;
+        let since = |heard: &&Heard| heard.at > came;
+        let known = self.autoscalers.locked().get(key.namespace()).filter(since).map(|heard| heard.of(key));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let heard = self.autoscalers_in(key.namespace()).await?;
+        let found = heard.of(key);
+        let mut all = self.autoscalers.locked();
+        all.retain(|_, heard| heard.at > came - KEPT);
+        all.insert(key.namespace().into(), heard);
+        Ok(found)
+    }
+
+    async fn autoscalers_in(&self, namespace: &str) -> Result<Heard, Blindness> {
+        let mut heard = Heard { aims: BTreeSet::new(), denied: false, at: self.now() };
+        for (group, kind) in KINDS {
+            let served = match self.discovery.find(&self.api, group, kind, None).await {
+                Ok(served) => served,
+                Err(Unserved::NoSuchKind { .. } | Unserved::NoSuchVersion { .. }) => continue,
+                Err(Unserved::Unknown(reason)) => return Err(reason),
+            };
+            let namespace = namespace.into();
+            let collection =
+                Collection { group: group.into(), version: served.version, resource: served.resource, namespace };
+            let take = |autoscaler: Value| heard.aims.extend(Aim::of(&autoscaler));
+            match self.pages(&collection, None, Form::Whole, take).await {
+                Ok(_) => {}
+                Err(failure) if failure.code() == Some(403) => heard.denied = true,
+                Err(failure) => return Err(failure.blindness()),
+            }
+        }
+        Ok(heard)
+    }
+}
+
+impl Autoscalers {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Heard>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aims(autoscaler: &str, key: &str) -> bool {
+        let autoscaler = object::read(autoscaler.as_bytes()).unwrap();
+        Aim::of(&autoscaler).is_some_and(|aim| aim.is(&key.parse().unwrap()))
+    }
+
+    #[test]
+    fn an_autoscaler_aims_by_group_kind_and_name_and_not_by_version() {
+        let hpa = r#"{"spec":{"scaleTargetRef":{"apiVersion":"apps/v1beta1","kind":"Deployment","name":"web"}}}"#;
+        assert!(aims(hpa, "apps/Deployment:shop:web"));
+        assert!(!aims(hpa, "apps/Deployment:shop:other"));
+        assert!(!aims(hpa, "apps/StatefulSet:shop:web"));
+        assert!(!aims(hpa, "example.com/Deployment:shop:web"));
+        let keda = r#"{"spec":{"scaleTargetRef":{"name":"web"}}}"#;
+        assert!(aims(keda, "apps/Deployment:shop:web") && !aims(keda, "apps/StatefulSet:shop:web"));
+        assert!(!aims(r#"{"spec":{}}"#, "apps/Deployment:shop:web"));
+    }
+}

@@ -1,0 +1,63 @@
+//! What of an object others may set, as it stands: by the app's rules, and by autoscalers that aim at it.
+
+use setpoint_core::live::Writer;
+use setpoint_core::observed::Blindness;
+use setpoint_core::resource::Resource;
+use setpoint_core::value::Value;
+use setpoint_kube::attribute;
+use setpoint_kube::managed::ManagedFields;
+use setpoint_kube::path::FieldPath;
+use setpoint_kube::shared::{Autoscaler, NotShareable, SCALE, Sharing, scalers};
+
+use crate::cluster::Cluster;
+use crate::look::entries_of;
+use crate::records::Record;
+
+impl Cluster {
+    /// What of an object is not ours, as it stands.
+    pub(crate) async fn sharing(&self, resource: &Resource, object: &Value) -> Result<Sharing, Blindness> {
+        let entries = entries_of(object)?;
+        let scaled = !scalers(resource, &entries).map_err(|error| unreadable(&error))?.is_empty();
+        let autoscaler = if scaled { self.autoscaler_of(&resource.key).await? } else { Autoscaler::None };
+        let sharing = Sharing::of(resource, &entries, &self.api.manager, autoscaler);
+        let sharing = sharing.map_err(|error| unreadable(&error))?;
+        Ok(match self.records.get(&resource.key) {
+            Some(record) => sharing.knowing(&record.ours),
+            None => sharing,
+        })
+    }
+
+    /// The same by what is remembered, without asking anybody; `None` where that does not hold any more.
+    pub(crate) fn sharing_as_recorded(&self, record: &Record, entries: &[ManagedFields]) -> Option<Sharing> {
+        let Some(resource) = record.resource() else {
+            return record.lent.is_empty().then(Sharing::default);
+        };
+        let scalers = scalers(&resource, entries).ok()?;
+        // Another one who sets the scale may be a person, and the autoscaler may be gone.
+        if scalers.iter().any(|entry| record.scaler.as_ref() != Some(&entry.manager)) {
+            return None;
+        }
+        let autoscaler = if scalers.is_empty() { Autoscaler::None } else { Autoscaler::Aims };
+        let sharing = Sharing::of(&resource, entries, &self.api.manager, autoscaler).ok()?;
+        (*sharing.lent() == record.lent).then_some(sharing)
+    }
+
+    /// Who likely wrote these paths, with what could not be found out about it.
+    pub(crate) fn writer_of(&self, entries: &[ManagedFields], paths: &[FieldPath], sharing: &Sharing) -> Writer {
+        let writer = attribute::writer(entries, paths, &self.api.manager);
+        let of_scale =
+            |entry: &ManagedFields| *entry.subresource == *SCALE && paths.iter().any(|path| entry.fields.touches(path));
+        match writer {
+            Writer::Likely { who } if sharing.autoscaler == Autoscaler::Unknown && entries.iter().any(of_scale) => {
+                let doubt = "whether an autoscaler aims at it may not be asked: let the agent list them";
+                Writer::Likely { who: format!("{who}; {doubt}") }
+            }
+            writer => writer,
+        }
+    }
+}
+
+/// Rules are read before they are accepted. One that this version does not understand is no reason to write over what others may set.
+pub(crate) fn unreadable(error: &NotShareable) -> Blindness {
+    Blindness::Malformed { detail: format!("a field that others may set cannot be read: {error}; {}", error.help()) }
+}

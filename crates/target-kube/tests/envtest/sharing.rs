@@ -1,0 +1,273 @@
+//! Fields that others may set: neither compared nor written where they do, and held like all others where they do not.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use setpoint_core::live::{Live, Writer};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::resource::{Resource, SharedField};
+use setpoint_core::value::Value;
+use setpoint_target::Target;
+use setpoint_testbed::kube::{Fault, Rule};
+
+use super::scene::Scene;
+
+/// The same declaration, with fields that others may set.
+fn sharing(resource: &Resource, fields: &[(&str, Option<&str>)]) -> Arc<Resource> {
+    let field =
+        |(path, writer): &(&str, Option<&str>)| SharedField { path: (*path).into(), writer: writer.map(Into::into) };
+    Arc::new(Resource { shared: fields.iter().map(field).collect(), ..resource.clone() })
+}
+
+impl Scene {
+    fn deployment(&self, image: &str) -> Arc<Resource> {
+        self.resource(&json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": self.namespace},
+            "spec": {
+                "replicas": 3, "selector": {"matchLabels": {"app": "web"}},
+                "template": {
+                    "metadata": {"labels": {"app": "web"}},
+                    "spec": {"containers": [{"name": "web", "image": image}]},
+                },
+            },
+        }))
+    }
+
+    /// Somebody applies a number of replicas.
+    fn set_replicas(&self, replicas: u32, manager: &str) {
+        let partly = self.resource(&json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": self.namespace},
+            "spec": {"replicas": replicas},
+        }));
+        self.edit(&partly, manager);
+    }
+
+    /// Somebody writes to the scale subresource, as autoscalers and `kubectl scale` do.
+    fn scale(&self, replicas: u32, manager: &str) {
+        let path = format!("/apis/apps/v1/namespaces/{}/deployments/web/scale?fieldManager={manager}", self.namespace);
+        let patch = serde_json::to_vec(&json!({"spec": {"replicas": replicas}})).unwrap();
+        self.server.request("PATCH", &path, Some(("application/merge-patch+json", &patch))).succeeded();
+    }
+
+    fn autoscalers(&self) -> String {
+        format!("/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers", self.namespace)
+    }
+
+    fn autoscale(&self) {
+        let hpa = json!({
+            "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"},
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "minReplicas": 1, "maxReplicas": 9,
+            },
+        });
+        self.server.create(&self.autoscalers(), &hpa);
+    }
+
+    async fn heal(&self, declared: &Arc<Resource>) -> Live {
+        let seen = self.live(declared).await;
+        assert_ne!(seen.value, declared.body, "there is something to heal");
+        let healed = self.done(&self.steps.update(declared, &seen)).await.unwrap();
+        assert_eq!(healed.value, declared.body);
+        healed
+    }
+
+    /// Ten looks find it in place, and nobody writes.
+    async fn rests(&self, declared: &Arc<Resource>) {
+        let version = || self.stored(declared)["metadata"]["resourceVersion"].clone();
+        let before = version();
+        for _ in 0..10 {
+            assert_eq!(self.live(declared).await.value, declared.body);
+        }
+        assert_eq!(version(), before);
+    }
+}
+
+fn replicas(stored: &Json) -> Option<u64> {
+    stored["spec"]["replicas"].as_u64()
+}
+
+fn image(stored: &Json) -> &str {
+    stored["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ignored_field_is_given_at_first_and_then_left_alone_while_others_are_healed() {
+    let scene = Scene::new("ignored").await;
+    let declare = |size: &str| {
+        sharing(&scene.config_map("paint", &[("colour", "red"), ("size", size)]), &[("data.colour", None)])
+    };
+    let declared = declare("5");
+    scene.have(&declared).await;
+    assert_eq!(scene.stored(&declared)["data"], json!({"colour": "red", "size": "5"}), "it has a value from the start");
+    scene.edit(&scene.config_map("paint", &[("colour", "blue")]), "painter");
+    scene.rests(&declared).await;
+    scene.edit(&scene.config_map("paint", &[("colour", "blue"), ("size", "9")]), "painter");
+    let drifted = scene.live(&declared).await;
+    let seen = |field: &str| drifted.value.get("data").and_then(|data| data.get(field)).and_then(Value::as_str);
+    assert_eq!((seen("colour"), seen("size")), (Some("red"), Some("9")), "only what is not ignored is shown");
+    scene.heal(&declared).await;
+    assert_eq!(scene.stored(&declared)["data"], json!({"colour": "blue", "size": "5"}));
+    scene.rests(&declared).await;
+
+    // Somebody takes it away, and the rest moves on.
+    let path = format!("/api/v1/namespaces/{}/configmaps/paint", scene.namespace);
+    let patch = serde_json::to_vec(&json!({"data": {"colour": null}})).unwrap();
+    scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &patch))).succeeded();
+    scene.rests(&declared).await;
+    let moved = declare("6");
+    let forecast = scene.target.forecast(&moved).await.unwrap().unwrap();
+    let shown: Vec<String> = forecast.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, [r#"data.size: "6" → "5""#]);
+    scene.heal(&moved).await;
+    assert_eq!(scene.stored(&moved)["data"], json!({"size": "6"}));
+    scene.rests(&moved).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ignored_field_that_nobody_touched_is_neither_removed_nor_written_again() {
+    let scene = Scene::new("untouched").await;
+    let declare = |colour: &str| {
+        sharing(&scene.config_map("paint", &[("colour", colour), ("size", "5")]), &[("data.colour", None)])
+    };
+    let declared = declare("red");
+    scene.have(&declared).await;
+    scene.edit(&scene.config_map("paint", &[("size", "9")]), "painter");
+    scene.heal(&declared).await;
+    assert_eq!(scene.stored(&declared)["data"], json!({"colour": "red", "size": "5"}));
+    let repainted = declare("green");
+    scene.rests(&repainted).await;
+    scene.edit(&scene.config_map("paint", &[("size", "9")]), "painter");
+    scene.heal(&repainted).await;
+    assert_eq!(scene.stored(&repainted)["data"], json!({"colour": "red", "size": "5"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_add_where_they_may_is_kept_and_what_they_add_beside_it_is_not() {
+    let scene = Scene::new("addible").await;
+    let plain = scene.config_map("seeds", &[("ours", "1")]);
+    let declared = sharing(&plain, &[("data.theirs", None), ("data", Some("operator"))]);
+    scene.have(&declared).await;
+    scene.edit(&scene.config_map("seeds", &[("theirs", "1")]), "anybody");
+    scene.edit(&scene.config_map("seeds", &[("lent", "1")]), "operator");
+    scene.rests(&declared).await;
+    scene.edit(&scene.config_map("seeds", &[("stray", "1"), ("theirs", "1")]), "anybody");
+    scene.heal(&declared).await;
+    assert_eq!(scene.stored(&declared)["data"], json!({"ours": "1", "theirs": "1", "lent": "1"}));
+    scene.rests(&declared).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_is_its_co_owners_while_it_holds_it_and_drift_when_a_stranger_takes_it() {
+    let mut scene = Scene::new("lent").await;
+    let declare =
+        |scene: &Scene, image: &str| sharing(&scene.deployment(image), &[("spec.replicas", Some("operator"))]);
+    let declared = declare(&scene, "web:1");
+    scene.have(&declared).await;
+    scene.set_replicas(9, "stranger");
+    let drifted = scene.live(&declared).await;
+    assert!(matches!(&drifted.writer, Writer::Likely { who } if who.contains("stranger")), "{:?}", drifted.writer);
+    scene.heal(&declared).await;
+    assert_eq!(replicas(&scene.stored(&declared)), Some(3));
+
+    scene.set_replicas(7, "operator");
+    scene.rests(&declared).await;
+    let moved = declare(&scene, "web:2");
+    scene.heal(&moved).await;
+    let stored = scene.stored(&moved);
+    assert_eq!((replicas(&stored), image(&stored)), (Some(7), "web:2"));
+    scene.set_replicas(8, "operator");
+    scene.rests(&moved).await;
+
+    // What is remembered may be lost: the object itself says who holds what.
+    scene.restart(|_| {});
+    scene.rests(&moved).await;
+    scene.set_replicas(9, "stranger");
+    scene.heal(&moved).await;
+    assert_eq!(replicas(&scene.stored(&moved)), Some(3));
+    scene.rests(&moved).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_scales_is_drift_and_what_an_autoscaler_scales_is_not() {
+    let scene = Scene::new("scaled").await;
+    let declared = scene.deployment("web:1");
+    scene.have(&declared).await;
+    scene.scale(5, "kubectl");
+    let drifted = scene.live(&declared).await;
+    assert!(matches!(&drifted.writer, Writer::Likely { who } if who.contains("kubectl (update of scale")));
+    scene.heal(&declared).await;
+    assert_eq!(replicas(&scene.stored(&declared)), Some(3));
+
+    scene.autoscale();
+    scene.scale(7, "kube-controller-manager");
+    scene.rests(&declared).await;
+    let moved = scene.deployment("web:2");
+    scene.heal(&moved).await;
+    let stored = scene.stored(&moved);
+    assert_eq!((replicas(&stored), image(&stored)), (Some(7), "web:2"));
+    scene.rests(&moved).await;
+    scene.set_replicas(9, "stranger");
+    scene.heal(&moved).await;
+    assert_eq!(replicas(&scene.stored(&moved)), Some(3), "an edit is no scaling");
+
+    scene.server.request("DELETE", &format!("{}/web", scene.autoscalers()), None).succeeded();
+    scene.scale(4, "kubectl");
+    scene.heal(&moved).await;
+    assert_eq!(replicas(&scene.stored(&moved)), Some(3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn autoscalers_that_may_not_be_listed_are_said_and_those_that_cannot_be_now_are_waited_for() {
+    let scene = Scene::new("unlisted").await;
+    let declared = scene.deployment("web:1");
+    scene.have(&declared).await;
+    scene.scale(5, "kubectl");
+    let list = |code| Rule::new("GET", "/horizontalpodautoscalers", Fault::Status { code, retry_after: None });
+    let denied = scene.proxy.add(list(403));
+    let drifted = scene.live(&declared).await;
+    let Writer::Likely { who } = &drifted.writer else { panic!("{:?}", drifted.writer) };
+    assert!(who.contains("kubectl") && who.contains("let the agent list them"), "{who}");
+    assert!(scene.proxy.struck(denied) > 0);
+    scene.proxy.mend();
+    scene.proxy.add(list(500));
+    let blind = scene.observe(&declared).await;
+    assert!(matches!(blind, Observed::Unknown { reason: Blindness::Unreachable { .. } }), "{blind:?}");
+    scene.proxy.mend();
+    scene.heal(&declared).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_is_new_or_gone_takes_effect_without_another_change() {
+    let scene = Scene::new("ruled").await;
+    let plain = scene.config_map("paint", &[("colour", "red")]);
+    scene.have(&plain).await;
+    scene.edit(&scene.config_map("paint", &[("colour", "blue")]), "painter");
+    assert_ne!(scene.live(&plain).await.value, plain.body);
+    let ignoring = sharing(&plain, &[("data.colour", None)]);
+    scene.rests(&ignoring).await;
+    scene.heal(&plain).await;
+    assert_eq!(scene.stored(&plain)["data"], json!({"colour": "red"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_lent_is_watched_and_costs_nothing_at_rest() {
+    let scene = Scene::with("watched", |_| {}).await;
+    let declared = sharing(&scene.deployment("web:1"), &[("spec.replicas", Some("operator"))]);
+    scene.have(&declared).await;
+    scene.live(&declared).await;
+    scene.caught_up().await;
+    scene.set_replicas(7, "operator");
+    scene.hint_about(&declared.key).await;
+    assert_eq!(scene.live(&declared).await.value, declared.body);
+    scene.proxy.take_seen();
+    for _ in 0..10 {
+        assert_eq!(scene.live(&declared).await.value, declared.body);
+    }
+    let asked: Vec<_> = scene.proxy.take_seen().into_iter().filter(|seen| !seen.is_watch()).collect();
+    assert!(asked.is_empty(), "{asked:?}");
+    scene.set_replicas(9, "stranger");
+    scene.hint_about(&declared.key).await;
+    scene.heal(&declared).await;
+    assert_eq!(replicas(&scene.stored(&declared)), Some(3));
+}
