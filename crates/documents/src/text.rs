@@ -103,6 +103,20 @@ checked_text!(
     })
 );
 checked_text!(
+    /// A kind of objects of a cluster: `Kind` of the core group, `group/Kind` of others.
+    GroupKind, "kind", "a kind", |text| printable(text).or_else(|| {
+        let kind = text.split_once('/').map_or(text, |(_, kind)| kind);
+        let plain = kind.starts_with(|first: char| first.is_ascii_alphabetic()) && !kind.contains('/');
+        (!plain).then_some("write `Kind` for the core group and `group/Kind` for others, without a version")
+    })
+);
+checked_text!(
+    /// An expression in CEL. Whether it is one is for who evaluates it to say.
+    Expression, "CEL expression", "an expression", |text| {
+        (text.trim().is_empty() || text.len() > 4096).then_some("write 1 to 4096 bytes of CEL")
+    }
+);
+checked_text!(
     /// Printable text on one line.
     Line, "text", "a line of text", |text| {
         let plain = !text.is_empty() && text.len() <= 1024 && visible_text(text) == text && !text.contains('\t');

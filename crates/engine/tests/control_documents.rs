@@ -72,14 +72,14 @@ fn the_order_of_files_and_what_lies_beside_them_changes_nothing() {
     ]);
     let two =
         MemoryTree::of([("setpoint/z.yaml", CONTROL), ("setpoint/a.yaml", shop.as_str()), ("apps/shop/x.yaml", "x")]);
-    let read = |tree: &MemoryTree| bundle(&documents_of(tree, &folder()).unwrap().0).digest();
+    let read = |tree: &MemoryTree| bundle(&documents_of(tree, &folder(), &|_| Vec::new()).unwrap().0).digest();
     assert_eq!(read(&one), read(&two));
 }
 
 #[test]
 fn a_commit_elsewhere_leaves_the_read_set_in_force() {
     let tree = MemoryTree::of([("setpoint/a.yaml", CONTROL)]);
-    let (_, reads) = documents_of(&tree, &folder()).unwrap();
+    let (_, reads) = documents_of(&tree, &folder(), &|_| Vec::new()).unwrap();
     let path = |text| StorePath::new(text).unwrap();
     assert_eq!(reads.holds_on(&tree.with_file(&path("apps/x.yaml"), b"x")), Ok(true));
     assert_eq!(reads.holds_on(&tree.with_file(&path("setpoint/new.yaml"), b"")), Ok(false));
@@ -106,5 +106,5 @@ impl Tree for Silent {
 #[test]
 fn a_store_that_does_not_answer_has_not_lost_its_documents() {
     let reason = Blindness::Unreachable { detail: "timed out".into() };
-    assert_eq!(documents_of(&Silent, &folder()), Err(NotRead::Failed { reason }));
+    assert_eq!(documents_of(&Silent, &folder(), &|_| Vec::new()), Err(NotRead::Failed { reason }));
 }

@@ -50,7 +50,7 @@ pub(crate) fn folder() -> StorePath {
 }
 
 pub(crate) fn read(files: &[(&str, &str)]) -> Result<ControlDocuments, NotRead> {
-    documents_of(&MemoryTree::of(files.iter().copied()), &folder()).map(|(documents, _)| documents)
+    documents_of(&MemoryTree::of(files.iter().copied()), &folder(), &|_| Vec::new()).map(|(documents, _)| documents)
 }
 
 /// The documents of the scene and these apps.

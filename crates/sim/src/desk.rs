@@ -108,7 +108,7 @@ fn render_afresh(
 }
 
 fn control_candidate(tree: &MemoryTree, folder: &StorePath) -> Candidate {
-    match documents_of(tree, folder) {
+    match documents_of(tree, folder, &|_| Vec::new()) {
         Ok((documents, _)) => Candidate::Rendered(documents.resources()),
         Err(NotRead::Refused { problems }) => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
         Err(NotRead::Failed { reason }) => Candidate::Failed(reason),

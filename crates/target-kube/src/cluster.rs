@@ -38,7 +38,7 @@ pub(crate) struct Cluster {
     pub(crate) watches: Watches,
     pub(crate) autoscalers: Autoscalers,
     /// How well kinds are that say so in their own words.
-    health: HealthRules,
+    pub(crate) health: Arc<HealthRules>,
     pub(crate) hash_key: HashKey,
     pub(crate) digest_key: DigestKey,
     pub(crate) installation: Arc<str>,
@@ -61,7 +61,7 @@ impl Cluster {
             records: Records::default(),
             watches: Watches::default(),
             autoscalers: Autoscalers::default(),
-            health: HealthRules::default(),
+            health: options.health,
             hash_key: HashKey::derived(&options.digest_key),
             digest_key: options.digest_key,
             installation: options.installation,
@@ -82,7 +82,9 @@ impl Cluster {
         let recall = async {
             // What cannot be recalled is found out again, at the price of requests.
             if let Ok(stored) = self.memory.load(&identity).await {
-                self.records.recall(stored);
+                let judged = |key: &Key| self.health.fingerprint(key.class());
+                // How well they are by the rules of now is for a look to find out.
+                self.records.recall(stored, judged).into_iter().for_each(|key| self.watches.tell(key));
             }
         };
         self.recalled.get_or_init(|| recall).await;
@@ -91,7 +93,7 @@ impl Cluster {
 
     /// Remembers what has moved since this was last done.
     pub(crate) async fn remember(&self) {
-        let moved = self.records.take_moved();
+        let moved = self.records.take_moved(|key| self.health.fingerprint(key.class()));
         if let (Some(identity), false) = (self.identity.expected(), moved.is_empty()) {
             // What is not remembered is found out again.
             drop(self.memory.store(&identity, moved).await);

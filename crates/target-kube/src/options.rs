@@ -6,6 +6,7 @@ use std::sync::Arc;
 use setpoint_core::digest::DigestKey;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::time::{Span, Timestamp};
+use setpoint_kube::health::Rules as HealthRules;
 
 use crate::memory::{Memory, NoMemory};
 use crate::wire::Wire;
@@ -42,6 +43,8 @@ pub struct KubeOptions {
     /// The installation's key: values are compared by hashes made with it, and secrets shown by digests.
     pub digest_key: DigestKey,
     pub memory: Arc<dyn Memory>,
+    /// How well kinds are that say so in their own words.
+    pub health: Arc<HealthRules>,
     /// Which cluster it must be. If unsaid, the one that answers first.
     pub identity: Option<TargetIdentity>,
     /// How long a cluster that said who it is need not say it again on the same connection.
@@ -61,6 +64,7 @@ impl KubeOptions {
             clock,
             digest_key,
             memory: Arc::new(NoMemory),
+            health: Arc::default(),
             identity: None,
             identity_holds: Span::seconds(30),
             trust_streams: true,

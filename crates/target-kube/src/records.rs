@@ -223,22 +223,31 @@ impl Records {
         self.state().records.keys().filter(within).cloned().collect()
     }
 
-    /// What has moved since this was last asked, in the form that is stored.
-    pub(crate) fn take_moved(&self) -> Changes {
+    /// What has moved since this was last asked, in the form that is stored. `judged`: the rule of a user by which an object's health is
+    /// judged.
+    pub(crate) fn take_moved(&self, judged: impl Fn(&Key) -> Option<Digest>) -> Changes {
         let mut state = self.state();
         let moved = std::mem::take(&mut state.moved);
-        moved.into_iter().map(|key| (key.to_text(), state.records.get(&key).map(written))).collect()
+        let stored = |key: &Key| state.records.get(key).map(|record| written(record, judged(key)));
+        moved.into_iter().map(|key| (key.to_text(), stored(&key))).collect()
     }
 
-    /// Takes over what was remembered; what cannot be read was never there. Nothing of it is believed before it was compared.
-    pub(crate) fn recall(&self, stored: Remembered) {
+    /// Takes over what was remembered; what cannot be read was never there. Nothing of it is believed before it was compared. Answers those whose
+    /// health was judged by another rule than today's: they need a look.
+    pub(crate) fn recall(&self, stored: Remembered, judged: impl Fn(&Key) -> Option<Digest>) -> Vec<Key> {
+        let mut outdated = Vec::new();
         for (name, bytes) in stored {
-            let (Ok(key), Some(record)) = (name.parse::<Key>(), read(&bytes)) else { continue };
+            let (Ok(key), Some((record, rule))) = (name.parse::<Key>(), read(&bytes)) else { continue };
             let mut state = self.state();
             let (ours, beside) = (state.sets.intern(record.ours), state.sets.intern(record.beside));
             let lent = state.sets.intern(record.lent);
-            state.records.entry(key).or_insert(Record { ours, beside, lent, ..record });
+            let suspicions = u32::from(rule != judged(&key));
+            if suspicions > 0 {
+                outdated.push(key.clone());
+            }
+            state.records.entry(key).or_insert(Record { ours, beside, lent, suspicions, ..record });
         }
+        outdated
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -272,9 +281,12 @@ struct Stored {
     metadata: u64,
     schema: Option<Digest>,
     owned: bool,
+    /// The rule of a user by which its health was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    judged: Option<Digest>,
 }
 
-fn written(record: &Record) -> Vec<u8> {
+fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
     let Record { uid, version, declared, fingerprint, ours, beside, baseline, lent, scaler, standing, .. } =
         record.clone();
     let Standing { health, controlled, generation, metadata } = standing;
@@ -296,14 +308,15 @@ fn written(record: &Record) -> Vec<u8> {
         metadata,
         schema: record.schema,
         owned: record.owned,
+        judged,
     };
     serde_json::to_vec(&stored).expect("it has string keys and no failing serializers")
 }
 
-fn read(bytes: &[u8]) -> Option<Record> {
+fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
     let stored: Stored = serde_json::from_slice(bytes).ok()?;
     let Stored { uid, version, declared, fingerprint, health, controlled, generation, metadata, .. } = stored;
-    Some(Record {
+    let record = Record {
         uid,
         version,
         passed: None,
@@ -319,5 +332,6 @@ fn read(bytes: &[u8]) -> Option<Record> {
         owned: stored.owned,
         resource: Weak::new(),
         suspicions: 0,
-    })
+    };
+    Some((record, stored.judged))
 }

@@ -1,10 +1,12 @@
 //! `kind: Target`.
 
+use std::collections::BTreeSet;
+
 use setpoint_yaml::{Class, Node};
 
 use crate::declaration::{object, words};
 use crate::reader::Reader;
-use crate::text::{AbsolutePath, Label, Line};
+use crate::text::{AbsolutePath, Expression, GroupKind, Label, Line};
 
 object! {
     /// A system under management.
@@ -22,6 +24,23 @@ object! {
         "namespace" namespace: Option<Label> = None,
         /// What the system must be: a cluster's kube-system UID, a host's machine id. Taken from the first connection if unsaid.
         "identity" identity: Option<Line> = None,
+        /// When objects of a kind are healthy that say it in a way of their own; each kind once.
+        "health" health: Vec<HealthRule> = Vec::new(),
+    }
+}
+
+object! {
+    /// When objects of a kind are healthy, in CEL over `self`, the object. Asked from the worst: what is true first decides. What cannot be
+    /// evaluated leaves the object unknown.
+    pub struct HealthRule {
+        /// The kind: `group/Kind`, or `Kind` of the core group.
+        "kind" kind: GroupKind,
+        /// Something is wrong.
+        "degraded" degraded: Option<Expression> = None,
+        /// It is on its way. If unsaid, what is neither degraded nor healthy is.
+        "progressing" progressing: Option<Expression> = None,
+        /// It is well.
+        "healthy" healthy: Expression,
     }
 }
 
@@ -32,6 +51,7 @@ fn fields_fit_the_family(target: &TargetSpec, node: Node<'_>, reader: &mut Reade
         ("kubeconfig", "kubernetes", target.kubeconfig.is_some() && target.family != TargetFamily::Kubernetes),
         ("context", "kubernetes", target.context.is_some() && target.family != TargetFamily::Kubernetes),
         ("namespace", "kubernetes", target.namespace.is_some() && target.family != TargetFamily::Kubernetes),
+        ("health", "kubernetes", !target.health.is_empty() && target.family != TargetFamily::Kubernetes),
     ];
     for (field, family, _) in strangers.iter().filter(|(_, _, stranger)| *stranger) {
         let place = node.get(field).unwrap_or(node);
@@ -49,7 +69,17 @@ fn fields_fit_the_family(target: &TargetSpec, node: Node<'_>, reader: &mut Reade
             "add `kubeconfig: /path/of/the/file`",
         );
     }
-    !aimless && strangers.iter().all(|(_, _, stranger)| !stranger)
+    let twice = kind_with_two_rules(&target.health);
+    if let Some(kind) = twice {
+        let place = node.get("health").unwrap_or(node);
+        reader.report::<()>(Class::Duplicate, place, format!("`{kind}` has two rules"), "keep one of them");
+    }
+    !aimless && twice.is_none() && strangers.iter().all(|(_, _, stranger)| !stranger)
+}
+
+fn kind_with_two_rules(rules: &[HealthRule]) -> Option<&GroupKind> {
+    let mut seen = BTreeSet::new();
+    rules.iter().map(|rule| &rule.kind).find(|kind| !seen.insert(*kind))
 }
 
 words! {

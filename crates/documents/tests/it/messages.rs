@@ -49,6 +49,34 @@ error[unknown]: unknown field `prune`
 }
 
 #[test]
+fn a_kind_has_one_rule_of_health_and_a_name_without_a_version() {
+    let head =
+        "apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: prod }\nspec:\n  kind: kubernetes\n  health:\n";
+    says(
+        &format!("{head}    - {{ kind: apps/v1/Deployment, healthy: 'true' }}\n"),
+        "
+error[value]: `apps/v1/Deployment` is not a kind
+ --> control.yaml:7:15
+  |
+7 |     - { kind: apps/v1/Deployment, healthy: 'true' }
+  |               ^^^^^^^^^^^^^^^^^^
+  = help: write `Kind` for the core group and `group/Kind` for others, without a version
+",
+    );
+    says(
+        &format!("{head}    - {{ kind: Pod, healthy: 'true' }}\n    - {{ kind: Pod, healthy: 'false' }}\n"),
+        "
+error[duplicate]: `Pod` has two rules
+ --> control.yaml:7:5
+  |
+7 |     - { kind: Pod, healthy: 'true' }
+  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  = help: keep one of them
+",
+    );
+}
+
+#[test]
 fn every_mistake_of_a_file_is_told_at_once() {
     let text = "apiVersion: setpoint.dev/v2
 kind: Target

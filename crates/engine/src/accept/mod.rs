@@ -24,4 +24,4 @@ pub mod windows;
 pub use candidate::{AppSource, Considered, Footprint, Kinds, after_implied, consider, store_path};
 pub use controls::{ReachedTarget, WorkedOut, repository};
 pub use documents::{ControlDocument, ControlDocuments};
-pub use reading::{BOOTSTRAP_STORE, NotRead, ROOT_SCOPE, documents_of};
+pub use reading::{BOOTSTRAP_STORE, NotRead, ROOT_SCOPE, TargetCheck, documents_of};

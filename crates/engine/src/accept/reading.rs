@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use setpoint_core::name::Scope;
 use setpoint_core::observed::Blindness;
-use setpoint_documents::{Document, FieldProblem, Metadata, Spec, check_unique, read_documents};
+use setpoint_documents::{Document, FieldProblem, Metadata, Spec, TargetSpec, check_unique, read_documents};
 use setpoint_render::Problem;
 use setpoint_render::problem::Problems;
 use setpoint_render::walk::{Naming, files_below};
@@ -38,8 +38,15 @@ impl From<StoreError> for NotRead {
 /// Something wrong with a document, not placed yet: where its name is, and the field.
 pub(super) type Slip = (Place, FieldProblem);
 
+/// What is wrong with a Target document, told by who knows its kind of systems; paths begin at the document.
+pub type TargetCheck<'a> = &'a dyn Fn(&TargetSpec) -> Vec<FieldProblem>;
+
 /// Reads and judges the control documents below a folder.
-pub fn documents_of(tree: &dyn Tree, folder: &StorePath) -> Result<(ControlDocuments, ReadSet), NotRead> {
+pub fn documents_of(
+    tree: &dyn Tree,
+    folder: &StorePath,
+    check: TargetCheck<'_>,
+) -> Result<(ControlDocuments, ReadSet), NotRead> {
     let recording = Recording::new(tree);
     let mut problems = Problems::default();
     let texts = texts_below(&recording, folder, &mut problems)?;
@@ -54,7 +61,12 @@ pub fn documents_of(tree: &dyn Tree, folder: &StorePath) -> Result<(ControlDocum
     let complete = problems.is_empty();
     let documents = gather(read, &mut problems);
     if complete {
+        let of_targets = documents
+            .targets
+            .values()
+            .flat_map(|target| check(&target.spec).into_iter().map(|problem| (target.place.clone(), problem)));
         let slips = documents.references().into_iter().chain(documents.sharing()).chain(documents.unsupported());
+        let slips = slips.chain(of_targets);
         for (place, problem) in slips {
             let text = texts.get(&place.file).map_or("", String::as_str);
             problems.add(problem.in_text(text, &place));

@@ -31,6 +31,7 @@ pub use rules::{BadRule, Expressions, Rules};
 use setpoint_core::live::Health;
 use setpoint_core::value::Value;
 
+use crate::key::group_and_kind;
 use status::Object;
 
 /// How well an object is, and why.
@@ -83,6 +84,12 @@ pub fn assess(object: &Value, rules: &Rules) -> Assessment {
         return Verdict::healthy("it exists, and its kind has no controller").resting_on(Basis::Existence);
     }
     conditions::judge(object)
+}
+
+/// Whether its metadata is enough to say how well an object is: its kind has no controller, and nobody wrote expressions for it.
+pub fn is_known_by_metadata(class: &str, rules: &Rules) -> bool {
+    let (group, kind) = group_and_kind(class);
+    rules.of(group, kind).is_none() && kinds::rule(group, kind).is_none() && kinds::has_no_controller(group, kind)
 }
 
 /// What a rule says.

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use setpoint_core::digest::Digest;
+
 use super::Verdict;
 use super::expressions::{BadExpression, Expression, Subject};
 use super::status::Object;
+use crate::key::group_and_kind;
 
 /// The rules users wrote, by kind, compiled once.
 #[derive(Debug, Default)]
@@ -41,7 +44,7 @@ pub(super) struct Compiled {
 impl Rules {
     /// Gives a kind its expressions. They stand before every other rule for it.
     pub fn set(&mut self, class: &str, expressions: Expressions<'_>) -> Result<(), BadRule> {
-        let (group, kind) = class.split_once('/').unwrap_or(("", class));
+        let (group, kind) = group_and_kind(class);
         // `apps/v1/Deployment` would never match anything.
         if kind.is_empty() || kind.contains('/') || kind.starts_with(|first: char| !first.is_ascii_alphabetic()) {
             return Err(BadRule::NotAKind { class: class.to_owned() });
@@ -59,6 +62,12 @@ impl Rules {
         Ok(())
     }
 
+    /// Tells two rules for a kind apart, of two runs too; `None` where there is none. What was judged by another rule has to be judged again.
+    pub fn fingerprint(&self, class: &str) -> Option<Digest> {
+        let (group, kind) = group_and_kind(class);
+        self.of(group, kind).map(Compiled::fingerprint)
+    }
+
     pub(super) fn of(&self, group: &str, kind: &str) -> Option<&Compiled> {
         self.by_group.get(group)?.get(kind)
     }
@@ -73,6 +82,11 @@ enum Word {
 }
 
 impl Compiled {
+    fn fingerprint(&self) -> Digest {
+        let optional = [&self.progressing, &self.degraded].map(|expression| expression.as_ref().map(Expression::text));
+        Digest::of(format!("{:?} {optional:?}", self.healthy.text()).as_bytes())
+    }
+
     /// An expression that cannot be evaluated leaves open whether it would have held, so that nothing after it can be believed.
     pub(super) fn judge(&self, object: Object<'_>) -> Verdict {
         let subject = match Subject::new(object.value()) {

@@ -14,7 +14,7 @@ const SILENT: &str = "a field that is not there yet is an error in an expression
 fn the_expressions_in_the_documentation_say_what_they_promise() {
     let examples = examples();
     let mut rules = Rules::default();
-    for (class, fields) in examples.iter() {
+    for (class, fields) in &examples {
         let expression = |name: &str| fields.get(name).and_then(Value::as_str);
         let healthy = expression("healthy").unwrap_or_else(|| panic!("{class} has no `healthy`"));
         let expressions =
@@ -24,8 +24,8 @@ fn the_expressions_in_the_documentation_say_what_they_promise() {
     let holds = "the expressions of docs/health.md on the objects of Argo CD (argoproj/argo-cd)";
     let Some(folder) = folder("SETPOINT_ARGOCD", holds) else { return };
     let mut tally = Tally::default();
-    for (class, _) in examples.iter() {
-        for case in cases_of(&folder.join(LUA).join(&**class).join("health_test.yaml")) {
+    for (class, _) in &examples {
+        for case in cases_of(&folder.join(LUA).join(class).join("health_test.yaml")) {
             let object = read(&case.name, &text(&case.input));
             let ours = assess(&object, &rules);
             let design = (case.theirs == "Progressing" && ours.health == Health::Unknown).then_some(SILENT);
@@ -36,12 +36,14 @@ fn the_expressions_in_the_documentation_say_what_they_promise() {
     assert!(tally.different.is_empty() && tally.not_covered.is_empty() && tally.equal > 0, "see above");
 }
 
-/// The one block of YAML in the page: expressions by kind.
-fn examples() -> setpoint_core::fields::Fields {
+/// The rules of the Target document that is the one block of YAML in the page, by kind.
+fn examples() -> Vec<(String, Value)> {
     let page = text(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/health.md"));
     let block = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
-    match read("docs/health.md", block.expect("the page has a block of YAML")) {
-        Value::Map(examples) => examples,
-        other => panic!("the block of YAML in the page is no map: {other:?}"),
-    }
+    let document = read("docs/health.md", block.expect("the page has a block of YAML"));
+    let Some(Value::Seq(rules)) = document.get("spec").and_then(|spec| spec.get("health")) else {
+        panic!("the block of YAML in the page has no rules: {document:?}");
+    };
+    let kind = |rule: &Value| rule.get("kind").and_then(Value::as_str).expect("every rule has one").to_owned();
+    rules.iter().map(|rule| (kind(rule), rule.clone())).collect()
 }

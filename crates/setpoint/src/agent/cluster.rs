@@ -10,8 +10,9 @@ use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::value::Value;
-use setpoint_documents::{FieldProblem, Line, TargetSpec};
+use setpoint_documents::{Expression, FieldProblem, Line, TargetSpec};
 use setpoint_engine::accept::Kinds;
+use setpoint_kube::health::{BadRule, Expressions, Rules as HealthRules};
 use setpoint_kube::key::group_of;
 use setpoint_kube::{kinds, manifest, order};
 use setpoint_ledger_sql::{Scratch, ScratchError};
@@ -36,6 +37,14 @@ impl Connector {
         let clock = self.clock;
         let clock = KubeClock::new(Arc::new(move || clock.now()));
         let mut options = KubeOptions::new(Arc::new(wire), &self.installation, clock, self.digest_key.clone());
+        let rules = health_rules(spec).map_err(|problems| {
+            problems
+                .iter()
+                .map(|problem| format!("{}: {}", problem.path, problem.message))
+                .collect::<Vec<_>>()
+                .join("; ")
+        })?;
+        options.health = Arc::new(rules);
         if let Some(namespace) = namespace {
             options.namespace = namespace.into();
         }
@@ -44,6 +53,33 @@ impl Connector {
         }
         Ok(KubeTarget::new(options))
     }
+}
+
+/// The health expressions of a Target document, compiled.
+fn health_rules(spec: &TargetSpec) -> Result<HealthRules, Vec<FieldProblem>> {
+    let mut rules = HealthRules::default();
+    let mut problems = Vec::new();
+    for (n, rule) in spec.health.iter().enumerate() {
+        let expressions = Expressions {
+            healthy: rule.healthy.as_str(),
+            progressing: rule.progressing.as_ref().map(Expression::as_str),
+            degraded: rule.degraded.as_ref().map(Expression::as_str),
+        };
+        let (field, problem) = match rules.set(rule.kind.as_str(), expressions) {
+            Ok(()) => continue,
+            Err(bad @ BadRule::NotAKind { .. }) => ("kind", bad.to_string()),
+            Err(BadRule::Expression { field, source, .. }) => (field, source.to_string()),
+        };
+        // Messages say what is wrong and then what to do.
+        let (message, help) = problem.rsplit_once("; ").unwrap_or((&problem, "correct it"));
+        problems.push(FieldProblem::new(format!("spec.health[{n}].{field}"), message, help));
+    }
+    if problems.is_empty() { Ok(rules) } else { Err(problems) }
+}
+
+/// What is wrong with a Target document that only shows once its expressions are compiled.
+pub(super) fn target_problems(spec: &TargetSpec) -> Vec<FieldProblem> {
+    health_rules(spec).err().unwrap_or_default()
 }
 
 fn way_in(spec: &TargetSpec) -> Result<Result<Connection, ConnectionError>, String> {

@@ -22,6 +22,7 @@ use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
 use setpoint_target::{Answer, Target};
 
 use super::bootstrap::Bootstrap;
+use super::cluster::target_problems;
 use super::connect::{Connector, Reach, folder_of};
 use super::footprints::Footprints;
 use super::lineage::{Lineages, worse};
@@ -118,6 +119,15 @@ impl Provider {
         state.targets.get(name).map(|connected| Arc::clone(&connected.connection.target))
     }
 
+    /// The targets that are connected.
+    pub(super) fn connections(&self) -> Vec<(TargetName, TargetIdentity, Arc<dyn Target>)> {
+        let state = self.state();
+        let connected = state.targets.iter().filter_map(|(name, connected)| {
+            Some((name.clone(), state.identities.get(name)?.clone(), Arc::clone(&connected.connection.target)))
+        });
+        connected.collect()
+    }
+
     async fn open(&self, revision: &Revision) -> Result<BTreeMap<StoreName, Arc<dyn Tree>>, StoreError> {
         let mut trees = BTreeMap::new();
         for (name, version) in &revision.0 {
@@ -173,7 +183,7 @@ impl Provider {
             Some(Ok(false)) | None => {}
         }
         let folder = self.folder.clone();
-        match blocking(move || documents_of(tree.as_ref(), &folder)).await {
+        match blocking(move || documents_of(tree.as_ref(), &folder, &target_problems)).await {
             Ok((documents, reads)) => {
                 let resources = documents.resources();
                 let bundle = Bundle::new(Bootstrap::root(), Bootstrap::engine(), resources.clone());
@@ -291,11 +301,7 @@ impl Provider {
         let retry = (!worked_out.unreached.is_empty()).then(|| self.connector.clock.now() + RETRY);
         controls.valid_until = worked_out.valid_until.into_iter().chain(retry).min();
         self.bootstrap.govern(&mut controls, Some(of));
-        let state = self.state();
-        let connections = state.targets.iter().filter_map(|(name, connected)| {
-            Some((state.identities.get(name)?.clone(), Arc::clone(&connected.connection.target)))
-        });
-        let targets: Targets = connections.collect();
+        let targets: Targets = self.connections().into_iter().map(|(_, identity, target)| (identity, target)).collect();
         Governed { controls, targets }
     }
 }

@@ -10,7 +10,7 @@
 
 mod events;
 mod lines;
-mod pages;
+pub(crate) mod pages;
 mod single;
 mod streams;
 
@@ -176,7 +176,7 @@ impl Watches {
         }
     }
 
-    fn tell(&self, key: Key) {
+    pub(crate) fn tell(&self, key: Key) {
         self.state().hinted.insert(key);
         self.news.notify_one();
     }
