@@ -4,14 +4,20 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
+use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use setpoint_core::name::{Actor, AppId};
 
-use crate::answer::{AppDetail, DriftRecord, HistoryRecord, NotifyTested, Ordered, Overview, PlanAnswer};
-use crate::question::{DriftQuestion, HistoryQuestion, OrderRequest, PlanRequest};
+use crate::answer::{
+    AppDetail, AppTree, DriftRecord, HistoryRecord, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+};
+use crate::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
 /// An answer on its way.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
+
+/// An answer that comes in parts. Dropping it ends it.
+pub type Parts<T> = BoxStream<'static, T>;
 
 /// Why something asked is not answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -49,6 +55,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
     fn overview(&self) -> Reply<'_, Overview>;
 
     fn app(&self, app: AppId) -> Reply<'_, AppDetail>;
+
+    /// What stands of an app on its target, and what has come of it.
+    fn tree(&self, app: AppId) -> Reply<'_, AppTree>;
+
+    /// What the pods of an app have logged, as it comes.
+    fn logs(&self, question: LogQuestion) -> Reply<'_, Parts<LogPart>>;
 
     /// What was recorded, newest first.
     fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>>;

@@ -1,5 +1,7 @@
 //! Answers.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use setpoint_core::decide::Drift;
 use setpoint_core::diff::Difference;
@@ -9,10 +11,13 @@ use setpoint_core::intent::{IntentId, Verb};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Writer};
 use setpoint_core::modes::Cause;
-use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
 use setpoint_core::report::Withheld;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
+
+/// How many requests were sent since the agent started, by what they do: `get`, `list`, `watch`, `apply`, `dry-run`, …
+pub type Tally = BTreeMap<String, u64>;
 
 /// How everything stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +28,9 @@ pub struct Overview {
     pub version: String,
     pub ledger: LedgerStanding,
     pub stores: Vec<StoreStanding>,
+    /// Those that are connected.
+    #[serde(default)]
+    pub targets: Vec<TargetStanding>,
     pub apps: Vec<AppSummary>,
 }
 
@@ -52,6 +60,16 @@ pub struct StoreStanding {
     pub failures: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// A connected target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetStanding {
+    pub target: TargetName,
+    pub identity: TargetIdentity,
+    /// Empty where requests are not counted.
+    pub requests: Tally,
 }
 
 /// How an app stands, in one word.
@@ -96,6 +114,9 @@ pub struct AppSummary {
     /// One line on what stands in the way, where anything does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Requests that were made for this app alone; what serves several apps is counted with the target.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: Tally,
 }
 
 /// Everything about an app.
@@ -118,8 +139,72 @@ pub struct AppDetail {
     /// Everything that is not being done, and why.
     pub report: Vec<Withheld>,
     pub drifts: Vec<Drift>,
+    /// Objects that are not healthy, as far as their target can say why. At most a few dozen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unhealthy: Vec<Unhealthy>,
     /// Changes whose outcome is not known.
     pub unsettled: Vec<IntentId>,
+}
+
+/// An object that is not healthy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unhealthy {
+    pub key: Key,
+    pub health: Health,
+    /// Why, in one line.
+    pub reason: String,
+}
+
+/// What stands on its target of an app, and what has come of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppTree {
+    pub app: AppId,
+    pub target: TargetIdentity,
+    /// The agent's own time.
+    pub now: Timestamp,
+    /// In the order in which they are shown: what an object owns comes after it, one level deeper.
+    pub objects: Vec<TreeObject>,
+    /// What could not be looked at, a line each. What is missing above because of it is not known to be absent.
+    pub unseen: Vec<String>,
+}
+
+/// One object of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeObject {
+    pub key: Key,
+    pub depth: usize,
+    /// The object it belongs to; `None` for one of the app's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Key>,
+    /// The app declares it.
+    pub declared: bool,
+    /// The app has a claim to it. What an object of the app owns has none.
+    pub owned: bool,
+    pub present: bool,
+    pub health: Health,
+    /// Why it is not healthy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Timestamp>,
+}
+
+/// A piece of what the pods of an app have logged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogPart {
+    /// Whose logs these are, each `pod/container`; it comes first.
+    Sources { names: Vec<String> },
+    Line {
+        /// Who wrote it: `pod/container`.
+        source: String,
+        text: String,
+    },
+    /// Something about the logs: one that cannot be read, a part that is left out.
+    Note { text: String },
 }
 
 /// A version that was refused.

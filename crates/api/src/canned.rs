@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use futures_util::StreamExt;
+use futures_util::stream;
 use setpoint_core::decide::Drift;
 use setpoint_core::diff::diff;
 use setpoint_core::digest::Digest;
@@ -17,12 +19,13 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
 
-use crate::agent::{Agent, Problem, ProblemKind, Reply};
+use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
-    AppDetail, AppPlan, AppState, AppSummary, DriftRecord, HistoryRecord, LedgerStanding, NotifyTested, Ordered,
-    Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
+    AppDetail, AppPlan, AppState, AppSummary, AppTree, DriftRecord, HistoryRecord, LedgerStanding, LogPart,
+    NotifyTested, Ordered, Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, StoreStanding, Tally,
+    TargetStanding, TreeObject, Unhealthy, VersionNote,
 };
-use crate::question::{DriftQuestion, HistoryQuestion, OrderRequest, PlanRequest};
+use crate::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
 /// The agent's own time: 2026-11-15 12:00:00 UTC.
 pub const NOON: Timestamp = Timestamp::from_millis(1_794_744_000_000);
@@ -32,6 +35,8 @@ pub const NOON: Timestamp = Timestamp::from_millis(1_794_744_000_000);
 pub struct CannedAgent {
     pub overview: Overview,
     pub detail: AppDetail,
+    pub tree: AppTree,
+    pub logs: Vec<LogPart>,
     pub history: Vec<HistoryRecord>,
     pub drift: Vec<DriftRecord>,
     pub plan: PlanAnswer,
@@ -48,11 +53,14 @@ impl CannedAgent {
             version: "0.1.0".to_owned(),
             ledger: LedgerStanding { holding: true, trouble: None },
             stores: stores(),
+            targets: targets(),
             apps: vec![calm(), detail.summary.clone()],
         };
         Self {
             overview,
             detail,
+            tree: tree(),
+            logs: logs(),
             history: history(),
             drift: drift(),
             plan: plan(),
@@ -86,6 +94,19 @@ impl Agent for CannedAgent {
 
     fn app(&self, app: AppId) -> Reply<'_, AppDetail> {
         Box::pin(async move { self.known(&app).map(|()| self.detail.clone()) })
+    }
+
+    fn tree(&self, app: AppId) -> Reply<'_, AppTree> {
+        Box::pin(async move { self.known(&app).map(|()| self.tree.clone()) })
+    }
+
+    fn logs(&self, question: LogQuestion) -> Reply<'_, Parts<LogPart>> {
+        Box::pin(async move {
+            self.known(&question.app)?;
+            let parts = stream::iter(self.logs.clone());
+            // Followed logs go on for ever.
+            Ok(if question.follow { parts.chain(stream::pending()).boxed() } else { parts.boxed() })
+        })
     }
 
     fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {
@@ -169,6 +190,95 @@ fn stores() -> Vec<StoreStanding> {
     vec![fresh, stale]
 }
 
+fn tally(counts: &[(&str, u64)]) -> Tally {
+    counts.iter().map(|(call, count)| ((*call).to_owned(), *count)).collect()
+}
+
+fn targets() -> Vec<TargetStanding> {
+    let machine =
+        TargetStanding { target: "machine".parse().expect("a valid target"), identity: host(), requests: Tally::new() };
+    let cluster = TargetStanding {
+        target: "prod".parse().expect("a valid target"),
+        identity: cluster(),
+        requests: tally(&[("apply", 1_204), ("discovery", 4), ("get", 31), ("list", 2), ("watch", 18)]),
+    };
+    vec![machine, cluster]
+}
+
+fn cluster() -> TargetIdentity {
+    "kube-0f6a1c52".parse().expect("a valid identity")
+}
+
+fn object(class: &str, name: &str) -> Key {
+    Key::new(class, "web", name).expect("a plain name")
+}
+
+/// A Deployment whose new pods do not start, with an app that declares something that is not there.
+fn tree() -> AppTree {
+    let healthy = |class: &str, name: &str, depth, owner: Option<&Key>, age| TreeObject {
+        key: object(class, name),
+        depth,
+        owner: owner.cloned(),
+        declared: depth == 0,
+        owned: depth == 0,
+        present: true,
+        health: Health::Healthy,
+        reason: None,
+        created: Some(NOON - age),
+    };
+    let (long_ago, lately) = (Span::hours(24 * 9), Span::minutes(4));
+    let front = object("apps/Deployment", "front");
+    let (old, new) = (object("apps/ReplicaSet", "front-5f9c"), object("apps/ReplicaSet", "front-77b0"));
+    let not_well =
+        |tree: TreeObject, health, reason: &str| TreeObject { health, reason: Some(reason.to_owned()), ..tree };
+    let mut objects = vec![
+        healthy("ConfigMap", "settings", 0, None, long_ago),
+        healthy("Service", "front", 0, None, long_ago),
+        healthy("discovery.k8s.io/EndpointSlice", "front-x2k1", 1, Some(&object("Service", "front")), long_ago),
+        not_well(
+            healthy("apps/Deployment", "front", 0, None, long_ago),
+            Health::Progressing,
+            "1 of 3 pods are of the new template",
+        ),
+    ];
+    objects.push(healthy("apps/ReplicaSet", "front-5f9c", 1, Some(&front), long_ago));
+    objects.extend((1..=8).map(|n| healthy("Pod", &format!("front-5f9c-{n}"), 2, Some(&old), long_ago)));
+    objects.push(not_well(
+        healthy("apps/ReplicaSet", "front-77b0", 1, Some(&front), lately),
+        Health::Progressing,
+        "0 of 1 pods are ready",
+    ));
+    objects.push(not_well(
+        healthy("Pod", "front-77b0-q8", 2, Some(&new), lately),
+        Health::Degraded,
+        "container web: ImagePullBackOff: Back-off pulling image \"shop:1.2\"",
+    ));
+    objects.push(TreeObject {
+        present: false,
+        created: None,
+        owned: false,
+        ..not_well(healthy("batch/Job", "migrate", 0, None, lately), Health::Unknown, "it is not there")
+    });
+    let unseen = vec![
+        "PersistentVolumeClaim in web: they may not be listed, so what there is of them is not known: forbidden (403)"
+            .to_owned(),
+    ];
+    AppTree { app: app("web/shop"), target: cluster(), now: NOON, objects, unseen }
+}
+
+fn logs() -> Vec<LogPart> {
+    let line = |source: &str, text: &str| LogPart::Line { source: source.to_owned(), text: text.to_owned() };
+    let names = ["front-5f9c-1/web", "front-5f9c-2/web", "front-77b0-q8/web"].map(str::to_owned).to_vec();
+    vec![
+        LogPart::Sources { names },
+        line("front-5f9c-1/web", "GET / 200"),
+        LogPart::Note {
+            text: "front-77b0-q8/web: its log cannot be read: the container is waiting to start".to_owned(),
+        },
+        line("front-5f9c-2/web", "\u{1b}[31mGET /favicon 404\u{1b}[0m"),
+    ]
+}
+
 fn calm() -> AppSummary {
     AppSummary {
         app: app("default/motd"),
@@ -180,6 +290,7 @@ fn calm() -> AppSummary {
         drifts: 0,
         withheld: 0,
         note: None,
+        requests: Tally::new(),
     }
 }
 
@@ -192,13 +303,14 @@ fn troubled() -> AppDetail {
         summary: AppSummary {
             app: app("web/shop"),
             state: AppState::Held,
-            target: host(),
+            target: cluster(),
             accepted: Some(current.clone()),
             health: Health::Degraded,
             resources: 2,
             drifts: 1,
             withheld: 3,
             note: Some("history was rewritten".to_owned()),
+            requests: tally(&[("apply", 12), ("delete", 1)]),
         },
         last_good: Some(accepted(11, "77b0aa31", NOON - Span::hours(26))),
         hold: Some(Hold {
@@ -232,6 +344,11 @@ fn troubled() -> AppDetail {
         ],
         report: report(),
         drifts: vec![edited()],
+        unhealthy: vec![Unhealthy {
+            key: object("apps/Deployment", "front"),
+            health: Health::Degraded,
+            reason: "the server refuses its pods: exceeded quota: pods=10".to_owned(),
+        }],
         unsettled: vec![IntentId { epoch: 7, number: 31 }],
     }
 }

@@ -2,15 +2,16 @@
 
 use std::fmt;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Request, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,8 +20,10 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use crate::agent::Problem;
-use crate::answer::{AppDetail, DriftRecord, HistoryRecord, NotifyTested, Ordered, Overview, PlanAnswer};
-use crate::question::{DriftQuestion, HistoryQuestion, OrderRequest, PlanRequest};
+use crate::answer::{
+    AppDetail, AppTree, DriftRecord, HistoryRecord, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+};
+use crate::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 use crate::route::Route;
 
 /// A plan of many apps renders each of them: an answer may take this long.
@@ -28,6 +31,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The longest answer that is read.
 const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
+
+/// The longest part of an answer that comes in parts.
+const LONGEST_PART: usize = 4 * 1024 * 1024;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
@@ -95,6 +101,20 @@ impl Client {
         self.ask(&Route::App(app), &()).await
     }
 
+    pub async fn tree(&self, app: AppId) -> Result<AppTree, AskError> {
+        self.ask(&Route::Tree(app), &()).await
+    }
+
+    /// Hands over each piece of the logs as it comes, until there are no more or `take` has enough.
+    pub async fn logs(
+        &self,
+        question: &LogQuestion,
+        take: impl FnMut(LogPart) -> ControlFlow<()>,
+    ) -> Result<(), AskError> {
+        let (stream, request) = self.prepared(&Route::Logs, question).await?;
+        self.exchange(stream, request, async |response| self.read_parts(response, take).await).await
+    }
+
     pub async fn history(&self, question: &HistoryQuestion) -> Result<Vec<HistoryRecord>, AskError> {
         self.ask(&Route::History, question).await
     }
@@ -116,26 +136,22 @@ impl Client {
     }
 
     async fn ask<T: DeserializeOwned>(&self, route: &Route, question: &impl Serialize) -> Result<T, AskError> {
-        let question = serde_json::to_vec(question).expect("questions are texts and numbers");
-        let stream = UnixStream::connect(&self.socket).await.map_err(|error| self.unconnected(error))?;
-        let (status, body) = timeout(PATIENCE, self.exchange(stream, route, question))
-            .await
-            .map_err(|_| AskError::Silent { socket: self.socket.clone() })??;
-        if status == StatusCode::OK {
-            return self.understood(&body);
-        }
-        Err(AskError::Refused(self.understood(&body)?))
+        let (stream, request) = self.prepared(route, question).await?;
+        let read = async |response: Response<Incoming>| {
+            self.judged(response).await?.collect().await.map_err(|error| self.broken(error))
+        };
+        let body = timeout(PATIENCE, self.exchange(stream, request, read)).await;
+        let body = body.map_err(|_| AskError::Silent { socket: self.socket.clone() })??;
+        self.understood(&body.to_bytes())
     }
 
-    async fn exchange(
+    /// A connection, and what is asked over it.
+    async fn prepared(
         &self,
-        stream: UnixStream,
         route: &Route,
-        question: Vec<u8>,
-    ) -> Result<(StatusCode, Bytes), AskError> {
-        let broken = |source: Cause| AskError::BrokenOff { socket: self.socket.clone(), source };
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.into()))?;
+        question: &impl Serialize,
+    ) -> Result<(UnixStream, Request<Full<Bytes>>), AskError> {
+        let question = serde_json::to_vec(question).expect("questions are texts and numbers");
         let request = Request::builder()
             .method(route.method())
             .uri(route.path())
@@ -143,11 +159,23 @@ impl Client {
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(question)))
             .expect("every part is a constant or a checked name");
+        let stream = UnixStream::connect(&self.socket).await.map_err(|error| self.unconnected(error))?;
+        Ok((stream, request))
+    }
+
+    /// Sends a request, and reads its answer beside the connection that brings it.
+    async fn exchange<T>(
+        &self,
+        stream: UnixStream,
+        request: Request<Full<Bytes>>,
+        read: impl AsyncFnOnce(Response<Incoming>) -> Result<T, AskError>,
+    ) -> Result<T, AskError> {
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| self.broken(error.into()))?;
         let answer = async {
-            let response = sender.send_request(request).await.map_err(|error| broken(error.into()))?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await.map_err(&broken)?;
-            Ok((status, body.to_bytes()))
+            let response = timeout(PATIENCE, sender.send_request(request)).await;
+            let response = response.map_err(|_| AskError::Silent { socket: self.socket.clone() })?;
+            read(response.map_err(|error| self.broken(error.into()))?).await
         };
         tokio::pin!(answer, connection);
         tokio::select! {
@@ -157,6 +185,51 @@ impl Client {
             // Once the connection is over, everything it brought is there to be read.
             _ = &mut connection => answer.await,
         }
+    }
+
+    /// The body of an answer that is one; what the agent says no with otherwise.
+    async fn judged(&self, response: Response<Incoming>) -> Result<Limited<Incoming>, AskError> {
+        let status = response.status();
+        let body = Limited::new(response.into_body(), LONGEST_ANSWER);
+        if status == StatusCode::OK {
+            return Ok(body);
+        }
+        let body = body.collect().await.map_err(|error| self.broken(error))?;
+        Err(AskError::Refused(self.understood(&body.to_bytes())?))
+    }
+
+    async fn read_parts<T: DeserializeOwned>(
+        &self,
+        response: Response<Incoming>,
+        mut take: impl FnMut(T) -> ControlFlow<()>,
+    ) -> Result<(), AskError> {
+        // The limit on an answer is for those that are held whole.
+        let mut body = match response.status() {
+            StatusCode::OK => response.into_body(),
+            _ => return self.judged(response).await.map(drop),
+        };
+        let mut held = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|error| self.broken(error.into()))?.into_data() else { continue };
+            held.extend_from_slice(&data);
+            let mut told = 0;
+            while let Some(end) = held[told..].iter().position(|byte| *byte == b'\n') {
+                if take(self.understood(&held[told..told + end])?).is_break() {
+                    return Ok(());
+                }
+                told += end + 1;
+            }
+            held.drain(..told);
+            if held.len() > LONGEST_PART {
+                let source = format!("a part of it is longer than {LONGEST_PART} bytes").into();
+                return Err(AskError::Garbled { socket: self.socket.clone(), source });
+            }
+        }
+        Ok(())
+    }
+
+    fn broken(&self, source: Cause) -> AskError {
+        AskError::BrokenOff { socket: self.socket.clone(), source }
     }
 
     fn understood<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, AskError> {

@@ -27,6 +27,39 @@ pub struct DriftQuestion {
     pub limit: usize,
 }
 
+/// Whose logs, and how much of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogQuestion {
+    pub app: AppId,
+    /// Only those of this object and of what it owns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectName>,
+    /// Go on as more is written, until whoever asks hangs up.
+    #[serde(default)]
+    pub follow: bool,
+    /// Only what was written in this last while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Span>,
+    /// Only the last so many lines of each container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<u64>,
+    /// Only containers of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Those of the run before the present one.
+    #[serde(default)]
+    pub previous: bool,
+}
+
+/// An object as people name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ObjectName {
+    pub kind: String,
+    pub name: String,
+}
+
 /// A plan for one app, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -12,6 +12,8 @@ use crate::agent::{Problem, ProblemKind};
 pub(crate) enum Route {
     Overview,
     App(AppId),
+    Tree(AppId),
+    Logs,
     History,
     Drift,
     Plan,
@@ -20,12 +22,13 @@ pub(crate) enum Route {
 }
 
 const APPS: &str = "/v1/apps/";
+const TREES: &str = "/v1/trees/";
 
 impl Route {
     pub(crate) fn method(&self) -> Method {
         match self {
-            Self::Overview | Self::App(_) => Method::GET,
-            Self::History | Self::Drift | Self::Plan | Self::Order | Self::TestNotifiers => Method::POST,
+            Self::Overview | Self::App(_) | Self::Tree(_) => Method::GET,
+            Self::Logs | Self::History | Self::Drift | Self::Plan | Self::Order | Self::TestNotifiers => Method::POST,
         }
     }
 
@@ -34,6 +37,8 @@ impl Route {
             Self::Overview => "/v1/overview".to_owned(),
             // Names hold nothing that a path would have to escape.
             Self::App(app) => format!("{APPS}{app}"),
+            Self::Tree(app) => format!("{TREES}{app}"),
+            Self::Logs => "/v1/logs".to_owned(),
             Self::History => "/v1/history".to_owned(),
             Self::Drift => "/v1/drift".to_owned(),
             Self::Plan => "/v1/plan".to_owned(),
@@ -46,12 +51,16 @@ impl Route {
     pub(crate) fn of(method: &Method, path: &str) -> Result<Self, Problem> {
         let route = match path {
             "/v1/overview" => Self::Overview,
+            "/v1/logs" => Self::Logs,
             "/v1/history" => Self::History,
             "/v1/drift" => Self::Drift,
             "/v1/plan" => Self::Plan,
             "/v1/orders" => Self::Order,
             "/v1/notifiers/test" => Self::TestNotifiers,
-            _ => Self::App(app_at(path)?),
+            _ => match path.strip_prefix(TREES) {
+                Some(app) => Self::Tree(named(app)?),
+                None => Self::App(app_at(path)?),
+            },
         };
         let wanted = route.method();
         if *method == wanted {
@@ -66,6 +75,10 @@ fn app_at(path: &str) -> Result<AppId, Problem> {
         let message = format!("there is nothing at {path}; the agent answers below /v1, `/v1/overview` for example");
         return Err(Problem::new(ProblemKind::Missing, message));
     };
+    named(app)
+}
+
+fn named(app: &str) -> Result<AppId, Problem> {
     app.parse().map_err(|bad| Problem::new(ProblemKind::Question, format!("{bad}")))
 }
 
@@ -75,10 +88,12 @@ mod tests {
 
     #[test]
     fn both_ends_agree_on_every_route() {
-        let app = "web/shop".parse().expect("a valid app");
+        let app: AppId = "web/shop".parse().expect("a valid app");
         let routes = [
             Route::Overview,
-            Route::App(app),
+            Route::App(app.clone()),
+            Route::Tree(app),
+            Route::Logs,
             Route::History,
             Route::Drift,
             Route::Plan,

@@ -14,6 +14,7 @@ async fn every_answer_arrives_as_it_was_given() {
     let (client, agent) = (place.client(), &place.agent);
     assert_eq!(client.overview().await.expect("an answer"), agent.overview);
     assert_eq!(client.app(agent.detail.summary.app.clone()).await.expect("an answer"), agent.detail);
+    assert_eq!(client.tree(agent.tree.app.clone()).await.expect("an answer"), agent.tree);
     let question = HistoryQuestion { app: None, limit: 1, before: Some(412) };
     assert_eq!(client.history(&question).await.expect("an answer"), agent.history[1..2]);
     let question = DriftQuestion { app: None, limit: 9 };

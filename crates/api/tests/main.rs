@@ -4,3 +4,4 @@ mod asking;
 mod permitted;
 mod place;
 mod standing;
+mod streaming;

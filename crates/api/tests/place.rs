@@ -40,6 +40,11 @@ impl Place {
         Client::new(self.socket())
     }
 
+    /// What keeps the agent answering until it is dropped.
+    pub(crate) fn stopper(&mut self) -> Option<oneshot::Sender<()>> {
+        self.stop.take()
+    }
+
     /// Asks the agent to stop, and waits until it has.
     pub(crate) async fn stop(&mut self) {
         drop(self.stop.take());

@@ -91,6 +91,47 @@ pub fn is_protected(group: &str, kind: &str) -> bool {
     )
 }
 
+/// A kind by its group and its own name.
+pub type GroupKind = (&'static str, &'static str);
+
+/// The kinds among which an object's own objects are, by owner references, with those of its own objects. What others define may own
+/// anything that a workload is made of.
+pub fn offspring(group: &str, kind: &str) -> &'static [GroupKind] {
+    const POD: GroupKind = ("", "Pod");
+    const JOB: GroupKind = ("batch", "Job");
+    const CLAIM: GroupKind = ("", "PersistentVolumeClaim");
+    const REVISION: GroupKind = ("apps", "ControllerRevision");
+    match (group, kind) {
+        ("apps", "Deployment") => &[("apps", "ReplicaSet"), POD],
+        ("apps", "ReplicaSet") | ("", "ReplicationController") | ("batch", "Job") => &[POD],
+        ("apps", "StatefulSet") => &[POD, CLAIM, REVISION],
+        ("apps", "DaemonSet") => &[POD, REVISION],
+        ("batch", "CronJob") => &[JOB, POD],
+        ("", "Pod") => &[CLAIM],
+        ("", "Service") => &[("discovery.k8s.io", "EndpointSlice")],
+        _ if built_in(group, kind).is_some() => &[],
+        _ => &[
+            ("apps", "Deployment"),
+            ("apps", "StatefulSet"),
+            ("apps", "DaemonSet"),
+            ("apps", "ReplicaSet"),
+            ("batch", "CronJob"),
+            JOB,
+            POD,
+            ("", "Service"),
+            ("discovery.k8s.io", "EndpointSlice"),
+            ("networking.k8s.io", "Ingress"),
+            ("", "ConfigMap"),
+            ("", "Secret"),
+            ("", "ServiceAccount"),
+            CLAIM,
+            REVISION,
+            ("autoscaling", "HorizontalPodAutoscaler"),
+            ("policy", "PodDisruptionBudget"),
+        ],
+    }
+}
+
 /// Where a kind has the specification of pods.
 pub(crate) fn pod_spec(group: &str, kind: &str) -> Option<&'static [&'static str]> {
     match (group, kind) {
@@ -151,6 +192,22 @@ mod tests {
     fn what_takes_others_with_it_is_protected() {
         assert!(is_protected("", "Namespace") && is_protected("apiextensions.k8s.io", "CustomResourceDefinition"));
         assert!(!is_protected("", "ConfigMap") && !is_protected("example.com", "Namespace"));
+    }
+
+    #[test]
+    fn what_an_object_may_own_is_built_in_and_has_its_own_owner_before_it() {
+        for (group, kind) in
+            [("apps", "Deployment"), ("apps", "StatefulSet"), ("batch", "CronJob"), ("example.com", "X")]
+        {
+            let below = offspring(group, kind);
+            assert!(below.iter().all(|(group, kind)| built_in(group, kind).is_some()), "{kind}");
+            for (group, kind) in below {
+                let missing: Vec<_> = offspring(group, kind).iter().filter(|kind| !below.contains(kind)).collect();
+                // The claims of a pod's own volumes are not worth a list of all claims for every Deployment.
+                assert!(missing.iter().all(|(_, kind)| *kind == "PersistentVolumeClaim"), "{kind}: {missing:?}");
+            }
+        }
+        assert!(offspring("", "ConfigMap").is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Objects as the server sends them: plain values, and the few fields of `metadata` that everybody asks for.
 
+use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
 
 use crate::json;
@@ -80,6 +81,29 @@ pub fn deletion_timestamp(object: &Value) -> Option<&str> {
     text(object, &["metadata", "deletionTimestamp"])
 }
 
+/// When it was made.
+pub fn created(object: &Value) -> Option<Timestamp> {
+    instant(text(object, &["metadata", "creationTimestamp"])?)
+}
+
+/// Reads `2026-11-15T10:00:00Z`, the only form in which the server writes the times of its metadata.
+fn instant(text: &str) -> Option<Timestamp> {
+    let form = text.len() == 20 && text.is_ascii() && text.ends_with('Z') && &text[10..11] == "T";
+    let number = |from: usize, to: usize| text[from..to].parse::<u64>().ok();
+    let (year, month, day) = if form { (number(0, 4)?, number(5, 7)?, number(8, 10)?) } else { return None };
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let sound = (1970..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !sound || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    // Counted from March, so that the day that leap years have is the last one of a year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
+    const DAYS_BEFORE_1970: u64 = 719_468;
+    let seconds = (days - DAYS_BEFORE_1970) * 86_400 + hour * 3_600 + minute * 60 + second;
+    Some(Timestamp::from_millis(seconds * 1_000))
+}
+
 pub fn label<'v>(object: &'v Value, name: &str) -> Option<&'v str> {
     text(object, &["metadata", "labels", name])
 }
@@ -105,9 +129,46 @@ pub fn controller(object: &Value) -> Option<Owner<'_>> {
     Some(Owner { api_version: field("apiVersion"), kind: field("kind"), name: field("name"), uid: field("uid") })
 }
 
+/// The UIDs of the objects it belongs to, that of its controller first.
+pub fn owners(object: &Value) -> Vec<&str> {
+    let Some(Value::Seq(owners)) = at(object, &["metadata", "ownerReferences"]) else { return Vec::new() };
+    let mut owners: Vec<&Value> = owners.iter().collect();
+    owners.sort_by_key(|owner| owner.get("controller") != Some(&Value::Bool(true)));
+    owners.into_iter().filter_map(|owner| text(owner, &["uid"])).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_of_the_server_is_an_instant() {
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("2000-02-29T23:59:59Z", 951_868_799),
+            ("2000-03-01T00:00:00Z", 951_868_800),
+            ("2026-11-15T12:00:00Z", 1_794_744_000),
+        ] {
+            assert_eq!(instant(text), Some(Timestamp::from_millis(seconds * 1_000)), "{text}");
+        }
+        for text in [
+            "",
+            "2026-11-15",
+            "2026-13-15T12:00:00Z",
+            "2026-11-15T12:00:00+",
+            "1969-12-31T23:59:59Z",
+            "ä026-11-15T12:00:00",
+        ] {
+            assert_eq!(instant(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_owner_that_controls_comes_first() {
+        let object = read(br#"{"metadata":{"ownerReferences":[{"uid":"a"},{"uid":"b","controller":true}]}}"#).unwrap();
+        assert_eq!(owners(&object), ["b", "a"]);
+        assert!(owners(&Value::Null).is_empty());
+    }
 
     #[test]
     fn the_fields_that_identify_an_object_are_found() {

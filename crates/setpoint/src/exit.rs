@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     CouldNotRun,
     /// 2: it ran, and there are changes: a plan has steps.
     Changed,
-    /// 4: it ran, and the answer is bad: a ledger is not sound, a version would be refused, a test message was not taken.
+    /// 4: it ran, and the answer is bad: a ledger is not sound, a version would be refused, a test message was not taken, no log could be read.
     Failed,
     /// 6: it ran, something was changed, and the answer is bad all the same.
     ChangedAndFailed,

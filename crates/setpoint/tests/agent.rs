@@ -6,7 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use setpoint_api::answer::{AppDetail, DriftRecord, HistoryRecord, NotifyTested, Ordered, Overview, PlanAnswer};
+use setpoint_api::answer::{
+    AppDetail, AppTree, DriftRecord, HistoryRecord, NotifyTested, Ordered, Overview, PlanAnswer,
+};
 use setpoint_api::canned::CannedAgent;
 use setpoint_api::question::{OrderKind, OrderRequest};
 use setpoint_api::{Server, socket_in};
@@ -76,6 +78,7 @@ fn json_is_exactly_what_the_agent_answered() {
     assert_eq!(place.json::<Overview>(&["status"]), agent.overview);
     assert_eq!(place.json::<AppDetail>(&["get", "web/shop"]), agent.detail);
     assert_eq!(place.json::<AppDetail>(&["why", "web/shop"]), agent.detail);
+    assert_eq!(place.json::<AppTree>(&["tree", "web/shop"]), agent.tree);
     assert_eq!(place.json::<Vec<HistoryRecord>>(&["history"]), agent.history);
     assert_eq!(place.json::<Vec<DriftRecord>>(&["drift"]), agent.drift);
     assert_eq!(place.json::<PlanAnswer>(&["plan"]), agent.plan);
@@ -91,11 +94,50 @@ fn every_page_can_be_read_in_a_pipe() {
     has(&place.run(&["why", "web/shop"]), &["web/shop is held", "setpoint resume web/shop", "did you mean `content`"]);
     has(&place.run(&["history", "--limit", "2"]), &["412", "411", "acceptance", "2026-11-15 11:59:00Z"]);
     has(&place.run(&["drift"]), &["put right after 38 ms", "not put right", "likely by vim (user:max)"]);
-    for arguments in [&["status"][..], &["get", "web/shop"], &["why", "web/shop"], &["history"], &["drift"], &["plan"]]
-    {
+    has(
+        &place.run(&["tree", "web/shop"]),
+        &["    Pod/front-77b0-q8", "ImagePullBackOff", "3 more of Pod", "Not looked at"],
+    );
+    for arguments in [
+        &["status"][..],
+        &["get", "web/shop"],
+        &["why", "web/shop"],
+        &["tree", "web/shop"],
+        &["history"],
+        &["drift"],
+        &["plan"],
+    ] {
         let run = place.run(arguments);
         assert!(!run.output.contains('\u{1b}'), "{}", run.output);
         assert!(run.output.lines().all(|line| line == line.trim_end()), "{}", run.output);
+    }
+}
+
+#[test]
+fn logs_say_whose_they_are_and_what_could_not_be_read_is_beside_them() {
+    let place = Place::new();
+    let run = place.run(&["logs", "web/shop"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    // A pipe gets what was written, colours and all.
+    assert_eq!(run.output, "front-5f9c-1/web GET / 200\nfront-5f9c-2/web \u{1b}[31mGET /favicon 404\u{1b}[0m\n");
+    assert_eq!(run.complaints, "note: front-77b0-q8/web: its log cannot be read: the container is waiting to start\n");
+    let lines = place.run(&["logs", "web/shop", "--output", "json"]).output;
+    let texts: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(texts.len(), 2);
+    assert_eq!(texts[0], serde_json::json!({"source": "front-5f9c-1/web", "text": "GET / 200"}));
+}
+
+#[test]
+fn logs_of_which_none_could_be_read_are_exit_4_and_no_empty_log() {
+    let mut agent = CannedAgent::example();
+    agent.logs.retain(|part| !matches!(part, setpoint_api::answer::LogPart::Line { .. }));
+    let run = Place::with(agent).run(&["logs", "web/shop"]);
+    assert_eq!((run.code, run.output.as_str()), (Some(4), ""), "{run:?}");
+    assert!(run.complaints.contains("waiting to start"), "{run:?}");
+    for wrong in
+        [&["logs", "web/shop", "-f", "--previous"][..], &["logs", "web/shop", "--since", "soon"], &["logs", "web/"]]
+    {
+        assert_eq!(Place::new().run(wrong).code, Some(1), "{wrong:?}");
     }
 }
 

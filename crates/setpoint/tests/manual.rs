@@ -2,10 +2,12 @@
 
 use crate::setpoint::run;
 
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 16] = [
     &["status"],
     &["get"],
     &["why"],
+    &["tree"],
+    &["logs"],
     &["plan"],
     &["history"],
     &["drift"],

@@ -70,6 +70,14 @@ impl Discovery {
         found.expect("it was asked for")
     }
 
+    /// The kinds of a group that live in namespaces, as far as anybody has heard.
+    pub(crate) fn namespaced_in(&self, group: &str) -> Vec<String> {
+        let Some(catalogue) = self.known() else { return Vec::new() };
+        let served = catalogue.kinds.iter().filter(|((of, _), _)| **of == *group);
+        let namespaced = served.filter(|(_, versions)| versions.first().is_some_and(|served| served.namespaced));
+        namespaced.map(|((_, kind), _)| kind.to_string()).collect()
+    }
+
     /// What is served may have changed.
     pub(crate) fn forget(&self) {
         *self.locked() = None;

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`wire`] (the only way out), `requests` (what is asked of a server), `identity` and `discovery` (who it is and what it serves),
 //! `records` (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set), `look`, `act`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
-//! (how changes are noticed), [`KubeTarget`]. The network is behind the feature `http`; without it the caller brings a [`Wire`](wire::Wire).
+//! (how changes are noticed), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the feature `http`; without it the
+//! caller brings a [`Wire`](wire::Wire).
 //!
 //! What objects mean is `setpoint-kube`'s to know; nothing here interprets a field.
 
@@ -13,6 +14,7 @@ mod discovery;
 #[cfg(feature = "http")]
 pub mod http;
 mod identity;
+mod logs;
 mod look;
 mod memory;
 mod options;
@@ -22,6 +24,7 @@ mod schemas;
 mod settling;
 mod sharing;
 mod target;
+mod tree;
 mod watch;
 pub mod wire;
 

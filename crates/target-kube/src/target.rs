@@ -1,5 +1,6 @@
 //! The cluster behind the [`Target`] trait.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use setpoint_core::diff::Difference;
@@ -15,8 +16,8 @@ use setpoint_kube::key::{Scope, group_of};
 use setpoint_kube::kinds::{BuiltIn, built_in};
 use setpoint_kube::shared::Sharing;
 use setpoint_target::{
-    Answer, Capabilities, Fence, Granularity, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable,
-    Wanted, Work,
+    Answer, Capabilities, Fence, Granularity, Hint, LogQuestion, LogReader, Outcome, Refusal, RefusalClass, Requests,
+    Settlement, Target, Tree, Unidentifiable, Unwell, Wanted, Work,
 };
 
 use crate::act::refusal_of;
@@ -162,5 +163,21 @@ impl Target for KubeTarget {
 
     fn hints(&self) -> Answer<'_, Hint> {
         Box::pin(self.0.watches.hint())
+    }
+
+    fn tree(&self, wanted: Wanted, _: Timestamp) -> Answer<'_, Tree> {
+        Box::pin(self.0.tree(wanted))
+    }
+
+    fn unwell(&self, keys: BTreeSet<Key>) -> Answer<'_, Vec<Unwell>> {
+        Box::pin(self.0.unwell(keys))
+    }
+
+    fn logs(&self, wanted: Wanted, question: LogQuestion) -> Answer<'_, Result<Box<dyn LogReader>, Refusal>> {
+        Box::pin(async { Arc::clone(&self.0).logs(wanted, question).await })
+    }
+
+    fn request_counts(&self) -> Requests {
+        self.0.api.sender.counts.told()
     }
 }

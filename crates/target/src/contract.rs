@@ -16,6 +16,8 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 
+use crate::showing::{LogQuestion, LogReader, Requests, Tree, Unwell};
+
 /// An answer on its way.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -175,4 +177,32 @@ pub trait Target: Send + Sync + fmt::Debug {
 
     /// Waits for something to happen to what this target watches.
     fn hints(&self) -> Answer<'_, Hint>;
+
+    /// The objects asked for with what has come of them, for people. Where a target knows of nothing that objects own, only themselves.
+    fn tree(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Tree> {
+        Box::pin(async move { Tree::flat(self.observe(wanted, now).await) })
+    }
+
+    /// Those of these objects that are not healthy, and why, for people; none where nobody could say more than the observation does.
+    fn unwell(&self, keys: BTreeSet<Key>) -> Answer<'_, Vec<Unwell>> {
+        drop(keys);
+        Box::pin(async { Vec::new() })
+    }
+
+    /// What the objects asked for, and what they own, have logged.
+    fn logs(&self, wanted: Wanted, question: LogQuestion) -> Answer<'_, Result<Box<dyn LogReader>, Refusal>> {
+        drop((wanted, question));
+        Box::pin(async {
+            Err(Refusal {
+                class: RefusalClass::Invalid,
+                detail: "this target keeps no logs: only those of a cluster can be read".to_owned(),
+                retry_after: None,
+            })
+        })
+    }
+
+    /// How many requests were sent.
+    fn request_counts(&self) -> Requests {
+        Requests::default()
+    }
 }

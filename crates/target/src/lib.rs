@@ -1,15 +1,17 @@
 //! The [`Target`] trait, the conformance suite every target passes, and the in-memory target.
 //!
-//! Reading order: [`contract`] (what the engine may ask of a target and what crash recovery relies on), [`memory`] (the
-//! target of the simulator and of tests). The suite is `conformance`, behind the feature of that name.
+//! Reading order: [`contract`] (what the engine may ask of a target and what crash recovery relies on), [`showing`] (what people may ask),
+//! [`memory`] (the target of the simulator and of tests). The suite is `conformance`, behind the feature of that name.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod contract;
 pub mod memory;
+pub mod showing;
 
 pub use contract::{
     Answer, Capabilities, Fence, Granularity, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable,
     Wanted, Work,
 };
 pub use memory::{MemoryOptions, MemoryTarget, MemoryWorld};
+pub use showing::{LogPart, LogQuestion, LogReader, Requests, Tally, Tree, TreeObject, Unwell};

@@ -12,6 +12,7 @@ use setpoint_core::name::Actor;
 use tokio::time::timeout;
 
 use super::ARRIVAL;
+use super::parts::{Body, Streams};
 use crate::agent::{Agent, Problem, ProblemKind};
 use crate::route::Route;
 
@@ -22,24 +23,27 @@ pub(super) async fn handle(
     request: Request<Incoming>,
     peer: Result<&Actor, &Problem>,
     agent: &dyn Agent,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+    streams: &Streams,
+) -> Result<Response<Body>, Infallible> {
     let answered = match peer {
-        Ok(by) => answer(request, by, agent).await,
+        Ok(by) => answer(request, by, agent, streams).await,
         Err(problem) => Err(problem.clone()),
     };
     Ok(match answered {
         Ok(body) => response(StatusCode::OK, body),
         Err(problem) => {
             let body = serde_json::to_vec(&problem).expect("a problem is a word and a text");
-            response(status(problem.kind), body)
+            response(status(problem.kind), whole(body))
         }
     })
 }
 
-async fn answer(request: Request<Incoming>, by: &Actor, agent: &dyn Agent) -> Result<Vec<u8>, Problem> {
+async fn answer(request: Request<Incoming>, by: &Actor, agent: &dyn Agent, streams: &Streams) -> Result<Body, Problem> {
     match Route::of(request.method(), request.uri().path())? {
         Route::Overview => written(&agent.overview().await?),
         Route::App(app) => written(&agent.app(app).await?),
+        Route::Tree(app) => written(&agent.tree(app).await?),
+        Route::Logs => streams.body(agent.logs(question(request).await?).await?),
         Route::History => written(&agent.history(question(request).await?).await?),
         Route::Drift => written(&agent.drift(question(request).await?).await?),
         Route::Plan => written(&agent.plan(question(request).await?).await?),
@@ -63,8 +67,8 @@ async fn question<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, 
     serde_json::from_slice(&body).map_err(|error| wrong(format!("the question is not understood: {error}")))
 }
 
-fn written(answer: &impl Serialize) -> Result<Vec<u8>, Problem> {
-    serde_json::to_vec(answer).map_err(|error| {
+fn written(answer: &impl Serialize) -> Result<Body, Problem> {
+    serde_json::to_vec(answer).map(whole).map_err(|error| {
         Problem::new(ProblemKind::Unavailable, format!("the answer cannot be written as JSON: {error}"))
     })
 }
@@ -79,8 +83,12 @@ fn status(kind: ProblemKind) -> StatusCode {
     }
 }
 
-fn response(status: StatusCode, body: Vec<u8>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
+fn whole(body: Vec<u8>) -> Body {
+    Full::new(Bytes::from(body)).boxed_unsync()
+}
+
+fn response(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

@@ -1,9 +1,11 @@
 //! The agent's end of the socket: HTTP with JSON bodies, for root and the owner of the socket only.
 //!
-//! Reading order: `socket` (how it comes to be there), `peer` (who asks), `handling` (question in, answer out). Everything is bounded:
-//! connections, the size of a question, and the time it takes to arrive. How long an answer takes is the agent's matter.
+//! Reading order: `socket` (how it comes to be there), `peer` (who asks), `handling` (question in, answer out), `parts` (answers that do not
+//! end by themselves). Everything is bounded: connections, answers in parts, the size of a question, and the time it takes to arrive. How long
+//! an answer takes is the agent's matter.
 
 mod handling;
+mod parts;
 mod peer;
 mod socket;
 
@@ -20,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::agent::Agent;
+use parts::Streams;
 pub use peer::user;
 pub use socket::BindError;
 use socket::Socket;
@@ -50,18 +53,21 @@ impl Server {
     /// Answers until `stop`, then lets answers under way leave for a few seconds. The socket is gone when it returns.
     pub async fn serve(self, agent: Arc<dyn Agent>, stop: impl Future<Output = ()>) {
         let mut connections = JoinSet::new();
+        let streams = Arc::new(Streams::new());
         tokio::pin!(stop);
         loop {
             tokio::select! {
                 () = &mut stop => break,
                 Some(_) = connections.join_next() => {}
                 stream = self.socket.accept(), if connections.len() < CONNECTIONS => {
-                    connections.spawn(converse(stream, self.socket.owner(), Arc::clone(&agent)));
+                    connections.spawn(converse(stream, self.socket.owner(), Arc::clone(&agent), Arc::clone(&streams)));
                 }
             }
         }
         // Nobody new finds it; whoever was heard is answered.
         drop(self.socket);
+        // What never ends by itself ends here.
+        streams.end();
         let answered = async { while connections.join_next().await.is_some() {} };
         // What takes longer is cut off with the set: its asker sees a broken connection, not a wrong answer.
         let _ = timeout(FAREWELL, answered).await;
@@ -69,9 +75,9 @@ impl Server {
 }
 
 /// One connection: one question and its answer.
-async fn converse(stream: UnixStream, owner: u32, agent: Arc<dyn Agent>) {
+async fn converse(stream: UnixStream, owner: u32, agent: Arc<dyn Agent>, streams: Arc<Streams>) {
     let peer = peer::of(&stream, owner).await;
-    let service = service_fn(|request| handling::handle(request, peer.as_ref(), agent.as_ref()));
+    let service = service_fn(|request| handling::handle(request, peer.as_ref(), agent.as_ref(), &streams));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(ARRIVAL)

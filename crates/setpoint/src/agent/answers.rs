@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 
-use setpoint_api::agent::Reply;
+use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
-    AppDetail, AppState, AppSummary, DriftRecord, HistoryRecord, LedgerStanding, NotifyTested, Ordered, Overview,
-    PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
+    AppDetail, AppState, AppSummary, AppTree, DriftRecord, HistoryRecord, LedgerStanding, LogPart, NotifyTested,
+    Ordered, Overview, PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
 };
-use setpoint_api::question::{DriftQuestion, HistoryQuestion, OrderKind, OrderRequest, PlanRequest};
+use setpoint_api::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest};
 use setpoint_api::{Agent, Problem, ProblemKind};
 use setpoint_core::live::Health;
 use setpoint_core::modes::State;
@@ -21,6 +21,7 @@ use setpoint_engine::{Command, Order, OrderId};
 use setpoint_ledger::{Ledger, LedgerError, Origin};
 
 use super::messages::Messages;
+use super::showing::Counted;
 use super::sources::Provider;
 use super::{OpenNow, history};
 use crate::doors::Clock;
@@ -58,7 +59,7 @@ impl Answers {
         })
     }
 
-    async fn status(&self, app: &AppId) -> Result<AppStatus, Problem> {
+    pub(super) async fn status(&self, app: &AppId) -> Result<AppStatus, Problem> {
         match self.handle.status(app).await.map_err(ended)? {
             Some(status) => Ok(status),
             None => Err(self.no_such_app(app).await),
@@ -83,7 +84,8 @@ impl Answers {
             Some(accepted) => self.describe(&accepted.revision).await,
             None => Vec::new(),
         };
-        let summary = summary(app, &status);
+        let summary = summary(app, &status, &self.counted());
+        let unhealthy = self.unhealthy(&status).await;
         let AppStatus { facts, report, drifts, owned, bundle, unsettled, refused, .. } = status;
         let declared = bundle.iter().flat_map(|bundle| bundle.resources());
         let mut resources: Vec<_> = declared
@@ -101,7 +103,19 @@ impl Answers {
         resources.extend(orphans);
         let refused = refused.map(|Refused { revision, problem, at }| RefusedVersion { revision, problem, at });
         let (last_good, hold, suspension) = (facts.last_good, facts.hold, facts.suspension);
-        Ok(AppDetail { summary, last_good, hold, suspension, refused, versions, resources, report, drifts, unsettled })
+        Ok(AppDetail {
+            summary,
+            last_good,
+            hold,
+            suspension,
+            refused,
+            versions,
+            resources,
+            report,
+            drifts,
+            unhealthy,
+            unsettled,
+        })
     }
 
     async fn describe(&self, revision: &Revision) -> Vec<VersionNote> {
@@ -168,7 +182,7 @@ fn unread(error: &LedgerError) -> Problem {
     Problem::new(ProblemKind::Unavailable, crate::complaint::told(error))
 }
 
-fn summary(app: &AppId, status: &AppStatus) -> AppSummary {
+fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> AppSummary {
     AppSummary {
         app: app.clone(),
         state: state_of(status),
@@ -179,6 +193,7 @@ fn summary(app: &AppId, status: &AppStatus) -> AppSummary {
         drifts: status.drifts.len(),
         withheld: status.report.len(),
         note: note_of(status),
+        requests: counted.of(app, &status.facts.target),
     }
 }
 
@@ -246,18 +261,29 @@ impl Agent for Answers {
                 failures: store.failures,
                 problem: store.problem.clone(),
             };
+            let counted = self.counted();
+            let apps = standing.apps.iter().map(|(app, status)| summary(app, status, &counted)).collect();
             Ok(Overview {
                 now: self.clock.now(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 ledger: LedgerStanding { holding: standing.holding, trouble: self.handle.trouble() },
                 stores: standing.stores.iter().map(store).collect(),
-                apps: standing.apps.iter().map(|(app, status)| summary(app, status)).collect(),
+                targets: counted.targets,
+                apps,
             })
         })
     }
 
     fn app(&self, app: AppId) -> Reply<'_, AppDetail> {
         Box::pin(async move { self.detail(&app).await })
+    }
+
+    fn tree(&self, app: AppId) -> Reply<'_, AppTree> {
+        Box::pin(self.tree_of(app))
+    }
+
+    fn logs(&self, question: LogQuestion) -> Reply<'_, Parts<LogPart>> {
+        Box::pin(self.logs_of(question))
     }
 
     fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {

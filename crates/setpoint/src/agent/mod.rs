@@ -6,7 +6,7 @@
 //! | [`connect`], [`cluster`], [`sources`] | stores and targets as documents name them; the accept plane in production |
 //! | [`footprints`], [`lineage`] | what need not be rendered again; how versions relate |
 //! | [`messages`], [`log`] | telling people; telling whoever reads the log |
-//! | [`answers`], [`planning`] | what the socket is asked |
+//! | [`answers`], [`planning`], [`showing`] | what the socket is asked |
 //! | [`recovering`] | beginning anew after the data folder was lost |
 
 mod answers;
@@ -22,6 +22,7 @@ mod messages;
 pub mod opening;
 mod planning;
 pub mod recovering;
+mod showing;
 mod sources;
 
 use std::collections::BTreeMap;

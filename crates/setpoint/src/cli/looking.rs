@@ -1,4 +1,4 @@
-//! The commands that look and change nothing: `status`, `get`, `why`, `history`, `drift`.
+//! The commands that look and change nothing: `status`, `get`, `why`, `tree`, `history`, `drift`.
 
 use std::io::Write;
 
@@ -40,6 +40,23 @@ pub(super) struct Get {
 Examples:
   setpoint why web/shop            why is nothing happening?")]
 pub(super) struct Why {
+    /// The app, as `name` or `scope/name`
+    #[arg(value_parser = app)]
+    app: AppId,
+}
+
+/// Shows the objects of an app with what has come of them: health, age, and why anything is not well
+///
+/// Of a cluster's objects everything that their controllers made of them is shown below them: the ReplicaSets and pods of a Deployment, the
+/// pods of a Job. It is read from the target when asked for. What could not be looked at is said; what is not shown then is not known to be
+/// absent.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint tree web/shop
+  setpoint tree web/shop --output json | jq -r '.objects[] | select(.health != \"healthy\") | [.key, .reason] | @tsv'
+                                   everything that is not well, and why")]
+pub(super) struct Tree {
     /// The app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: AppId,
@@ -100,6 +117,11 @@ pub(super) fn get(arguments: Get, context: &Context, output: &mut impl Write) ->
 pub(super) fn why(arguments: Why, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
     let detail = ask(context, async |client| client.app(arguments.app).await)?;
     write(&detail, show::why, context, output)
+}
+
+pub(super) fn tree(arguments: Tree, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
+    let tree = ask(context, async |client| client.tree(arguments.app).await)?;
+    write(&tree, show::tree, context, output)
 }
 
 pub(super) fn history(arguments: History, context: &Context, output: &mut impl Write) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ mod asking;
 mod demo;
 mod init;
 mod ledger;
+mod logs;
 mod looking;
 mod manual;
 mod notify;
@@ -48,6 +49,8 @@ enum Command {
     Status(looking::Status),
     Get(looking::Get),
     Why(looking::Why),
+    Tree(looking::Tree),
+    Logs(logs::Logs),
     Plan(plan::Arguments),
     History(looking::History),
     Drift(looking::Drift),
@@ -110,15 +113,16 @@ impl Colour {
 /// What works in this version, said where a newcomer looks first.
 const TODAY: &str = "\
 What works today:
-  An agent that holds files, folders, links and commands of this machine at what a Git repository
-  declares; the commands that look at it and give it orders; the documents explained; the check
-  of a ledger.
+  An agent that holds files, folders, links and commands of this machine, and the objects of
+  Kubernetes clusters, at what a Git repository declares; the commands that look at it and give
+  it orders; the documents explained; the check of a ledger.
 
 Examples:
   setpoint run --config bootstrap.yaml
                                    hold what the repository declares, until told to stop
   setpoint status                  how everything stands
   setpoint why web/shop            why an app is not as declared, and what to do about it
+  setpoint tree web/shop           its objects with what has come of them, and how well they are
   setpoint plan --rev 3f2a91c      what a commit would do
   setpoint drift                   what others changed, and when it was put right
   setpoint suspend web/shop --for 2h --reason \"restoring the database\"
@@ -132,7 +136,7 @@ Exit codes:
   1  could not run: wrong usage, no agent, an unreadable file, a full disk
   2  there are changes (plan), or there were (apply)
   4  ran, and the answer is bad: a version would be refused, a ledger is not sound, a notifier
-     did not take a message, an app failed
+     did not take a message, an app failed, no log could be read
   6  changed, and failed (apply)
 ";
 
@@ -224,6 +228,8 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Status(_) => looking::status(context, output)?,
         Command::Get(arguments) => looking::get(arguments, context, output)?,
         Command::Why(arguments) => looking::why(arguments, context, output)?,
+        Command::Tree(arguments) => looking::tree(arguments, context, output)?,
+        Command::Logs(arguments) => return logs::run(arguments, context, output),
         Command::Plan(arguments) => return plan::run(arguments, context, output),
         Command::History(arguments) => looking::history(arguments, context, output)?,
         Command::Drift(arguments) => looking::drift(arguments, context, output)?,

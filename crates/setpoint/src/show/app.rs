@@ -1,6 +1,6 @@
 //! `setpoint get`.
 
-use setpoint_api::answer::{AppDetail, ResourceLine, VersionNote};
+use setpoint_api::answer::{AppDetail, ResourceLine, Unhealthy, VersionNote};
 use setpoint_core::decide::Drift;
 use setpoint_core::hold::{Hold, HoldReason, Suspension};
 use setpoint_core::report::Withheld;
@@ -18,10 +18,14 @@ pub(crate) fn app(detail: &AppDetail, screen: &Screen) -> String {
     page.field("health", words::health(summary.health));
     page.field("target", summary.target.as_str());
     standing(detail, &mut page);
+    if !summary.requests.is_empty() {
+        page.field("requests", words::tally(&summary.requests));
+    }
     if let Some(note) = &summary.note {
         page.field("note", note.as_str());
     }
     resources(&detail.resources, &mut page);
+    unhealthy(&detail.unhealthy, &mut page);
     not_done(&detail.report, &mut page);
     drifts(&detail.drifts, &mut page);
     unsettled(detail, &mut page);
@@ -88,6 +92,19 @@ fn resources(lines: &[ResourceLine], page: &mut Page<'_>) {
             (false, false) => Painted::new("neither declared nor ours", Paint::Faint),
         };
         table.row([kind.as_str().into(), key.to_string().into(), standing]);
+    }
+    page.table(2, &table);
+}
+
+/// What is not well, and why.
+pub(super) fn unhealthy(objects: &[Unhealthy], page: &mut Page<'_>) {
+    if objects.is_empty() {
+        return;
+    }
+    page.heading(&format!("Not healthy: {}", objects.len()));
+    let mut table = Table::new(["KEY", "HEALTH", "WHY"]);
+    for Unhealthy { key, health, reason } in objects {
+        table.row([key.to_string().into(), words::health(*health), reason.as_str().into()]);
     }
     page.table(2, &table);
 }

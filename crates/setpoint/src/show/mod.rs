@@ -15,6 +15,7 @@ mod records;
 mod screens;
 mod table;
 mod time;
+mod tree;
 mod why;
 mod words;
 mod wrap;
@@ -27,6 +28,7 @@ pub(crate) use overview::overview;
 pub(crate) use paint::Paint;
 pub(crate) use plan::plan;
 pub(crate) use records::{drift, history};
+pub(crate) use tree::tree;
 pub(crate) use why::why;
 pub(crate) use wrap::wrap;
 

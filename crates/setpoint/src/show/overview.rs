@@ -1,11 +1,16 @@
 //! `setpoint status`.
 
-use setpoint_api::answer::{AppState, AppSummary, LedgerStanding, Overview, StoreStanding};
+use std::cmp::Reverse;
+
+use setpoint_api::answer::{AppState, AppSummary, LedgerStanding, Overview, StoreStanding, Tally, TargetStanding};
 
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::table::Table;
 use super::{Screen, time, words};
+
+/// So many apps of a target are named with what was sent for them; programs get all of them.
+const BUSIEST: usize = 5;
 
 pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
     // Times are told by the agent's clock: both ends of "3 s ago" come from the same one.
@@ -17,6 +22,10 @@ pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
     if !overview.stores.is_empty() {
         page.heading("Stores");
         page.table(0, &stores(&overview.stores, &screen));
+    }
+    if overview.targets.iter().any(|target| !target.requests.is_empty()) {
+        page.heading("Requests");
+        page.table(0, &requests(&overview.targets, &overview.apps));
     }
     if !overview.apps.is_empty() {
         page.heading("Apps");
@@ -56,6 +65,26 @@ fn stores(stores: &[StoreStanding], screen: &Screen) -> Table<4> {
         };
         let head = head.as_ref().map_or("none", words::short);
         table.row([store.as_str().into(), head.into(), Painted::new(answered, freshness), note]);
+    }
+    table
+}
+
+/// What was sent to targets since the agent started, and for the apps that needed the most of it.
+fn requests(targets: &[TargetStanding], apps: &[AppSummary]) -> Table<3> {
+    let mut table = Table::new(["FOR", "SENT", "OF THESE"]);
+    for target in targets.iter().filter(|target| !target.requests.is_empty()) {
+        let mut row = |name: Painted, requests: &Tally| {
+            let sent = requests.values().sum::<u64>().to_string();
+            table.row([name, sent.into(), words::tally(requests).into()]);
+        };
+        row(Painted::new(target.target.as_str(), Paint::Strong), &target.requests);
+        let of_target = apps.iter().filter(|app| app.target == target.identity && !app.requests.is_empty());
+        let mut asking: Vec<&AppSummary> = of_target.collect();
+        asking.sort_by_key(|app| Reverse(app.requests.values().sum::<u64>()));
+        asking.iter().take(BUSIEST).for_each(|app| row(app.app.to_string().into(), &app.requests));
+        if let Some(more) = asking.len().checked_sub(BUSIEST).filter(|more| *more > 0) {
+            table.row([Painted::new(format!("… {more} more apps"), Paint::Faint), "".into(), "".into()]);
+        }
     }
     table
 }

@@ -5,7 +5,7 @@ use setpoint_api::question::OrderKind;
 use setpoint_core::time::Span;
 
 use super::wrap::width;
-use super::{Screen, app, drift, history, notifiers, ordered, overview, plan, why};
+use super::{Screen, app, drift, history, notifiers, ordered, overview, plan, tree, why};
 
 const TERMINAL: Screen = Screen { width: Some(80), colour: false, now: NOON };
 const PIPE: Screen = Screen { width: None, colour: false, now: NOON };
@@ -29,6 +29,8 @@ pages! {
     status_in_a_pipe: "status-pipe", |agent| overview(&agent.overview, &PIPE);
     get_on_a_terminal: "get-80", |agent| app(&agent.detail, &TERMINAL);
     why_on_a_terminal: "why-80", |agent| why(&agent.detail, &TERMINAL);
+    tree_on_a_terminal: "tree-80", |agent| tree(&agent.tree, &TERMINAL);
+    tree_in_a_pipe: "tree-pipe", |agent| tree(&agent.tree, &PIPE);
     history_on_a_terminal: "history-80", |agent| history(&agent.history, &TERMINAL);
     history_in_a_pipe_is_a_line_for_each_record: "history-pipe", |agent| history(&agent.history, &PIPE);
     drift_on_a_terminal: "drift-80", |agent| drift(&agent.drift, &TERMINAL);
@@ -44,6 +46,7 @@ fn no_page_is_wider_than_its_terminal() {
         let pages = [
             app(&agent.detail, &screen),
             why(&agent.detail, &screen),
+            tree(&agent.tree, &screen),
             history(&agent.history, &screen),
             drift(&agent.drift, &screen),
             plan(&agent.plan, &screen),

@@ -6,7 +6,7 @@ use setpoint_api::answer::{AppDetail, AppState, AppSummary};
 use setpoint_core::hold::HoldReason;
 use setpoint_core::key::Key;
 
-use super::app::{hold, suspension, unsettled};
+use super::app::{hold, suspension, unhealthy, unsettled};
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::{Screen, time, words};
@@ -18,6 +18,7 @@ pub(crate) fn why(detail: &AppDetail, screen: &Screen) -> String {
     let mut page = Page::new(screen);
     page.line(0, headline(&detail.summary));
     obstacles(detail, &mut page);
+    unhealthy(&detail.unhealthy, &mut page);
     reasons(detail, &mut page);
     unsettled(detail, &mut page);
     page.into_text()

@@ -1,6 +1,6 @@
 //! The words for what is shown on more than one page.
 
-use setpoint_api::answer::AppState;
+use setpoint_api::answer::{AppState, Tally};
 use setpoint_core::diff::Difference;
 use setpoint_core::facts::Accepted;
 use setpoint_core::intent::Verb;
@@ -83,6 +83,13 @@ pub(super) fn accepted(accepted: &Accepted) -> String {
 /// `1 app`, `3 apps`.
 pub(super) fn counted(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+/// `12 apply, 3 get`: what there is most of first.
+pub(super) fn tally(tally: &Tally) -> String {
+    let mut counts: Vec<_> = tally.iter().collect();
+    counts.sort_by_key(|(call, count)| (std::cmp::Reverse(**count), *call));
+    counts.into_iter().map(|(call, count)| format!("{count} {call}")).collect::<Vec<_>>().join(", ")
 }
 
 /// One difference on one line, with long texts cut.

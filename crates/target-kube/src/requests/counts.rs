@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use setpoint_core::name::AppId;
+use setpoint_target::Requests;
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +19,8 @@ pub enum Call {
     Delete,
     /// Who the cluster is and what it serves.
     Discovery,
+    /// What a container has logged.
+    Log,
 }
 
 impl Call {
@@ -32,6 +35,7 @@ impl Call {
             Self::Patch => "patch",
             Self::Delete => "delete",
             Self::Discovery => "discovery",
+            Self::Log => "log",
         }
     }
 }
@@ -69,6 +73,14 @@ impl Counts {
 
     pub(crate) fn of_app(&self, app: &AppId) -> Tally {
         self.counted().of_apps.get(app).cloned().unwrap_or_default()
+    }
+
+    /// All of them in words, for people.
+    pub(crate) fn told(&self) -> Requests {
+        let words = |tally: &Tally| tally.iter().map(|(call, count)| (call.word(), *count)).collect();
+        let counted = self.counted();
+        let of_apps = counted.of_apps.iter().map(|(app, tally)| (app.clone(), words(tally)));
+        Requests { all: words(&counted.all), of_apps: of_apps.collect() }
     }
 
     fn counted(&self) -> MutexGuard<'_, Counted> {

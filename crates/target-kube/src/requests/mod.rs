@@ -33,6 +33,7 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 /// Everything a server serves, in two answers. Old servers answer with what they have.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+const TEXT: &str = "text/plain, */*";
 const APPLY: &str = "application/apply-patch+yaml";
 const JSON_PATCH: &str = "application/json-patch+json";
 
@@ -174,6 +175,7 @@ impl Api {
         selection: Option<&Selection>,
         form: Form,
         after: Option<&str>,
+        urgency: Urgency,
     ) -> Result<Body, Failure> {
         let mut path = format!("{}?limit={PAGE}", collection.path());
         let chosen = selection.map(|selection| (selection.selector, selection.expression.as_str()));
@@ -181,8 +183,15 @@ impl Api {
             path.push_str(&format!("&{name}={}", escaped(value)));
         }
         let accept = if form == Form::Whole { JSON } else { METADATA_LIST };
-        let errand = Errand { call: Call::List, urgency: Urgency::Sweep, app: None };
+        let errand = Errand { call: Call::List, urgency, app: None };
         self.sender.open(self.read(path, accept), errand).await
+    }
+
+    /// What a container has logged; the query says how much. With `streams` it does not end by itself.
+    pub(crate) async fn log(&self, pod: &Place, query: &str, streams: bool) -> Result<Body, Failure> {
+        let path = format!("{}/log?{query}", pod.path());
+        let errand = Errand { call: Call::Log, urgency: Urgency::People, app: None };
+        self.sender.open(Request { streams, ..self.read(path, TEXT) }, errand).await
     }
 
     /// A stream of changes.

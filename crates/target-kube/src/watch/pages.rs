@@ -7,11 +7,21 @@ use setpoint_kube::object;
 use super::lines::ListCutter;
 use super::streams::{SILENCE, understood};
 use crate::cluster::Cluster;
-use crate::requests::{Collection, Failure, Form, Selection};
+use crate::requests::{Collection, Failure, Form, Selection, Urgency};
 use crate::wire::within;
 
 /// Nothing has so many pages: whoever sends more never ends.
 const MOST_PAGES: usize = 2_000;
+
+/// How much of a list is wanted, and how soon.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listing<'a> {
+    pub(crate) selection: Option<&'a Selection>,
+    pub(crate) form: Form,
+    pub(crate) urgency: Urgency,
+    /// Pages beyond these are not asked for.
+    pub(crate) pages: usize,
+}
 
 impl Cluster {
     /// Hands over each item of a list. Answers the state it is of.
@@ -20,12 +30,25 @@ impl Cluster {
         collection: &Collection,
         selection: Option<&Selection>,
         form: Form,
-        mut take: impl FnMut(Value),
+        take: impl FnMut(Value),
     ) -> Result<String, Failure> {
+        let listing = Listing { selection, form, urgency: Urgency::Sweep, pages: MOST_PAGES };
+        let state = self.some_pages(collection, listing, take).await?;
+        state.ok_or_else(|| Failure::Malformed { detail: "a list does not end".to_owned() })
+    }
+
+    /// Hands over each item of the first pages of a list. Answers the state it is of; `None` if there is more of it.
+    pub(crate) async fn some_pages(
+        &self,
+        collection: &Collection,
+        listing: Listing<'_>,
+        mut take: impl FnMut(Value),
+    ) -> Result<Option<String>, Failure> {
         let malformed = |detail: &str| Failure::Malformed { detail: detail.to_owned() };
+        let Listing { selection, form, urgency, pages } = listing;
         let mut after: Option<String> = None;
-        for _ in 0..MOST_PAGES {
-            let mut body = self.api.page(collection, selection, form, after.as_deref()).await?;
+        for _ in 0..pages {
+            let mut body = self.api.page(collection, selection, form, after.as_deref(), urgency).await?;
             let mut cutter = ListCutter::default();
             while let Some(chunk) = within(&*self.api.sender.wire, SILENCE, body.next()).await.flatten() {
                 for item in cutter.take(&chunk?)? {
@@ -36,10 +59,13 @@ impl Cluster {
             let of_list = |field| object::at(&rest, &["metadata", field]).and_then(Value::as_str).map(str::to_owned);
             match of_list("continue").filter(|token| !token.is_empty()) {
                 Some(token) => after = Some(token),
-                None => return of_list("resourceVersion").ok_or_else(|| malformed("a list has no resourceVersion")),
+                None => {
+                    let state = of_list("resourceVersion");
+                    return state.map(Some).ok_or_else(|| malformed("a list has no resourceVersion"));
+                }
             }
         }
-        Err(malformed("a list does not end"))
+        Ok(None)
     }
 
     /// The names of all objects of a kind, as they are now.

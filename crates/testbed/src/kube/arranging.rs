@@ -20,7 +20,7 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 /// Makes names that no other test of a run has.
 static COUNTER: AtomicUsize = AtomicUsize::new(0);
 
-fn unique(name: &str) -> String {
+pub(super) fn unique(name: &str) -> String {
     format!("{name}-{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed))
 }
 

@@ -11,6 +11,7 @@ mod arranging;
 mod client;
 mod cluster;
 mod kubeconfig;
+mod kubelet;
 mod options;
 mod process;
 pub mod proxy;
@@ -18,6 +19,7 @@ mod server;
 mod tools;
 
 pub use self::client::Answer;
+pub use self::kubelet::Kubelet;
 pub use self::options::{AuditWebhook, Options, User};
 pub use self::proxy::{Fault, Proxy, Rule};
 pub use self::server::ApiServer;

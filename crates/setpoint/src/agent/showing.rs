@@ -1,0 +1,139 @@
+//! What people ask of targets through the agent: trees, logs, what is not well, requests. Nothing is decided by it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use setpoint_api::agent::Parts;
+use setpoint_api::answer::{AppTree, LogPart, Tally, TargetStanding, TreeObject, Unhealthy};
+use setpoint_api::question::{LogQuestion, ObjectName};
+use setpoint_api::{Problem, ProblemKind};
+use setpoint_core::key::Key;
+use setpoint_core::live::Health;
+use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_engine::machine::AppStatus;
+use setpoint_target::{RefusalClass, Target, Wanted};
+use tokio::time::timeout;
+
+use super::answers::Answers;
+
+/// Reasons are worth a moment of waiting: what they are about is told without them too.
+const REASONS: Duration = Duration::from_secs(10);
+
+/// A tree reads much, and whoever asked for it waits no longer than this.
+const TREE: Duration = Duration::from_secs(90);
+
+/// What was asked of targets, and for whom.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    pub(super) targets: Vec<TargetStanding>,
+    of_apps: BTreeMap<TargetIdentity, BTreeMap<AppId, setpoint_target::Tally>>,
+}
+
+impl Counted {
+    /// Requests that were made for an app.
+    pub(super) fn of(&self, app: &AppId, target: &TargetIdentity) -> Tally {
+        self.of_apps.get(target).and_then(|apps| apps.get(app)).map(words).unwrap_or_default()
+    }
+}
+
+fn words(tally: &setpoint_target::Tally) -> Tally {
+    tally.iter().map(|(call, count)| ((*call).to_owned(), *count)).collect()
+}
+
+impl Answers {
+    /// What was asked of all targets.
+    pub(super) fn counted(&self) -> Counted {
+        let mut counted = Counted::default();
+        for (target, identity, connection) in self.provider.connections() {
+            let requests = connection.request_counts();
+            let standing = TargetStanding { target, identity: identity.clone(), requests: words(&requests.all) };
+            counted.targets.push(standing);
+            counted.of_apps.insert(identity, requests.of_apps);
+        }
+        counted
+    }
+
+    /// What of an app is not well, as far as its target says why; nothing where everything is, or nobody answers soon.
+    pub(super) async fn unhealthy(&self, status: &AppStatus) -> Vec<Unhealthy> {
+        if status.health == Health::Healthy {
+            return Vec::new();
+        }
+        let Some(target) = self.provider.target_of(&status.facts.target) else { return Vec::new() };
+        let keys: BTreeSet<Key> = wanted(status).into_keys().collect();
+        let unwell = timeout(REASONS, target.unwell(keys)).await.unwrap_or_default();
+        unwell.into_iter().map(|it| Unhealthy { key: it.key, health: it.health, reason: it.reason }).collect()
+    }
+
+    pub(super) async fn tree_of(&self, app: AppId) -> Result<AppTree, Problem> {
+        let status = self.status(&app).await?;
+        let target = self.target_of(&app, &status)?;
+        let now = self.clock.now();
+        let tree = timeout(TREE, target.tree(wanted(&status), now)).await;
+        let tree = tree.map_err(|_| {
+            let message = format!("the target of {app} did not answer within {} s: ask again", TREE.as_secs());
+            Problem::new(ProblemKind::Unavailable, message)
+        })?;
+        let owned: BTreeSet<&Key> = status.owned.iter().collect();
+        let is_declared = |key: &Key| status.bundle.as_ref().is_some_and(|bundle| bundle.resources().contains_key(key));
+        let object = |it: setpoint_target::TreeObject| TreeObject {
+            declared: is_declared(&it.key),
+            owned: owned.contains(&it.key),
+            key: it.key,
+            depth: it.depth,
+            owner: it.owner,
+            present: it.present,
+            health: it.health,
+            reason: it.reason,
+            created: it.created,
+        };
+        let objects = tree.objects.into_iter().map(object).collect();
+        Ok(AppTree { app, target: status.facts.target.clone(), now, objects, unseen: tree.unseen })
+    }
+
+    pub(super) async fn logs_of(&self, question: LogQuestion) -> Result<Parts<LogPart>, Problem> {
+        let LogQuestion { app, object, follow, since, tail, container, previous } = question;
+        let status = self.status(&app).await?;
+        let target = self.target_of(&app, &status)?;
+        let object = object.map(|ObjectName { kind, name }| (kind, name));
+        let asked = setpoint_target::LogQuestion { object, follow, since, tail, container, previous };
+        let reader = target.logs(wanted(&status), asked).await.map_err(|refusal| {
+            let kind = match refusal.class {
+                RefusalClass::Unavailable => ProblemKind::Unavailable,
+                _ => ProblemKind::Conflict,
+            };
+            Problem::new(kind, refusal.detail)
+        })?;
+        let parts = stream::unfold(reader, async |mut reader| {
+            let part = reader.next().await?;
+            Some((told(part), reader))
+        });
+        Ok(parts.boxed())
+    }
+
+    fn target_of(&self, app: &AppId, status: &AppStatus) -> Result<Arc<dyn Target>, Problem> {
+        self.provider.target_of(&status.facts.target).ok_or_else(|| {
+            let identity = &status.facts.target;
+            let message = format!("{app} is held on {identity}, which is not connected: see the agent's log");
+            Problem::new(ProblemKind::Unavailable, message)
+        })
+    }
+}
+
+/// Everything an app declares or owns.
+fn wanted(status: &AppStatus) -> Wanted {
+    let owned = status.owned.iter().map(|key| (key.clone(), None));
+    let declared = status.bundle.iter().flat_map(|bundle| bundle.resources());
+    let declared = declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))));
+    owned.chain(declared).collect()
+}
+
+fn told(part: setpoint_target::LogPart) -> LogPart {
+    match part {
+        setpoint_target::LogPart::Sources { names } => LogPart::Sources { names },
+        setpoint_target::LogPart::Line { source, text } => LogPart::Line { source, text },
+        setpoint_target::LogPart::Note { text } => LogPart::Note { text },
+    }
+}

@@ -1,0 +1,161 @@
+//! `setpoint tree`.
+
+use setpoint_api::answer::{AppTree, TreeObject};
+use setpoint_core::key::Key;
+use setpoint_core::live::Health;
+
+use super::page::Page;
+use super::paint::{Paint, Painted};
+use super::table::Table;
+use super::{Screen, time, words};
+
+/// So many healthy objects of one kind are named below one owner; programs get all of them.
+const NAMED: usize = 5;
+
+pub(crate) fn tree(tree: &AppTree, screen: &Screen) -> String {
+    // Ages are told by the agent's clock, which is nearer to the cluster's than the reader's may be.
+    let screen = Screen { now: tree.now, ..*screen };
+    let mut page = Page::new(&screen);
+    page.field("app", Painted::new(tree.app.to_string(), Paint::Strong));
+    page.field("target", tree.target.as_str());
+    page.field("objects", tally(&tree.objects));
+    if tree.objects.is_empty() {
+        page.line(0, "it declares and owns nothing");
+        return page.into_text();
+    }
+    page.heading("Objects");
+    page.table(0, &rows(&tree.objects, &screen));
+    if !tree.unseen.is_empty() {
+        page.heading("Not looked at");
+        for line in &tree.unseen {
+            page.line(2, Painted::new(line, Paint::Warn));
+        }
+    }
+    page.into_text()
+}
+
+/// `15, 11 healthy`.
+fn tally(objects: &[TreeObject]) -> Painted {
+    let healthy = objects.iter().filter(|object| object.health == Health::Healthy).count();
+    let paint = if healthy == objects.len() { Paint::Good } else { Paint::Warn };
+    Painted::new(format!("{}, {healthy} healthy", objects.len()), paint)
+}
+
+/// A line of the table: an object, or how many were left out.
+enum Line<'a> {
+    Object(&'a TreeObject),
+    Folded { depth: usize, kind: &'a str, count: usize },
+}
+
+impl Line<'_> {
+    fn depth(&self) -> usize {
+        match self {
+            Self::Object(object) => object.depth,
+            Self::Folded { depth, .. } => *depth,
+        }
+    }
+}
+
+fn rows(objects: &[TreeObject], screen: &Screen) -> Table<4> {
+    let lines = folded(objects);
+    let namespaced = has_several_namespaces(objects);
+    let mut table = Table::new(["OBJECT", "HEALTH", "AGE", "WHY"]);
+    for (number, line) in lines.iter().enumerate() {
+        let branch = branch(&lines, number, screen);
+        match line {
+            Line::Folded { kind, count, .. } => {
+                let text = format!("{branch}… {count} more of {kind}");
+                table.row([Painted::new(text, Paint::Faint), words::health(Health::Healthy), "".into(), "".into()]);
+            }
+            Line::Object(object) => {
+                let paint = if object.depth == 0 { Paint::Strong } else { Paint::Plain };
+                let name = format!("{branch}{}", named(&object.key, namespaced));
+                let age = object.created.map(|at| time::length(screen.now.since(at))).unwrap_or_default();
+                table.row([Painted::new(name, paint), health(object), age.into(), why(object).into()]);
+            }
+        }
+    }
+    table
+}
+
+fn health(object: &TreeObject) -> Painted {
+    if object.present { words::health(object.health) } else { Painted::new("–", Paint::Bad) }
+}
+
+fn why(object: &TreeObject) -> String {
+    let mut why = object.reason.clone().unwrap_or_default();
+    if object.depth == 0 && object.owned && !object.declared {
+        let known = if why.is_empty() { String::new() } else { format!("; {why}") };
+        why = format!("no longer declared{known}");
+    } else if object.depth == 0 && object.present && !object.owned {
+        let known = if why.is_empty() { String::new() } else { format!("; {why}") };
+        why = format!("not ours yet{known}");
+    }
+    why
+}
+
+/// `Deployment/front`, as `logs` takes it.
+fn named(key: &Key, namespaced: bool) -> String {
+    let kind = key.class().rsplit('/').next().unwrap_or_default();
+    let name = if kind.chars().next().is_some_and(char::is_uppercase) {
+        format!("{kind}/{}", key.name())
+    } else {
+        // A host's keys are paths, which do not go with a slash.
+        format!("{kind} {}", key.name())
+    };
+    if namespaced && !key.namespace().is_empty() { format!("{name} in {}", key.namespace()) } else { name }
+}
+
+fn has_several_namespaces(objects: &[TreeObject]) -> bool {
+    let mut namespaces = objects.iter().map(|object| object.key.namespace()).filter(|namespace| !namespace.is_empty());
+    let first = namespaces.next();
+    namespaces.any(|namespace| Some(namespace) != first)
+}
+
+/// Of many healthy leaves of one kind below one owner the first few stand for the others.
+fn folded(objects: &[TreeObject]) -> Vec<Line<'_>> {
+    let is_leaf = |index: usize| objects.get(index + 1).is_none_or(|next| next.depth <= objects[index].depth);
+    let is_plain = |index: usize| {
+        let object = &objects[index];
+        object.depth > 0 && object.health == Health::Healthy && object.present && is_leaf(index)
+    };
+    let mut lines = Vec::new();
+    let mut index = 0;
+    while index < objects.len() {
+        let object = &objects[index];
+        let alike = |other: usize| {
+            let other_object = &objects[other];
+            is_plain(other) && other_object.owner == object.owner && other_object.key.class() == object.key.class()
+        };
+        let run = (index..objects.len()).take_while(|other| alike(*other)).count();
+        let shown = if run > NAMED + 1 { NAMED } else { run.max(1) };
+        lines.extend(objects[index..index + shown].iter().map(Line::Object));
+        if run > shown {
+            let kind = object.key.class().rsplit('/').next().unwrap_or_default();
+            lines.push(Line::Folded { depth: object.depth, kind, count: run - shown });
+        }
+        index += run.max(1);
+    }
+    lines
+}
+
+/// What leads to a line: branches on a terminal, spaces in a pipe.
+fn branch(lines: &[Line<'_>], number: usize, screen: &Screen) -> String {
+    let depth = lines[number].depth();
+    if depth == 0 {
+        return String::new();
+    }
+    if screen.width.is_none() {
+        return "  ".repeat(depth);
+    }
+    let goes_on = |level: usize| {
+        let after = lines[number + 1..].iter().map(Line::depth).find(|depth| *depth <= level);
+        after == Some(level)
+    };
+    let mut branch = String::new();
+    for level in 1..depth {
+        branch.push_str(if goes_on(level) { "│  " } else { "   " });
+    }
+    branch.push_str(if goes_on(depth) { "├─ " } else { "└─ " });
+    branch
+}

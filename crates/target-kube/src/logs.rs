@@ -1,0 +1,318 @@
+//! What the pods of an app have logged: found through its tree, read from the server container by container, handed on as it comes.
+//!
+//! Nothing is kept but the line that has not ended yet. Whoever reads slowly slows the server down, not us.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream, select_all};
+use setpoint_core::time::Span;
+use setpoint_kube::key::group_and_kind;
+use setpoint_target::{Answer, LogPart, LogQuestion, LogReader, Refusal, RefusalClass, Wanted};
+
+use crate::cluster::Cluster;
+use crate::requests::{Place, escaped};
+use crate::tree::{Containers, Grown, Specimen};
+use crate::wire::{Body, within};
+
+/// Containers that are followed at the same time: each is a stream of its own.
+const MOST_FOLLOWED: usize = 50;
+/// Containers that are read one after the other.
+const MOST_READ: usize = 1_000;
+/// A longer line comes in pieces.
+const LONGEST_LINE: usize = 64 << 10;
+/// How long a log that is not followed may be silent.
+const SILENCE: Span = Span::seconds(30);
+
+/// One container whose log is read.
+#[derive(Clone, Debug)]
+struct Source {
+    /// `pod/container`.
+    name: String,
+    pod: Place,
+    query: String,
+    follow: bool,
+}
+
+/// Logs as a stream brings them.
+struct Streamed(BoxStream<'static, LogPart>);
+
+impl LogReader for Streamed {
+    fn next(&mut self) -> Answer<'_, Option<LogPart>> {
+        Box::pin(self.0.next())
+    }
+}
+
+impl Cluster {
+    pub(crate) async fn logs(
+        self: Arc<Self>,
+        wanted: Wanted,
+        question: LogQuestion,
+    ) -> Result<Box<dyn LogReader>, Refusal> {
+        let grown = self.grown(wanted).await;
+        let pods = pods_of(&grown, &question)?;
+        let mut sources = Vec::new();
+        for pod in pods {
+            let place = self.place(&pod.key, None).await.map_err(|error| refusal(error.to_string()))?;
+            sources.extend(containers_of(pod, &question).map(|container| Source {
+                name: format!("{}/{container}", pod.key.name()),
+                pod: place.clone(),
+                query: query(container, &question),
+                follow: question.follow,
+            }));
+        }
+        if sources.is_empty() {
+            return Err(no_container(&grown, &question));
+        }
+        let unseen = grown.not_looked_at();
+        let mut notes: Vec<LogPart> = unseen.iter().map(|line| note(format!("not looked at: {line}"))).collect();
+        let most = if question.follow { MOST_FOLLOWED } else { MOST_READ };
+        if sources.len() > most {
+            notes.push(note(format!(
+                "only {most} of {} containers are read: name one object of the app",
+                sources.len()
+            )));
+            sources.truncate(most);
+        }
+        let names = sources.iter().map(|source| source.name.clone()).collect();
+        notes.insert(0, LogPart::Sources { names });
+        let read = sources.into_iter().map(move |source| Arc::clone(&self).log_of(source));
+        let read = if question.follow { select_all(read).boxed() } else { stream::iter(read).flatten().boxed() };
+        Ok(Box::new(Streamed(stream::iter(notes).chain(read).boxed())))
+    }
+
+    /// The log of one container. What goes wrong is a part of it: the others go on.
+    fn log_of(self: Arc<Self>, source: Source) -> BoxStream<'static, LogPart> {
+        let opened = async move {
+            let opened = self.api.log(&source.pod, &source.query, source.follow).await;
+            match opened {
+                Ok(body) => lines_of(self, source, body),
+                Err(failure) => {
+                    stream::iter([note(format!("{}: its log cannot be read: {failure}", source.name))]).boxed()
+                }
+            }
+        };
+        stream::once(opened).flatten().boxed()
+    }
+}
+
+/// A log as it is read.
+struct Reading {
+    cluster: Arc<Cluster>,
+    source: Source,
+    body: Body,
+    lines: LineCutter,
+    end: End,
+}
+
+/// Whether more comes.
+enum End {
+    NotYet,
+    Over,
+    /// It broke off, which is told behind the last line.
+    Broken(String),
+}
+
+fn lines_of(cluster: Arc<Cluster>, source: Source, body: Body) -> BoxStream<'static, LogPart> {
+    let reading = Reading { cluster, source, body, lines: LineCutter::default(), end: End::NotYet };
+    stream::unfold(reading, async |mut reading| reading.next().await.map(|part| (part, reading))).boxed()
+}
+
+impl Reading {
+    async fn next(&mut self) -> Option<LogPart> {
+        loop {
+            if let Some(text) = self.lines.next(!matches!(self.end, End::NotYet)) {
+                return Some(LogPart::Line { source: self.source.name.clone(), text });
+            }
+            match std::mem::replace(&mut self.end, End::Over) {
+                End::NotYet => self.end = self.read_on().await,
+                End::Over => return None,
+                End::Broken(problem) => {
+                    return Some(note(format!("{}: its log broke off: {problem}", self.source.name)));
+                }
+            }
+        }
+    }
+
+    async fn read_on(&mut self) -> End {
+        let chunk = if self.source.follow {
+            self.body.next().await
+        } else {
+            match within(&*self.cluster.api.sender.wire, SILENCE, self.body.next()).await {
+                Some(chunk) => chunk,
+                None => return End::Broken(format!("nothing came for {SILENCE}")),
+            }
+        };
+        match chunk {
+            Some(Ok(bytes)) => {
+                self.lines.take(&bytes);
+                End::NotYet
+            }
+            Some(Err(error)) => End::Broken(error.to_string()),
+            None => End::Over,
+        }
+    }
+}
+
+/// Cuts bytes into lines.
+#[derive(Debug, Default)]
+struct LineCutter {
+    held: Vec<u8>,
+    /// So much of what is held was handed on.
+    told: usize,
+}
+
+impl LineCutter {
+    fn take(&mut self, bytes: &[u8]) {
+        self.held.drain(..self.told);
+        self.told = 0;
+        self.held.extend_from_slice(bytes);
+    }
+
+    /// The next line; the last one may lack its end.
+    fn next(&mut self, ended: bool) -> Option<String> {
+        let rest = &self.held[self.told..];
+        let end = rest.iter().take(LONGEST_LINE).position(|byte| *byte == b'\n');
+        let (line, length) = match end {
+            Some(end) => (&rest[..end], end + 1),
+            None if rest.len() >= LONGEST_LINE => (&rest[..LONGEST_LINE], LONGEST_LINE),
+            None if ended && !rest.is_empty() => (rest, rest.len()),
+            None => return None,
+        };
+        let line = String::from_utf8_lossy(line).into_owned();
+        self.told += length;
+        Some(line)
+    }
+}
+
+/// The pods that are asked for: of all objects, or below one of them.
+fn pods_of<'g>(grown: &'g Grown, question: &LogQuestion) -> Result<Vec<&'g Specimen>, Refusal> {
+    let Some((kind, name)) = &question.object else {
+        let all = grown.positions.iter().map(|(index, ..)| &grown.specimens[*index]);
+        return Ok(all.filter(|specimen| specimen.key.class() == "Pod").collect());
+    };
+    let is_asked_for = |specimen: &Specimen| {
+        let (_, of) = group_and_kind(specimen.key.class());
+        of.eq_ignore_ascii_case(kind) && specimen.key.name() == name
+    };
+    let mut pods = Vec::new();
+    let mut found = false;
+    // Everything below an object comes after it and is deeper.
+    let mut within = None;
+    for (index, depth, _) in &grown.positions {
+        let specimen = &grown.specimens[*index];
+        if within.is_some_and(|above| *depth <= above) {
+            within = None;
+        }
+        if within.is_none() && is_asked_for(specimen) {
+            found = true;
+            within = Some(*depth);
+        }
+        if within.is_some() && specimen.key.class() == "Pod" {
+            pods.push(specimen);
+        }
+    }
+    if found {
+        Ok(pods)
+    } else {
+        Err(refusal(format!("the app has no {kind} `{name}`, and owns none: see `setpoint tree`")))
+    }
+}
+
+/// The containers of a pod that are asked for; of those that ran before the others only what is named.
+fn containers_of<'p>(pod: &'p Specimen, question: &'p LogQuestion) -> impl Iterator<Item = &'p str> {
+    let Containers { main, others } = &pod.containers;
+    let named = question.container.as_ref();
+    let others = others.iter().filter(move |_| named.is_some());
+    main.iter().chain(others).filter(move |container| named.is_none_or(|named| named == *container)).map(String::as_str)
+}
+
+/// Why there is nothing to read.
+fn no_container(grown: &Grown, question: &LogQuestion) -> Refusal {
+    let all = grown.positions.iter().map(|(index, ..)| &grown.specimens[*index]);
+    let pods: Vec<_> = all.filter(|specimen| specimen.key.class() == "Pod").collect();
+    match &question.container {
+        Some(named) if !pods.is_empty() => {
+            let known = pods.iter().flat_map(|pod| pod.containers.main.iter().chain(&pod.containers.others));
+            let known: BTreeSet<&str> = known.map(String::as_str).collect();
+            let known = known.into_iter().take(20).collect::<Vec<_>>().join("`, `");
+            refusal(format!("no pod has a container `{named}`; there are `{known}`"))
+        }
+        _ if !grown.not_looked_at().is_empty() => {
+            let unseen = grown.not_looked_at().into_iter().take(5).collect::<Vec<_>>().join("; ");
+            refusal(format!("no pod was found, but not everything could be looked at: {unseen}"))
+        }
+        _ => refusal("there is no pod to read the log of: see `setpoint tree`".to_owned()),
+    }
+}
+
+fn query(container: &str, question: &LogQuestion) -> String {
+    let LogQuestion { follow, since, tail, previous, .. } = question;
+    let mut query = format!("container={}", escaped(container));
+    let mut add = |name: &str, value: String| query.push_str(&format!("&{name}={value}"));
+    if *follow {
+        add("follow", "true".to_owned());
+    }
+    if let Some(since) = since {
+        add("sinceSeconds", since.as_millis().div_ceil(1_000).max(1).to_string());
+    }
+    if let Some(tail) = tail {
+        add("tailLines", tail.to_string());
+    }
+    if *previous {
+        add("previous", "true".to_owned());
+    }
+    query
+}
+
+fn note(text: String) -> LogPart {
+    LogPart::Note { text }
+}
+
+fn refusal(detail: String) -> Refusal {
+    Refusal { class: RefusalClass::Invalid, detail, retry_after: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_become_lines_wherever_their_pieces_end() {
+        for size in [1, 2, 5, 100] {
+            let mut cutter = LineCutter::default();
+            let mut lines = Vec::new();
+            for piece in b"one\n\ntwo and three\nfour".chunks(size) {
+                cutter.take(piece);
+                lines.extend(std::iter::from_fn(|| cutter.next(false)));
+            }
+            lines.extend(std::iter::from_fn(|| cutter.next(true)));
+            assert_eq!(lines, ["one", "", "two and three", "four"], "{size}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_never_ends_comes_in_pieces() {
+        let mut cutter = LineCutter::default();
+        cutter.take(&vec![b'x'; LONGEST_LINE + 1]);
+        assert_eq!(cutter.next(false).map(|line| line.len()), Some(LONGEST_LINE));
+        assert_eq!(cutter.next(false), None);
+        assert_eq!(cutter.next(true).as_deref(), Some("x"));
+        assert_eq!(cutter.next(true), None);
+    }
+
+    #[test]
+    fn a_question_is_a_query_that_no_name_can_leave() {
+        let question = LogQuestion {
+            follow: true,
+            since: Some(Span::millis(1_500)),
+            tail: Some(7),
+            previous: true,
+            ..LogQuestion::default()
+        };
+        let expected = "container=a%26b&follow=true&sinceSeconds=2&tailLines=7&previous=true";
+        assert_eq!(query("a&b", &question), expected);
+        assert_eq!(query("web", &LogQuestion::default()), "container=web");
+    }
+}
