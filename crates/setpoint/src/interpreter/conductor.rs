@@ -9,7 +9,7 @@ use std::sync::Arc;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::{Command, Effect, Event, Machine, OrderId, Settings, Ticket};
-use setpoint_target::Target;
+use setpoint_target::{Hint, Target};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{timeout, timeout_at};
@@ -115,17 +115,21 @@ impl Conductor {
         conductor
     }
 
-    /// Reaches the targets, and listens to those that are new.
-    fn connect(&mut self, targets: &Targets) {
+    /// Reaches the targets, and listens to those that are new. Answers those that were connected before, by another connection: what the former
+    /// one would have told is lost, and the new one watches nothing before it was asked for it.
+    fn connect(&mut self, targets: &Targets) -> Vec<TargetIdentity> {
+        let mut replaced = Vec::new();
         for (identity, target) in targets {
             if self.hands.connect(identity, target) {
                 let hints = hint(identity.clone(), Arc::clone(target), self.messages.clone());
                 let listener = self.tasks.spawn(hints);
                 if let Some(former) = self.listening.insert(identity.clone(), listener) {
                     former.abort();
+                    replaced.push(identity.clone());
                 }
             }
         }
+        replaced
     }
 
     /// Runs until it is told to stop, then gives the lease back and closes the ledger.
@@ -135,8 +139,11 @@ impl Conductor {
             match self.next(&mut inbox).await {
                 Some(Message::Event(event)) => self.step(event),
                 Some(Message::Governed(Governed { controls, targets })) => {
-                    self.connect(&targets);
+                    let replaced = self.connect(&targets);
                     self.step(Event::Controls(controls));
+                    for target in replaced {
+                        self.step(Event::Hinted { target, hint: Hint::Lost });
+                    }
                 }
                 Some(Message::Order { command, reply }) => {
                     self.ordering.insert(command.id, reply);

@@ -1,6 +1,6 @@
 //! The agent on a real Kubernetes API server: what it makes, heals, hands over and deletes there, and what it leaves alone.
 
-mod envtest {
+pub(super) mod envtest {
     use std::collections::BTreeSet;
 
     use serde_json::{Value, json};
@@ -12,14 +12,14 @@ mod envtest {
     use super::super::lab::{Agent, Lab, withholds};
 
     /// A lab whose target is the cluster, and a namespace of its own there.
-    struct Scene {
-        lab: Lab,
-        server: &'static ApiServer,
-        namespace: String,
+    pub(in super::super) struct Scene {
+        pub(in super::super) lab: Lab,
+        pub(in super::super) server: &'static ApiServer,
+        pub(in super::super) namespace: String,
     }
 
     impl Scene {
-        fn new(name: &str) -> Self {
+        pub(in super::super) fn new(name: &str) -> Self {
             let server = ApiServer::shared();
             let namespace = server.fresh_namespace(name);
             let mut lab = Lab::new();
@@ -31,7 +31,7 @@ mod envtest {
         }
 
         /// Lets an app declare a ConfigMap.
-        fn config(&mut self, app: &str, name: &str, colour: &str) -> &mut Self {
+        pub(in super::super) fn config(&mut self, app: &str, name: &str, colour: &str) -> &mut Self {
             let text = format!(
                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: {name} }}\ndata: {{ colour: {colour}, size: \"5\" }}\n"
             );
@@ -58,13 +58,13 @@ mod envtest {
         }
 
         /// Somebody else edits an object.
-        fn paint(&self, name: &str, colour: &str) {
+        pub(in super::super) fn paint(&self, name: &str, colour: &str) {
             let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"colour": colour}});
             self.server.apply(&self.path(name), "painter", &object);
         }
     }
 
-    async fn healed(agent: &mut Agent, app: &str, name: &str) -> DriftRecord {
+    pub(in super::super) async fn healed(agent: &mut Agent, app: &str, name: &str) -> DriftRecord {
         let name = name.to_owned();
         agent
             .until(&format!("drift of {name} is healed"), async |agent| {
@@ -145,6 +145,34 @@ mod envtest {
         agent.hint().await;
         let red = async |_: &Agent| (scene.colour("first").as_deref() == Some("red")).then_some(());
         agent.until("the colour is held again", red).await;
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn drift_is_healed_as_before_once_the_target_was_connected_anew() {
+        let mut scene = Scene::new("anew");
+        scene.lab.app("shop");
+        let head = scene.config("shop", "first", "red").lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        let kubeconfig = scene.server.kubeconfig();
+        let rule = "[{ kind: example.com/Nothing, healthy: 'true' }]";
+        let target = format!(
+            "{{ kind: kubernetes, kubeconfig: {}, namespace: {}, health: {rule} }}",
+            kubeconfig.display(),
+            scene.namespace
+        );
+        scene.lab.control("machine", "Target", &target).commit();
+        agent.hint().await;
+        // A new connection has asked for nothing yet but who is there.
+        let renewed = async |agent: &Agent| {
+            let overview = agent.overview().await;
+            overview.targets.first().is_some_and(|target| !target.requests.contains_key("apply")).then_some(())
+        };
+        agent.until("the target is connected anew", renewed).await;
+        scene.paint("first", "black");
+        healed(&mut agent, "shop", "first").await;
+        assert_eq!(scene.colour("first").as_deref(), Some("red"));
         agent.stop().await;
     }
 

@@ -214,6 +214,10 @@ impl Agent {
         self.client.app(app(name)).await
     }
 
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     pub(crate) async fn drift(&self, name: &str) -> Vec<DriftRecord> {
         let question = DriftQuestion { app: Some(app(name)), limit: 100 };
         self.client.drift(&question).await.expect("it answers")
