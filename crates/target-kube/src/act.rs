@@ -25,8 +25,7 @@ use setpoint_kube::request::{Sending, for_request};
 use setpoint_kube::shared::{Autoscaler, SCALE, Sharing};
 use setpoint_target::{Fence, Outcome, Refusal, RefusalClass, Work};
 
-use crate::cluster::{Cluster, Named, Unplaced};
-use crate::discovery::Unserved;
+use crate::cluster::{Cluster, Named};
 use crate::look::{entries_of, in_place};
 use crate::records::Record;
 use crate::requests::{Applied, Deadline, Failure, Form, Manner, Place, Urgency};
@@ -81,7 +80,7 @@ impl Cluster {
         let step = &work.step;
         let place = match self.place(&step.key, step.resource.as_deref()).await {
             Ok(place) => place,
-            Err(error) => return unplaced(&error),
+            Err(error) => return Outcome::Refused { refusal: error.refusal() },
         };
         let deadline = Deadline::from(fence);
         if let Some(resource) = &step.resource
@@ -371,11 +370,6 @@ fn errand(step: &Step) -> (Urgency, Option<&setpoint_core::name::AppId>) {
 
 fn refused(class: RefusalClass, detail: String) -> Outcome {
     Outcome::Refused { refusal: Refusal { class, detail, retry_after: None } }
-}
-
-fn unplaced(error: &Unplaced) -> Outcome {
-    let later = matches!(error, Unplaced::Unserved(Unserved::NoSuchKind { .. } | Unserved::Unknown(_)));
-    refused(if later { RefusalClass::Unavailable } else { RefusalClass::Invalid }, error.to_string())
 }
 
 /// Which objects a refusal is about is known to whoever asked: here only its words are kept.

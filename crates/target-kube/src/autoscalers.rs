@@ -101,6 +101,7 @@ impl Cluster {
             let served = match self.discovery.find(&self.api, group, kind, None).await {
                 Ok(served) => served,
                 Err(Unserved::NoSuchKind { .. } | Unserved::NoSuchVersion { .. }) => continue,
+                Err(error @ Unserved::Silent { .. }) => return Err(Blindness::Partial { detail: error.to_string() }),
                 Err(Unserved::Unknown(reason)) => return Err(reason),
             };
             let namespace = namespace.into();

@@ -16,6 +16,7 @@ use setpoint_kube::kinds::built_in;
 use setpoint_kube::object;
 use setpoint_kube::project::HashKey;
 use setpoint_kube::request::{INSTALLATION_LABEL, field_manager};
+use setpoint_target::{Refusal, RefusalClass};
 
 use crate::autoscalers::Autoscalers;
 use crate::discovery::{Discovery, Unserved};
@@ -160,6 +161,18 @@ pub(crate) enum Unplaced {
     Unserved(#[from] Unserved),
     #[error("{key} {}", if *needs { "lives in a namespace: declare `metadata.namespace`" } else { "lives in no namespace: remove `metadata.namespace`" })]
     Namespace { key: Key, needs: bool },
+}
+
+impl Unplaced {
+    /// What a step is answered with that has no place. Only the last two are the declaration's fault.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let class = match self {
+            Self::Unserved(Unserved::NoSuchKind { .. } | Unserved::Silent { .. }) => RefusalClass::Unready,
+            Self::Unserved(Unserved::Unknown(_)) => RefusalClass::Unavailable,
+            Self::Unserved(Unserved::NoSuchVersion { .. }) | Self::Namespace { .. } => RefusalClass::Invalid,
+        };
+        Refusal { class, detail: self.to_string(), retry_after: None }
+    }
 }
 
 /// What every object has.

@@ -32,6 +32,9 @@ pub(crate) enum Unserved {
     NoSuchKind { group: String, kind: String },
     #[error("`{kind}` of `{group}` is not served in version `{version}`, but in {served}: declare one of these")]
     NoSuchVersion { group: String, kind: String, version: String, served: String },
+    /// The group has a server of its own, and that one is down.
+    #[error("the server of the group `{group}` does not answer: see to the APIService that names it")]
+    Silent { group: String },
     /// Whether there is such a kind is not known.
     #[error("{0}")]
     Unknown(Blindness),
@@ -182,10 +185,7 @@ impl Catalogue {
         };
         match (found, version) {
             (Some(found), _) => Ok(found.clone()),
-            (None, _) if self.silent.contains(group) => {
-                let detail = format!("the server of the group `{group}` does not answer");
-                Err(Unserved::Unknown(Blindness::Unreachable { detail }))
-            }
+            (None, _) if self.silent.contains(group) => Err(Unserved::Silent { group: group_text }),
             (None, Some(version)) if !served.is_empty() => {
                 let words: Vec<String> = served.iter().map(|served| format!("`{}`", served.version)).collect();
                 let (version, served) = (version.to_owned(), words.join(", "));

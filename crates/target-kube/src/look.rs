@@ -92,6 +92,9 @@ impl Cluster {
                 };
             }
             Err(Unplaced::Unserved(Unserved::Unknown(reason))) => return Err(reason),
+            Err(error @ Unplaced::Unserved(Unserved::Silent { .. })) => {
+                return Err(Blindness::Partial { detail: error.to_string() });
+            }
             Err(error) => return Err(Blindness::Malformed { detail: error.to_string() }),
         };
         let told = self.records.suspicions(key);

@@ -21,8 +21,7 @@ use setpoint_target::{
 };
 
 use crate::act::refusal_of;
-use crate::cluster::{Cluster, Unplaced};
-use crate::discovery::Unserved;
+use crate::cluster::Cluster;
 use crate::options::KubeOptions;
 use crate::requests::{Form, Tally, Urgency};
 use crate::watch::Watching;
@@ -81,15 +80,7 @@ impl Cluster {
     async fn tried(&self, resource: &Resource, form: Form) -> Result<(Option<Value>, Value), Refusal> {
         let unavailable = |detail: String| Refusal { class: RefusalClass::Unavailable, detail, retry_after: None };
         self.visit().await.map_err(|reason| unavailable(reason.to_string()))?;
-        let place = match self.place(&resource.key, Some(resource)).await {
-            Ok(place) => place,
-            Err(error @ Unplaced::Unserved(Unserved::NoSuchKind { .. } | Unserved::Unknown(_))) => {
-                return Err(unavailable(error.to_string()));
-            }
-            Err(error) => {
-                return Err(Refusal { class: RefusalClass::Invalid, detail: error.to_string(), retry_after: None });
-            }
-        };
+        let place = self.place(&resource.key, Some(resource)).await.map_err(|error| error.refusal())?;
         // What others may set below the items of lists is found by the items that are there.
         let form = if resource.shared.is_empty() { form } else { Form::Whole };
         let is = match self.api.get(&place, form, Urgency::People).await {

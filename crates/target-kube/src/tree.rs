@@ -179,7 +179,9 @@ impl Cluster {
                 })),
                 // Of what is not served there is nothing.
                 Err(Unserved::NoSuchKind { .. } | Unserved::NoSuchVersion { .. }) => {}
-                Err(Unserved::Unknown(reason)) => complaints.push(format!("{kind}: {reason}")),
+                Err(reason @ (Unserved::Unknown(_) | Unserved::Silent { .. })) => {
+                    complaints.push(format!("{kind}: {reason}"));
+                }
             }
         }
         (lists, complaints)

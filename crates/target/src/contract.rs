@@ -100,6 +100,9 @@ pub enum RefusalClass {
     Denied,
     /// The target is busy or failing: later.
     Unavailable,
+    /// The target is well, but what this step needs around it is not: its namespace, its kind, room for it. Later, and no reason to leave the
+    /// rest of the target alone.
+    Unready,
     /// The effect came too late or from an epoch that is over.
     Fenced,
 }

@@ -59,7 +59,9 @@ impl Setbacks {
         let pause = match class {
             // We were late: nothing is wrong with the declaration.
             RefusalClass::Fenced => FIRST,
-            RefusalClass::Conflict | RefusalClass::Unavailable => FIRST.doubled(failure.times, LONGEST_BUSY),
+            RefusalClass::Conflict | RefusalClass::Unavailable | RefusalClass::Unready => {
+                FIRST.doubled(failure.times, LONGEST_BUSY)
+            }
             RefusalClass::Invalid | RefusalClass::Denied if failure.times >= ENOUGH => RARELY,
             RefusalClass::Invalid | RefusalClass::Denied => FIRST.doubled(failure.times, LONGEST),
         };

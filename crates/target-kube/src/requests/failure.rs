@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     #[error("the API server could not be reached: {detail}")]
     NotSent { detail: String },
     /// The server said no.
-    #[error("{status}")]
+    #[error("{status}: {}", advice(status))]
     Refused { status: Box<Status>, retry_after: Option<Span> },
     /// It may have had its effect.
     #[error("the API server did not answer: {detail}")]
@@ -103,22 +103,109 @@ fn class_of(status: &Status) -> Option<RefusalClass> {
     // Whoever set another UID than the object has spoke of another object.
     let of_another = |status: &Status| status.causes.iter().any(|cause| cause.field == "metadata.uid");
     match status.code {
-        401 | 403 if is_terminating(status) => Some(RefusalClass::Unavailable),
+        401 | 403 if is_terminating(status) || is_over_quota(status) => Some(RefusalClass::Unready),
         401 | 403 => Some(RefusalClass::Denied),
         // Its namespace or its kind is not there, or not yet.
-        404 | 429 => Some(RefusalClass::Unavailable),
+        404 => Some(RefusalClass::Unready),
+        429 => Some(RefusalClass::Unavailable),
         409 => Some(RefusalClass::Conflict),
         422 if of_another(status) => Some(RefusalClass::Conflict),
+        422 if is_denied_by_policy(status) => Some(RefusalClass::Denied),
         400..500 => Some(RefusalClass::Invalid),
-        // Admission comes before anything is stored.
-        500 if status.message.contains("failed calling webhook") => Some(RefusalClass::Unavailable),
+        // Admission and conversion come before anything is stored.
+        500 if is_webhook_failing(status) => Some(RefusalClass::Unready),
+        500 if is_too_large(status) => Some(RefusalClass::Invalid),
         // So the server says that a field is not in the schema.
         500 if status.message.starts_with("failed to create typed patch object") => Some(RefusalClass::Invalid),
         _ => None,
     }
 }
 
+/// What a person can do about it: the server says what is wrong, and mostly no more.
+fn advice(status: &Status) -> &'static str {
+    match status.code {
+        401 => "renew the credentials of the target",
+        403 if is_terminating(status) => "it is made once the old namespace is gone",
+        403 if is_over_quota(status) => "free something there, or raise the quota",
+        403 if status.message.contains(" cannot ") => "grant that to the identity of the target",
+        403 => "change the declaration, or what forbids it",
+        404 if status.message.starts_with("namespaces ") => "declare the namespace, or create it",
+        404 => "it is tried again as soon as it is served",
+        409 => "it is looked at and decided anew",
+        413 => TOO_LARGE,
+        422 if is_denied_by_policy(status) => "change the declaration, or the policy",
+        422 if status.is_immutable_field() => "declare what it was, or another name",
+        429 => "it is tried again when the server has time",
+        400..500 => "correct the declaration",
+        _ if is_webhook_failing(status) => "mend the webhook, or exempt the object from it",
+        _ if is_too_large(status) => TOO_LARGE,
+        _ => "see what the API server logged",
+    }
+}
+
+const TOO_LARGE: &str = "split it, or keep its content elsewhere";
+
 /// Nothing is made in a namespace that is being deleted; it may be made again once that is gone.
 fn is_terminating(status: &Status) -> bool {
     status.causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+/// There is no reason of its own for it.
+fn is_over_quota(status: &Status) -> bool {
+    status.message.contains("exceeded quota")
+}
+
+/// A ValidatingAdmissionPolicy refuses as if the object were invalid, also where nothing is to be stored.
+fn is_denied_by_policy(status: &Status) -> bool {
+    status.message.contains("denied request: ")
+}
+
+fn is_webhook_failing(status: &Status) -> bool {
+    status.message.contains("failed calling webhook") || status.message.contains("conversion webhook for ")
+}
+
+/// The server lets through more than its storage takes, and has no word of its own for what that says.
+fn is_too_large(status: &Status) -> bool {
+    status.message.contains("request is too large") || status.message.contains("message larger than max")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: u16, message: &str) -> Failure {
+        let status = Status {
+            code,
+            reason: String::new(),
+            message: message.to_owned(),
+            causes: Vec::new(),
+            retry_after_seconds: None,
+        };
+        Failure::Refused { status: Box::new(status), retry_after: None }
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do_and_whose_fault_it_is() {
+        for (code, message, class, advice) in [
+            (401, "Unauthorized", RefusalClass::Denied, "renew the credentials"),
+            (403, r#"secrets is forbidden: User "a" cannot create resource"#, RefusalClass::Denied, "grant that"),
+            (403, "forbidden: exceeded quota: few, requested: pods=1", RefusalClass::Unready, "raise the quota"),
+            (403, r#"admission webhook "a" denied the request: no"#, RefusalClass::Denied, "change the declaration"),
+            (404, r#"namespaces "a" not found"#, RefusalClass::Unready, "declare the namespace"),
+            (404, "the server could not find the requested resource", RefusalClass::Unready, "tried again"),
+            (409, "the object has been modified", RefusalClass::Conflict, "decided anew"),
+            (413, "Request entity too large: limit is 3145728", RefusalClass::Invalid, "split it"),
+            (422, "spec.selector: Invalid value: x: field is immutable", RefusalClass::Invalid, "what it was"),
+            (422, "ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no", RefusalClass::Denied, "policy"),
+            (422, "spec.replicas: Invalid value: -1", RefusalClass::Invalid, "correct the declaration"),
+            (429, "too many requests", RefusalClass::Unavailable, "has time"),
+            (500, r#"Internal error occurred: failed calling webhook "a""#, RefusalClass::Unready, "mend the webhook"),
+            (500, "etcdserver: request is too large", RefusalClass::Invalid, "split it"),
+        ] {
+            let refusal = refused(code, message).refusal().unwrap();
+            assert_eq!(refusal.class, class, "{refusal}");
+            assert!(refusal.detail.starts_with(message) && refusal.detail.contains(advice), "{refusal}");
+        }
+        assert_eq!(refused(500, "etcdserver: request timed out").refusal(), None);
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use setpoint_core::key::Key;
 use setpoint_core::name::LiveVersion;
 use setpoint_core::value::Value;
-use setpoint_kube::managed::ManagedFields;
+use setpoint_kube::managed::{ManagedFields, applied_by};
 use setpoint_kube::object;
 
 use super::{StreamId, Watches};
@@ -95,20 +95,22 @@ impl Cluster {
         if record.knows(&named.version) {
             return Judgement::Known;
         }
+        let Ok(entries) = entries_of(object) else { return Judgement::Suspect };
+        let is_same = match form {
+            Form::Whole if self.is_as_applied(object, &entries) => self.is_as_recorded(record, object, &entries),
+            _ => is_but_for_status(record, object),
+        };
         match form {
-            Form::Metadata => {
-                let same = record.standing.generation.is_some()
-                    && object::generation(object) == record.standing.generation
-                    && metadata_hash(object) == record.standing.metadata;
-                if same { Judgement::Fits { standing: record.standing } } else { Judgement::Suspect }
-            }
-            Form::Whole => match entries_of(object) {
-                Ok(entries) if self.is_as_recorded(record, object, &entries) => {
-                    Judgement::Fits { standing: self.standing(object) }
-                }
-                _ => Judgement::Suspect,
-            },
+            _ if !is_same => Judgement::Suspect,
+            Form::Whole => Judgement::Fits { standing: self.standing(object) },
+            Form::Metadata => Judgement::Fits { standing: record.standing },
         }
+    }
+
+    /// Whether an object is in the version we applied it in. A stream speaks the preferred one, in which our fields may have other names.
+    fn is_as_applied(&self, object: &Value, entries: &[ManagedFields]) -> bool {
+        let version = applied_by(entries, &self.api.manager).map(|entry| &*entry.api_version);
+        version.is_none_or(|version| object::api_version(object) == Some(version))
     }
 
     fn is_as_recorded(&self, record: &Record, object: &Value, entries: &[ManagedFields]) -> bool {
@@ -131,6 +133,14 @@ impl Cluster {
         drop(state);
         Writing { cluster: self, key: key.clone() }
     }
+}
+
+/// Whether nothing but the status has moved, as far as metadata tells.
+fn is_but_for_status(record: &Record, object: &Value) -> bool {
+    let standing = &record.standing;
+    standing.generation.is_some()
+        && object::generation(object) == standing.generation
+        && metadata_hash(object) == standing.metadata
 }
 
 /// A write of ours is under way.

@@ -120,7 +120,7 @@ impl Cluster {
                     return;
                 }
                 Ok(Ended::Failed(failure)) => (Some(failure.to_string()), self.pace(&id, &mut course)),
-                Err(unplaced @ Unplaced::Unserved(Unserved::Unknown(_))) => {
+                Err(unplaced @ Unplaced::Unserved(Unserved::Unknown(_) | Unserved::Silent { .. })) => {
                     (Some(unplaced.to_string()), self.pace(&id, &mut course))
                 }
                 Err(unplaced) => (Some(unplaced.to_string()), UNSERVED_WAIT),
@@ -159,7 +159,8 @@ impl Cluster {
         relists: &Semaphore,
     ) -> Result<Ended, Failure> {
         let form = form_of(&id.class);
-        let relisting = if course.after.is_none() { relists.acquire().await.ok() } else { None };
+        let resumes = course.after.is_some();
+        let relisting = if resumes { None } else { relists.acquire().await.ok() };
         let beginning = match &course.after {
             Some(version) => Beginning::After(version.clone()),
             None if course.streams_lists => Beginning::Everything,
@@ -167,6 +168,9 @@ impl Cluster {
         };
         let missing = (beginning == Beginning::Everything).then(|| self.records.keys_of(&id.class, &id.namespace));
         let body = self.api.watch(collection, selection, form, &beginning).await?;
+        if beginning != Beginning::Everything && !resumes {
+            self.watches.caught_up(id);
+        }
         self.read_on(id, form, Lines::new(body), course, missing.map(|keys| (keys, relisting))).await
     }
 
@@ -180,17 +184,17 @@ impl Cluster {
         course: &mut Course,
         mut initial: Option<(BTreeSet<Key>, Option<SemaphorePermit<'_>>)>,
     ) -> Result<Ended, Failure> {
-        if initial.is_none() {
-            self.watches.caught_up(id);
-        }
         while let Some(line) = lines.next(&*self.api.sender.wire, SILENCE).await? {
             let (kind, object) = event_in(&line)?;
             let version = object::resource_version(&object).map(str::to_owned);
             match kind {
                 Kind::Error => return Ok(ended_by(&object)),
+                // Nobody knows how much happened between two connections: what came before a bookmark has been told.
                 Kind::Bookmark => {
                     if object::annotation(&object, INITIAL_END) == Some("true") {
                         self.suspect_all(initial.take().map(|(missing, _)| missing).unwrap_or_default());
+                    }
+                    if initial.is_none() {
                         self.watches.caught_up(id);
                     }
                 }

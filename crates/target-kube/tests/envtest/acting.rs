@@ -65,7 +65,7 @@ async fn what_the_server_does_not_take_is_refused_with_its_words() {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "nowhere-at-all"},
     }));
     let outcome = scene.execute(&scene.steps.create(&homeless)).await;
-    assert_eq!(class_of(&outcome), Some(RefusalClass::Unavailable), "{outcome:?}");
+    assert_eq!(class_of(&outcome), Some(RefusalClass::Unready), "{outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +79,7 @@ async fn a_kind_that_is_not_served_has_no_objects_and_takes_none() {
     let widget = object("example.com/v1", "Widget");
     assert!(matches!(scene.observe(&widget).await, Observed::Known { value: Presence::Absent, .. }));
     let outcome = scene.execute(&scene.steps.create(&widget)).await;
-    assert_eq!(class_of(&outcome), Some(RefusalClass::Unavailable), "{outcome:?}");
+    assert_eq!(class_of(&outcome), Some(RefusalClass::Unready), "{outcome:?}");
     // Declared or not, it is absent only where nothing can be there.
     let claimed = [(widget.key.clone(), None)].into();
     let seen = scene.target.observe(claimed, super::scene::now()).await.states.remove(&widget.key).unwrap();
