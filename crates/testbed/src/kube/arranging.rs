@@ -107,6 +107,35 @@ impl ApiServer {
         panic!("the server does not take note that {who} has `{role}`");
     }
 
+    /// Lets nobody delete ConfigMaps of a namespace, and waits until that holds.
+    pub fn forbid_deletes(&self, namespace: &str) -> ForbiddenDeletes<'_> {
+        let name = unique("keep");
+        let rule =
+            json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]});
+        let matches = json!({
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}, "resourceRules": [rule],
+        });
+        let spec = json!({
+            "matchConstraints": matches, "validations": [{"expression": "false", "message": "nothing is deleted here"}],
+        });
+        let bound = json!({"policyName": name, "validationActions": ["Deny"]});
+        for (kind, spec) in [("ValidatingAdmissionPolicy", spec), ("ValidatingAdmissionPolicyBinding", bound)] {
+            let object = json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec,
+            });
+            self.create(ForbiddenDeletes::collection(kind), &object);
+        }
+        let maps = format!("/api/v1/namespaces/{namespace}/configmaps");
+        self.create(&maps, &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}));
+        for _ in 0..LOOKS {
+            if self.request("DELETE", &format!("{maps}/{name}?dryRun=All"), None).status == 422 {
+                return ForbiddenDeletes { server: self, name };
+            }
+            self.cluster().keeper().pause();
+        }
+        panic!("the server does not take note that deletes are forbidden in `{namespace}`");
+    }
+
     /// Makes a service account and gives a token of it; to the server it is `system:serviceaccount:<namespace>:<name>`.
     pub fn service_account(&self, namespace: &str, name: &str) -> String {
         let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
@@ -152,5 +181,30 @@ impl ApiServer {
         // It need not read what it is given, and tells by itself what is wrong.
         let _ = child.stdin.take().expect("it was piped").write_all(input);
         child.wait_with_output().expect("kubectl ends")
+    }
+}
+
+/// Deletes are forbidden until this is dropped, and for a moment after.
+#[derive(Debug)]
+pub struct ForbiddenDeletes<'s> {
+    server: &'s ApiServer,
+    name: String,
+}
+
+impl ForbiddenDeletes<'_> {
+    fn collection(kind: &str) -> &'static str {
+        match kind {
+            "ValidatingAdmissionPolicy" => "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+            _ => "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        }
+    }
+}
+
+impl Drop for ForbiddenDeletes<'_> {
+    fn drop(&mut self) {
+        for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
+            // A test that fails may have stopped the server.
+            let _ = self.server.request("DELETE", &format!("{}/{}", Self::collection(kind), self.name), None);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! A real Kubernetes API server on loopback: etcd, kube-apiserver, kubectl and, if asked, kube-controller-manager.
 //!
 //! Reading order: [`ApiServer`] is what tests use, [`Options`] what a server of one's own can be given, [`proxy`] what stands between
-//! a client and the server to break things. `cargo xtask envtest` makes the tools; a test that finds none fails and says so.
+//! a client and the server to break things, [`Webhook`] what the server asks before it stores something.
+//! `cargo xtask envtest` makes the tools; a test that finds none fails and says so.
 //! Tests that need them stand in a module named `envtest`, so that a run without the tools can name and leave out all of them.
 //!
 //! No process and no file stays behind: every server dies with the thread that keeps it (`process.rs`), its folder is removed by a
@@ -17,13 +18,16 @@ mod process;
 pub mod proxy;
 mod server;
 mod tools;
+mod webhook;
 
+pub use self::arranging::ForbiddenDeletes;
 pub use self::client::Answer;
 pub use self::kubelet::Kubelet;
 pub use self::options::{AuditWebhook, Options, User};
 pub use self::proxy::{Fault, Proxy, Rule};
 pub use self::server::ApiServer;
 pub use self::tools::kubernetes_version;
+pub use self::webhook::{Verdict, Webhook};
 
 #[expect(
     clippy::disallowed_methods,
