@@ -1,6 +1,6 @@
 //! The agent on a real Kubernetes API server: what it makes, heals, hands over and deletes there, and what it leaves alone.
 
-pub(super) mod envtest {
+pub(crate) mod envtest {
     use std::collections::BTreeSet;
 
     use serde_json::{Value, json};
@@ -12,14 +12,14 @@ pub(super) mod envtest {
     use super::super::lab::{Agent, Lab, withholds};
 
     /// A lab whose target is the cluster, and a namespace of its own there.
-    pub(in super::super) struct Scene {
-        pub(in super::super) lab: Lab,
-        pub(in super::super) server: &'static ApiServer,
-        pub(in super::super) namespace: String,
+    pub(crate) struct Scene {
+        pub(crate) lab: Lab,
+        pub(crate) server: &'static ApiServer,
+        pub(crate) namespace: String,
     }
 
     impl Scene {
-        pub(in super::super) fn new(name: &str) -> Self {
+        pub(crate) fn new(name: &str) -> Self {
             let server = ApiServer::shared();
             let namespace = server.fresh_namespace(name);
             let mut lab = Lab::new();
@@ -31,7 +31,7 @@ pub(super) mod envtest {
         }
 
         /// Lets an app declare a ConfigMap.
-        pub(in super::super) fn config(&mut self, app: &str, name: &str, colour: &str) -> &mut Self {
+        pub(crate) fn config(&mut self, app: &str, name: &str, colour: &str) -> &mut Self {
             let text = format!(
                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: {name} }}\ndata: {{ colour: {colour}, size: \"5\" }}\n"
             );
@@ -39,21 +39,21 @@ pub(super) mod envtest {
             self
         }
 
-        fn path(&self, name: &str) -> String {
+        pub(crate) fn path(&self, name: &str) -> String {
             format!("/api/v1/namespaces/{}/configmaps/{name}", self.namespace)
         }
 
         /// What stands on the server; `None` if nothing does.
-        fn live(&self, name: &str) -> Option<Value> {
+        pub(crate) fn live(&self, name: &str) -> Option<Value> {
             let answer = self.server.request("GET", &self.path(name), None);
             if answer.status == 404 { None } else { Some(answer.succeeded().json()) }
         }
 
-        fn colour(&self, name: &str) -> Option<String> {
+        pub(crate) fn colour(&self, name: &str) -> Option<String> {
             self.live(name)?["data"]["colour"].as_str().map(str::to_owned)
         }
 
-        fn uid(&self, name: &str) -> String {
+        pub(crate) fn uid(&self, name: &str) -> String {
             self.live(name).expect("it is there")["metadata"]["uid"].as_str().expect("every object has one").to_owned()
         }
 

@@ -5,6 +5,7 @@
 //! | [`lab`] | what the others act on |
 //! | [`applying`] | the agent as a process: exit codes, and the end when told to |
 //! | [`cluster`] | all of it on a Kubernetes cluster |
+//! | [`cluster_failures`] | failures that users of other engines report, on such a cluster |
 //! | [`failing`] | stores that are down or hang, and who hears of it |
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
 //! | [`forgetting`] | what may be lost, and what a lost data folder costs |
@@ -19,6 +20,7 @@
 
 mod applying;
 mod cluster;
+mod cluster_failures;
 mod failing;
 mod following;
 mod forgetting;

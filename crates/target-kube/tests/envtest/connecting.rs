@@ -95,20 +95,3 @@ async fn a_server_that_comes_back_is_reached_again() {
     assert_eq!(scene.live(&declared).await.value, declared.body);
     assert!(matches!(scene.observe(&missing).await, Observed::Known { value: Presence::Absent, .. }));
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_look_through_another_server_shows_what_was_just_written() {
-    let first = ApiServer::own(setpoint_testbed::kube::Options::default());
-    let second = first.beside(setpoint_testbed::kube::Options::default());
-    let writer = Scene::with("one", |options| options.wire = wire(&first.kubeconfig())).await;
-    let reader = Scene::with("two", |options| options.wire = wire(&second.kubeconfig())).await;
-    for n in 0..20 {
-        let metadata = json!({"name": format!("a{n}"), "namespace": "default"});
-        let declared = writer.resource(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}));
-        assert!(matches!(reader.observe(&declared).await, Observed::Known { value: Presence::Absent, .. }));
-        let made = writer.have(&declared).await;
-        assert_eq!(reader.live(&declared).await.uid, made.uid);
-        writer.done(&writer.steps.delete(&declared.key, &made)).await;
-        assert!(matches!(reader.observe(&declared).await, Observed::Known { value: Presence::Absent, .. }));
-    }
-}

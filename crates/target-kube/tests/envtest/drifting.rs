@@ -7,7 +7,7 @@ use setpoint_core::value::Value;
 use setpoint_kube::request::field_manager;
 use setpoint_target::{Outcome, RefusalClass};
 
-use super::scene::Scene;
+use super::scene::{Scene, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_by_another_manager_is_found_with_its_writer_and_healed() {
@@ -166,15 +166,4 @@ async fn a_default_that_moved_is_no_drift() {
     until("it is no drift", async || scene.live(&declared).await.value == declared.body).await;
     let version = &stored()["metadata"]["resourceVersion"];
     assert_eq!(scene.live(&declared).await.version.as_str(), version.as_str().unwrap());
-}
-
-async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let waiting = async {
-        while !holds().await {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(30), waiting)
-        .await
-        .unwrap_or_else(|_| panic!("not so: {what}"));
 }

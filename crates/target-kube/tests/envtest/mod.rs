@@ -1,10 +1,18 @@
 //! Everything that needs a real API server.
 
 mod acting;
+mod bad_input;
 mod conforming;
 mod connecting;
+mod definitions;
 mod drifting;
+mod false_diffs;
 mod faults;
+mod flux_failures;
 mod resting;
+mod resync;
+mod rights;
 mod scene;
 mod sharing;
+mod two_servers;
+mod webhooks;

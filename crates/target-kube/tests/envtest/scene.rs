@@ -42,7 +42,11 @@ impl Scene {
     }
 
     pub(crate) async fn with(name: &str, adjust: impl FnOnce(&mut KubeOptions)) -> Self {
-        let server = ApiServer::shared();
+        Self::on(ApiServer::shared(), name, adjust).await
+    }
+
+    /// On a server that is not everybody's.
+    pub(crate) async fn on(server: &'static ApiServer, name: &str, adjust: impl FnOnce(&mut KubeOptions)) -> Self {
         let proxy = Proxy::before(server);
         let namespace = server.fresh_namespace(name);
         let wire = wire(&proxy.kubeconfig(server, server.admin_token()));
@@ -59,14 +63,19 @@ impl Scene {
     /// Another process takes over, with what the memory holds.
     pub(crate) fn restart(&mut self, adjust: impl FnOnce(&mut KubeOptions)) {
         self.tasks.abort_all();
-        let mut options = self.options.clone();
-        adjust(&mut options);
-        self.target = KubeTarget::new(options);
+        adjust(&mut self.options);
+        self.target = KubeTarget::new(self.options.clone());
         self.drive();
     }
 
     fn drive(&mut self) {
         self.tasks.spawn(self.target.watch_task());
+    }
+
+    /// Opens all streams anew, in the same process.
+    pub(crate) async fn restart_streams(&mut self) {
+        self.tasks.shutdown().await;
+        self.drive();
     }
 
     pub(crate) fn config_map(&self, name: &str, data: &[(&str, &str)]) -> Arc<Resource> {
@@ -78,7 +87,12 @@ impl Scene {
     }
 
     pub(crate) fn resource(&self, object: &Json) -> Arc<Resource> {
-        let body = value(object);
+        self.resource_of(&object.to_string())
+    }
+
+    /// The same from a text, for numbers that would not survive being read twice.
+    pub(crate) fn resource_of(&self, text: &str) -> Arc<Resource> {
+        let body = object::read(text.as_bytes()).unwrap();
         let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap().to_owned();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let key = self.target.key(&api_version, &kind, &body).unwrap();
@@ -165,20 +179,27 @@ impl Scene {
         waited.unwrap_or_else(|_| panic!("streams must catch up: {:?}", self.target.watching()));
     }
 
-    fn path(resource: &Resource) -> String {
-        let key = &resource.key;
-        let (base, plural) = match key.class() {
-            "ConfigMap" => ("/api/v1", "configmaps"),
-            "Secret" => ("/api/v1", "secrets"),
-            "apps/Deployment" => ("/apis/apps/v1", "deployments"),
-            other => panic!("no path for {other}"),
+    /// Where the server has it.
+    pub(crate) fn path(resource: &Resource) -> String {
+        let base = if resource.api_version.contains('/') { "/apis" } else { "/api" };
+        let namespace = match resource.key.namespace() {
+            "" => String::new(),
+            namespace => format!("/namespaces/{namespace}"),
         };
-        format!("{base}/namespaces/{}/{plural}/{}", key.namespace(), key.name())
+        let (plural, name) = (plural(&resource.kind), resource.key.name());
+        format!("{base}/{}{namespace}/{plural}/{name}", resource.api_version)
     }
 
     /// Somebody else applies this.
     pub(crate) fn edit(&self, resource: &Resource, manager: &str) {
         self.server.apply(&Self::path(resource), manager, &json(&resource.body));
+    }
+
+    /// Somebody else changes a part of it, by whatever else than an apply.
+    pub(crate) fn patch(&self, resource: &Resource, manager: &str, patch: &Json) -> Json {
+        let path = format!("{}?fieldManager={manager}", Self::path(resource));
+        let content = serde_json::to_vec(patch).unwrap();
+        self.server.request("PATCH", &path, Some(("application/merge-patch+json", &content))).succeeded().json()
     }
 
     pub(crate) fn remove(&self, resource: &Resource) {
@@ -196,6 +217,26 @@ impl Scene {
     }
 }
 
+/// The plural word of a kind's path.
+fn plural(kind: &str) -> String {
+    let word = kind.to_lowercase();
+    match word.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None if word.ends_with("ss") => format!("{word}es"),
+        None => format!("{word}s"),
+    }
+}
+
+/// Waits until something holds.
+pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("not so: {what}"));
+}
+
 /// The way to the server that a kubeconfig names.
 pub(crate) fn wire(kubeconfig: &Path) -> Arc<HttpWire> {
     Arc::new(HttpWire::new(Connection::from_kubeconfig(kubeconfig, None).unwrap()).unwrap())
@@ -205,10 +246,6 @@ pub(crate) fn wire(kubeconfig: &Path) -> Arc<HttpWire> {
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap())
-}
-
-fn value(object: &Json) -> Value {
-    object::read(&serde_json::to_vec(object).unwrap()).unwrap()
 }
 
 fn json(value: &Value) -> Json {

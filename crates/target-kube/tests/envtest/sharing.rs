@@ -13,7 +13,7 @@ use setpoint_testbed::kube::{Fault, Rule};
 use super::scene::Scene;
 
 /// The same declaration, with fields that others may set.
-fn sharing(resource: &Resource, fields: &[(&str, Option<&str>)]) -> Arc<Resource> {
+pub(crate) fn sharing(resource: &Resource, fields: &[(&str, Option<&str>)]) -> Arc<Resource> {
     let field =
         |(path, writer): &(&str, Option<&str>)| SharedField { path: (*path).into(), writer: writer.map(Into::into) };
     Arc::new(Resource { shared: fields.iter().map(field).collect(), ..resource.clone() })

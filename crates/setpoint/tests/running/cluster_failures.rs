@@ -1,0 +1,236 @@
+//! Failures that users of other engines report again and again, as far as they are about apps and what these own: the agent on a real Kubernetes API
+//! server. Numbers as in docs/false-diffs.md; those that are about single objects stand with the target.
+
+mod envtest {
+    use serde_json::{Value, json};
+    use setpoint_api::answer::{AppDetail, AppState};
+    use setpoint_core::live::Health;
+
+    use super::super::cluster::envtest::Scene;
+    use super::super::lab::Agent;
+
+    async fn until_gone(agent: &mut Agent, scene: &Scene, name: &str) {
+        let gone = async |_: &Agent| scene.live(name).is_none().then_some(());
+        agent.until(&format!("{name} is gone"), gone).await;
+    }
+
+    /// A stranger makes an object with all that another one bears, marks included.
+    fn copy(scene: &Scene, from: &str, name: &str) -> Value {
+        let mut object = scene.live(from).expect("it is there");
+        for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+            object["metadata"].as_object_mut().expect("every object has it").remove(field);
+        }
+        object["metadata"]["name"] = json!(name);
+        object
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn f02_what_a_sync_made_that_never_succeeded_as_a_whole_is_owned_and_deleted() {
+        let mut scene = Scene::new("partial");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red");
+        let wrong = "apiVersion: v1\nkind: Service\nmetadata: { name: wrong }\nspec: { ports: [{ port: 99999 }] }\n";
+        scene.lab.write("apps/shop/wrong.yaml", wrong).commit();
+        let mut agent = scene.lab.start().await;
+        let there = async |_: &Agent| scene.live("first").map(drop);
+        agent.until("the good one is there", there).await;
+        let refused = |detail: &AppDetail| !detail.report.is_empty() && detail.summary.state != AppState::Converged;
+        agent.until_app("shop", "has one refused", refused).await;
+
+        scene.lab.remove("apps/shop/wrong.yaml").remove("apps/shop/first.yaml");
+        let head = scene.config("shop", "second", "green").lab.commit();
+        agent.until_converged("shop", &head).await;
+        until_gone(&mut agent, &scene, "first").await;
+        assert_eq!(scene.colour("second").as_deref(), Some("green"));
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn f03_what_could_not_be_deleted_stays_ours_until_it_is_gone() {
+        let mut scene = Scene::new("denied");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        let forbidden = scene.server.forbid_deletes(&scene.namespace);
+        let uid = scene.uid("second");
+        scene.lab.remove("apps/shop/second.yaml");
+        // Others of the same version are not kept back.
+        scene.config("shop", "third", "blue").lab.commit();
+        agent.hint().await;
+        let told = |detail: &AppDetail| detail.summary.state != AppState::Converged && !detail.report.is_empty();
+        agent.until_app("shop", "tells what it could not delete", told).await;
+        let made = async |_: &Agent| scene.colour("third").filter(|colour| colour == "blue");
+        agent.until("the third is there", made).await;
+        assert_eq!(scene.uid("second"), uid);
+        // Not even a restart forgets it.
+        agent.stop().await;
+        let mut agent = scene.lab.start().await;
+        drop(forbidden);
+        until_gone(&mut agent, &scene, "second").await;
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn f05_what_somebody_made_anew_under_our_name_is_not_deleted_when_we_no_longer_declare_it() {
+        let mut scene = Scene::new("anew");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        agent.stop().await;
+        let anew = copy(&scene, "second", "second");
+        scene.server.request("DELETE", &scene.path("second"), None).succeeded();
+        scene.server.create(scene.path("second").rsplit_once('/').expect("a path").0, &anew);
+        let uid = scene.uid("second");
+        let head = scene.lab.remove("apps/shop/second.yaml").commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        agent.stop().await;
+        assert_eq!(scene.uid("second"), uid);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn case_47_a_copied_mark_is_nobodys_claim() {
+        let mut scene = Scene::new("copied");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        let child = copy(&scene, "second", "child");
+        scene.server.create(scene.path("child").rsplit_once('/').expect("a path").0, &child);
+        let before = scene.live("child");
+        let head = scene.lab.remove("apps/shop/second.yaml").commit();
+        agent.until_converged("shop", &head).await;
+        until_gone(&mut agent, &scene, "second").await;
+        scene.lab.app_with("shop", "retire: true").commit();
+        agent.hint().await;
+        until_gone(&mut agent, &scene, "first").await;
+        agent.stop().await;
+        assert_eq!(scene.live("child"), before);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn f07_objects_that_need_each_other_arrive_in_one_commit() {
+        let mut scene = Scene::new("needy");
+        let (namespace, group) = (format!("{}-new", scene.namespace), format!("{}.example.com", scene.namespace));
+        scene.lab.app("shop");
+        // Named so that no order by name would do.
+        let documents = [
+            (
+                "a-gadget",
+                format!(
+                    "apiVersion: {group}/v1\nkind: Gadget\nmetadata: {{ name: a, namespace: {namespace} }}\nspec: {{ size: 3 }}\n"
+                ),
+            ),
+            (
+                "b-map",
+                format!(
+                    "apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: b, namespace: {namespace} }}\ndata: {{ a: b }}\n"
+                ),
+            ),
+            (
+                "c-definition",
+                format!(
+                    "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{ name: gadgets.{group} }}\nspec:\n  \
+                     group: {group}\n  scope: Namespaced\n  names: {{ plural: gadgets, singular: gadget, kind: Gadget }}\n  versions:\n  \
+                     - name: v1\n    served: true\n    storage: true\n    schema: {{ openAPIV3Schema: {{ type: object, properties: \
+                     {{ spec: {{ type: object, properties: {{ size: {{ type: integer }} }} }} }} }} }}\n"
+                ),
+            ),
+            ("d-namespace", format!("apiVersion: v1\nkind: Namespace\nmetadata: {{ name: {namespace} }}\n")),
+        ];
+        for (name, text) in &documents {
+            scene.lab.write(&format!("apps/shop/{name}.yaml"), text);
+        }
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        let at_head = |detail: &AppDetail| {
+            super::super::lab::is_at(detail, &head)
+                && detail.report.is_empty()
+                && detail.summary.state != AppState::Degraded
+        };
+        let gadget = format!("/apis/{group}/v1/namespaces/{namespace}/gadgets/a");
+        let made = async |_: &Agent| (scene.server.request("GET", &gadget, None).status == 200).then_some(());
+        agent.until("the gadget is there", made).await;
+        agent.until_app("shop", "has everything in place", at_head).await;
+        let map = format!("/api/v1/namespaces/{namespace}/configmaps/b");
+        assert_eq!(scene.server.request("GET", &map, None).status, 200);
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn f10_apps_that_wait_for_health_hold_nobody_up() {
+        let mut scene = Scene::new("waiting");
+        scene.lab.settings.most_busy = 2;
+        for n in 0..4 {
+            // Nobody runs them: there is no controller on this server.
+            let text = format!(
+                "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{ name: web{n} }}\nspec:\n  selector: {{ matchLabels: {{ app: web{n} }} }}\n  \
+                 template:\n    metadata: {{ labels: {{ app: web{n} }} }}\n    spec: {{ containers: [{{ name: web, image: 'web:1' }}] }}\n"
+            );
+            scene.lab.app(&format!("slow{n}")).write(&format!("apps/slow{n}/web.yaml"), &text);
+        }
+        scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        for n in 0..4 {
+            let path = format!("/apis/apps/v1/namespaces/{}/deployments/web{n}", scene.namespace);
+            let made = async |_: &Agent| (scene.server.request("GET", &path, None).status == 200).then_some(());
+            agent.until(&format!("web{n} is there"), made).await;
+        }
+        scene.lab.app("quick");
+        let head = scene.config("quick", "first", "red").lab.commit();
+        agent.until_converged("quick", &head).await;
+        for n in 0..4 {
+            let detail = agent.detail(&format!("slow{n}")).await.expect("it is declared");
+            assert_ne!(detail.summary.health, Health::Healthy);
+        }
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_app_of_a_kind_that_is_missing_leaves_the_others_their_cluster() {
+        let mut scene = Scene::new("missing");
+        scene.lab.app("early").app("shop");
+        for n in 0..40 {
+            let text = format!(
+                "apiVersion: {}.example.com/v1\nkind: Gadget\nmetadata: {{ name: a{n}, namespace: {} }}\n",
+                scene.namespace, scene.namespace
+            );
+            scene.lab.write(&format!("apps/early/a{n}.yaml"), &text);
+        }
+        let head = scene.config("shop", "first", "red").lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_app("early", "was refused", |detail| !detail.report.is_empty()).await;
+        agent.until_converged("shop", &head).await;
+        let head = scene.config("shop", "first", "blue").lab.commit();
+        agent.until_converged("shop", &head).await;
+        assert_eq!(scene.colour("first").as_deref(), Some("blue"));
+        let left_alone: Vec<_> = agent.said().into_iter().filter(|line| line.contains("left alone")).collect();
+        assert_eq!(left_alone, [""; 0]);
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn case_41_a_list_in_a_list_is_taken_apart_and_each_item_is_judged() {
+        let mut scene = Scene::new("lists");
+        scene.lab.app("shop");
+        let map = |name: &str| {
+            format!("{{ apiVersion: v1, kind: ConfigMap, metadata: {{ name: {name} }}, data: {{ colour: red }} }}")
+        };
+        let inner = format!("{{ apiVersion: v1, kind: List, items: [{}, {}] }}", map("first"), map("second"));
+        scene
+            .lab
+            .write("apps/shop/list.yaml", &format!("apiVersion: v1\nkind: List\nitems: [{inner}, {}]\n", map("third")));
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        for name in ["first", "second", "third"] {
+            assert_eq!(scene.colour(name).as_deref(), Some("red"));
+        }
+        agent.stop().await;
+    }
+}

@@ -1,0 +1,33 @@
+//! Targets with few rights.
+
+use serde_json::{Value as Json, json};
+use setpoint_target_kube::KubeOptions;
+
+use super::scene::{Scene, wire};
+
+impl Scene {
+    /// A target that goes by a name of its own, with these rights in the scene's namespace, and the one to ask who the cluster is.
+    pub(crate) async fn with_rights(name: &str, rules: &Json, adjust: impl FnOnce(&mut KubeOptions)) -> Self {
+        let mut scene = Self::new(name).await;
+        let (server, namespace) = (scene.server, scene.namespace.clone());
+        let token = server.service_account(&namespace, "tenant");
+        let user = format!("system:serviceaccount:{namespace}:tenant");
+        let role = |part: &str, rules: &Json| {
+            let name = format!("{namespace}-{part}");
+            let role = json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
+            });
+            server.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", &role);
+            name
+        };
+        server.grant(&user, &role("all", rules), Some(&namespace));
+        let who = json!([{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]);
+        server.grant(&user, &role("who", &who), None);
+        let kubeconfig = scene.proxy.kubeconfig(server, &token);
+        scene.restart(|options| {
+            options.wire = wire(&kubeconfig);
+            adjust(options);
+        });
+        scene
+    }
+}
