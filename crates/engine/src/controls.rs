@@ -88,6 +88,9 @@ pub struct Settings {
     /// Targets whose identity begins with this are changed by the process itself, and a lock sees to it that there is one process only:
     /// what a predecessor had under way on them ended with it, so nothing is waited for. `None` where that is not certain.
     pub own_hands: Option<String>,
+    /// Targets whose identity begins with this refuse a change whose object is in another version than it was decided on, and settling sees to
+    /// it that the object is: nothing is waited for but creates, and those alone.
+    pub fencing: Option<String>,
     /// Nothing is deleted for this long after installation.
     pub quarantine: Span,
     /// Every app is looked at again at least this often.
@@ -112,6 +115,7 @@ impl Default for Settings {
             land_within: Span::seconds(30),
             skew: Span::seconds(5),
             own_hands: None,
+            fencing: None,
             quarantine: Span::minutes(15),
             sweep: Span::hours(24),
             patience: Span::seconds(60),

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change, Facts};
-use setpoint_core::intent::{Intent, IntentId, Verb};
+use setpoint_core::intent::{Expect, Intent, IntentId, Verb};
 use setpoint_core::key::Key;
-use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::{Effect, Event, Machine, Settings};
 
@@ -15,8 +15,8 @@ fn at(seconds: u64) -> Timestamp {
     Timestamp::from_millis(0) + Span::seconds(seconds)
 }
 
-/// What a process left that died in the middle of making a file.
-fn left_open() -> Facts {
+/// What a process left that died in the middle of a change.
+fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
     let app: AppId = "web/shop".parse().expect("a valid app");
     let target = TargetIdentity::new("host-1").expect("a valid identity");
     let key = Key::new("file", "", "/etc/motd").expect("a valid key");
@@ -25,7 +25,7 @@ fn left_open() -> Facts {
         target: target.clone(),
         key: key.clone(),
         app: app.clone(),
-        uid: None,
+        uid: expect.as_ref().map(|expect| expect.uid.clone()),
         origin: ClaimOrigin::Created,
         tombstone: false,
         rank: 0,
@@ -37,11 +37,11 @@ fn left_open() -> Facts {
         app: app.clone(),
         target: target.clone(),
         key,
-        verb: Verb::Create,
+        verb,
         plan: digest,
         bundle: digest,
         declared: Some(digest),
-        expect: None,
+        expect,
         at: at(0),
         leave_by: at(5),
         land_by: at(35),
@@ -60,10 +60,14 @@ fn left_open() -> Facts {
 
 /// Becomes the writer and loads; whether what was under way is settled at once.
 fn settles_at_once(machine: &mut Machine, now: Timestamp, epoch: u64) -> bool {
+    settles_this_at_once(machine, now, epoch, left_open(Verb::Create, None))
+}
+
+fn settles_this_at_once(machine: &mut Machine, now: Timestamp, epoch: u64, facts: Facts) -> bool {
     machine.step(now, Event::Started);
     machine.step(now, Event::Woke);
     machine.step(now, Event::LeaseGranted { epoch, expires: now + Span::seconds(15) });
-    let loaded = Event::Loaded { epoch, facts: Box::new(left_open()), bundles: BTreeMap::new() };
+    let loaded = Event::Loaded { epoch, facts: Box::new(facts), bundles: BTreeMap::new() };
     machine.step(now, loaded).iter().any(|effect| matches!(effect, Effect::Settle { .. }))
 }
 
@@ -81,4 +85,24 @@ fn what_this_process_had_under_way_when_it_lost_its_lease_is_waited_for() {
     assert!(settles_at_once(&mut machine, at(1), 2));
     machine.step(at(60), Event::Woke);
     assert!(!settles_at_once(&mut machine, at(70), 3), "its own effects may still land");
+}
+
+#[test]
+fn what_names_a_version_is_settled_at_once_where_settling_ends_it() {
+    let settings = Settings { land_within: Span::seconds(10), ..Settings::default() };
+    let fencing = || Machine::new(Settings { fencing: Some("host-".to_owned()), ..settings.clone() });
+    let version = LiveVersion::new("7").expect("a valid version");
+    let expect = Some(Expect { uid: Uid::new("a").expect("a valid UID"), version: Some(version) });
+    let update = left_open(Verb::Update, expect);
+    assert!(settles_this_at_once(&mut fencing(), at(1), 2, update.clone()));
+    assert!(!settles_this_at_once(&mut Machine::new(Settings::default()), at(1), 2, update));
+    let mut machine = fencing();
+    assert!(!settles_at_once(&mut machine, at(1), 2), "a create names none, and may still land");
+    let mut late = Vec::new();
+    for second in 2..40 {
+        let expires = at(second) + Span::seconds(15);
+        let effects = machine.step(at(second), Event::LeaseRenewed { epoch: 2, expires });
+        late.extend(effects.iter().any(|effect| matches!(effect, Effect::Settle { .. })).then_some(second));
+    }
+    assert_eq!(late, [36], "then it can land no more");
 }

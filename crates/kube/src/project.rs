@@ -11,7 +11,7 @@ use crate::managed::{BadManagedFields, applied_by, managed_fields, present};
 use crate::object;
 use crate::path::{Element, FieldPath, at};
 use crate::pattern::FieldPattern;
-use crate::request::{INSTALLATION_LABEL, INTENT_ANNOTATION};
+use crate::request::{FENCED_ANNOTATION, INSTALLATION_LABEL, INTENT_ANNOTATION};
 
 /// The key of the hashes: without it a hash of a short secret would tell whether a guess was right.
 #[derive(Clone)]
@@ -204,15 +204,15 @@ pub fn take(
     Ok(Taken { ours, beside, baseline })
 }
 
-/// The label and annotation that we put on every object: ours, but never compared.
-pub(crate) fn marks() -> [FieldPattern; 2] {
+/// The label and annotations that we put on objects: ours, but never compared.
+pub(crate) fn marks() -> [FieldPattern; 3] {
     mark_paths().map(FieldPattern::from)
 }
 
 /// Where they are.
-pub(crate) fn mark_paths() -> [FieldPath; 2] {
+pub(crate) fn mark_paths() -> [FieldPath; 3] {
     let mark = |map, name| FieldPath::fields(&["metadata", map, name]);
-    [mark("labels", INSTALLATION_LABEL), mark("annotations", INTENT_ANNOTATION)]
+    [mark("labels", INSTALLATION_LABEL), mark("annotations", INTENT_ANNOTATION), mark("annotations", FENCED_ANNOTATION)]
 }
 
 /// Leaves of which the existence would be ours, if the server had kept them.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use data_encoding::BASE64;
 use setpoint_core::fields::Fields;
 use setpoint_core::intent::{Expect, IntentId};
+use setpoint_core::key::Key;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 
@@ -18,14 +19,40 @@ pub const INSTALLATION_LABEL: &str = "setpoint.dev/installation";
 /// On every object we apply: the intent it was applied under. How an effect whose answer was lost is found again.
 pub const INTENT_ANNOTATION: &str = "setpoint.dev/intent";
 
+/// On an object that a change was under way to when its sender died: the intent that can no longer land, as the object moved on by this mark.
+pub const FENCED_ANNOTATION: &str = "setpoint.dev/fenced";
+
 /// The name under which an installation applies.
 pub fn field_manager(installation: &str) -> String {
     format!("setpoint-{installation}")
 }
 
+/// The name under which it puts the mark of [`FENCED_ANNOTATION`] on objects: apart from the other, whose fields are what is declared.
+pub fn fencing_manager(installation: &str) -> String {
+    format!("setpoint-{installation}-fence")
+}
+
 /// The intent that an object was last applied under, as it says itself.
 pub fn intent_of(object: &Value) -> Option<IntentId> {
     object::annotation(object, INTENT_ANNOTATION)?.parse().ok()
+}
+
+/// The intent that an object was last kept from, as it says itself.
+pub fn fenced_on(object: &Value) -> Option<IntentId> {
+    object::annotation(object, FENCED_ANNOTATION)?.parse().ok()
+}
+
+/// What moves an object on, if it is still the expected one, and says which intent that ends.
+pub fn fence(api_version: &str, kind: &str, key: &Key, expect: &Expect, intent: IntentId) -> Value {
+    let mut metadata = Fields::new();
+    metadata.insert("name".into(), Value::str(key.name()));
+    if !key.namespace().is_empty() {
+        metadata.insert("namespace".into(), Value::str(key.namespace()));
+    }
+    mark(&mut metadata, "annotations", FENCED_ANNOTATION, &intent.to_string());
+    expected(&mut metadata, expect);
+    let (api_version, kind) = (Value::str(api_version), Value::str(kind));
+    Value::map([("apiVersion", api_version), ("kind", kind), ("metadata", Value::Map(metadata))])
 }
 
 /// The circumstances of a request.
@@ -98,13 +125,17 @@ fn metadata(resource: &Resource, sending: &Sending<'_>) -> Value {
     if let Some(intent) = sending.intent {
         mark(&mut metadata, "annotations", INTENT_ANNOTATION, &intent.to_string());
     }
-    if let Some(Expect { uid, version }) = sending.expect {
-        metadata.insert("uid".into(), Value::str(uid.as_str()));
-        if let Some(version) = version {
-            metadata.insert("resourceVersion".into(), Value::str(version.as_str()));
-        }
+    if let Some(expect) = sending.expect {
+        expected(&mut metadata, expect);
     }
     Value::Map(metadata)
+}
+
+fn expected(metadata: &mut Fields, Expect { uid, version }: &Expect) {
+    metadata.insert("uid".into(), Value::str(uid.as_str()));
+    if let Some(version) = version {
+        metadata.insert("resourceVersion".into(), Value::str(version.as_str()));
+    }
 }
 
 fn pair((name, value): (&Arc<str>, &Value)) -> (Arc<str>, Value) {

@@ -15,7 +15,7 @@ use setpoint_kube::key::group_and_kind;
 use setpoint_kube::kinds::built_in;
 use setpoint_kube::object;
 use setpoint_kube::project::HashKey;
-use setpoint_kube::request::{INSTALLATION_LABEL, field_manager};
+use setpoint_kube::request::{INSTALLATION_LABEL, fencing_manager, field_manager};
 use setpoint_target::{Refusal, RefusalClass};
 
 use crate::autoscalers::Autoscalers;
@@ -52,10 +52,14 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new(options: KubeOptions) -> Self {
-        let manager = field_manager(&options.installation);
         let sender = Sender::new(options.wire, options.clock);
         Self {
-            api: Api { sender, manager, impersonate: options.impersonate },
+            api: Api {
+                sender,
+                manager: field_manager(&options.installation),
+                fencing_manager: fencing_manager(&options.installation),
+                impersonate: options.impersonate,
+            },
             identity: Identity::new(options.identity, options.identity_holds),
             discovery: Discovery::default(),
             schemas: Schemas::default(),

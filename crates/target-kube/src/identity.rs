@@ -13,6 +13,9 @@ use setpoint_kube::object;
 use crate::requests::{Api, Collection, Failure, Form, Urgency};
 use crate::wire::within;
 
+/// How the identities of clusters begin.
+pub const IDENTITIES: &str = "kube-";
+
 /// Whoever asks all targets in turn does not wait for a cluster that hangs.
 const PATIENCE: Span = Span::seconds(4);
 
@@ -50,7 +53,7 @@ impl Identity {
             answer.ok_or_else(|| Failure::Unanswered { detail: format!("nothing came within {PATIENCE}") })??;
         let malformed = |detail: String| Failure::Malformed { detail };
         let uid = object::uid(&answer).ok_or_else(|| malformed("its kube-system namespace has no UID".to_owned()))?;
-        let found = TargetIdentity::new(&format!("kube-{uid}")).map_err(|error| malformed(error.to_string()))?;
+        let found = TargetIdentity::new(&format!("{IDENTITIES}{uid}")).map_err(|error| malformed(error.to_string()))?;
         let mut known = self.known();
         if known.expected.get_or_insert_with(|| found.clone()) == &found {
             // A connection that was made meanwhile may not be the one that answered: it is asked the next time.

@@ -28,6 +28,7 @@ mod tree;
 mod watch;
 pub mod wire;
 
+pub use identity::IDENTITIES;
 pub use memory::{Changes, Forgotten, Memory, NoMemory, Remembered, ShortMemory};
 pub use options::{Clock, KubeOptions};
 pub use requests::{Call, Tally, Urgency};

@@ -2,31 +2,37 @@
 //!
 //! Every apply writes the number of its intent on the object, in the same write as everything else. So whoever finds it there finds our write.
 //! A delete is done when that very object is gone, or on its way out.
+//!
+//! What has not happened may still be under way. Where it names the version it was decided on, the object is moved on by a mark, so that the server
+//! refuses it from then on: no clock is asked, and nobody waits. What names none is waited for.
 
 use std::sync::Arc;
 
 use setpoint_core::intent::{Expect, Intent, Verb};
 use setpoint_core::live::Live;
 use setpoint_core::resource::Resource;
+use setpoint_core::time::Span;
 use setpoint_core::value::Value;
+use setpoint_kube::key::group_and_kind;
 use setpoint_kube::managed::{applied_by, managed_fields};
 use setpoint_kube::object;
-use setpoint_kube::request::intent_of;
-use setpoint_target::Settlement;
+use setpoint_kube::request::{fence, fenced_on, intent_of};
+use setpoint_target::{RefusalClass, Settlement};
 
 use crate::cluster::{Cluster, Named, Unplaced};
 use crate::discovery::Unserved;
-use crate::requests::{Form, Urgency};
+use crate::requests::{Collection, Deadline, Form, Place, Urgency};
+
+/// From so long after its time on, no clock is wrong enough for an effect to be still under way.
+const LONG_OVER: Span = Span::minutes(10);
+/// How long moving an object on may take.
+const FENCE_TIME: Span = Span::seconds(10);
+/// So often an object may change between being looked at and being moved on.
+const MOST_LOOKS: u32 = 3;
 
 impl Cluster {
     pub(crate) async fn settle(&self, intent: &Intent, declared: Option<&Resource>) -> Settlement {
-        let found = self.find_end(intent, declared).await.unwrap_or_else(|detail| Settlement::Unknown { detail });
-        match found {
-            Settlement::NotDone if self.now() <= intent.land_by => {
-                unknown(format!("the effect of intent {} may still land: ask again later", intent.id))
-            }
-            found => found,
-        }
+        self.find_end(intent, declared).await.unwrap_or_else(|detail| Settlement::Unknown { detail })
     }
 
     async fn find_end(&self, intent: &Intent, declared: Option<&Resource>) -> Result<Settlement, String> {
@@ -38,29 +44,69 @@ impl Cluster {
             Ok(place) => place,
             Err(error @ Unplaced::Unserved(Unserved::NoSuchKind { .. })) => {
                 let gone = self.is_gone_with_its_kind(&intent.key).await.map_err(|reason| reason.to_string())?;
-                return if gone { Ok(end_of_absent(intent)) } else { Err(error.to_string()) };
+                return if gone { self.end_of_absent(intent) } else { Err(error.to_string()) };
             }
             Err(error) => return Err(error.to_string()),
         };
+        for _ in 0..MOST_LOOKS {
+            if let Some(settlement) = self.look_for_end(intent, declared, &place).await? {
+                return Ok(settlement);
+            }
+        }
+        Err(format!("{} changes faster than it can be looked at", intent.key))
+    }
+
+    /// `None` where it has to be looked again.
+    async fn look_for_end(
+        &self,
+        intent: &Intent,
+        declared: Option<&Resource>,
+        place: &Place,
+    ) -> Result<Option<Settlement>, String> {
         let told = self.records.suspicions(&intent.key);
-        let object = match self.api.get(&place, Form::Whole, Urgency::Bundle).await {
+        let object = match self.api.get(place, Form::Whole, Urgency::Bundle).await {
             Ok(object) => object,
-            Err(failure) if failure.is_absence_of(intent.key.name()) => return Ok(end_of_absent(intent)),
+            Err(failure) if failure.is_absence_of(intent.key.name()) => return self.end_of_absent(intent).map(Some),
             Err(failure) => return Err(failure.to_string()),
         };
         let named = Named::of(&object).map_err(|reason| reason.to_string())?;
         let end = match (intent.verb, &intent.expect) {
             (Verb::Create, _) => self.end_of_create(intent, &object),
             (Verb::Update, Some(expect)) => end_of_update(intent, expect, &named, &object),
-            (Verb::Delete, Some(expect)) => end_of_delete(expect, &named, &object),
+            (Verb::Delete, Some(expect)) => Ok(end_of_delete(intent, expect, &named, &object)),
             _ => Err(format!("intent {} does not say which object it was to {}", intent.id, intent.verb)),
         }?;
-        if !matches!(end, End::Written) {
-            return Ok(if matches!(end, End::Gone) { Settlement::Done { live: None } } else { Settlement::NotDone });
+        match end {
+            End::Gone => Ok(Some(Settlement::Done { live: None })),
+            End::NotDone => Ok(Some(Settlement::NotDone)),
+            End::NotYet if self.now() > intent.land_by + LONG_OVER => Ok(Some(Settlement::NotDone)),
+            End::NotYet => self.move_on(intent, place, named).await,
+            End::Written => {
+                let resource = declared.map(|resource| Arc::new(resource.clone()));
+                let live: Result<Live, _> = self.compared(&intent.key, resource.as_ref(), place, &object, told).await;
+                Ok(Some(Settlement::Done { live: Some(live.map_err(|reason| reason.to_string())?) }))
+            }
         }
-        let resource = declared.map(|resource| Arc::new(resource.clone()));
-        let live: Result<Live, _> = self.compared(&intent.key, resource.as_ref(), &place, &object, told).await;
-        Ok(Settlement::Done { live: Some(live.map_err(|reason| reason.to_string())?) })
+    }
+
+    /// Makes sure that an effect can no longer land which names the version that the object is in; `None` where it no longer is.
+    async fn move_on(&self, intent: &Intent, place: &Place, named: Named) -> Result<Option<Settlement>, String> {
+        let Collection { group, version, .. } = &place.collection;
+        let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+        let (_, kind) = group_and_kind(intent.key.class());
+        let expect = Expect { uid: named.uid, version: Some(named.version) };
+        let mark = fence(&api_version, kind, &intent.key, &expect, intent.id);
+        let by = self.now() + FENCE_TIME;
+        match self.api.fence(place, &mark, Deadline { leave_by: by, land_by: by }).await {
+            Ok(()) => Ok(Some(Settlement::NotDone)),
+            Err(failure) => match failure.refusal() {
+                // Whoever was first: the next look tells.
+                Some(refusal) if refusal.class == RefusalClass::Conflict => Ok(None),
+                // It may not be marked, so it is waited for.
+                Some(_) if self.now() > intent.land_by => Ok(Some(Settlement::NotDone)),
+                _ => Err(format!("intent {} may still land: ask again later ({failure})", intent.id)),
+            },
+        }
     }
 
     fn end_of_create(&self, intent: &Intent, object: &Value) -> Result<End, String> {
@@ -73,8 +119,23 @@ impl Cluster {
         if ours {
             Err(format!("{} is there, and nothing on it says which write made it", intent.key))
         } else {
-            Ok(End::NotDone)
+            self.has_landed(intent).map(|()| End::NotDone)
         }
+    }
+
+    fn end_of_absent(&self, intent: &Intent) -> Result<Settlement, String> {
+        match intent.verb {
+            Verb::Delete => Ok(Settlement::Done { live: None }),
+            Verb::Create => self.has_landed(intent).map(|()| Settlement::NotDone),
+            // It names an object that is gone for good.
+            Verb::Update => Ok(Settlement::NotDone),
+        }
+    }
+
+    /// An error while an effect may still land that names no version.
+    fn has_landed(&self, intent: &Intent) -> Result<(), String> {
+        let over = self.now() > intent.land_by;
+        over.then_some(()).ok_or_else(|| format!("intent {} may still land: ask again later", intent.id))
     }
 }
 
@@ -83,28 +144,34 @@ enum End {
     Written,
     Gone,
     NotDone,
+    /// The object is as it was when the effect was decided.
+    NotYet,
 }
 
 fn end_of_update(intent: &Intent, expect: &Expect, named: &Named, object: &Value) -> Result<End, String> {
-    if named.uid != expect.uid || expect.version.as_ref() == Some(&named.version) {
+    if named.uid != expect.uid || fenced_on(object) == Some(intent.id) {
         return Ok(End::NotDone);
     }
+    if intent_of(object) == Some(intent.id) {
+        return Ok(End::Written);
+    }
+    if expect.version.as_ref() == Some(&named.version) {
+        return Ok(End::NotYet);
+    }
     match intent_of(object) {
-        Some(id) if id == intent.id => Ok(End::Written),
         Some(_) => Ok(End::NotDone),
         None => Err(format!("{} was written, and nothing on it says by whom", intent.key)),
     }
 }
 
-fn end_of_delete(expect: &Expect, named: &Named, found: &Value) -> Result<End, String> {
-    let leaving = object::deletion_timestamp(found).is_some();
-    Ok(if named.uid != expect.uid || leaving { End::Gone } else { End::NotDone })
-}
-
-fn end_of_absent(intent: &Intent) -> Settlement {
-    if intent.verb == Verb::Delete { Settlement::Done { live: None } } else { Settlement::NotDone }
-}
-
-fn unknown(detail: String) -> Settlement {
-    Settlement::Unknown { detail }
+fn end_of_delete(intent: &Intent, expect: &Expect, named: &Named, found: &Value) -> End {
+    if named.uid != expect.uid || object::deletion_timestamp(found).is_some() {
+        End::Gone
+    } else if fenced_on(found) != Some(intent.id)
+        && expect.version.as_ref().is_none_or(|version| *version == named.version)
+    {
+        End::NotYet
+    } else {
+        End::NotDone
+    }
 }

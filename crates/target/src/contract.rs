@@ -150,7 +150,8 @@ pub struct Unidentifiable {
 ///    it names, or the step is refused with [`RefusalClass::Conflict`] and nothing changes.
 /// 4. **An effect leaves in time or not at all** ([`Fence::leave_by`]), and lands before [`Fence::land_by`] or never.
 /// 5. **`Refused` is final**: the step did not happen. Anything less certain is [`Outcome::Unknown`].
-/// 6. **[`settle`](Self::settle) only looks.** Asked after `land_by`, its `Done` and `NotDone` are final.
+/// 6. **[`settle`](Self::settle) only looks.** Asked after `land_by`, its `Done` and `NotDone` are final. Asked earlier, or so soon after it that a clock may be
+///    to blame, a target may make sure that the effect can no longer land, which moves nothing but the object's version.
 pub trait Target: Send + Sync + fmt::Debug {
     /// What the system says it is.
     fn identity(&self) -> Answer<'_, Result<TargetIdentity, Refusal>>;

@@ -10,6 +10,7 @@ use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change, Facts};
 use setpoint_core::graph;
+use setpoint_core::intent::Intent;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
@@ -102,16 +103,11 @@ impl Machine {
         self.timers.cancel(&Timer::Acquire);
         // What this very process had under way before it lost its lease has not ended with anybody.
         let first = !std::mem::replace(&mut self.held_before, true);
-        let ended_with_it = |target: &TargetIdentity| {
-            let own_hands = self.settings.own_hands.as_ref().filter(|_| first);
-            own_hands.is_some_and(|prefix| target.as_str().starts_with(prefix))
-        };
-        let may_land = facts.intents.values().any(|intent| !ended_with_it(&intent.target));
-        let may_be_under_way = may_land && !Mutant::ActBeforeTakeoverWait.is_on();
-        let under_way = self.settings.leave_within + self.settings.land_within;
-        // Our clock may run up to twice as fast as the one those limits were kept by.
-        let wait = under_way + under_way + self.settings.skew;
-        let act_from = if may_be_under_way { self.now + wait } else { self.now };
+        let ended_with_it = |target: &TargetIdentity| first && begins(target, self.settings.own_hands.as_deref());
+        let may_land = |target: &TargetIdentity| !ended_with_it(target) && !self.is_fencing(target);
+        let may_be_under_way = facts.intents.values().any(|intent| may_land(&intent.target));
+        let waits = may_be_under_way && !Mutant::ActBeforeTakeoverWait.is_on();
+        let act_from = if waits { self.landed_from() } else { self.now };
         self.tenure = Tenure::Holding { epoch, expires, act_from };
         self.timers.set(Timer::LeaseEnd, expires);
         self.timers.set(Timer::Renew, self.half_way_to(expires));
@@ -120,19 +116,37 @@ impl Machine {
         self.take_up(facts, bundles);
     }
 
+    /// From when on nothing that a former holder had under way can land any more.
+    fn landed_from(&self) -> Timestamp {
+        let under_way = self.settings.leave_within + self.settings.land_within;
+        // Our clock may run up to twice as fast as the one those limits were kept by.
+        self.now + under_way + under_way + self.settings.skew
+    }
+
+    fn is_fencing(&self, target: &TargetIdentity) -> bool {
+        begins(target, self.settings.fencing.as_deref())
+    }
+
+    /// When to find out how a former holder's change ended. What names a version is over as soon as it is settled where that makes it so; a create names
+    /// none, and keeps nothing waiting but itself.
+    fn settles_former_from(&self, intent: &Intent) -> Timestamp {
+        let names_version = intent.expect.as_ref().is_some_and(|expect| expect.version.is_some());
+        if self.is_fencing(&intent.target) && !names_version { self.landed_from() } else { self.act_from() }
+    }
+
     /// Builds everything in memory from what is durable.
     fn take_up(&mut self, facts: Facts, bundles: BTreeMap<Digest, Arc<Bundle>>) {
         self.bundles = bundles;
         self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), App::new(row.clone()))).collect();
-        let open: Vec<_> = facts.intents.keys().copied().collect();
+        let open: Vec<_> = facts.intents.iter().map(|(id, intent)| (*id, self.settles_former_from(intent))).collect();
         let first_time = facts.installed_at.is_none();
         self.holdings = Holdings::new(facts);
         if first_time {
             let entry = self.entry(Kind::AppState, "installation").with_change(Change::Installed { at: self.now });
             self.append(vec![entry], BTreeMap::new(), Then::Nothing);
         }
-        for intent in open {
-            self.settle_from(intent, self.act_from());
+        for (intent, from) in open {
+            self.settle_from(intent, from);
         }
         let apps: Vec<_> = self.apps.keys().cloned().collect();
         for app in &apps {
@@ -375,4 +389,8 @@ impl Machine {
     pub(super) fn apps_on(&self, target: &TargetIdentity) -> Vec<AppId> {
         self.apps.iter().filter(|(_, kept)| kept.sent.target == *target).map(|(app, _)| app.clone()).collect()
     }
+}
+
+fn begins(target: &TargetIdentity, prefix: Option<&str>) -> bool {
+    prefix.is_some_and(|prefix| target.as_str().starts_with(prefix))
 }

@@ -102,6 +102,7 @@ impl RunningAgent {
         let open_now: OpenNow = Arc::default();
         // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.
         settings.own_hands = Some(HOSTS.to_owned());
+        settings.fencing = Some(setpoint_target_kube::IDENTITIES.to_owned());
         let messages = Arc::new(Messages {
             clock,
             installation: origin.to_string(),

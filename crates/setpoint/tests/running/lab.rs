@@ -24,8 +24,8 @@ use tokio::time::timeout;
 
 use crate::setpoint::{Run, run};
 
-/// Longer than anything takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than anything takes on a busy machine; what a dead agent may still have been making on a cluster is waited for over a minute.
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A repository, a machine and a data folder, each empty at first.
 pub(crate) struct Lab {

@@ -86,6 +86,8 @@ pub(crate) struct Api {
     pub(crate) sender: Sender,
     /// Our field manager.
     pub(crate) manager: String,
+    /// The one we put marks on objects under that end what may be under way to them.
+    pub(crate) fencing_manager: String,
     pub(crate) impersonate: Option<Arc<str>>,
 }
 
@@ -112,10 +114,22 @@ impl Api {
         body: &Value,
         manner: Manner,
         deadline: Deadline,
+        errand: (Urgency, Option<&AppId>),
+    ) -> Result<Applied, Failure> {
+        self.apply_as(&self.manager, place, body, manner, deadline, errand).await
+    }
+
+    async fn apply_as(
+        &self,
+        manager: &str,
+        place: &Place,
+        body: &Value,
+        manner: Manner,
+        deadline: Deadline,
         (urgency, app): (Urgency, Option<&AppId>),
     ) -> Result<Applied, Failure> {
         let bytes = object::write(body).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
-        let mut path = format!("{}?fieldManager={}&fieldValidation=Strict", place.path(), escaped(&self.manager));
+        let mut path = format!("{}?fieldManager={}&fieldValidation=Strict", place.path(), escaped(manager));
         path.push_str(if manner.force { "&force=true" } else { "&force=false" });
         if manner.dry_run {
             path.push_str("&dryRun=All");
@@ -124,6 +138,13 @@ impl Api {
         let reply =
             self.change(Method::Patch, path, Some((APPLY, bytes)), deadline, Errand { call, urgency, app }).await?;
         Ok(Applied { created: reply.code == 201, object: understood(&reply)? })
+    }
+
+    /// Puts on an object what says that it moved on.
+    pub(crate) async fn fence(&self, place: &Place, mark: &Value, deadline: Deadline) -> Result<(), Failure> {
+        let manner = Manner { force: false, dry_run: false };
+        let errand = (Urgency::Bundle, None);
+        self.apply_as(&self.fencing_manager, place, mark, manner, deadline, errand).await.map(drop)
     }
 
     /// Takes out what stands at these JSON pointers, if the object is still in this version.

@@ -1,5 +1,7 @@
 //! A server that is busy, failing, silent, or that leads elsewhere.
 
+use std::time::Duration;
+
 use setpoint_core::live::Presence;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Span;
@@ -50,6 +52,37 @@ async fn an_effect_that_never_reached_the_server_is_settled_as_not_done() {
         assert_eq!(scene.settle(&create).await, Settlement::NotDone);
     }
     scene.have(&declared).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_effect_that_is_still_under_way_can_no_longer_land_once_it_is_settled() {
+    let scene = Scene::new("late").await;
+    let (one, two) = (scene.config_map("a", &[("mode", "1")]), scene.config_map("a", &[("mode", "2")]));
+    let made = scene.have(&one).await;
+    let update = scene.steps.update(&two, &made);
+    let delete = scene.steps.delete(&one.key, &made);
+    for (method, work) in [("PATCH", &update), ("DELETE", &delete)] {
+        let late = Fault::DelayBefore(Duration::from_secs(2));
+        let rule = scene.proxy.add(Rule::new(method, "/configmaps/a", late).times(1));
+        let settled = async {
+            scene.until_sent(method).await;
+            scene.settle_early(work).await
+        };
+        scene.proxy.take_seen();
+        let (outcome, settled) = tokio::join!(scene.execute(work), settled);
+        assert_eq!((settled, scene.proxy.struck(rule)), (Settlement::NotDone, 1));
+        assert!(
+            matches!(&outcome, Outcome::Refused { refusal } if refusal.class == RefusalClass::Conflict),
+            "{outcome:?}"
+        );
+        assert_eq!(scene.settle_early(work).await, Settlement::NotDone, "whoever asks again is told the same");
+        let after = scene.live(&one).await;
+        assert_eq!((&after.value, &after.uid), (&one.body, &made.uid));
+        assert_eq!(scene.stored(&one)["data"], serde_json::json!({"mode": "1"}));
+    }
+    let create = scene.steps.create(&scene.config_map("b", &[]));
+    let settled = scene.settle_early(&create).await;
+    assert!(matches!(settled, Settlement::Unknown { .. }), "it may still be made: {settled:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

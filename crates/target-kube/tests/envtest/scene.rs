@@ -132,6 +132,12 @@ impl Scene {
         self.target.settle(&intent, work.step.resource.as_deref()).await
     }
 
+    /// Settles what may still be under way.
+    pub(crate) async fn settle_early(&self, work: &Work) -> Settlement {
+        let intent = self.steps.intent(work, now() + Span::seconds(30));
+        self.target.settle(&intent, work.step.resource.as_deref()).await
+    }
+
     pub(crate) async fn observe(&self, resource: &Arc<Resource>) -> Observed<Presence> {
         let wanted = [(resource.key.clone(), Some(Arc::clone(resource)))].into();
         self.target.observe(wanted, now()).await.states.remove(&resource.key).unwrap()
@@ -162,6 +168,16 @@ impl Scene {
             }
         };
         tokio::time::timeout(PATIENCE, hinted).await.expect("a hint must come")
+    }
+
+    /// Waits until the proxy has a request with this method.
+    pub(crate) async fn until_sent(&self, method: &str) {
+        let sent = async {
+            while !self.proxy.seen().iter().any(|seen| seen.method == method) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, sent).await.expect("it must be sent");
     }
 
     /// Waits until all streams have told everything.

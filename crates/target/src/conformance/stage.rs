@@ -58,8 +58,8 @@ impl<'a> Stage<'a> {
     }
 
     pub(super) async fn settle(&self, work: &Work) -> Settlement {
-        // Its time is over: it has landed or never will.
-        let intent = self.steps.intent(work, self.subject.now() - Span::millis(1));
+        // Its time is long over: it has landed or never will.
+        let intent = self.steps.intent(work, self.subject.now() - Span::hours(1));
         self.target().settle(&intent, work.step.resource.as_deref()).await
     }
 

@@ -10,7 +10,8 @@ mod serving;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio_rustls::rustls::ClientConfig;
 
@@ -36,6 +37,8 @@ struct State {
     upstream: Mutex<Upstream>,
     rules: Mutex<Rules>,
     seen: Mutex<Vec<Seen>>,
+    /// Told of each request.
+    arrived: Condvar,
 }
 
 /// The server behind the proxy.
@@ -55,7 +58,8 @@ impl Proxy {
     pub fn before(server: &ApiServer) -> Self {
         let authority = Authority::new();
         let upstream = Mutex::new(Upstream::of(server));
-        let state = Arc::new(State { upstream, rules: Mutex::default(), seen: Mutex::default() });
+        let state =
+            Arc::new(State { upstream, rules: Mutex::default(), seen: Mutex::default(), arrived: Condvar::new() });
         let shared = state.clone();
         let server = TlsServer::start(&authority, move |stream| serving::serve(stream, shared.clone()));
         Self { server, authority, state }
@@ -110,6 +114,25 @@ impl Proxy {
         std::mem::take(&mut *locked(&self.state.seen))
     }
 
+    /// Waits until so many requests with this method were seen since they were last taken; not if none comes for so long. Whether they came.
+    pub fn await_seen(&self, method: &str, wanted: u64, quiet: Duration) -> bool {
+        let count = |seen: &[Seen]| seen.iter().filter(|seen| seen.method == method).count() as u64;
+        let mut seen = locked(&self.state.seen);
+        loop {
+            let before = count(&seen);
+            if before >= wanted {
+                return true;
+            }
+            let none_came = |seen: &mut Vec<Seen>| count(seen) == before;
+            let waited = self.state.arrived.wait_timeout_while(seen, quiet, none_came);
+            let (now_seen, timed_out) = waited.unwrap_or_else(PoisonError::into_inner);
+            if timed_out.timed_out() {
+                return false;
+            }
+            seen = now_seen;
+        }
+    }
+
     /// How many requests there were by verb and resource, as in `("list", "deployments.apps")`.
     pub fn counts(&self) -> BTreeMap<(&'static str, String), usize> {
         let mut counts = BTreeMap::new();
@@ -129,6 +152,7 @@ impl State {
     fn take_in(&self, seen: Seen) -> Option<Struck> {
         let struck = locked(&self.rules).strike_request(&seen);
         locked(&self.seen).push(seen);
+        self.arrived.notify_all();
         struck
     }
 

@@ -1,0 +1,233 @@
+//! An agent is killed again and again in the middle of a change. Nothing is lost, nothing is half done, nothing is left over.
+//!
+//! | Module | What is changed meanwhile |
+//! | --- | --- |
+//! | [`machine`] | files of this machine |
+//! | [`envtest`] | objects of a Kubernetes cluster |
+
+mod envtest;
+mod machine;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::process::{Child, Stdio};
+
+use setpoint::agent::folder::DataFolder;
+use setpoint_core::facts::Facts;
+use setpoint_ledger::Ledger;
+use setpoint_ledger_sql::{Options, SqlLedger};
+use tokio::runtime::Runtime;
+
+use super::lab::{Lab, app};
+use crate::setpoint::command;
+
+/// The app whose agent is killed.
+const APP: &str = "many";
+/// It declares so many things that changing them takes longer than a signal.
+const THINGS: u64 = 100;
+
+/// What an agent changes while it is killed.
+trait World {
+    /// Declares everything as of this generation.
+    fn declare(&self, lab: &mut Lab, generation: u64);
+
+    /// The generation of each thing, 0 for one that is not there; nothing is torn.
+    fn generations(&self, lab: &Lab) -> BTreeSet<u64>;
+
+    /// Starts the agent, and waits for some moment of the change that follows.
+    fn await_moment(&mut self, lab: &Lab, dice: &mut Dice, start: &mut dyn FnMut());
+
+    /// Nothing is there beside what is declared.
+    fn nothing_is_left_over(&self, lab: &Lab, facts: &Facts);
+}
+
+/// How often the agent is killed: as CI wants it, or as `cargo xtask kill` says.
+#[expect(clippy::disallowed_methods, reason = "the one door through which `cargo xtask kill` says how often")]
+fn kills() -> u64 {
+    std::env::var("SETPOINT_KILLS").map_or(200, |runs| runs.parse().expect("`cargo xtask kill` gives a number"))
+}
+
+/// What a kill found under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Moment {
+    Planned,
+    Intended,
+    Writing,
+    Written,
+    BetweenBatches,
+}
+
+impl Moment {
+    fn is_open(self) -> bool {
+        matches!(self, Self::Intended | Self::Writing | Self::Written)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Planned => "version accepted, no intent recorded yet",
+            Self::Intended => "intents open, nothing written yet",
+            Self::Writing => "intents open, some written",
+            Self::Written => "intents open, all written, their end not recorded",
+            Self::BetweenBatches => "some written and recorded, others to come",
+        })
+    }
+}
+
+/// An agent's surroundings, and what is known of it from the outside.
+struct Scene<W> {
+    lab: Lab,
+    world: W,
+    /// Counts the versions, and stands in everything that is declared.
+    generation: u64,
+    head: String,
+    dice: Dice,
+    seen: BTreeMap<Moment, u64>,
+}
+
+impl<W: World> Scene<W> {
+    fn new(mut lab: Lab, world: W) -> Self {
+        lab.app(APP);
+        fs::create_dir(lab.data()).expect("the folder is ours");
+        let (head, seen) = (String::new(), BTreeMap::new());
+        let mut scene = Self { lab, world, generation: 0, head, dice: Dice::new(), seen };
+        scene.declare_the_next();
+        scene
+    }
+
+    /// A new version changes everything.
+    fn declare_the_next(&mut self) {
+        self.generation += 1;
+        self.world.declare(&mut self.lab, self.generation);
+        self.head = self.lab.commit();
+    }
+
+    /// Kills the agent until it was killed so often in the middle of a change.
+    fn kill(&mut self, wanted: u64) {
+        self.seen.clear();
+        let mut tries = 0;
+        while self.seen.values().sum::<u64>() < wanted {
+            tries += 1;
+            assert!(tries <= 4 * wanted, "too few of the kills come in the middle of a change: {:?}", self.seen);
+            if self.is_finished() {
+                self.declare_the_next();
+            }
+            self.run_and_kill();
+            if let Some(moment) = self.moment() {
+                *self.seen.entry(moment).or_default() += 1;
+            }
+        }
+        println!("{wanted} kills with a plan in flight, {tries} in all; what they found:");
+        for (moment, count) in &self.seen {
+            println!("{count:>6}  {moment}");
+        }
+        let open: u64 = self.seen.iter().filter(|(moment, _)| moment.is_open()).map(|(_, count)| count).sum();
+        assert!(open * 10 >= wanted * 3, "only {open} of {wanted} kills left an intent open");
+    }
+
+    fn run_and_kill(&mut self) {
+        let mut child: Option<Child> = None;
+        let lab = &self.lab;
+        self.world.await_moment(lab, &mut self.dice, &mut || child = Some(spawn(lab)));
+        let mut child = child.expect("it was started");
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+    }
+
+    /// What the ledger says between two runs.
+    fn facts(&self) -> Option<Facts> {
+        let folder = DataFolder::open(&self.lab.data()).expect("it is ours");
+        if !folder.is_installed() {
+            return None;
+        }
+        let installation = folder.installation().expect("an installation is whole or not there");
+        // What holds the folder's lock ends with the runtime.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let options = Options::new(folder.path(), installation.signer);
+            let ledger = SqlLedger::open(options).await.expect("a kill damages no ledger");
+            let loaded = ledger.load(&installation.origin).await.expect("a kill damages no ledger");
+            ledger.close().await.expect("it closes");
+            Some(loaded.facts)
+        })
+    }
+
+    fn is_accepted(&self, facts: &Facts) -> bool {
+        let accepted = facts.apps.get(&app(APP)).and_then(|facts| facts.accepted.as_ref());
+        accepted.is_some_and(|accepted| accepted.revision.0.values().any(|version| version.as_str() == self.head))
+    }
+
+    fn generations(&self) -> BTreeSet<u64> {
+        let generations = self.world.generations(&self.lab);
+        assert!(generations.iter().all(|found| *found <= self.generation), "nobody declared {generations:?}");
+        generations
+    }
+
+    /// What the kill found under way; `None` if the change had not begun or was over.
+    fn moment(&self) -> Option<Moment> {
+        let facts = self.facts()?;
+        let generations = self.generations();
+        let (some, all) = (generations.contains(&self.generation), generations == [self.generation].into());
+        match (facts.intents.is_empty(), some, all) {
+            _ if !self.is_accepted(&facts) => None,
+            (true, false, _) => Some(Moment::Planned),
+            (true, true, false) => Some(Moment::BetweenBatches),
+            (true, true, true) => None,
+            (false, false, _) => Some(Moment::Intended),
+            (false, true, false) => Some(Moment::Writing),
+            (false, true, true) => Some(Moment::Written),
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.generations() == [self.generation].into() && self.facts().is_some_and(|facts| facts.intents.is_empty())
+    }
+
+    /// Left alone, the agent comes to what is declared, and its ledger is sound.
+    fn ends_well(&mut self) {
+        self.declare_the_next();
+        let runtime = Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let mut agent = self.lab.start().await;
+            let detail = agent.until_converged(APP, &self.head).await;
+            assert_eq!((detail.unsettled, detail.report), (Vec::new(), Vec::new()));
+            agent.stop().await;
+        });
+        assert_eq!(self.generations(), [self.generation].into());
+        let facts = self.facts().expect("it is installed");
+        assert_eq!(facts.intents, BTreeMap::new(), "an intent is lost");
+        self.world.nothing_is_left_over(&self.lab, &facts);
+        let data = self.lab.data().display().to_string();
+        let key = crate::setpoint::run(&["ledger", "key", &data]).output;
+        let verified =
+            crate::setpoint::run(&["ledger", "verify", &format!("{data}/ledger.db"), "--key", key.trim_end()]);
+        assert_eq!(verified.code, Some(0), "{}{}", verified.output, verified.complaints);
+    }
+}
+
+fn spawn(lab: &Lab) -> Child {
+    let (config, data) = (lab.bootstrap().display().to_string(), lab.data().display().to_string());
+    let mut agent = command(&["run", "--config", &config, "--data", &data]);
+    agent.stdout(Stdio::null()).spawn().expect("the binary was built with these tests")
+}
+
+/// Random numbers, by Marsaglia's xorshift.
+struct Dice(u64);
+
+impl Dice {
+    fn new() -> Self {
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed).expect("the system has random numbers");
+        Self(u64::from_le_bytes(seed) | 1)
+    }
+
+    /// A number below `sides`.
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
