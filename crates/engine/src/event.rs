@@ -1,9 +1,7 @@
 //! Events: what happened. Answers to effects carry the ticket of the request; one that comes late finds its ticket gone.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
 use setpoint_core::intent::IntentId;
@@ -18,6 +16,7 @@ use setpoint_target::{Hint, Outcome, Refusal, Settlement};
 
 use crate::controls::Controls;
 use crate::effect::Ticket;
+use crate::machine::PackedBundle;
 
 /// Something that happened outside of the machine.
 #[derive(Clone, Debug)]
@@ -45,7 +44,7 @@ pub enum Event {
     Loaded {
         epoch: u64,
         facts: Box<Facts>,
-        bundles: BTreeMap<Digest, Arc<Bundle>>,
+        bundles: BTreeMap<Digest, PackedBundle>,
     },
     LoadFailed {
         epoch: u64,

@@ -1,7 +1,6 @@
 //! The accept plane: from a store's head to a durable bundle. Nothing here touches a target.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
@@ -355,8 +354,9 @@ impl Machine {
             .with_data("revision", revision.to_string())
             .with_data("bundle", digest.to_string())
             .with_data("resources", bundle.resources().len());
-        let bundles = BTreeMap::from([(digest, bundle.to_bytes())]);
-        self.bundles.insert(digest, Arc::new(bundle));
+        let bytes = bundle.to_bytes();
+        self.bundles.put(bundle, &bytes);
+        let bundles = BTreeMap::from([(digest, bytes)]);
         self.put_app_by(app, facts, entry, bundles, Then::Accepted { app: app.clone() });
     }
 
@@ -393,6 +393,6 @@ impl Machine {
         }
         let mut used = self.holdings.facts().bundles();
         used.extend(self.apps.values().flat_map(|kept| kept.sent.bundles()));
-        self.bundles.retain(|digest, _| used.contains(digest));
+        self.bundles.retain(|digest| used.contains(digest));
     }
 }

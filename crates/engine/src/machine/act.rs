@@ -124,7 +124,7 @@ impl Machine {
     /// Whether what a plan was decided on still holds: the bundle, the order to take the app down, and for each step the leave to
     /// take it. A plan that has begun does not outlive a change of mind.
     fn is_overtaken(&mut self, app: &AppId) -> bool {
-        let newest = self.bundle_of(app).map(|bundle| bundle.digest());
+        let newest = self.bundle_digest_of(app);
         let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return true };
         let states = self.states_of(app, &facts);
         let breaker = self.breakers.get(&facts.target).is_some_and(super::breaker::Breaker::is_open);
@@ -171,7 +171,7 @@ impl Machine {
         let unpaid =
             |step: &&Step| step.verb == Verb::Delete && !claims.get(&step.key).is_some_and(|claim| claim.tombstone);
         let count = steps.iter().filter(unpaid).count() as u32;
-        let (now, held_at) = (self.now, self.bundle_of(app).map(|bundle| bundle.digest()));
+        let (now, held_at) = (self.now, self.bundle_digest_of(app));
         let kept = self.apps.get_mut(app)?;
         if count == 0 {
             return None;

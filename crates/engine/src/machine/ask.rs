@@ -17,7 +17,7 @@ use super::{Awaited, Machine};
 
 impl Machine {
     pub(super) fn ask_questions(&mut self, app: &AppId, questions: BTreeSet<Question>) {
-        let Some(bundle) = self.bundle_of(app).cloned() else { return self.set_phase(app, Phase::Idle) };
+        let Some(bundle) = self.bundle_of(app) else { return self.set_phase(app, Phase::Idle) };
         let mut asked = BTreeSet::new();
         for question in questions {
             match question {

@@ -95,7 +95,7 @@ impl Machine {
         if self.has_given_up(app) && self.holdings.claims_of(app).is_empty() {
             return self.forget(app);
         }
-        if self.bundle_of(app).is_none() || wanted.is_empty() {
+        if self.bundle_digest_of(app).is_none() || wanted.is_empty() {
             return;
         }
         let ticket = self.ask(Awaited::Look(app.clone()), self.settings.patience);

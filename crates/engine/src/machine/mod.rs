@@ -8,6 +8,7 @@
 //! | [`look`], [`orient`] | what is seen; what a decision rests on |
 //! | [`hold`], [`ask`] | what follows from a decision; what must be known first |
 //! | [`act`] | intents, effects, results |
+//! | [`shelf`] | the bundles, packed while nobody uses them |
 //! | [`settle`] | finding out how an intent ended that nobody answered for |
 //! | [`people`] | orders, deadlines, notes |
 //! | [`queue`] | which app is next |
@@ -30,6 +31,7 @@ mod queue;
 mod root;
 mod setbacks;
 mod settle;
+mod shelf;
 mod status;
 mod tenure;
 mod timers;
@@ -60,9 +62,11 @@ use holdings::Holdings;
 use people::{NOT_RECORDED, Notes};
 use queue::{Priority, Queue};
 use settle::Unsettled;
+use shelf::Shelf;
 use tenure::Tenure;
 use timers::{Timer, Timers};
 
+pub use shelf::PackedBundle;
 pub use status::{AppStatus, Refused, Standing, StoreStatus};
 
 /// The engine of one log: accepts versions and holds apps at them.
@@ -79,7 +83,7 @@ pub struct Machine {
     /// This process has been the writer before.
     held_before: bool,
     holdings: Holdings,
-    bundles: BTreeMap<Digest, Arc<Bundle>>,
+    bundles: Shelf,
     stores: BTreeMap<StoreName, Store>,
     breakers: BTreeMap<TargetIdentity, Breaker>,
     apps: BTreeMap<AppId, App>,
@@ -173,7 +177,7 @@ impl Machine {
             tenure: Tenure::Standby,
             held_before: false,
             holdings: Holdings::default(),
-            bundles: BTreeMap::new(),
+            bundles: Shelf::default(),
             stores: BTreeMap::new(),
             breakers: BTreeMap::new(),
             apps: BTreeMap::new(),
@@ -392,20 +396,27 @@ impl Machine {
 
     /// The app's keys: what it is to be held at and what it owns.
     fn keys_of(&self, app: &AppId) -> BTreeSet<Key> {
-        let declared = self.bundle_of(app).into_iter().flat_map(|bundle| bundle.resources().keys().cloned());
+        let bundle = self.bundle_of(app);
+        let declared = bundle.iter().flat_map(|bundle| bundle.resources().keys().cloned());
         declared.chain(self.holdings.claims_of(app).keys().cloned()).collect()
     }
 
     /// Everything the app declares or owns, with its declarations.
-    fn wanted_of(&self, app: &AppId) -> Wanted {
+    pub fn wanted_of(&self, app: &AppId) -> Wanted {
         let owned = self.holdings.claims_of(app).keys().map(|key| (key.clone(), None));
-        let declared = self.bundle_of(app).into_iter().flat_map(|bundle| bundle.resources());
+        let bundle = self.bundle_of(app);
+        let declared = bundle.iter().flat_map(|bundle| bundle.resources());
         owned.chain(declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))))).collect()
     }
 
     /// The durable bundle the app is to be held at.
-    fn bundle_of(&self, app: &AppId) -> Option<&Arc<Bundle>> {
+    fn bundle_of(&self, app: &AppId) -> Option<Arc<Bundle>> {
         self.bundles.get(&self.held_at(app)?)
+    }
+
+    /// Its digest alone.
+    fn bundle_digest_of(&self, app: &AppId) -> Option<Digest> {
+        self.held_at(app).filter(|digest| self.bundles.has(digest))
     }
 
     /// The batch of steps an app is in the middle of.

@@ -26,7 +26,7 @@ use super::queue::Priority;
 
 impl Machine {
     pub(super) fn decide(&mut self, app: &AppId, keys: &BTreeSet<Key>, observation: &Observation) -> Option<Decision> {
-        let bundle = self.bundle_of(app)?.clone();
+        let bundle = self.bundle_of(app)?;
         let (decision, broken) = self.decide_for(app, &bundle, keys, observation)?;
         if let Some(text) = broken {
             self.tell(NoteKind::RuleBroken, app.to_string(), text);
@@ -228,7 +228,7 @@ impl Machine {
 
     /// Brings the index of declared keys up to date with the app's durable bundle.
     pub(super) fn redeclare(&mut self, app: &AppId) {
-        let bundle = self.bundle_of(app).filter(|_| !self.has_given_up(app)).cloned();
+        let bundle = self.bundle_of(app).filter(|_| !self.has_given_up(app));
         self.index(app, bundle.as_ref());
     }
 

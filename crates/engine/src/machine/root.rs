@@ -2,9 +2,7 @@
 //! app; being held at its bundle means that the controls worked out from that bundle are in force.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
 use setpoint_core::live::Health;
@@ -26,13 +24,13 @@ impl Machine {
         self.controls.root.as_ref() == Some(app)
     }
 
-    fn root_bundle(&self) -> Option<&Arc<Bundle>> {
-        self.bundle_of(self.controls.root.as_ref()?)
+    fn root_bundle(&self) -> Option<Digest> {
+        self.bundle_digest_of(self.controls.root.as_ref()?)
     }
 
     /// Whether controls are those of the documents that are accepted, as far as any are.
     pub(super) fn are_of_what_is_accepted(&self, of: Option<Digest>) -> bool {
-        self.root_bundle().is_none_or(|bundle| of == Some(bundle.digest()))
+        self.root_bundle().is_none_or(|bundle| of == Some(bundle))
     }
 
     pub(super) fn are_in_force(&self) -> bool {
@@ -49,14 +47,15 @@ impl Machine {
     pub(super) fn hold_root(&mut self) {
         if self.are_in_force() && !self.controls_in_doubt {
             self.root_is_held();
-        } else if self.controls_asked != self.root_bundle().map(|bundle| bundle.digest()) {
+        } else if self.controls_asked != self.root_bundle() {
             self.ask_for_controls();
         }
     }
 
     /// Asks for the controls, until they are given.
     pub(super) fn ask_for_controls(&mut self) {
-        let Some(bundle) = self.root_bundle().cloned() else { return };
+        let root = self.controls.root.as_ref();
+        let Some(bundle) = root.and_then(|root| self.bundle_of(root)) else { return };
         self.timers.set(Timer::Control, self.now + self.settings.patience);
         self.controls_asked = Some(bundle.digest());
         self.controls_in_doubt = true;

@@ -38,7 +38,7 @@ impl Machine {
             return;
         };
         let bundle = self.bundles.get(&intent.bundle);
-        let declared = bundle.and_then(|bundle| bundle.resources().get(&intent.key));
+        let declared = bundle.as_ref().and_then(|bundle| bundle.resources().get(&intent.key));
         let declared = declared.map(|declared| declared.resource.clone());
         let ticket = self.ask(Awaited::Settlement(id), self.settings.patience);
         let target = intent.target.clone();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::decide::{Decision, Drift};
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
 use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
@@ -29,8 +30,8 @@ pub struct AppStatus {
     /// Everything that is not being done, and why.
     pub report: Vec<Withheld>,
     pub drifts: Vec<Drift>,
-    /// What it is held at.
-    pub bundle: Option<Arc<Bundle>>,
+    /// What it is held at, and how many resources that has.
+    pub bundle: Option<(Digest, usize)>,
     pub owned: Vec<Key>,
     /// The newest version that was refused, while none was accepted after it.
     pub refused: Option<Refused>,
@@ -80,6 +81,11 @@ impl Machine {
         self.apps.get(app).map_or(&[], |kept| &kept.report)
     }
 
+    /// What an app is held at.
+    pub fn bundle(&self, app: &AppId) -> Option<Arc<Bundle>> {
+        self.bundle_of(app)
+    }
+
     /// How an app stands; `None` for one the engine has never heard of.
     pub fn status(&self, app: &AppId) -> Option<AppStatus> {
         let kept = self.apps.get(app)?;
@@ -94,7 +100,7 @@ impl Machine {
             health: kept.health,
             report: kept.report.clone(),
             drifts: kept.drifts.clone(),
-            bundle: self.bundle_of(app).cloned(),
+            bundle: self.held_at(app).and_then(|digest| Some((digest, self.bundles.size(&digest)?))),
             owned: self.holdings.claims_of(app).keys().cloned().collect(),
             refused: kept.refused.clone(),
             unsettled: self.unsettled.keys().filter(unsettled).copied().collect(),

@@ -4,9 +4,7 @@
 //! under way has an open intent in the log. The new holder waits until those can no longer land, settles them, then acts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change, Facts};
 use setpoint_core::graph;
@@ -23,6 +21,7 @@ use super::app::App;
 use super::holdings::Holdings;
 use super::people::NOT_RECORDED;
 use super::queue::Priority;
+use super::shelf::{PackedBundle, Shelf};
 use super::timers::Timer;
 use super::{Awaited, Machine, Then};
 
@@ -95,7 +94,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn loaded(&mut self, epoch: u64, facts: Facts, bundles: BTreeMap<Digest, Arc<Bundle>>) {
+    pub(super) fn loaded(&mut self, epoch: u64, facts: Facts, bundles: BTreeMap<Digest, PackedBundle>) {
         let Tenure::Loading { epoch: current, expires } = self.tenure else { return };
         if current != epoch {
             return;
@@ -135,8 +134,8 @@ impl Machine {
     }
 
     /// Builds everything in memory from what is durable.
-    fn take_up(&mut self, facts: Facts, bundles: BTreeMap<Digest, Arc<Bundle>>) {
-        self.bundles = bundles;
+    fn take_up(&mut self, facts: Facts, bundles: BTreeMap<Digest, PackedBundle>) {
+        self.bundles = Shelf::new(bundles);
         self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), App::new(row.clone()))).collect();
         let open: Vec<_> = facts.intents.iter().map(|(id, intent)| (*id, self.settles_former_from(intent))).collect();
         let first_time = facts.installed_at.is_none();
@@ -204,7 +203,7 @@ impl Machine {
     pub(super) fn lose_tenure(&mut self) {
         self.tenure = Tenure::Standby;
         self.holdings = Holdings::default();
-        self.bundles.clear();
+        self.bundles = Shelf::default();
         self.apps.clear();
         self.forgetting.clear();
         self.stores.clear();

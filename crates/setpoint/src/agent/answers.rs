@@ -85,8 +85,9 @@ impl Answers {
             None => Vec::new(),
         };
         let summary = summary(app, &status, &self.counted());
-        let unhealthy = self.unhealthy(&status).await;
-        let AppStatus { facts, report, drifts, owned, bundle, unsettled, refused, .. } = status;
+        let unhealthy = self.unhealthy(app, &status).await?;
+        let AppStatus { facts, report, drifts, owned, unsettled, refused, .. } = status;
+        let bundle = self.handle.bundle(app).await.map_err(ended)?;
         let declared = bundle.iter().flat_map(|bundle| bundle.resources());
         let mut resources: Vec<_> = declared
             .map(|(key, declared)| ResourceLine {
@@ -189,7 +190,7 @@ fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> AppSummary {
         target: status.facts.target.clone(),
         accepted: status.facts.accepted.clone(),
         health: status.health,
-        resources: status.bundle.as_ref().map_or(0, |bundle| bundle.resources().len()),
+        resources: status.bundle.map_or(0, |(_, resources)| resources),
         drifts: status.drifts.len(),
         withheld: status.report.len(),
         note: note_of(status),
@@ -243,8 +244,8 @@ fn note_of(status: &AppStatus) -> Option<String> {
 
 /// An accepted version that the app is not held at yet, although nobody pinned it.
 fn waits(status: &AppStatus) -> Option<String> {
-    let (accepted, held) = (status.facts.accepted.as_ref()?, status.bundle.as_ref()?);
-    let waits = accepted.bundle != held.digest() && status.facts.hold.is_none() && !status.facts.retiring;
+    let (accepted, held) = (status.facts.accepted.as_ref()?, status.bundle?.0);
+    let waits = accepted.bundle != held && status.facts.hold.is_none() && !status.facts.retiring;
     let revision = &accepted.revision;
     waits.then(|| format!("{revision} is accepted and waits: in manual mode for `setpoint sync`, else for its window"))
 }

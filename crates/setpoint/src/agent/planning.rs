@@ -41,7 +41,10 @@ impl Answers {
     async fn plan_of(&self, app: &AppId, status: &AppStatus, rev: Option<&str>) -> Result<AppPlan, Problem> {
         let accepted = status.facts.accepted.as_ref();
         let (revision, bundle) = match rev {
-            None => (accepted.map(|accepted| accepted.revision.clone()), Ok(status.bundle.clone())),
+            None => {
+                let bundle = self.handle.bundle(app).await.map_err(ended)?;
+                (accepted.map(|accepted| accepted.revision.clone()), Ok(bundle))
+            }
             Some(rev) => {
                 let revision = self.revision(app, rev).await?;
                 let bundle = self.bundle(app, status, &revision).await?;

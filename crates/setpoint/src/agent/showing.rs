@@ -17,7 +17,7 @@ use setpoint_engine::machine::AppStatus;
 use setpoint_target::{RefusalClass, Target, Wanted};
 use tokio::time::timeout;
 
-use super::answers::Answers;
+use super::answers::{Answers, ended};
 
 /// Reasons are worth a moment of waiting: what they are about is told without them too.
 const REASONS: Duration = Duration::from_secs(10);
@@ -57,29 +57,37 @@ impl Answers {
     }
 
     /// What of an app is not well, as far as its target says why; nothing where everything is, or nobody answers soon.
-    pub(super) async fn unhealthy(&self, status: &AppStatus) -> Vec<Unhealthy> {
+    pub(super) async fn unhealthy(&self, app: &AppId, status: &AppStatus) -> Result<Vec<Unhealthy>, Problem> {
         if status.health == Health::Healthy {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let Some(target) = self.provider.target_of(&status.facts.target) else { return Vec::new() };
-        let keys: BTreeSet<Key> = wanted(status).into_keys().collect();
+        let Some(target) = self.provider.target_of(&status.facts.target) else { return Ok(Vec::new()) };
+        let keys: BTreeSet<Key> = self.wanted(app).await?.into_keys().collect();
         let unwell = timeout(REASONS, target.unwell(keys)).await.unwrap_or_default();
-        unwell.into_iter().map(|it| Unhealthy { key: it.key, health: it.health, reason: it.reason }).collect()
+        let unhealthy = unwell.into_iter().map(|it| Unhealthy { key: it.key, health: it.health, reason: it.reason });
+        Ok(unhealthy.collect())
+    }
+
+    /// Everything an app declares or owns.
+    async fn wanted(&self, app: &AppId) -> Result<Wanted, Problem> {
+        self.handle.wanted(app).await.map_err(ended)
     }
 
     pub(super) async fn tree_of(&self, app: AppId) -> Result<AppTree, Problem> {
         let status = self.status(&app).await?;
         let target = self.target_of(&app, &status)?;
         let now = self.clock.now();
-        let tree = timeout(TREE, target.tree(wanted(&status), now)).await;
+        let wanted = self.wanted(&app).await?;
+        let declared = wanted.iter().filter(|(_, declared)| declared.is_some()).map(|(key, _)| key.clone());
+        let declared: BTreeSet<Key> = declared.collect();
+        let tree = timeout(TREE, target.tree(wanted, now)).await;
         let tree = tree.map_err(|_| {
             let message = format!("the target of {app} did not answer within {} s: ask again", TREE.as_secs());
             Problem::new(ProblemKind::Unavailable, message)
         })?;
         let owned: BTreeSet<&Key> = status.owned.iter().collect();
-        let is_declared = |key: &Key| status.bundle.as_ref().is_some_and(|bundle| bundle.resources().contains_key(key));
         let object = |it: setpoint_target::TreeObject| TreeObject {
-            declared: is_declared(&it.key),
+            declared: declared.contains(&it.key),
             owned: owned.contains(&it.key),
             key: it.key,
             depth: it.depth,
@@ -99,7 +107,7 @@ impl Answers {
         let target = self.target_of(&app, &status)?;
         let object = object.map(|ObjectName { kind, name }| (kind, name));
         let asked = setpoint_target::LogQuestion { object, follow, since, tail, container, previous };
-        let reader = target.logs(wanted(&status), asked).await.map_err(|refusal| {
+        let reader = target.logs(self.wanted(&app).await?, asked).await.map_err(|refusal| {
             let kind = match refusal.class {
                 RefusalClass::Unavailable => ProblemKind::Unavailable,
                 _ => ProblemKind::Conflict,
@@ -120,14 +128,6 @@ impl Answers {
             Problem::new(ProblemKind::Unavailable, message)
         })
     }
-}
-
-/// Everything an app declares or owns.
-fn wanted(status: &AppStatus) -> Wanted {
-    let owned = status.owned.iter().map(|key| (key.clone(), None));
-    let declared = status.bundle.iter().flat_map(|bundle| bundle.resources());
-    let declared = declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))));
-    owned.chain(declared).collect()
 }
 
 fn told(part: setpoint_target::LogPart) -> LogPart {

@@ -86,6 +86,18 @@ impl Handle {
         self.ask(|machine| machine.standing()).await
     }
 
+    /// What an app is held at.
+    pub async fn bundle(&self, app: &AppId) -> Result<Option<Arc<Bundle>>, Ended> {
+        let app = app.clone();
+        self.ask(move |machine| machine.bundle(&app)).await
+    }
+
+    /// Everything an app declares or owns, with its declarations.
+    pub async fn wanted(&self, app: &AppId) -> Result<Wanted, Ended> {
+        let app = app.clone();
+        self.ask(move |machine| machine.wanted_of(&app)).await
+    }
+
     /// Where an app is held and what has to be looked at to plan for it with this bundle.
     pub async fn wanted_for(
         &self,

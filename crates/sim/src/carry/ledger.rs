@@ -7,7 +7,7 @@ use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Change, Facts};
 use setpoint_core::intent::Verb;
-use setpoint_engine::Event;
+use setpoint_engine::{Event, PackedBundle};
 use setpoint_ledger::{Batch, Class, Entry, LeaseRequest};
 
 use crate::fault::Fault;
@@ -69,7 +69,7 @@ impl World {
         let bundles: BTreeMap<_, _> = facts
             .bundles()
             .into_iter()
-            .filter_map(|digest| Some((digest, self.bundles.get(&digest)?.clone())))
+            .filter_map(|digest| Some((digest, PackedBundle::of(self.bundles.get(&digest)?))))
             .collect();
         self.reply(from, Event::Loaded { epoch, facts: Box::new(facts), bundles });
     }

@@ -24,7 +24,7 @@ pub use self::arranging::ForbiddenDeletes;
 pub use self::client::Answer;
 pub use self::kubelet::Kubelet;
 pub use self::options::{AuditWebhook, Options, User};
-pub use self::proxy::{Fault, Proxy, Rule};
+pub use self::proxy::{Fault, Proxy, Rule, Seen};
 pub use self::server::ApiServer;
 pub use self::tools::kubernetes_version;
 pub use self::webhook::{Verdict, Webhook};

@@ -1,12 +1,11 @@
 //! Objects of a Kubernetes cluster are changed meanwhile, on a real API server.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
 use setpoint_core::facts::Facts;
-use setpoint_testbed::kube::{ApiServer, Proxy};
+use setpoint_testbed::kube::{ApiServer, Proxy, Seen};
 
 use super::super::lab::Lab;
 use super::{APP, Dice, Scene, THINGS, World, kills};
@@ -65,12 +64,14 @@ impl World for Cluster {
         (0..THINGS).map(|number| found.get(&name(number)).copied().unwrap_or(0)).collect()
     }
 
-    /// Some write of the change reaches the server.
+    /// Some write reaches the server: mostly one of the change, else one that ends what a former agent had under way.
     fn await_moment(&mut self, _: &Lab, dice: &mut Dice, start: &mut dyn FnMut()) {
         self.proxy.take_seen();
-        let writes = dice.roll(THINGS) + 1;
+        let (writes, any) = (dice.roll(THINGS) + 1, dice.roll(4) == 0);
+        let is_meant =
+            |seen: &Seen| seen.method == "PATCH" && !seen.is_dry_run() && (any || !seen.query.contains("-fence"));
         start();
-        self.proxy.await_seen("PATCH", writes, QUIET);
+        self.proxy.await_seen(is_meant, writes, QUIET);
     }
 
     fn nothing_is_left_over(&self, _: &Lab, facts: &Facts) {

@@ -105,6 +105,7 @@ impl<W: World> Scene<W> {
     }
 
     /// Kills the agent until it was killed so often in the middle of a change.
+    #[expect(clippy::print_stdout, reason = "`cargo xtask kill` shows it")]
     fn kill(&mut self, wanted: u64) {
         self.seen.clear();
         let mut tries = 0;

@@ -114,9 +114,9 @@ impl Proxy {
         std::mem::take(&mut *locked(&self.state.seen))
     }
 
-    /// Waits until so many requests with this method were seen since they were last taken; not if none comes for so long. Whether they came.
-    pub fn await_seen(&self, method: &str, wanted: u64, quiet: Duration) -> bool {
-        let count = |seen: &[Seen]| seen.iter().filter(|seen| seen.method == method).count() as u64;
+    /// Waits until so many requests of some kind were seen since they were last taken; not if none comes for so long. Whether they came.
+    pub fn await_seen(&self, is_meant: impl Fn(&Seen) -> bool, wanted: u64, quiet: Duration) -> bool {
+        let count = |seen: &[Seen]| seen.iter().filter(|seen| is_meant(seen)).count() as u64;
         let mut seen = locked(&self.state.seen);
         loop {
             let before = count(&seen);
