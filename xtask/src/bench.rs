@@ -1,11 +1,15 @@
-//! `cargo xtask bench <suite>`: builds crates/bench in release and runs one of its suites.
+//! `cargo xtask bench <suite> [measurement] [size]`: builds crates/bench in release and runs one of its suites.
 //!
-//! The measurements and their table live there, in a crate that may link anything; xtask only starts it and hands on whether
-//! every bar was met.
+//! The measurements and their table live there, in a crate that may link anything; xtask only sees to the tools, starts it and hands on
+//! whether every bar was met.
 
-use crate::process;
+use crate::{kubernetes, process};
 
-pub(crate) fn run(suite: &str) -> anyhow::Result<bool> {
-    let arguments = ["run", "--release", "--locked", "--package", "setpoint-bench", "--", suite];
+pub(crate) fn run(suite: &str, which: &[&str]) -> anyhow::Result<bool> {
+    if suite == "kube" {
+        kubernetes::prepare()?;
+    }
+    let mut arguments = vec!["run", "--release", "--locked", "--package", "setpoint-bench", "--", suite];
+    arguments.extend(which);
     process::succeeds(process::program("cargo", &arguments))
 }

@@ -32,6 +32,7 @@ Usage: cargo xtask <chore>
   kill [--runs N]                  kill an agent in the middle of changes, 1000 times if unsaid
   bench core                       measure the core against its bars, in release
   bench host                       measure how files are held, against Puppet and Ansible
+  bench kube [MEASUREMENT [SIZE]]  measure how a cluster is held, against a bare client and kubectl
   recording                        play `setpoint demo` and draw it as docs/demo.svg
 
 Examples:
@@ -64,7 +65,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["structure", filter] => Ok(structure::run(Some(filter)).told()),
         ["sim", options @ ..] => sim::run(options),
         ["kill", options @ ..] => kill::run(options),
-        ["bench", suite] => bench::run(suite),
+        ["bench", suite, which @ ..] => bench::run(suite, which),
         ["recording"] => recording::run(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

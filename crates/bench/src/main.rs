@@ -1,5 +1,6 @@
-//! Runs one suite of measurements and judges it: `cargo xtask bench core`, `cargo xtask bench host`. Whoever works on one thing
-//! runs its measurement alone: `cargo run --release -p setpoint-bench -- core ledger`.
+//! Runs one suite of measurements and judges it: `cargo xtask bench core`, `host` or `kube`. Whoever works on one thing
+//! runs its measurement alone, `cargo run --release -p setpoint-bench -- core ledger`, and those of `kube` in another size than that of
+//! their bars: `… -- kube rest 100`.
 //!
 //! Exit code 0 means that every bar was met; 1 that one was missed, that a peer is missing, or that nothing was measured.
 
@@ -12,7 +13,8 @@ use setpoint_bench::machine;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match run(arguments.first().map(String::as_str), arguments.get(1).map(String::as_str)) {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&words) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -22,13 +24,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(suite: Option<&str>, only: Option<&str>) -> anyhow::Result<bool> {
+fn run(words: &[&str]) -> anyhow::Result<bool> {
     if cfg!(debug_assertions) {
-        bail!("this is a debug build, whose figures mean nothing; run `cargo xtask bench core` or `host`");
+        bail!("this is a debug build, whose figures mean nothing; run `cargo xtask bench core`, `host` or `kube`");
     }
-    let suite = suite.context("name a suite: `core` or `host`")?;
+    let (suite, only, size) = match words {
+        [suite] => (suite, None, None),
+        [suite, only] => (suite, Some(*only), None),
+        [suite, only, size] => (suite, Some(*only), Some(size.parse().context("the size is a number")?)),
+        _ => bail!("name a suite, `core`, `host` or `kube`, and perhaps one of its measurements and a size"),
+    };
     let before = machine::describe();
-    let table = setpoint_bench::measure(suite, only)?;
+    let table = setpoint_bench::measure(suite, only, size)?;
     println!("{before} at the start\n\n{table}");
     Ok(table.is_met())
 }

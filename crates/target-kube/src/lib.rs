@@ -31,6 +31,6 @@ pub mod wire;
 pub use identity::IDENTITIES;
 pub use memory::{Changes, Forgotten, Memory, NoMemory, Remembered, ShortMemory};
 pub use options::{Clock, KubeOptions};
-pub use requests::{Call, Tally, Urgency};
+pub use requests::{Call, Flow, Taken, Tally, Turn, Urgency};
 pub use target::KubeTarget;
 pub use watch::Watching;

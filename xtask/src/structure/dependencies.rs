@@ -105,6 +105,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-store-git",
             "setpoint-target",
             "setpoint-target-host",
+            "setpoint-target-kube",
+            "setpoint-testbed",
             "setpoint-yaml",
         ],
     ),

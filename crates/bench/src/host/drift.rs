@@ -16,10 +16,12 @@ use setpoint_api::answer::DriftRecord;
 use setpoint_api::question::DriftQuestion;
 use tokio::time::interval;
 
-use super::agent::Agent;
-use super::inside::runtime;
-use super::lab::{FIRST_APP, Lab, app};
+use super::lab::FIRST_APP;
 use super::workload::Workload;
+use crate::agent::inside::runtime;
+use crate::agent::lab::{Lab, app};
+use crate::agent::process::Agent;
+use crate::percentile::percentile;
 use crate::stopwatch::{Stopwatch, since_epoch};
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
@@ -29,8 +31,6 @@ const HEALED_BAR: f64 = 250.0;
 /// How often a file and the socket are looked at.
 const GLANCE: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Comparisons of the clocks, of which the quickest counts.
-const COMPARISONS: usize = 20;
 
 pub(super) fn edit_and_heal(table: &mut Table) -> anyhow::Result<()> {
     let lab = Lab::with_files(Workload { files: FILES })?;
@@ -50,7 +50,7 @@ struct Told {
 async fn heal_all(lab: &Lab) -> anyhow::Result<Told> {
     let agent = Agent::start(lab)?;
     agent.until_converged(1, Duration::from_millis(20), PATIENCE).await?;
-    let ahead = ahead(&agent.client).await?;
+    let ahead = agent.ahead().await?;
     let mut told = Told::default();
     for number in 0..FILES {
         let place = Workload::place(&lab.managed(), number);
@@ -62,21 +62,6 @@ async fn heal_all(lab: &Lab) -> anyhow::Result<Told> {
     }
     agent.stop()?;
     Ok(told)
-}
-
-/// By how many milliseconds the agent's clock is ahead of ours.
-async fn ahead(client: &Client) -> anyhow::Result<f64> {
-    let mut best = (f64::MAX, 0.0);
-    for _ in 0..COMPARISONS {
-        let asked = since_epoch().as_secs_f64() * 1e3;
-        let told = client.overview().await?.now.as_millis() as f64;
-        let answered = since_epoch().as_secs_f64() * 1e3;
-        if answered - asked < best.0 {
-            // What it tells is cut to a millisecond: on average half of one was lost.
-            best = (answered - asked, told + 0.5 - f64::midpoint(asked, answered));
-        }
-    }
-    Ok(best.1)
 }
 
 /// Writes over a file in place, in one call: never empty, never a half.
@@ -119,25 +104,9 @@ fn row(what: &str, millis: &mut [f64], bar: f64) -> Row {
     }
 }
 
-/// The smallest figure that so many of a hundred do not exceed; no number if there is none.
-fn percentile(sorted: &[f64], percent: usize) -> f64 {
-    let rank = (sorted.len() * percent).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_percentile_is_a_figure_that_was_measured() {
-        let figures: Vec<f64> = (1..=1_000).map(f64::from).collect();
-        assert_eq!(
-            (percentile(&figures, 99), percentile(&figures, 50), percentile(&figures, 100)),
-            (990.0, 500.0, 1_000.0)
-        );
-        assert!(percentile(&[], 99).is_nan());
-    }
 
     #[test]
     fn overwriting_keeps_the_file_and_changes_all_of_it() {

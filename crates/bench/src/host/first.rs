@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use anyhow::ensure;
 
-use super::agent::apply_once;
-use super::lab::{Lab, is_in_place};
+use super::lab::is_in_place;
 use super::pass::CHANGED;
 use super::peers::{PUPPET_FILES, ansible, puppet};
 use super::workload::Workload;
+use crate::agent::lab::Lab;
+use crate::agent::process::apply_once;
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
 /// Larger numbers of files, of which the bar is asked in proportion: cost grows in a line.

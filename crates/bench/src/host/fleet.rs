@@ -7,11 +7,11 @@ use anyhow::Context;
 use setpoint_api::answer::AppState;
 use tokio::time::interval;
 
-use super::agent::Agent;
-use super::inside::{Inside, is_at, is_at_rest, runtime};
-use super::lab::{Lab, app, app_document, write};
-use super::program::shipped;
 use super::workload::{Workload, declared, document};
+use crate::agent::inside::{Inside, is_at, is_at_rest, runtime};
+use crate::agent::lab::{Lab, app, app_document, write};
+use crate::agent::process::Agent;
+use crate::agent::program::shipped;
 use crate::stopwatch::Stopwatch;
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
@@ -47,7 +47,7 @@ fn files(number: usize) -> std::ops::Range<usize> {
 }
 
 fn fleet() -> anyhow::Result<Lab> {
-    let lab = Lab::new()?;
+    let lab = Lab::of_files()?;
     Workload { files: APPS * FILES }.make_folders(&lab.managed())?;
     let mut changes = Vec::new();
     for number in 0..APPS {

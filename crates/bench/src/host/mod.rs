@@ -2,15 +2,12 @@
 //!
 //! Everything is done in a folder of the system's folder for temporary files: point `TMPDIR` at the disk to be measured.
 
-mod agent;
 mod drift;
 mod first;
 mod fleet;
-mod inside;
 mod lab;
 mod pass;
 mod peers;
-mod program;
 mod workload;
 
 use crate::Measurement;

@@ -18,11 +18,12 @@ use setpoint_target::{Target, Wanted};
 use setpoint_target_host::{API_VERSION, HostOptions, HostTarget, check};
 use tokio::runtime::Runtime;
 
-use super::agent::apply_once;
-use super::inside::{Inside, is_at_rest, runtime};
-use super::lab::{FIRST_APP, Lab, app};
+use super::lab::FIRST_APP;
 use super::peers::{PUPPET_FILES, ansible, puppet, puppet_catalog};
 use super::workload::Workload;
+use crate::agent::inside::{Inside, is_at_rest, runtime};
+use crate::agent::lab::{Lab, app};
+use crate::agent::process::apply_once;
 use crate::stopwatch::{Stopwatch, shortest_of, wall};
 use crate::table::{Bar, Peer, Row, Table, Unit};
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::ensure;
 
 use super::lab::is_in_place;
-use super::program::{NotRun, output_of, program};
 use super::workload::Workload;
+use crate::agent::program::{NotRun, output_of, program};
 use crate::stopwatch::time;
 use crate::table::Peer;
 

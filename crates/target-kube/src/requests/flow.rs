@@ -35,7 +35,7 @@ const LONGEST_PAUSE: Span = Span::minutes(5);
 
 /// How the server took a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub enum Taken {
     Answered {
         after: Span,
     },
@@ -47,7 +47,7 @@ pub(crate) enum Taken {
 
 /// The turns of one cluster. Clones are one.
 #[derive(Clone, Debug)]
-pub(crate) struct Flow(Arc<Mutex<State>>);
+pub struct Flow(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -61,10 +61,10 @@ struct State {
 
 /// A place among those in flight, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn(Option<Flow>);
+pub struct Turn(Option<Flow>);
 
-impl Flow {
-    pub(crate) fn new() -> Self {
+impl Default for Flow {
+    fn default() -> Self {
         Self(Arc::new(Mutex::new(State {
             limit: FIRST,
             in_flight: 0,
@@ -74,9 +74,11 @@ impl Flow {
             pause_until: Timestamp::default(),
         })))
     }
+}
 
+impl Flow {
     /// Waits for a turn.
-    pub(crate) async fn take(&self, urgency: Urgency) -> Turn {
+    pub async fn take(&self, urgency: Urgency) -> Turn {
         let turn = {
             let mut state = self.state();
             let (sender, receiver) = oneshot::channel();
@@ -90,11 +92,12 @@ impl Flow {
     }
 
     /// How long the server wants to be left alone.
-    pub(crate) fn pause(&self, now: Timestamp) -> Span {
+    pub fn pause(&self, now: Timestamp) -> Span {
         self.state().pause_until.since(now)
     }
 
-    pub(crate) fn learn(&self, taken: Taken, now: Timestamp) {
+    /// Takes note of how the server took a request.
+    pub fn learn(&self, taken: Taken, now: Timestamp) {
         let mut state = self.state();
         match taken {
             Taken::Answered { after } if after <= QUICK => state.limit = (state.limit + 1.0 / state.limit).min(MOST),
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn quick_answers_let_more_through_and_a_busy_server_halves_it_once_a_second() {
-        let flow = Flow::new();
+        let flow = Flow::default();
         for _ in 0..40 {
             flow.learn(Taken::Answered { after: Span::millis(5) }, START);
         }
@@ -198,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_server_that_asks_for_it_is_left_alone_for_a_while() {
-        let flow = Flow::new();
+        let flow = Flow::default();
         flow.learn(Taken::Burdened { retry_after: Some(Span::seconds(7)) }, START);
         assert_eq!(flow.pause(START + Span::seconds(2)), Span::seconds(5));
         assert_eq!(flow.pause(START + Span::seconds(8)), Span::ZERO);
@@ -208,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_more_urgent_goes_first_and_who_has_gone_away_keeps_no_place() {
-        let flow = Flow::new();
+        let flow = Flow::default();
         flow.state().limit = 1.0;
         let first = flow.take(Urgency::Sweep).now_or_never().expect("nobody else is there");
         let (mut prune, mut gone, mut people) = (

@@ -64,7 +64,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(wire: Arc<dyn Wire>, clock: Clock) -> Self {
-        Self { wire, clock, flow: Flow::new(), counts: Counts::default() }
+        Self { wire, clock, flow: Flow::default(), counts: Counts::default() }
     }
 
     pub(crate) fn now(&self) -> Timestamp {

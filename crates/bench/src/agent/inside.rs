@@ -21,19 +21,19 @@ use super::lab::{Lab, app};
 /// Longer than anything takes that is waited for here.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-pub(super) struct Inside {
+pub(crate) struct Inside {
     running: RunningAgent,
-    pub(super) client: Client,
+    pub(crate) client: Client,
 }
 
 /// As many threads as `setpoint run` gives itself.
-pub(super) fn runtime() -> anyhow::Result<Runtime> {
+pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.context("the runtime cannot start its threads")
 }
 
 impl Inside {
-    pub(super) async fn start(lab: &Lab) -> anyhow::Result<Self> {
+    pub(crate) async fn start(lab: &Lab) -> anyhow::Result<Self> {
         let options = AgentOptions {
             bootstrap: Bootstrap::read(&lab.bootstrap())?,
             data: lab.data(),
@@ -46,17 +46,17 @@ impl Inside {
     }
 
     /// How many apps were rendered since the start.
-    pub(super) fn renders(&self) -> u64 {
+    pub(crate) fn renders(&self) -> u64 {
         self.running.renders()
     }
 
     /// A webhook's part: the repository has moved, look now.
-    pub(super) async fn hint(&self) -> anyhow::Result<()> {
+    pub(crate) async fn hint(&self) -> anyhow::Result<()> {
         Ok(self.running.handle().hint_store(Bootstrap::store()).await?)
     }
 
     /// Waits until one app is as wanted, looking after every step of the engine.
-    pub(super) async fn until_app(&mut self, name: &str, is: impl Fn(&AppStatus) -> bool) -> anyhow::Result<()> {
+    pub(crate) async fn until_app(&mut self, name: &str, is: impl Fn(&AppStatus) -> bool) -> anyhow::Result<()> {
         let app = app(name)?;
         let waiting = async {
             loop {
@@ -70,7 +70,7 @@ impl Inside {
     }
 
     /// Waits until every app has converged and nothing more happens by itself.
-    pub(super) async fn until_at_rest(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn until_at_rest(&mut self) -> anyhow::Result<()> {
         let waiting = async {
             loop {
                 let standing = self.running.standing().await?;
@@ -83,17 +83,17 @@ impl Inside {
         timeout(PATIENCE, waiting).await.context("the apps did not converge in time")?
     }
 
-    pub(super) async fn stop(self) -> anyhow::Result<()> {
+    pub(crate) async fn stop(self) -> anyhow::Result<()> {
         Ok(self.running.stop().await?)
     }
 }
 
-pub(super) fn is_at_rest(status: &AppStatus) -> bool {
+pub(crate) fn is_at_rest(status: &AppStatus) -> bool {
     status.converged && !status.pending
 }
 
 /// Whether an app was accepted at this version.
-pub(super) fn is_at(status: &AppStatus, version: &VersionId) -> bool {
+pub(crate) fn is_at(status: &AppStatus, version: &VersionId) -> bool {
     let accepted = status.facts.accepted.as_ref();
     accepted.is_some_and(|accepted| accepted.revision.0.values().any(|accepted| accepted == version))
 }

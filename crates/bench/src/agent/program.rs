@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow, bail};
 
 /// A program, not yet started.
 #[expect(clippy::disallowed_methods, reason = "the one door of benches to child processes")]
-pub(super) fn program(name: impl AsRef<Path>) -> Command {
+pub(crate) fn program(name: impl AsRef<Path>) -> Command {
     let mut command = Command::new(name.as_ref());
     command.stdin(Stdio::null());
     command
@@ -17,7 +17,7 @@ pub(super) fn program(name: impl AsRef<Path>) -> Command {
 
 /// Why a program did not run.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotRun {
+pub(crate) enum NotRun {
     #[error("it is not installed")]
     Missing,
     #[error("it cannot be started: {0}")]
@@ -25,7 +25,7 @@ pub(super) enum NotRun {
 }
 
 /// Runs a program to its end and keeps what it says.
-pub(super) fn output_of(mut command: Command) -> Result<Output, NotRun> {
+pub(crate) fn output_of(mut command: Command) -> Result<Output, NotRun> {
     command.output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => NotRun::Missing,
         _ => NotRun::Failed(error),
@@ -33,7 +33,7 @@ pub(super) fn output_of(mut command: Command) -> Result<Output, NotRun> {
 }
 
 /// The binary as it is shipped: built alone, so that no feature this crate asks for is in it. Built once in a run.
-pub(super) fn shipped() -> anyhow::Result<&'static Path> {
+pub(crate) fn shipped() -> anyhow::Result<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
     built.as_deref().map_err(|problem| anyhow!("{problem}"))

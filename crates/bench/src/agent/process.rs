@@ -12,27 +12,32 @@ use tokio::time::interval;
 
 use super::lab::Lab;
 use super::program::{output_of, program, shipped};
-use crate::stopwatch::{Stopwatch, time};
+use crate::stopwatch::{Stopwatch, since_epoch, time};
 
 /// How the kernel counts a process's time, in ticks a second: the same wherever Linux runs today.
 const TICKS: f64 = 100.0;
 
+/// Comparisons of the clocks, of which the quickest counts.
+const COMPARISONS: usize = 20;
+
 /// A running agent; killed when it is dropped.
-pub(super) struct Agent {
+pub(crate) struct Agent {
     child: Child,
-    pub(super) client: Client,
+    pub(crate) client: Client,
 }
 
 /// What a process used of the machine.
-pub(super) struct Used {
+pub(crate) struct Used {
     /// Time of processors, in user and kernel mode.
-    pub(super) processor: Duration,
+    pub(crate) processor: Duration,
     /// Bytes of memory that are resident.
-    pub(super) resident: u64,
+    pub(crate) resident: u64,
+    /// The most that ever was.
+    pub(crate) peak: u64,
 }
 
 impl Agent {
-    pub(super) fn start(lab: &Lab) -> anyhow::Result<Self> {
+    pub(crate) fn start(lab: &Lab) -> anyhow::Result<Self> {
         let said = File::options().create(true).append(true).open(lab.log())?;
         let mut run = program(shipped()?);
         run.args(["run", "--config"]).arg(lab.bootstrap()).arg("--data").arg(lab.data());
@@ -41,7 +46,7 @@ impl Agent {
     }
 
     /// Waits until something is true, asking every so often.
-    pub(super) async fn until<T>(
+    pub(crate) async fn until<T>(
         &self,
         what: &str,
         every: Duration,
@@ -62,7 +67,7 @@ impl Agent {
     }
 
     /// Waits until this many apps, and no other, have converged.
-    pub(super) async fn until_converged(&self, apps: usize, every: Duration, patience: Duration) -> anyhow::Result<()> {
+    pub(crate) async fn until_converged(&self, apps: usize, every: Duration, patience: Duration) -> anyhow::Result<()> {
         self.until(&format!("{apps} apps converge"), every, patience, async |client| {
             let overview = client.overview().await.ok()?;
             let converged = overview.apps.iter().filter(|app| app.state == AppState::Converged).count();
@@ -72,7 +77,22 @@ impl Agent {
         .await
     }
 
-    pub(super) fn used(&self) -> anyhow::Result<Used> {
+    /// By how many milliseconds the agent's clock is ahead of ours.
+    pub(crate) async fn ahead(&self) -> anyhow::Result<f64> {
+        let mut best = (f64::MAX, 0.0);
+        for _ in 0..COMPARISONS {
+            let asked = since_epoch().as_secs_f64() * 1e3;
+            let told = self.client.overview().await?.now.as_millis() as f64;
+            let answered = since_epoch().as_secs_f64() * 1e3;
+            if answered - asked < best.0 {
+                // What it tells is cut to a millisecond: on average half of one was lost.
+                best = (answered - asked, told + 0.5 - f64::midpoint(asked, answered));
+            }
+        }
+        Ok(best.1)
+    }
+
+    pub(crate) fn used(&self) -> anyhow::Result<Used> {
         let process = format!("/proc/{}", self.child.id());
         let stat = fs::read_to_string(format!("{process}/stat"))?;
         let status = fs::read_to_string(format!("{process}/status"))?;
@@ -80,7 +100,7 @@ impl Agent {
     }
 
     /// SIGTERM, and waits until it has gone.
-    pub(super) fn stop(mut self) -> anyhow::Result<()> {
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
         rustix::process::kill_process(pid, Signal::TERM).context("the agent cannot be stopped")?;
         let status = self.child.wait().context("the agent cannot be waited for")?;
@@ -105,14 +125,17 @@ fn used(stat: &str, status: &str) -> Option<Used> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
     let ticks = ticks.next()?? + ticks.next()??;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = resident.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let bytes = |name: &str| {
+        let size = status.lines().find_map(|line| line.strip_prefix(name))?;
+        let kibibytes: u64 = size.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kibibytes * 1024)
+    };
     let processor = Duration::from_secs_f64(ticks as f64 / TICKS);
-    Some(Used { processor, resident: kibibytes * 1024 })
+    Some(Used { processor, resident: bytes("VmRSS:")?, peak: bytes("VmHWM:")? })
 }
 
 /// `setpoint apply --once`, from the start of the process to its end, which must be with this exit code.
-pub(super) fn apply_once(lab: &Lab, expected: i32) -> anyhow::Result<Duration> {
+pub(crate) fn apply_once(lab: &Lab, expected: i32) -> anyhow::Result<Duration> {
     let mut apply = program(shipped()?);
     apply.args(["apply", "--once", "--config"]).arg(lab.bootstrap()).arg("--data").arg(lab.data());
     let (output, taken) = time(|| output_of(apply));
@@ -131,8 +154,8 @@ mod tests {
     #[test]
     fn time_and_memory_are_read_even_if_the_process_has_an_odd_name() {
         let stat = "7 (a) b) S 1 7 7 0 -1 4194304 100 0 0 0 30 12 0 0 20 0 1 0 5 1000 200 18446744073709551615";
-        let used = used(stat, "Name:\ta\nVmRSS:\t    2048 kB\n").unwrap();
-        assert_eq!(used.resident, 2 * 1024 * 1024);
+        let used = used(stat, "Name:\ta\nVmHWM:\t    3072 kB\nVmRSS:\t    2048 kB\n").unwrap();
+        assert_eq!((used.resident, used.peak), (2 * 1024 * 1024, 3 * 1024 * 1024));
         assert_eq!(used.processor, Duration::from_millis(420));
     }
 }

@@ -1,0 +1,184 @@
+//! Flux's own benchmark: 1,000 apps of a ServiceAccount, a Service, a Deployment without pods and an Ingress. First sync, and an upgrade
+//! that touches every Deployment, until all of it is applied and recorded. Without controllers, so that it is our time and the server's;
+//! and once more with them, until all is healthy.
+
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::json;
+use setpoint_core::name::VersionId;
+use setpoint_core::time::Timestamp;
+use setpoint_target_kube::wire::Request;
+
+use super::bare::{Bare, apply, get, merge};
+use super::progress::tell;
+use super::records::Records;
+use super::server::{Requests, Server};
+use super::workload::{Object, documents, flux};
+use crate::agent::inside::runtime;
+use crate::agent::lab::{Lab, write};
+use crate::agent::process::Agent;
+use crate::agent::program::shipped;
+use crate::stopwatch::{Stopwatch, wall};
+use crate::table::{Bar, Peer, Row, Table, Unit};
+
+const RESOURCES: [&str; 4] = ["serviceaccounts", "services", "deployments", "ingresses"];
+/// At most 1.3 times as long as the bare client.
+const TIMES_BARE: f64 = 0.77;
+const SECONDS_BAR: f64 = 30.0;
+const MEMORY_BAR: f64 = 150.0;
+const MEBIBYTE: f64 = 1024.0 * 1024.0;
+/// Apps that are made before anything is timed, so that the server has done everything once.
+const WARMING: usize = 20;
+const PATIENCE: Duration = Duration::from_secs(900);
+
+pub(super) fn install_and_upgrade(apps: usize, table: &mut Table) -> anyhow::Result<()> {
+    // Building it is no part of its start.
+    shipped()?;
+    runtime()?.block_on(without_controllers(apps, table))?;
+    runtime()?.block_on(to_healthy(apps, table))
+}
+
+fn objects(apps: usize, millicores: usize) -> Vec<Object> {
+    (0..apps).flat_map(|number| flux(number, millicores)).collect()
+}
+
+fn lab(server: &Server, apps: usize) -> anyhow::Result<Lab> {
+    let of = |number| (format!("podinfo-{number:05}"), flux(number, 1).to_vec());
+    Lab::of_cluster(&server.kubeconfig(), "held", (0..apps).map(of))
+}
+
+/// Moves every Deployment by one version.
+fn upgrade(lab: &Lab, apps: usize) -> anyhow::Result<VersionId> {
+    let change = |number| write(&format!("apps/podinfo-{number:05}/objects.yaml"), documents(&flux(number, 2)));
+    lab.commit(&(0..apps).map(change).collect::<anyhow::Result<Vec<_>>>()?)
+}
+
+async fn without_controllers(apps: usize, table: &mut Table) -> anyhow::Result<()> {
+    let server = Server::start(false);
+    for namespace in ["warm", "bare", "bare-reading", "held"] {
+        server.make_namespace(namespace);
+    }
+    let bare = Bare::new(&server.kubeconfig())?;
+    bare.send_all(applies(&objects(WARMING, 1), "warm", 0)?).await?;
+    let rows = Rows { apps };
+    let lab = lab(&server, apps)?;
+
+    let taken = BareTaken::of(&bare, &objects(apps, 1)).await?;
+    let (before, begun) = (server.requests()?, wall());
+    let agent = Agent::start(&lab)?;
+    let mut records = Records::default();
+    let recorded = records.until(&agent, apps * 4, PATIENCE).await.with_context(|| lab.complaints())?;
+    let requests = server.requests()?.since(&before);
+    rows.add(table, "first sync, `setpoint run` from its start", seconds(begun, recorded), &requests, &taken);
+    let dry = requests.dry();
+
+    let deployments: Vec<Object> = objects(apps, 2).into_iter().filter(|object| object.is("deployments")).collect();
+    let taken = BareTaken::of(&bare, &deployments).await?;
+    let before = server.requests()?;
+    let begun = upgraded_when_seen(&agent, &lab, apps).await?;
+    let recorded = records.until(&agent, apps * 5, PATIENCE).await.with_context(|| lab.complaints())?;
+    let requests = server.requests()?.since(&before);
+    rows.add(table, "every Deployment upgraded, from the store's answer", seconds(begun, recorded), &requests, &taken);
+
+    let dry = dry + requests.dry();
+    table.add(rows.row("both: dry-runs", Unit::Cost("requests"), dry as f64, Peer::None, Bar::Figure(0.0)));
+    let peak = agent.used()?.peak as f64 / MEBIBYTE;
+    table.add(rows.row("both: resident at the most", Unit::Cost("MiB"), peak, Peer::None, Bar::Figure(MEMORY_BAR)));
+    agent.stop()
+}
+
+/// Commits the upgrade and waits until the agent has seen that there is a version: how long a poll takes to come is not measured.
+async fn upgraded_when_seen(agent: &Agent, lab: &Lab, apps: usize) -> anyhow::Result<Timestamp> {
+    let version = upgrade(lab, apps)?;
+    let look = async |client: &setpoint_api::Client| {
+        let overview = client.overview().await.ok()?;
+        overview.stores.iter().any(|store| store.head.as_ref() == Some(&version)).then(wall)
+    };
+    agent.until("the agent sees the version", Duration::from_millis(10), PATIENCE, look).await
+}
+
+/// How long the bare client takes.
+struct BareTaken {
+    applying: Duration,
+    /// With one read before each apply.
+    reading: Duration,
+}
+
+impl BareTaken {
+    async fn of(bare: &Bare, objects: &[Object]) -> anyhow::Result<Self> {
+        let applying = bare.send_all(applies(objects, "bare", 0)?).await?;
+        let reading = bare.send_all(applies(objects, "bare-reading", 1)?).await?;
+        tell(&format!(
+            "the bare client, {} objects: applies alone {applying:.1?}, each after a read {reading:.1?}; \
+             12 in flight at first, one more for each round of quick answers, at most 102",
+            objects.len()
+        ));
+        Ok(Self { applying, reading })
+    }
+}
+
+/// An apply of each object, after so many reads of each.
+fn applies(objects: &[Object], namespace: &str, reads: usize) -> anyhow::Result<Vec<Request>> {
+    let mut requests = Vec::with_capacity(objects.len() * (reads + 1));
+    for object in objects {
+        requests.extend((0..reads).map(|_| get(object.path(namespace))));
+        requests.push(apply(object, namespace)?);
+    }
+    Ok(requests)
+}
+
+struct Rows {
+    apps: usize,
+}
+
+impl Rows {
+    fn row(&self, what: &str, unit: Unit, ours: f64, peer: Peer, bar: Bar) -> Row {
+        Row { what: format!("Flux's workload, {} apps × 4 objects, {what}", self.apps), unit, ours, peer, bar }
+    }
+
+    /// Our time against the bare client that sends the same requests, against the one that only applies, and against the clock.
+    fn add(&self, table: &mut Table, what: &str, ours: f64, requests: &Requests, taken: &BareTaken) {
+        let (applies, reads) = (requests.of("APPLY", &RESOURCES), requests.of("GET", &RESOURCES));
+        tell(&format!("{what}: {ours:.1} s; the server counts {requests}"));
+        let what = format!("{what} ({applies} applies, {reads} reads)");
+        let row = |peer, bar| self.row(&what, Unit::Cost("s"), ours, peer, bar);
+        let (name, same) = match reads {
+            0 => ("bare client, the same applies", taken.applying),
+            _ => ("bare client, the same reads and applies", taken.reading),
+        };
+        table.add(row(Peer::Measured { name, figure: same.as_secs_f64() }, Bar::TimesPeer(TIMES_BARE)));
+        if reads > 0 {
+            let alone = taken.applying.as_secs_f64();
+            table.add(row(Peer::Measured { name: "bare client, the applies alone", figure: alone }, Bar::None));
+        }
+        table.add(row(Peer::None, Bar::Figure(SECONDS_BAR)));
+    }
+}
+
+fn seconds(from: Timestamp, to: Timestamp) -> f64 {
+    to.since(from).as_millis() as f64 / 1e3
+}
+
+/// With kube-controller-manager, until every app has converged. Nobody here gives Ingresses addresses, so this does once all are there.
+async fn to_healthy(apps: usize, table: &mut Table) -> anyhow::Result<()> {
+    let server = Server::start(true);
+    server.make_namespace("held");
+    let lab = lab(&server, apps)?;
+    let begun = Stopwatch::start();
+    let agent = Agent::start(&lab)?;
+    Records::default().until(&agent, apps * 4, PATIENCE).await.with_context(|| lab.complaints())?;
+    let applied = begun.elapsed();
+    let bare = Bare::new(&server.kubeconfig())?;
+    let address = json!({"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}});
+    let ingresses = objects(apps, 1).into_iter().filter(|object| object.is("ingresses"));
+    let requests = ingresses.map(|ingress| merge(&format!("{}/status", ingress.path("held")), "bench", &address));
+    bare.send_all(requests.collect::<anyhow::Result<Vec<_>>>()?).await?;
+    agent.until_converged(apps, Duration::from_millis(250), PATIENCE).await.with_context(|| lab.complaints())?;
+    let taken = begun.elapsed();
+    ensure!(taken > applied, "what is healthy was applied before");
+    let what =
+        format!("first sync to healthy, with controllers beside it (all applied after {:.1} s)", applied.as_secs_f64());
+    table.add(Rows { apps }.row(&what, Unit::Cost("s"), taken.as_secs_f64(), Peer::None, Bar::None));
+    agent.stop()
+}

@@ -1,0 +1,105 @@
+//! Following the agent's ledger over its socket: how many changes are recorded as done, and when the last of them was.
+//!
+//! The time is that of the record itself, so that how often one asks does not matter.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use setpoint_api::Client;
+use setpoint_api::answer::HistoryRecord;
+use setpoint_api::question::HistoryQuestion;
+use setpoint_core::time::Timestamp;
+use tokio::time::interval;
+
+use super::progress::tell;
+use crate::agent::process::Agent;
+use crate::stopwatch::Stopwatch;
+
+/// How often the ledger is asked; seldom, for asking costs the agent time.
+const GLANCE: Duration = Duration::from_millis(500);
+const PAGE: usize = 2_000;
+/// How often is told how far it is.
+const TELL_EVERY: Duration = Duration::from_secs(15);
+
+/// What was read so far.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    /// The first record that was not read yet.
+    next: u64,
+    done: usize,
+    last: Option<Timestamp>,
+}
+
+impl Records {
+    /// Waits until this many changes are recorded as done, all in all; gives when the last of them was recorded.
+    pub(super) async fn until(&mut self, agent: &Agent, done: usize, patience: Duration) -> anyhow::Result<Timestamp> {
+        let (waited, mut told) = (Stopwatch::start(), Duration::ZERO);
+        let mut turns = interval(GLANCE);
+        loop {
+            turns.tick().await;
+            // Its socket may not be there yet.
+            if let Err(problem) = self.read(&agent.client).await
+                && waited.elapsed() > patience
+            {
+                return Err(problem);
+            }
+            if self.done >= done {
+                return self.last.context("what was counted has a time");
+            }
+            if waited.elapsed() > patience {
+                bail!("{} of {done} changes were recorded within {} s", self.done, patience.as_secs());
+            }
+            if waited.elapsed() > told + TELL_EVERY {
+                told = waited.elapsed();
+                tell(&format!("{} of {done} changes are recorded after {} s", self.done, told.as_secs()));
+            }
+        }
+    }
+
+    /// Reads what is new, newest first, back to what is known.
+    async fn read(&mut self, client: &Client) -> anyhow::Result<()> {
+        let (mut before, mut newest) = (None, self.next);
+        let (mut done, mut last) = (0, None);
+        loop {
+            let question = HistoryQuestion { app: None, limit: PAGE, before };
+            let page = client.history(&question).await?;
+            let fresh: Vec<&HistoryRecord> = page.iter().filter(|record| record.seq >= self.next).collect();
+            newest = newest.max(fresh.first().map_or(0, |record| record.seq + 1));
+            for record in fresh.iter().filter(|record| is_done(record)) {
+                done += 1;
+                last = last.max(Some(record.at));
+            }
+            before = fresh.last().map(|record| record.seq);
+            if fresh.len() < PAGE || before == Some(self.next) {
+                break;
+            }
+        }
+        (self.next, self.done, self.last) = (newest, self.done + done, self.last.max(last));
+        Ok(())
+    }
+}
+
+fn is_done(record: &HistoryRecord) -> bool {
+    let outcome = |part: &str| part == "outcome: done" || part == "outcome: found done";
+    record.kind == "effect.result" && record.text.split(", ").any(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_change_that_was_made_counts() {
+        let record = |kind: &str, text: &str| HistoryRecord {
+            seq: 1,
+            at: Timestamp::default(),
+            kind: kind.to_owned(),
+            subject: String::new(),
+            actor: String::new(),
+            text: text.to_owned(),
+        };
+        assert!(is_done(&record("effect.result", "intent: 7, outcome: done")));
+        assert!(!is_done(&record("effect.result", "intent: 7, outcome: refused")));
+        assert!(!is_done(&record("plan", "outcome: done")));
+    }
+}
