@@ -64,22 +64,22 @@ async fn without_controllers(apps: usize, table: &mut Table) -> anyhow::Result<(
     let rows = Rows { apps };
     let lab = lab(&server, apps)?;
 
-    let taken = BareTaken::of(&bare, &objects(apps, 1)).await?;
     let (before, begun) = (server.requests()?, wall());
     let agent = Agent::start(&lab)?;
     let mut records = Records::default();
     let recorded = records.until(&agent, apps * 4, PATIENCE).await.with_context(|| lab.complaints())?;
     let requests = server.requests()?.since(&before);
-    rows.add(table, "first sync, `setpoint run` from its start", seconds(begun, recorded), &requests, &taken);
+    let taken = BareTaken::of(&bare, &objects(apps, 1), &requests).await?;
+    rows.add(table, "first sync, `setpoint run` from its start", seconds(begun, recorded), &taken);
     let dry = requests.dry();
 
     let deployments: Vec<Object> = objects(apps, 2).into_iter().filter(|object| object.is("deployments")).collect();
-    let taken = BareTaken::of(&bare, &deployments).await?;
     let before = server.requests()?;
     let begun = upgraded_when_seen(&agent, &lab, apps).await?;
     let recorded = records.until(&agent, apps * 5, PATIENCE).await.with_context(|| lab.complaints())?;
     let requests = server.requests()?.since(&before);
-    rows.add(table, "every Deployment upgraded, from the store's answer", seconds(begun, recorded), &requests, &taken);
+    let taken = BareTaken::of(&bare, &deployments, &requests).await?;
+    rows.add(table, "every Deployment upgraded, from the store's answer", seconds(begun, recorded), &taken);
 
     let dry = dry + requests.dry();
     table.add(rows.row("both: dry-runs", Unit::Cost("requests"), dry as f64, Peer::None, Bar::Figure(0.0)));
@@ -98,23 +98,27 @@ async fn upgraded_when_seen(agent: &Agent, lab: &Lab, apps: usize) -> anyhow::Re
     agent.until("the agent sees the version", Duration::from_millis(10), PATIENCE, look).await
 }
 
-/// How long the bare client takes.
+/// How long the bare client takes for what the agent was seen to send.
 struct BareTaken {
+    applies: u64,
+    reads: u64,
     applying: Duration,
-    /// With one read before each apply.
-    reading: Duration,
+    /// With as many reads of each object before its apply.
+    same: Duration,
 }
 
 impl BareTaken {
-    async fn of(bare: &Bare, objects: &[Object]) -> anyhow::Result<Self> {
-        let applying = bare.send_all(applies(objects, "bare", 0)?).await?;
-        let reading = bare.send_all(applies(objects, "bare-reading", 1)?).await?;
+    async fn of(bare: &Bare, objects: &[Object], requests: &Requests) -> anyhow::Result<Self> {
+        let (applies, reads) = (requests.of("APPLY", &RESOURCES), requests.of("GET", &RESOURCES));
+        let each = usize::try_from(reads)? / objects.len();
+        let applying = bare.send_all(self::applies(objects, "bare", 0)?).await?;
+        let same = bare.send_all(self::applies(objects, "bare-reading", each)?).await?;
         tell(&format!(
-            "the bare client, {} objects: applies alone {applying:.1?}, each after a read {reading:.1?}; \
+            "the server counts {requests}; the bare client, {} objects: applies alone {applying:.1?}, each after {each} reads {same:.1?}; \
              12 in flight at first, one more for each round of quick answers, at most 102",
             objects.len()
         ));
-        Ok(Self { applying, reading })
+        Ok(Self { applies, reads, applying, same })
     }
 }
 
@@ -138,20 +142,12 @@ impl Rows {
     }
 
     /// Our time against the bare client that sends the same requests, against the one that only applies, and against the clock.
-    fn add(&self, table: &mut Table, what: &str, ours: f64, requests: &Requests, taken: &BareTaken) {
-        let (applies, reads) = (requests.of("APPLY", &RESOURCES), requests.of("GET", &RESOURCES));
-        tell(&format!("{what}: {ours:.1} s; the server counts {requests}"));
-        let what = format!("{what} ({applies} applies, {reads} reads)");
+    fn add(&self, table: &mut Table, what: &str, ours: f64, taken: &BareTaken) {
+        let what = format!("{what} ({} applies, {} reads)", taken.applies, taken.reads);
         let row = |peer, bar| self.row(&what, Unit::Cost("s"), ours, peer, bar);
-        let (name, same) = match reads {
-            0 => ("bare client, the same applies", taken.applying),
-            _ => ("bare client, the same reads and applies", taken.reading),
-        };
-        table.add(row(Peer::Measured { name, figure: same.as_secs_f64() }, Bar::TimesPeer(TIMES_BARE)));
-        if reads > 0 {
-            let alone = taken.applying.as_secs_f64();
-            table.add(row(Peer::Measured { name: "bare client, the applies alone", figure: alone }, Bar::None));
-        }
+        let peer = |name, time: Duration| Peer::Measured { name, figure: time.as_secs_f64() };
+        table.add(row(peer("bare client, the same requests", taken.same), Bar::TimesPeer(TIMES_BARE)));
+        table.add(row(peer("bare client, the applies alone", taken.applying), Bar::None));
         table.add(row(Peer::None, Bar::Figure(SECONDS_BAR)));
     }
 }

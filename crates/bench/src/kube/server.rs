@@ -92,7 +92,7 @@ impl Requests {
     }
 
     pub(super) fn writes(&self) -> u64 {
-        self.sum(|request| WRITES.contains(&request.verb.as_str()))
+        self.sum(|request| !request.dry && WRITES.contains(&request.verb.as_str()))
     }
 
     /// With this verb on one of these resources.
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn requests_are_told_apart_by_verb_resource_and_dryness() {
         let before = Requests::read(BEFORE).unwrap();
-        assert_eq!((before.all(), before.dry(), before.writes()), (4, 1, 1));
+        assert_eq!((before.all(), before.dry(), before.writes()), (4, 1, 0), "a dry-run writes nothing");
         assert_eq!((before.of("GET", &["configmaps"]), before.on(&["services"])), (3, 0));
         let after = Requests::read(&BEFORE.replace("} 3", "} 1.2e+01")).unwrap();
         let new = after.since(&before);
