@@ -39,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-target", &["setpoint-core"]),
     ("setpoint-target-host", &["setpoint-core", "setpoint-documents", "setpoint-target"]),
     ("setpoint-kube", &["setpoint-core"]),
+    ("setpoint-kube-world", &[]),
     ("setpoint-target-kube", &["setpoint-core", "setpoint-kube", "setpoint-target", "setpoint-yaml"]),
     ("setpoint-render", &["setpoint-core", "setpoint-documents", "setpoint-store", "setpoint-yaml"]),
     (
@@ -60,10 +61,13 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-core",
             "setpoint-documents",
             "setpoint-engine",
+            "setpoint-kube",
+            "setpoint-kube-world",
             "setpoint-ledger",
             "setpoint-render",
             "setpoint-store",
             "setpoint-target",
+            "setpoint-target-kube",
         ],
     ),
     (

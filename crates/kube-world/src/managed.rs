@@ -1,0 +1,212 @@
+//! Who holds which field: what each write makes of `managedFields`.
+
+use serde_json::{Value as Json, json};
+
+use crate::fields::{Fields, Path, Step, text_of};
+use crate::merge::{Comparison, Undeclared, check, fields_of, merged, with_bones, without};
+use crate::refusal::Refused;
+use crate::schema::Kind;
+
+/// How a writer came to hold fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Operation {
+    Apply,
+    Update,
+}
+
+/// The fields that one writer holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) manager: String,
+    pub(crate) operation: Operation,
+    /// Of the status, where it was written apart.
+    pub(crate) subresource: &'static str,
+    pub(crate) time: String,
+    pub(crate) fields: Fields,
+}
+
+/// A write as its writer names itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writer<'a> {
+    pub(crate) manager: &'a str,
+    pub(crate) subresource: &'static str,
+    pub(crate) now: &'a str,
+}
+
+impl Entry {
+    fn is_of(&self, writer: &Writer<'_>, operation: Operation) -> bool {
+        self.manager == writer.manager && self.operation == operation && self.subresource == writer.subresource
+    }
+
+    pub(crate) fn to_json(&self, api_version: &str) -> Json {
+        let operation = if self.operation == Operation::Apply { "Apply" } else { "Update" };
+        let mut entry = json!({
+            "apiVersion": api_version, "fieldsType": "FieldsV1", "fieldsV1": self.fields.to_json(),
+            "manager": self.manager, "operation": operation, "time": self.time,
+        });
+        if !self.subresource.is_empty() {
+            entry["subresource"] = json!(self.subresource);
+        }
+        entry
+    }
+}
+
+/// What says who an object is, and is nobody's.
+fn identity() -> Fields {
+    let top = ["apiVersion", "kind", "metadata"].iter().map(|name| vec![Step::field(name)]);
+    let of_metadata = ["creationTimestamp", "generation", "name", "namespace", "resourceVersion", "uid"];
+    let below = of_metadata.iter().map(|name| vec![Step::field("metadata"), Step::field(name)]);
+    Fields(top.chain(below).collect())
+}
+
+/// What writers of the object itself cannot write, or those of the status alone.
+fn reset(kind: &Kind, subresource: &str) -> Vec<Path> {
+    let field = |name: &str| vec![Step::field(name)];
+    match (kind.has_status || kind.kind == "Namespace", subresource) {
+        (true, "") => vec![field("status")],
+        (true, _) => vec![field("metadata"), field("spec")],
+        _ => Vec::new(),
+    }
+}
+
+/// The fields of a written value that somebody can hold.
+fn held(kind: &Kind, fields: &Fields, subresource: &str) -> Fields {
+    fields.without(&identity()).outside(&reset(kind, subresource))
+}
+
+pub(crate) fn boned(kind: &Kind, value: &Json) -> Json {
+    let mut value = value.clone();
+    if !kind.custom {
+        with_bones(kind.schema, &mut value);
+    }
+    value
+}
+
+/// Somebody writes an object by any other way than applying. `before` is none for a new object.
+pub(crate) fn update(
+    kind: &Kind,
+    before: Option<&Json>,
+    after: &Json,
+    entries: &[Entry],
+    writer: &Writer<'_>,
+) -> Vec<Entry> {
+    if before.is_some() && entries.is_empty() {
+        // Of what was cleared nothing is kept until somebody applies.
+        return Vec::new();
+    }
+    let before = before.cloned().unwrap_or_else(|| json!({}));
+    let comparison = Comparison::of(kind.schema, &boned(kind, &before), &boned(kind, after));
+    let mut entries = taken_by(entries, &comparison, |entry| entry.is_of(writer, Operation::Update));
+    if comparison.is_same() {
+        return entries;
+    }
+    let own = entries.iter().position(|entry| entry.is_of(writer, Operation::Update));
+    let known = own.map(|at| entries.remove(at).fields).unwrap_or_default();
+    let fields = known.without(&comparison.removed).union(&comparison.written());
+    let fields = held(kind, &fields, writer.subresource);
+    if !fields.is_empty() {
+        entries.push(Entry {
+            manager: writer.manager.to_owned(),
+            operation: Operation::Update,
+            subresource: writer.subresource,
+            time: writer.now.to_owned(),
+            fields,
+        });
+    }
+    entries
+}
+
+/// All entries, less what others lose by a write.
+fn taken_by(entries: &[Entry], comparison: &Comparison, is_own: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+    let written = comparison.written();
+    let left = |entry: &Entry| {
+        if is_own(entry) {
+            return entry.clone();
+        }
+        Entry { fields: entry.fields.without(&written).without(&comparison.removed), ..entry.clone() }
+    };
+    entries.iter().map(left).filter(|entry| !entry.fields.is_empty()).collect()
+}
+
+/// What an apply makes of an object, and of who holds what.
+pub(crate) struct Applied {
+    pub(crate) body: Json,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// Somebody applies. `before` is none for a new object.
+pub(crate) fn apply(
+    kind: &Kind,
+    before: Option<(&Json, &[Entry])>,
+    applied: &Json,
+    writer: &Writer<'_>,
+    force: bool,
+) -> Result<Applied, Refused> {
+    if let Err(Undeclared(field)) = check(kind.schema, applied, &mut Path::new()) {
+        return Err(Refused::untyped(kind, &field));
+    }
+    let (live, mut entries) = match before {
+        Some((live, entries)) => (live.clone(), entries.to_vec()),
+        None => (json!({}), Vec::new()),
+    };
+    if before.is_some() && entries.is_empty() {
+        entries = update(kind, None, &live, &[], &Writer { manager: "before-first-apply", ..*writer });
+    }
+    let own = entries.iter().position(|entry| entry.is_of(writer, Operation::Apply));
+    let last = own.map(|at| entries.remove(at));
+    let mut fields = Fields::default();
+    fields_of(kind.schema, applied, &mut Path::new(), &mut fields);
+    let fields = held(kind, &fields, writer.subresource);
+    let whole = merged(kind.schema, Some(&live), applied);
+    let body = match &last {
+        Some(last) => pruned(kind, &whole, &last.fields, &fields, &entries),
+        None => whole,
+    };
+    let comparison = Comparison::of(kind.schema, &boned(kind, &live), &boned(kind, &body));
+    let written = comparison.written();
+    let conflicts: Vec<(String, String)> = entries
+        .iter()
+        .flat_map(|entry| {
+            let taken = entry.fields.both(&written);
+            let holder = holder(kind, entry);
+            taken.0.into_iter().map(move |path| (holder.clone(), text_of(&path)))
+        })
+        .collect();
+    if !force && !conflicts.is_empty() {
+        return Err(Refused::conflicts(&conflicts));
+    }
+    let mut entries = taken_by(&entries, &comparison, |_| false);
+    let same = last.filter(|last| last.fields == fields && comparison.is_same());
+    let time = same.map_or_else(|| writer.now.to_owned(), |last| last.time);
+    if !fields.is_empty() {
+        entries.push(Entry {
+            manager: writer.manager.to_owned(),
+            operation: Operation::Apply,
+            subresource: writer.subresource,
+            time,
+            fields,
+        });
+    }
+    Ok(Applied { body, entries })
+}
+
+/// Without what the applier held, applies no more, and nobody else holds.
+fn pruned(kind: &Kind, whole: &Json, last: &Fields, now: &Fields, others: &[Entry]) -> Json {
+    let managed = others.iter().fold(now.clone(), |all, entry| all.union(&entry.fields)).with_parents();
+    let mut there = Fields::default();
+    fields_of(kind.schema, whole, &mut Path::new(), &mut there);
+    let gone = there.with_parents().both(&last.with_parents()).without(&managed).without(&identity());
+    without(kind.schema, whole, &gone, &mut Path::new())
+}
+
+fn holder(kind: &Kind, entry: &Entry) -> String {
+    let name = Json::String(entry.manager.clone());
+    let subresource = if entry.subresource.is_empty() {
+        String::new()
+    } else {
+        format!(" with subresource \"{}\"", entry.subresource)
+    };
+    let using =
+        if entry.operation == Operation::Update { format!(" using {}", kind.api_version()) } else { String::new() };
+    format!("conflict with {name}{subresource}{using}")
+}

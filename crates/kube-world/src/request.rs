@@ -1,0 +1,123 @@
+//! Requests, and what their paths and queries say.
+
+use std::collections::BTreeMap;
+
+use crate::schema::{KINDS, Kind};
+use crate::server::Place;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+/// One request, as it comes over the wire.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    pub accept: String,
+    /// The type of what is sent, and its bytes.
+    pub content: Option<(String, Vec<u8>)>,
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) kind: usize,
+    pub(crate) namespace: String,
+    /// None for all of them.
+    pub(crate) name: Option<String>,
+    pub(crate) status: bool,
+    pub(crate) query: BTreeMap<String, String>,
+}
+
+impl Request {
+    pub(crate) fn wants_metadata(&self) -> bool {
+        self.accept.contains("as=PartialObjectMetadata")
+    }
+
+    /// The object it is about.
+    pub fn place(&self) -> Option<Place> {
+        let route = self.route()?;
+        Some(Place { kind: route.kind, namespace: route.namespace, name: route.name? })
+    }
+
+    /// Whether it may change something.
+    pub fn is_change(&self) -> bool {
+        self.method != Method::Get && !self.says("dryRun", "All")
+    }
+
+    /// Whether its query says this.
+    pub fn says(&self, name: &str, value: &str) -> bool {
+        self.parts().1.get(name).is_some_and(|said| said == value)
+    }
+
+    /// Within how many seconds it must have landed, if it says so.
+    pub fn timeout(&self) -> Option<u64> {
+        self.parts().1.get("timeout").and_then(|text| text.strip_suffix('s')?.parse().ok())
+    }
+
+    /// The path alone, and what the query says.
+    pub(crate) fn parts(&self) -> (String, BTreeMap<String, String>) {
+        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let pairs = query.split('&').filter(|part| !part.is_empty()).map(|part| {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            (plain(name), plain(value))
+        });
+        (path.to_owned(), pairs.collect())
+    }
+
+    /// Where it leads, if that is an object or a list of them.
+    pub(crate) fn route(&self) -> Option<Route> {
+        let (path, query) = self.parts();
+        let parts: Vec<String> = path.trim_start_matches('/').split('/').map(plain).collect();
+        let words: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let (group, version, rest) = match words.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return None,
+        };
+        let served = |plural: &str| {
+            let is = |kind: &Kind| kind.group == group && kind.version == version && kind.plural == plural;
+            KINDS.iter().position(is)
+        };
+        let (namespace, plural, rest) = match rest {
+            ["namespaces", namespace, plural, rest @ ..] if *plural != "status" => (*namespace, *plural, rest),
+            [plural, rest @ ..] => ("", *plural, rest),
+            [] => return None,
+        };
+        let kind = served(plural)?;
+        let (name, status) = match rest {
+            [] => (None, false),
+            [name] => (Some((*name).to_owned()), false),
+            [name, "status"] => (Some((*name).to_owned()), true),
+            _ => return None,
+        };
+        Some(Route { kind, namespace: namespace.to_owned(), name, status, query })
+    }
+}
+
+/// A part of a path or query without its escapes.
+fn plain(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let hex = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        match (first, after) {
+            (b'%', [high, low, after @ ..]) if hex(*high).is_some() && hex(*low).is_some() => {
+                bytes.push(hex(*high).unwrap_or(0) << 4 | hex(*low).unwrap_or(0));
+                rest = after;
+            }
+            (byte, after) => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
