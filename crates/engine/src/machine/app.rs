@@ -64,6 +64,8 @@ pub(super) struct App {
 pub(super) enum Phase {
     Idle,
     Looking {
+        /// What was declared when the look began.
+        bundle: Digest,
         /// What changed hands meanwhile: what is seen of it may be older than that.
         outdated: BTreeSet<Key>,
     },

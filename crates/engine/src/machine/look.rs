@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::Change;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Observation, Presence};
@@ -95,11 +96,9 @@ impl Machine {
         if self.has_given_up(app) && self.holdings.claims_of(app).is_empty() {
             return self.forget(app);
         }
-        if self.bundle_digest_of(app).is_none() || wanted.is_empty() {
-            return;
-        }
+        let Some(bundle) = self.bundle_digest_of(app).filter(|_| !wanted.is_empty()) else { return };
         let ticket = self.ask(Awaited::Look(app.clone()), self.settings.patience);
-        self.set_phase(app, Phase::Looking { outdated: BTreeSet::new() });
+        self.set_phase(app, Phase::Looking { bundle, outdated: BTreeSet::new() });
         self.effects.push(Effect::Observe { ticket, target, wanted });
     }
 
@@ -142,8 +141,10 @@ impl Machine {
                 observation.states.insert(key.clone(), Observed::unknown(Blindness::NotLooked));
             }
         }
-        if let Some(Phase::Looking { outdated }) = self.apps.get(&app).map(|kept| &kept.phase) {
-            let unseen = outdated.iter().map(|key| (key.clone(), Observed::unknown(Blindness::NotLooked)));
+        if let Some(Phase::Looking { bundle, outdated }) = self.apps.get(&app).map(|kept| &kept.phase) {
+            let moved = self.declared_otherwise(&app, *bundle);
+            let unseen =
+                outdated.iter().chain(&moved).map(|key| (key.clone(), Observed::unknown(Blindness::NotLooked)));
             observation.states.extend(unseen);
         }
         let observation = &observation;
@@ -156,13 +157,26 @@ impl Machine {
         }
     }
 
+    /// What the app declares now otherwise than the bundle that was looked for: a target shows things in the shape of the declaration it was
+    /// given, so what it showed says nothing about another one.
+    fn declared_otherwise(&self, app: &AppId, looked_for: Digest) -> BTreeSet<Key> {
+        if self.bundle_digest_of(app) == Some(looked_for) {
+            return BTreeSet::new();
+        }
+        let then = self.bundles.get(&looked_for);
+        let then = |key: &Key| then.as_ref()?.resources().get(key).map(|declared| declared.digest);
+        let now = self.bundle_of(app);
+        let now = now.iter().flat_map(|bundle| bundle.resources());
+        now.filter(|(key, declared)| then(key) != Some(declared.digest)).map(|(key, _)| key.clone()).collect()
+    }
+
     /// A claim has changed. Others that declare the object and are looking at it right now may have seen it as it was before: an app that
     /// takes over what it has not seen yet would make it a second time, and forget that it is there.
     pub(super) fn claim_changed(&mut self, target: &TargetIdentity, key: &Key, of: &AppId) {
         let others: Vec<AppId> =
             self.holdings.interested_in(target, key).filter(|other| *other != of).cloned().collect();
         for other in others {
-            if let Some(Phase::Looking { outdated }) = self.apps.get_mut(&other).map(|kept| &mut kept.phase) {
+            if let Some(Phase::Looking { outdated, .. }) = self.apps.get_mut(&other).map(|kept| &mut kept.phase) {
                 outdated.insert(key.clone());
             }
         }
