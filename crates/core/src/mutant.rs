@@ -87,6 +87,30 @@ mutants! {
     HoldWithoutDocument => "S11",
     /// Act on an app that a person suspended.
     ForgetSuspension => "S10",
+    /// Apply to a cluster without naming the version that was looked at.
+    ApplyWithoutVersion => "S5",
+    /// Delete from a cluster whatever stands under a name.
+    DeleteByName => "S1",
+    /// Read from a cache of the API server, which may lag.
+    ReadFromCache => "S2",
+    /// Take every field that conflicts, whoever holds it.
+    ForceEverything => "S5",
+    /// Go on trusting a stream that has ended.
+    TrustCutStream => "L1",
+    /// Go on trusting what a stream that begins anew tells nothing of.
+    TrustUntold => "L1",
+    /// Take our manager's name for a proof that an unanswered create was carried out.
+    NameIsProof => "S1",
+    /// Take whatever stands under the name for what an unanswered create made.
+    SettleByPresence => "S1",
+    /// Take a path that is not served for the absence of the object.
+    PathIsAbsence => "S2",
+    /// Take out what strangers added, wherever it stands by now.
+    TakeOutWithoutVersion => "S5",
+    /// Take what is there for what applying would give.
+    BaselineFromLook => "L1",
+    /// Take any cluster that answers for the one that is meant.
+    SkipIdentity => "S11",
 }
 
 #[cfg(feature = "mutants")]

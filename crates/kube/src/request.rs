@@ -7,6 +7,7 @@ use data_encoding::BASE64;
 use setpoint_core::fields::Fields;
 use setpoint_core::intent::{Expect, IntentId};
 use setpoint_core::key::Key;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 
@@ -127,6 +128,9 @@ fn metadata(resource: &Resource, sending: &Sending<'_>) -> Value {
     }
     if let Some(expect) = sending.expect {
         expected(&mut metadata, expect);
+        if Mutant::ApplyWithoutVersion.is_on() {
+            metadata.remove("resourceVersion");
+        }
     }
     Value::Map(metadata)
 }

@@ -1,7 +1,5 @@
 //! Those who are not the engine: authors who commit, people who order, strangers who meddle, rules that deny.
 
-use std::sync::Arc;
-
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 use setpoint_core::name::{Actor, AppId};
@@ -11,7 +9,7 @@ use setpoint_engine::{Command, Order, OrderId};
 
 use crate::fault::Fault;
 use crate::repository::root;
-use crate::store::{Declared, Folder, body};
+use crate::store::{Declared, Folder};
 use crate::world::{Happening, World};
 
 impl World {
@@ -25,6 +23,10 @@ impl World {
         let app = self.tape.pick("whom", self.universe.folders() as u32) as usize;
         if self.universe.rooted && self.tape.happens("documents change", 300) {
             return self.change_documents(app);
+        }
+        let target = self.universe.target_of(app);
+        if self.is_cluster(target) && self.tape.happens("cluster shaken", 120) {
+            return self.shake_cluster(target);
         }
         match self.tape.pick("act", 24) {
             0..=5 => self.commit_change(app),
@@ -105,10 +107,14 @@ impl World {
     fn meddle(&mut self, app: usize) {
         let (target, key) = (self.universe.target_of(app), self.any_key(app));
         if self.tape.happens("remove it", 350) {
-            self.targets[target].remove(&key);
+            self.remove(target, &key);
         } else {
-            let value = Arc::new(body(90 + self.tape.pick("edit", 5)));
-            self.targets[target].edit(&key, &value, "ada");
+            let content = 90 + self.tape.pick("edit", 5);
+            if self.is_cluster(target) {
+                self.meddle_on_cluster(target, &key, content);
+            } else {
+                self.edit(target, &key, content, "ada");
+            }
         }
         self.hint(target);
     }
@@ -121,7 +127,7 @@ impl World {
         }
         for _ in 0..=self.tape.pick("replaced", 3) {
             let key = self.any_key(app);
-            self.targets[target].recreate(&key, Arc::new(body(80)), "grace");
+            self.recreate(target, &key, 80, "grace");
         }
         self.hint(target);
     }
@@ -129,7 +135,7 @@ impl World {
     fn control_an_object(&mut self, app: usize) {
         let (target, key) = (self.universe.target_of(app), self.any_key(app));
         let controlled = !self.tape.happens("let go", 300);
-        self.targets[target].set_controlled(&key, controlled);
+        self.set_controlled(target, &key, controlled);
         self.hint(target);
     }
 
@@ -137,11 +143,11 @@ impl World {
         let target = self.universe.target_of(app);
         for key in self.universe.keys[app].clone() {
             if self.tape.happens("lift", 300) {
-                self.targets[target].allow(&key);
+                self.allow(target, &key);
             } else if self.strikes(Fault::DeleteDenied, "delete denied") {
-                self.targets[target].deny_delete(&key);
+                self.deny_delete(target, &key);
             } else if self.tape.happens("invalid", 60) {
-                self.targets[target].find_invalid(&key);
+                self.find_invalid(target, &key);
             }
         }
     }
@@ -149,7 +155,7 @@ impl World {
     fn sicken(&mut self, app: usize) {
         let (target, key) = (self.universe.target_of(app), self.any_key(app));
         let health = [Health::Degraded, Health::Healthy, Health::Progressing][self.tape.pick("health", 3) as usize];
-        self.targets[target].set_health(&key, health);
+        self.set_health(target, &key, health);
         self.hint(target);
     }
 
@@ -207,18 +213,19 @@ impl World {
         self.fights.clear();
         self.store_down_until.fill(0);
         self.outages.fill(None);
+        self.restore_clusters();
         for app in 0..self.universe.apps.len() {
             let target = self.universe.target_of(app);
             let control = self.universe.controls.apps.get(&self.universe.apps[app]);
             let adopts = control.is_none_or(|control| control.rules.adopt);
             for key in self.universe.keys[app].clone() {
+                self.allow(target, &key);
                 if !adopts && !self.is_ours(app, &key) {
                     // What we may not take over, a person takes away.
-                    self.targets[target].remove(&key);
+                    self.remove(target, &key);
                 }
-                self.targets[target].allow(&key);
-                self.targets[target].set_controlled(&key, false);
-                self.targets[target].set_health(&key, Health::Healthy);
+                self.set_controlled(target, &key, false);
+                self.set_health(target, &key, Health::Healthy);
             }
             self.hint(target);
         }
@@ -248,7 +255,10 @@ impl World {
         for intent in unsettled {
             let target = self.target_index(&intent.target);
             let app = self.app_index(&intent.app);
-            if !self.universe.targets[target].options.marks {
+            // On a cluster strangers may have written over the mark, or under our name. What is under way is left alone.
+            let helpless = self.is_cluster(target) && self.seen_open.contains(&intent.id);
+            self.seen_open.insert(intent.id);
+            if helpless || !self.universe.targets[target].options.marks {
                 let done = crate::monitor::truth_of(&self.targets[target], intent.id, &intent.key);
                 self.give(app, Order::Settle { intent: intent.id, done });
             }

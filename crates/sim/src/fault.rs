@@ -77,6 +77,8 @@ faults! {
     KindMissing => "kind missing",
     /// The target stores something else than it was given.
     Mutated => "write rewritten by the target",
+    /// The address of a cluster leads to another one for a while.
+    Elsewhere => "address leads elsewhere",
 }
 
 /// The rates of one run, per mille.

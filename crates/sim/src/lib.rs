@@ -7,6 +7,7 @@
 //! | [`store`], [`repository`] | what authors commit: folders and control documents, as they are meant and as files |
 //! | `desk`, `recall` | what an instance remembers of the accept plane; what nobody has to read again |
 //! | [`world`], `carry` | simulated time; carrying out the machine's effects, honestly or not |
+//! | `cluster` | targets that are clusters: the shipped target over a Kubernetes API server in memory |
 //! | `actors`, `authors` | people and strangers; authors of control documents |
 //! | [`fault`] | the kinds of trouble and how often each was injected |
 //! | [`monitor`] | the properties, checked against what the world truly is |
@@ -19,6 +20,7 @@
 mod actors;
 mod authors;
 mod carry;
+mod cluster;
 mod desk;
 pub mod fault;
 mod instance;

@@ -1,7 +1,6 @@
 //! One run: trouble for a while, then peace, then rest. Safety is checked all the way, liveness at the end.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_core::name::AppId;
@@ -9,7 +8,7 @@ use setpoint_engine::Mode;
 
 use crate::fault::{Injected, Swarm};
 use crate::monitor::Violation;
-use crate::store::{Folder, body};
+use crate::store::Folder;
 use crate::tape::{Choice, Tape};
 use crate::world::{Happening, World};
 
@@ -77,8 +76,7 @@ impl World {
                 let idempotent = self.universe.targets[target].options.idempotent_create;
                 if idempotent && self.tape.happens("stranger at first", 120) {
                     let content = if self.tape.happens("equal", 300) { 1 } else { 70 };
-                    let value = Arc::new(self.universe.body(&key, content));
-                    self.targets[target].recreate(&key, value, "someone");
+                    self.recreate(target, &key, content, "someone");
                 }
             }
             self.targets[target].take_changed();
@@ -140,7 +138,7 @@ impl World {
             };
             let key = declared.keys().nth(self.tape.pick("probed key", declared.len() as u32) as usize).cloned();
             let target = self.universe.target_of(app);
-            if key.is_some_and(|key| self.targets[target].edit(&key, &Arc::new(body(99)), "probe")) {
+            if key.is_some_and(|key| self.edit(target, &key, 99, "probe")) {
                 self.hint(target);
             }
             let until = self.now + u64::from(self.tape.pick("probe pause", 250));

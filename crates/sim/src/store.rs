@@ -12,6 +12,7 @@ use setpoint_core::value::Value;
 use setpoint_core::version::Ancestry;
 use setpoint_store::MemoryTree;
 
+use crate::cluster::objects;
 use crate::repository::{Documents, Template};
 
 /// What an app's folder declares: a content number for each key.
@@ -176,19 +177,29 @@ fn index(id: &VersionId) -> Option<usize> {
 /// The resources a folder declares. The second key of a pair comes after the first; every seventh is protected.
 pub fn resources(declared: &Declared) -> Vec<Resource> {
     let keys: Vec<_> = declared.keys().collect();
-    let resource = |(n, (key, content)): (usize, (&Key, &u32))| Resource {
-        key: key.clone(),
-        api_version: "sim/v1".into(),
-        kind: "Thing".into(),
-        body: Arc::new(body(*content)),
-        after: if n % 3 == 2 { [keys[n - 1].clone()].into() } else { [].into() },
-        protected: key.name().ends_with('7'),
-        shared: [].into(),
+    let resource = |(n, (key, content)): (usize, (&Key, &u32))| {
+        let after = if n % 3 == 2 { [keys[n - 1].clone()].into() } else { [].into() };
+        if objects::is_of_cluster(key) {
+            return Resource { after, ..objects::resource(key, *content) };
+        }
+        Resource {
+            key: key.clone(),
+            api_version: "sim/v1".into(),
+            kind: "Thing".into(),
+            body: Arc::new(body(key, *content)),
+            after,
+            protected: key.name().ends_with('7'),
+            shared: [].into(),
+        }
     };
     declared.iter().enumerate().map(resource).collect()
 }
 
-pub fn body(content: u32) -> Value {
+/// What is declared under a key with a content.
+pub fn body(key: &Key, content: u32) -> Value {
+    if objects::is_of_cluster(key) {
+        return objects::body(key, content);
+    }
     Value::map([("content", Value::int(content.into()))])
 }
 

@@ -15,6 +15,7 @@ use setpoint_engine::{AppControl, Controls, Mode, OnFailure, Settings, TargetCon
 use setpoint_target::Granularity;
 use setpoint_target::memory::MemoryOptions;
 
+use crate::cluster::objects;
 use crate::repository::{self, AppDocument, Documents};
 use crate::store::{self, Contents, Declared, Folder};
 use crate::tape::Tape;
@@ -29,6 +30,7 @@ pub fn settings() -> Settings {
         most_busy: 2,
         most_renders: 2,
         breaker_calls: 6,
+        fencing: Some(setpoint_target_kube::IDENTITIES.to_owned()),
         ..Settings::default()
     }
 }
@@ -57,6 +59,8 @@ pub struct SimTargetKind {
     pub identity: TargetIdentity,
     pub options: MemoryOptions,
     pub fresh_reads: bool,
+    /// The UID of the cluster that it is, if it is one.
+    pub cluster: Option<String>,
 }
 
 impl Universe {
@@ -99,8 +103,33 @@ impl Universe {
         let mut universe = Self { apps, stores, targets, controls, keys, instances, rooted: false, grounds };
         if tape.happens("control documents", 500) {
             universe.root();
+        } else if tape.happens("clusters", 500) {
+            universe.settle_on_clusters();
         }
         universe
+    }
+
+    /// From now on every target is a Kubernetes cluster.
+    pub fn settle_on_clusters(&mut self) {
+        self.controls.targets.clear();
+        for (n, kind) in self.targets.iter_mut().enumerate() {
+            let uid = format!("cluster-{n}");
+            kind.identity = TargetIdentity::new(&format!("kube-{uid}")).expect("a valid identity");
+            kind.options = MemoryOptions { checks_epochs: false, ..MemoryOptions::default() };
+            kind.fresh_reads = true;
+            kind.cluster = Some(uid);
+            let control = TargetControl { granularity: kind.options.granularity, fresh_reads: true };
+            self.controls.targets.insert(kind.identity.clone(), control);
+        }
+        for (n, app) in self.apps.iter().enumerate() {
+            let target = n % self.targets.len();
+            if let Some(control) = self.controls.apps.get_mut(app) {
+                control.target = self.targets[target].identity.clone();
+            }
+            let own = (0..10).map(|key| objects::key(&format!("app-{n}-{key}"), key));
+            let shared = (0..2).map(|key| objects::key(&format!("shared-{target}-{key}"), 10 + key));
+            self.keys[n] = own.chain(shared).collect();
+        }
     }
 
     /// From now on control documents in the first store say what there is.
@@ -119,7 +148,12 @@ impl Universe {
         self.apps.push(renamed);
         self.keys.push(self.keys[0].clone());
         let vault = TargetIdentity::new("vault").expect("a valid identity");
-        self.targets.push(SimTargetKind { identity: vault, options: MemoryOptions::default(), fresh_reads: true });
+        self.targets.push(SimTargetKind {
+            identity: vault,
+            options: MemoryOptions::default(),
+            fresh_reads: true,
+            cluster: None,
+        });
     }
 
     /// How many apps have a folder of their own; they come first.
@@ -142,7 +176,10 @@ impl Universe {
 
     /// An object as it is declared.
     pub fn body(&self, key: &Key, content: u32) -> Value {
-        if self.rooted { repository::body(key, content) } else { store::body(content) }
+        match self.rooted {
+            true => repository::body(key, content),
+            false => store::body(key, content),
+        }
     }
 
     /// The bundle that a folder makes of an app.
@@ -198,7 +235,7 @@ fn target(tape: &mut Tape, n: u32) -> SimTargetKind {
     };
     let fresh_reads = !tape.happens("lags", 300);
     let identity = TargetIdentity::new(&format!("target-{n}")).expect("a valid identity");
-    SimTargetKind { identity, options, fresh_reads }
+    SimTargetKind { identity, options, fresh_reads, cluster: None }
 }
 
 /// Keys of its own and two that the apps of the same target share.

@@ -28,7 +28,7 @@ const KINDS: [(&str, &str); 2] = [("autoscaling", "HorizontalPodAutoscaler"), ("
 #[derive(Debug, Default)]
 pub(crate) struct Autoscalers {
     heard: Mutex<BTreeMap<Arc<str>, Heard>>,
-    asking: tokio::sync::Mutex<()>,
+    asking: futures_util::lock::Mutex<()>,
 }
 
 #[derive(Clone, Debug)]

@@ -47,7 +47,8 @@ pub(crate) struct Cluster {
     pub(crate) namespace: Arc<str>,
     pub(crate) trust_streams: bool,
     memory: Arc<dyn Memory>,
-    recalled: tokio::sync::OnceCell<()>,
+    /// What was remembered has been recalled.
+    recalled: futures_util::lock::Mutex<bool>,
 }
 
 impl Cluster {
@@ -73,7 +74,7 @@ impl Cluster {
             namespace: options.namespace,
             trust_streams: options.trust_streams,
             memory: options.memory,
-            recalled: tokio::sync::OnceCell::new(),
+            recalled: futures_util::lock::Mutex::new(false),
         }
     }
 
@@ -84,15 +85,16 @@ impl Cluster {
     /// Who is expected, if that is who answers; and what was remembered of it.
     pub(crate) async fn visit(&self) -> Result<TargetIdentity, Blindness> {
         let identity = self.identity.verify(&self.api).await?;
-        let recall = async {
+        let mut recalled = self.recalled.lock().await;
+        if !*recalled {
             // What cannot be recalled is found out again, at the price of requests.
             if let Ok(stored) = self.memory.load(&identity).await {
                 let judged = |key: &Key| self.health.fingerprint(key.class());
                 // How well they are by the rules of now is for a look to find out.
                 self.records.recall(stored, judged).into_iter().for_each(|key| self.watches.tell(key));
             }
-        };
-        self.recalled.get_or_init(|| recall).await;
+            *recalled = true;
+        }
         Ok(identity)
     }
 

@@ -44,7 +44,7 @@ pub(crate) enum Unserved {
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
     catalogue: Mutex<Option<Arc<Catalogue>>>,
-    asking: tokio::sync::Mutex<()>,
+    asking: futures_util::lock::Mutex<()>,
 }
 
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::observed::Blindness;
 use setpoint_core::time::{Span, Timestamp};
@@ -26,7 +27,7 @@ pub(crate) struct Identity {
     /// How long an answer holds on the same connection.
     holds: Span,
     /// One question at a time: whoever comes meanwhile takes its answer.
-    asking: tokio::sync::Mutex<()>,
+    asking: futures_util::lock::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +39,11 @@ struct Known {
 
 impl Identity {
     pub(crate) fn new(expected: Option<TargetIdentity>, holds: Span) -> Self {
-        Self { known: Mutex::new(Known { expected, verified: None }), holds, asking: tokio::sync::Mutex::new(()) }
+        Self {
+            known: Mutex::new(Known { expected, verified: None }),
+            holds,
+            asking: futures_util::lock::Mutex::new(()),
+        }
     }
 
     /// Asks the cluster itself. The first answer is what is expected from then on.
@@ -64,6 +69,9 @@ impl Identity {
 
     /// Who is expected, if the cluster that answers now is known to be it.
     pub(crate) async fn verify(&self, api: &Api) -> Result<TargetIdentity, Blindness> {
+        if let Some(identity) = self.expected().filter(|_| Mutant::SkipIdentity.is_on()) {
+            return Ok(identity);
+        }
         if let Some(identity) = self.still_verified(api) {
             return Ok(identity);
         }

@@ -25,6 +25,7 @@ mod settling;
 mod sharing;
 mod target;
 mod tree;
+mod turns;
 mod watch;
 pub mod wire;
 

@@ -11,6 +11,7 @@ use futures_util::{StreamExt, stream};
 use setpoint_core::intent::Expect;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Live, Observation, Presence, Writer};
+use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
@@ -21,7 +22,7 @@ use setpoint_kube::managed::{ManagedFields, applied_by, managed_fields};
 use setpoint_kube::path::FieldPath;
 use setpoint_kube::request::{Sending, for_request};
 use setpoint_kube::shared::Sharing;
-use setpoint_kube::{project, shape};
+use setpoint_kube::{object, project, shape};
 use setpoint_target::Wanted;
 
 use crate::cluster::{Cluster, Named, Unplaced};
@@ -86,7 +87,7 @@ impl Cluster {
             // One server of several may not serve yet what another has long stored. Absence makes us create, and a create that is refused gives the
             // claim up: so it is believed only where nothing can be there.
             Err(Unplaced::Unserved(error @ Unserved::NoSuchKind { .. })) => {
-                return match self.is_gone_with_its_kind(key).await? {
+                return match Mutant::PathIsAbsence.is_on() || self.is_gone_with_its_kind(key).await? {
                     true => Ok(Presence::Absent),
                     false => Err(Blindness::Partial { detail: error.to_string() }),
                 };
@@ -236,6 +237,7 @@ impl Cluster {
     ) -> Result<Live, Blindness> {
         let named = Named::of(object)?;
         let answer = match self.dry_run(resource, place, Some((object, sharing))).await {
+            Ok(applied) if Mutant::BaselineFromLook.is_on() => held_as(object, &applied.object),
             Ok(applied) => applied.object,
             // It would be refused: whoever applies it will hear why. Until then it is compared as it is written.
             Err(failure) if failure.refusal().is_some() && !failure.is_passing() => {
@@ -311,6 +313,17 @@ impl Cluster {
             health: standing.health,
         }
     }
+}
+
+/// A mistake to be caught: what is there, with the word of the answer on who holds what.
+fn held_as(object: &Value, answer: &Value) -> Value {
+    let mut taken = object.clone();
+    if let (Value::Map(fields), Some(held)) = (&mut taken, object::at(answer, &["metadata", "managedFields"]))
+        && let Some(Value::Map(metadata)) = fields.get_mut("metadata")
+    {
+        metadata.insert("managedFields".into(), held.clone());
+    }
+    taken
 }
 
 pub(crate) fn entries_of(object: &Value) -> Result<Vec<ManagedFields>, Blindness> {

@@ -21,7 +21,7 @@ const PATIENCE: Span = Span::seconds(2);
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     heard: Mutex<Option<Arc<Heard>>>,
-    asking: tokio::sync::Mutex<()>,
+    asking: futures_util::lock::Mutex<()>,
 }
 
 #[derive(Debug)]

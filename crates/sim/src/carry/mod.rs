@@ -35,6 +35,7 @@ impl World {
     }
 
     pub(crate) fn arrive(&mut self, from: Recipient, effect: Effect) {
+        let Some(effect) = self.ask_cluster(from, effect) else { return };
         match effect {
             Effect::Acquire { length } => self.acquire(from, length),
             Effect::Renew { epoch, length } => self.renew(from, epoch, length),

@@ -1,7 +1,5 @@
 //! What happens on the way to the targets: looks that show too little or too old a state, steps that land late, twice or not at all.
 
-use std::sync::Arc;
-
 use setpoint_core::intent::Verb;
 use setpoint_core::live::Observation;
 use setpoint_core::observed::{Blindness, Observed};
@@ -11,7 +9,6 @@ use setpoint_target::{Outcome, Refusal, RefusalClass, Wanted, Work};
 
 use crate::fault::Fault;
 use crate::monitor::Scene;
-use crate::store;
 use crate::world::{Happening, Landing, Recipient, World};
 
 impl World {
@@ -55,6 +52,7 @@ impl World {
         if paused_until > self.now {
             return self.at(paused_until, Happening::Leave { from, effect: Box::new(effect) });
         }
+        let Some(effect) = self.ask_cluster(from, effect) else { return };
         let Effect::Execute { ticket, target, work, fence } = effect else { unreachable!("only steps leave") };
         if self.instances[from.instance].clock(self.now) > fence.leave_by {
             let outcomes = work.iter().map(|_| refused(RefusalClass::Fenced, "too late")).collect();
@@ -90,7 +88,7 @@ impl World {
     }
 
     /// For a while nothing comes through to a target, or it lets nobody in, or it does not know a kind.
-    fn break_off(&mut self, target: usize) {
+    pub(crate) fn break_off(&mut self, target: usize) {
         let labels = [
             (Fault::Partition, "cut off"),
             (Fault::Revoked, "let nobody in"),
@@ -144,7 +142,7 @@ impl World {
         let outcome = world.execute_one(work, fence, fence.leave_by);
         self.monitor.landed(&Scene { now, universe, stores, target: world, facts, bundles }, work, fence, &outcome);
         if matches!(outcome, Outcome::Done { .. }) && self.strikes(Fault::Mutated, "rewritten") {
-            self.targets[target].edit(&work.step.key, &Arc::new(store::body(667)), "admission");
+            self.edit(target, &work.step.key, 667, "admission");
         }
         if self.timeline.is_some() {
             self.remark(&format!("target: {} {:?} {} → {outcome:?}", work.intent, work.step.verb, work.step.key));

@@ -82,6 +82,7 @@ impl Monitor {
     /// Nothing is begun for an app that is frozen or suspended.
     pub(super) fn intended(&mut self, now: u64, intent: &Intent) {
         let Intent { app, key, at, .. } = intent;
+        self.opened.insert((intent.id, key.clone()));
         let frozen = self.governed.frozen.get(app).copied();
         self.holds("S11", frozen.is_none_or(|since| now < since + UNDER_WAY), || {
             format!("{app} changes {key} without a document")

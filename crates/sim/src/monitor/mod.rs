@@ -1,6 +1,7 @@
 //! The properties that must hold after every step, checked against what the world truly is: the monitor sees everything, the engine
 //! only what it is told. Named as in the research (reliability §1.2).
 
+mod clusters;
 mod documents;
 mod landing;
 mod recording;
@@ -15,6 +16,7 @@ use setpoint_core::name::{AppId, TargetIdentity, Uid, VersionId};
 use setpoint_target::Work;
 use setpoint_target::memory::MemoryWorld;
 
+pub use clusters::Change;
 use documents::Governed;
 pub use scene::{Bundles, Ledgered, Scene};
 
@@ -30,11 +32,13 @@ pub struct Violation {
 pub struct Monitor {
     /// The clock of an instance ran fast at some time.
     pub clocks_ran_fast: bool,
-    /// The newest epoch whose effect landed on each target.
-    newest_epoch: BTreeMap<TargetIdentity, u64>,
+    /// The newest epoch whose effect landed on each target, on a cluster on each object.
+    newest_epoch: BTreeMap<(TargetIdentity, Option<Key>), u64>,
     /// Deletes intended, with the world's time.
     deletes: Vec<(u64, AppId)>,
     paid: BTreeSet<(Key, Uid)>,
+    /// Every intent that was ever durable.
+    opened: BTreeSet<(IntentId, Key)>,
     /// The most each app and all apps owned, ever: budgets were fair against at most this.
     most_owned: BTreeMap<AppId, u32>,
     most_fleet: u32,

@@ -29,6 +29,7 @@ impl Monitor {
                     self.intended(scene.now, intent);
                 }
                 Change::OpenIntent { intent } => self.intended(scene.now, intent),
+                Change::PutClaim { claim, from: None } => self.made_by_us(scene, claim),
                 Change::PutApp { app, facts } => {
                     self.acceptance(scene, app, facts);
                     self.document_followed(scene, app, facts);

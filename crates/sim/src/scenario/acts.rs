@@ -3,7 +3,6 @@
 //! the target.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use setpoint_core::claim::Claim;
 use setpoint_core::key::Key;
@@ -56,7 +55,7 @@ impl World {
     /// A stranger writes over an object.
     pub(super) fn meddle_with(&mut self, app: usize, n: usize) {
         let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
-        self.targets[target].edit(&key, &Arc::new(self.universe.body(&key, 90)), "ada");
+        self.edit(target, &key, 90, "ada");
         self.hint(target);
     }
 
@@ -65,15 +64,14 @@ impl World {
         let target = self.universe.target_of(app);
         for n in keys {
             let key = self.key(app, n).clone();
-            let value = Arc::new(self.universe.body(&key, content));
-            self.targets[target].recreate(&key, value, "grace");
+            self.recreate(target, &key, content, "grace");
         }
         self.hint(target);
     }
 
     pub(super) fn let_control(&mut self, app: usize, n: usize) {
         let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
-        self.targets[target].set_controlled(&key, true);
+        self.set_controlled(target, &key, true);
         self.hint(target);
     }
 

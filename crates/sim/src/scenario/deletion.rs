@@ -134,13 +134,13 @@ fn denied_delete() -> Scenario {
         .given(|world| world.declare(0, 0..6, 1))
         .at(10, |world| {
             let key = world.key(0, 3).clone();
-            world.targets[0].deny_delete(&key);
+            world.deny_delete(0, &key);
             world.declare(0, [0, 1, 2, 4, 5], 1);
         })
         .expect(50, "it stands and is still ours", |world| world.stand(0, [3], 1) && world.claim(0, 3).is_some())
         .at(50, |world| {
             let key = world.key(0, 3).clone();
-            world.targets[0].allow(&key);
+            world.allow(0, &key);
         })
         .expect(120, "it is deleted and forgotten", |world| {
             world.deletes() == 1 && world.standing(0, 3..4) == 0 && world.claim(0, 3).is_none()

@@ -77,13 +77,13 @@ fn rollback() -> Scenario {
         .given(|world| world.declare(0, 0..6, 1))
         .at(15, |world| {
             let key = world.key(0, 3).clone();
-            world.targets[0].find_invalid(&key);
+            world.find_invalid(0, &key);
             world.declare(0, 0..6, 2);
         })
         .expect(50, "it is held at the last good bundle", |world| world.is_held(0) && world.stand(0, 0..6, 1))
         .at(50, |world| {
             let key = world.key(0, 3).clone();
-            world.targets[0].allow(&key);
+            world.allow(0, &key);
             world.declare(0, 0..6, 3);
         })
         .expect(80, "the newer bundle is held", |world| !world.is_held(0) && world.stand(0, 0..6, 3))
@@ -95,7 +95,7 @@ fn rolled_back_once() -> Scenario {
         .given(|world| world.declare(0, 0..6, 1))
         .at(15, |world| {
             let key = world.key(0, 3).clone();
-            world.targets[0].find_invalid(&key);
+            world.find_invalid(0, &key);
             world.declare(0, 0..6, 2);
         })
         .expect(240, "it is held at the last good bundle", |world| world.is_held(0) && world.stand(0, 0..6, 1))

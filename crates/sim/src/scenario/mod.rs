@@ -4,12 +4,14 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `acts` | what a script does to the world and asks of it |
+//! | `clusters` | the same engine on a Kubernetes cluster |
 //! | `deletion` | what must not be deleted, and what must |
 //! | `outage` | stores, targets, disks and instances that fail |
 //! | `life` | the turns of an app's life: hand-over, rollback, suspension, freeze, retirement |
 //! | [`variation`] | one fault at one place |
 
 mod acts;
+mod clusters;
 mod deletion;
 mod documents;
 mod life;
@@ -51,7 +53,7 @@ enum What {
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    let lists = [deletion::all(), outage::all(), life::all(), documents::all()];
+    let lists = [deletion::all(), outage::all(), life::all(), documents::all(), clusters::all()];
     lists.into_iter().flatten().collect()
 }
 

@@ -27,6 +27,7 @@ impl World {
         instance.up = true;
         instance.lease = None;
         instance.wake = None;
+        self.connect(n);
         let mut controls = Controls::default();
         if self.universe.rooted {
             repository::bootstrap(&mut controls, None);
@@ -40,6 +41,7 @@ impl World {
     /// The process dies: what is on its way to it is lost, what has left it is not.
     pub(crate) fn crash(&mut self, n: usize) {
         self.instances[n].up = false;
+        self.disconnect(n);
         let storm = self.strikes(Fault::CrashStorm, "crash storm");
         let delay = if storm { 500 } else { 1_000 + u64::from(self.tape.pick("down seconds", 90)) * 1_000 };
         self.after(delay, Happening::Start { instance: n });

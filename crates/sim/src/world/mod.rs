@@ -3,6 +3,7 @@
 //! No reconcile logic lives here. The world carries out the effects of the shipped [`Machine`](setpoint_engine::Machine), honestly or
 //! with faults, and tells it what happened.
 
+mod hands;
 mod life;
 mod telling;
 
@@ -10,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
+use setpoint_core::intent::IntentId;
 use setpoint_core::name::AppId;
 use setpoint_engine::{Command, Effect, Event};
 use setpoint_ledger::checkpoint::Signer;
@@ -17,6 +19,7 @@ use setpoint_ledger::{MemoryLog, Origin};
 use setpoint_target::memory::MemoryWorld;
 use setpoint_target::{Fence, Hint, Work};
 
+use crate::cluster::{Cluster, Reply, Sent};
 use crate::fault::{Fault, Injected, Swarm};
 use crate::instance::Instance;
 use crate::monitor::{Bundles, Monitor};
@@ -60,6 +63,40 @@ pub(crate) enum Happening {
     },
     /// Someone who is not the engine does something.
     Act,
+    /// A request reaches a cluster.
+    Reach {
+        from: Recipient,
+        target: usize,
+        sent: Box<Sent>,
+    },
+    /// An answer of a cluster reaches who asked.
+    Respond {
+        to: Recipient,
+        target: usize,
+        number: u64,
+        reply: Box<Reply>,
+    },
+    /// A wait of a cluster's target is over.
+    Ring {
+        to: Recipient,
+        target: usize,
+        number: u64,
+    },
+    /// A stream tells what happened, or how far it is.
+    Tell {
+        to: Recipient,
+        target: usize,
+        number: u64,
+    },
+    Mark {
+        to: Recipient,
+        target: usize,
+        number: u64,
+    },
+    /// The controllers of a cluster do what they do.
+    Tidy {
+        target: usize,
+    },
 }
 
 /// An instance in one of its lives.
@@ -93,6 +130,8 @@ pub struct World {
     pub(crate) stores: Vec<SimStore>,
     pub(crate) store_down_until: Vec<u64>,
     pub(crate) targets: Vec<MemoryWorld>,
+    /// What the targets truly are, where they are clusters: then the above are their images.
+    pub(crate) clusters: Vec<Cluster>,
     /// What keeps each target from answering, and until when.
     pub(crate) outages: Vec<Option<(Fault, u64)>>,
     /// Earlier states of each target, newest last: what a lagging target may show.
@@ -112,6 +151,8 @@ pub struct World {
     /// No more faults and no more trouble from outside.
     pub(crate) calm: bool,
     pub(crate) steps: u64,
+    /// Intents that a person has already found open once.
+    pub(crate) seen_open: BTreeSet<IntentId>,
     /// Orders people gave so far.
     pub(crate) orders: u64,
     trace: u64,
@@ -148,6 +189,7 @@ impl World {
             .collect();
         let targets: Vec<_> =
             universe.targets.iter().map(|kind| MemoryWorld::new(kind.identity.clone(), kind.options)).collect();
+        let clusters = universe.targets.iter().filter_map(|kind| kind.cluster.as_deref()).map(Cluster::new).collect();
         let instances = (0..universe.instances).map(|n| Instance::new(n, settings())).collect::<Vec<_>>();
         let mut world = Self {
             now: 0,
@@ -161,6 +203,7 @@ impl World {
             stores,
             past: targets.iter().map(|_| VecDeque::new()).collect(),
             targets,
+            clusters,
             ledger: MemoryLog::new(Signer::new(Origin::new("sim").expect("a valid name"), &[7; 32])),
             origin: Origin::new("sim").expect("a valid name"),
             disk_broken: false,
@@ -172,6 +215,7 @@ impl World {
             fights: Vec::new(),
             calm: false,
             steps: 0,
+            seen_open: BTreeSet::new(),
             orders: 0,
             trace: 0,
             script: Script::default(),
@@ -226,16 +270,21 @@ impl World {
                 self.fight_back();
             }
             Happening::Act => self.act(),
+            Happening::Reach { from, target, sent } => self.attend(from, target, &sent),
+            Happening::Respond { to, target, number, reply } => self.come_back(to, target, number, Some(reply)),
+            Happening::Ring { to, target, number } => self.come_back(to, target, number, None),
+            Happening::Tell { to, target, number } => self.tell(to, target, number),
+            Happening::Mark { to, target, number } => self.mark(to, target, number),
+            Happening::Tidy { target } => self.tidy(target),
         }
     }
 
     /// Those who fight us undo what has just landed.
-    fn fight_back(&mut self) {
+    pub(crate) fn fight_back(&mut self) {
         let now = self.now;
         self.fights.retain(|(_, _, until)| *until > now);
         for (target, key, _) in self.fights.clone() {
-            let value = Arc::new(crate::store::body(666));
-            if self.targets[target].edit(&key, &value, "rival") {
+            if self.edit(target, &key, 666, "rival") {
                 self.hint(target);
             }
         }
@@ -257,6 +306,10 @@ impl World {
 
     /// A hint travels to every instance, or gets lost, doubled or late.
     pub(crate) fn hint(&mut self, target: usize) {
+        if self.is_cluster(target) {
+            // Its streams tell of it.
+            return;
+        }
         let keys = self.targets[target].take_changed();
         if keys.is_empty() {
             return;

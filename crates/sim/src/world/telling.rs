@@ -1,7 +1,9 @@
 //! What a run says of itself: its trace, its timeline, and the reasons the engine was seen to give.
 
+use setpoint_core::plan::Step;
 use setpoint_core::report::Why;
 use setpoint_engine::Effect;
+use setpoint_target::Work;
 
 use super::World;
 
@@ -78,9 +80,10 @@ fn describe(effect: &Effect) -> String {
             format!("append {}", entries.collect::<Vec<_>>().join(" | "))
         }
         Effect::Execute { work, fence, .. } => {
-            let steps = work
-                .iter()
-                .map(|work| format!("{} {:?} {} {:?}", work.intent, work.step.verb, work.step.key, work.step.expect));
+            let steps = work.iter().map(|Work { intent, step }| {
+                let Step { verb, key, expect, cause, differences, .. } = step;
+                format!("{intent} {verb:?} {key} {expect:?} for {cause:?} {differences:?}")
+            });
             format!("execute in epoch {}: {}", fence.epoch, steps.collect::<Vec<_>>().join(", "))
         }
         Effect::Settle { intent, .. } => format!("settle {} {:?} {}", intent.id, intent.verb, intent.key),

@@ -1,5 +1,6 @@
 //! Why a request did not bring what was asked for.
 
+use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::Blindness;
 use setpoint_core::time::Span;
 use setpoint_kube::status::Status;
@@ -55,6 +56,7 @@ impl Failure {
     pub(crate) fn is_absence_of(&self, name: &str) -> bool {
         let said =
             |status: &Status| status.reason == "NotFound" && status.message.contains(&format!("\"{name}\" not found"));
+        let said = |status: &Status| said(status) || Mutant::PathIsAbsence.is_on();
         matches!(self, Self::Refused { status, .. } if status.code == 404 && said(status))
     }
 

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_channel::oneshot;
 use setpoint_core::time::{Span, Timestamp};
-use tokio::sync::oneshot;
 
 /// Who goes first when not everybody can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +132,7 @@ impl State {
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         loop {
             let entry = self.waiting.first_entry()?;
-            if entry.get().is_closed() {
+            if entry.get().is_canceled() {
                 entry.remove();
                 continue;
             }

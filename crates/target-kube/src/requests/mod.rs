@@ -15,6 +15,7 @@ mod sending;
 use std::sync::Arc;
 
 use setpoint_core::intent::Expect;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
 use setpoint_core::value::Value;
 use setpoint_kube::object;
@@ -96,7 +97,9 @@ impl Api {
     pub(crate) async fn get(&self, place: &Place, form: Form, urgency: Urgency) -> Result<Value, Failure> {
         let accept = if form == Form::Whole { JSON } else { METADATA };
         let errand = Errand { call: Call::Get, urgency, app: None };
-        let reply = self.sender.read(&self.read(place.path(), accept), errand, MOST_OF_OBJECT).await?;
+        let cached = if Mutant::ReadFromCache.is_on() { "?resourceVersion=0" } else { "" };
+        let path = format!("{}{cached}", place.path());
+        let reply = self.sender.read(&self.read(path, accept), errand, MOST_OF_OBJECT).await?;
         understood(&reply)
     }
 
@@ -160,7 +163,8 @@ impl Api {
         // Set to what it was: the server refuses that as soon as it is another.
         let held = [("op", text("replace")), ("path", text("/metadata/resourceVersion")), ("value", text(version))];
         let removal = |pointer: &String| Value::map([("op", text("remove")), ("path", text(pointer))]);
-        let patch = Value::Seq(std::iter::once(Value::map(held)).chain(pointers.iter().map(removal)).collect());
+        let held = (!Mutant::TakeOutWithoutVersion.is_on()).then(|| Value::map(held));
+        let patch = Value::Seq(held.into_iter().chain(pointers.iter().map(removal)).collect());
         let bytes = object::write(&patch).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
         let path = format!("{}?fieldManager={}", place.path(), escaped(&self.manager));
         let errand = Errand { call: Call::Patch, urgency, app };
@@ -178,6 +182,7 @@ impl Api {
     ) -> Result<(), Failure> {
         let mut held = vec![("uid", Value::str(expect.uid.as_str()))];
         held.extend(expect.version.as_ref().map(|version| ("resourceVersion", Value::str(version.as_str()))));
+        held.retain(|_| !Mutant::DeleteByName.is_on());
         let options = Value::map([
             ("apiVersion", Value::str("v1")),
             ("kind", Value::str("DeleteOptions")),

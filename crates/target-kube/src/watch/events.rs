@@ -212,6 +212,6 @@ impl Watches {
             state.open(id);
         }
         drop(state);
-        self.wanted.notify_one();
+        self.wanted.raise();
     }
 }

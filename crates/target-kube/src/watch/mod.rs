@@ -20,9 +20,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use setpoint_core::key::Key;
 use setpoint_core::name::LiveVersion;
 use setpoint_target::Hint;
-use tokio::sync::Notify;
 
 use self::events::Told;
+use crate::turns::Signal;
 
 /// Streams of kinds. Beyond this looks are requests.
 const MOST_STREAMS: usize = 500;
@@ -56,9 +56,9 @@ pub(crate) struct StreamId {
 pub(crate) struct Watches {
     state: Mutex<State>,
     /// There is something to hint at.
-    news: Notify,
+    news: Signal,
     /// There is a stream to open.
-    wanted: Notify,
+    wanted: Signal,
 }
 
 #[derive(Debug, Default)]
@@ -89,14 +89,14 @@ struct Progress {
 struct Single {
     /// As it was last seen; `None`: it was not there.
     seen: Option<LiveVersion>,
-    over: Arc<Notify>,
+    over: Arc<Signal>,
 }
 
 /// A stream that has to be opened.
 #[derive(Debug)]
 enum Fresh {
     Kind(StreamId),
-    Single(Key, Arc<Notify>),
+    Single(Key, Arc<Signal>),
 }
 
 impl Watches {
@@ -113,7 +113,7 @@ impl Watches {
         state.asked.insert(of_namespace);
         state.open(id);
         drop(state);
-        self.wanted.notify_one();
+        self.wanted.raise();
     }
 
     /// Whether everything that happened to a labelled object of this kind has been told.
@@ -141,11 +141,11 @@ impl Watches {
             state.unwatched.insert(key.clone());
             return;
         }
-        let over = Arc::new(Notify::new());
+        let over = Arc::new(Signal::default());
         state.single.insert(key.clone(), Single { seen: version.cloned(), over: Arc::clone(&over) });
         state.fresh.push(Fresh::Single(key.clone(), over));
         drop(state);
-        self.wanted.notify_one();
+        self.wanted.raise();
     }
 
     /// From now on it bears our label, or is gone by our hand.
@@ -167,18 +167,17 @@ impl Watches {
     /// Waits for something to hint at.
     pub(crate) async fn hint(&self) -> Hint {
         loop {
-            let news = self.news.notified();
             let keys = std::mem::take(&mut self.state().hinted);
             if !keys.is_empty() {
                 return Hint::Changed { keys };
             }
-            news.await;
+            self.news.heard().await;
         }
     }
 
     pub(crate) fn tell(&self, key: Key) {
         self.state().hinted.insert(key);
-        self.news.notify_one();
+        self.news.raise();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -198,7 +197,7 @@ impl State {
     fn let_go(&mut self, key: &Key) {
         self.unwatched.remove(key);
         if let Some(single) = self.single.remove(key) {
-            single.over.notify_one();
+            single.over.raise();
         }
     }
 }

@@ -6,20 +6,20 @@ use futures_util::future::{Either, select};
 use setpoint_core::key::Key;
 use setpoint_core::time::Span;
 use setpoint_kube::object;
-use tokio::sync::Notify;
 
 use super::events::Kind;
 use super::lines::Lines;
 use super::streams::{FIRST_WAIT, INITIAL_END, LONGEST_WAIT, SILENCE, event_in, is_no_beginning};
 use crate::cluster::Cluster;
 use crate::requests::{Beginning, Failure, Form, Selection};
+use crate::turns::Signal;
 
 /// How long after a look an object is watched by its name.
 const GRACE: Span = Span::seconds(5);
 
 impl Cluster {
     /// Follows one object by its name, until it is watched with its kind.
-    pub(super) async fn follow_single(&self, key: Key, over: Arc<Notify>) {
+    pub(super) async fn follow_single(&self, key: Key, over: Arc<Signal>) {
         let following = async {
             // What is about to be created needs no stream of its own, and mostly that is why somebody looked.
             self.api.sender.wire.wait(GRACE).await;
@@ -33,7 +33,7 @@ impl Cluster {
                 self.api.sender.wire.wait(wait).await;
             }
         };
-        match select(std::pin::pin!(following), std::pin::pin!(over.notified())).await {
+        match select(std::pin::pin!(following), std::pin::pin!(over.heard())).await {
             Either::Left((never, _)) => never,
             Either::Right(((), _)) => {}
         }

@@ -8,13 +8,13 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_kube::key::group_and_kind;
 use setpoint_kube::object;
 use setpoint_kube::request::INSTALLATION_LABEL;
 use setpoint_kube::status::Status;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::events::{Kind, Told, key_of};
 use super::lines::Lines;
@@ -22,6 +22,7 @@ use super::{Fresh, StreamId, Watches};
 use crate::cluster::{Cluster, Unplaced};
 use crate::discovery::Unserved;
 use crate::requests::{Beginning, Collection, Failure, Form, Selection};
+use crate::turns::{Places, Taken};
 use crate::wire::within;
 
 /// Bookmarks come every minute: where nothing comes for longer than this, nobody speaks any more.
@@ -82,29 +83,31 @@ impl Cluster {
     /// Keeps all streams open. Never ends.
     pub(crate) async fn watch(self: Arc<Self>) {
         let _driving = self.watches.drive();
-        let relists = Semaphore::new(RELISTS);
+        let relists = Places::new(RELISTS);
         let mut running: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         // So that there is always something to wait for.
         running.push(std::future::pending().boxed());
         loop {
-            let wanted = self.watches.wanted.notified();
             for fresh in self.watches.take_fresh() {
                 running.push(match fresh {
                     Fresh::Kind(id) => self.follow(id, &relists).boxed(),
                     Fresh::Single(key, over) => self.follow_single(key, over).boxed(),
                 });
             }
-            let waking = select(Box::pin(wanted), running.next());
+            let waking = select(Box::pin(self.watches.wanted.heard()), running.next());
             within(&*self.api.sender.wire, REMEMBER_EVERY, waking).await;
             self.remember().await;
         }
     }
 
     /// Follows the labelled objects of a kind.
-    async fn follow(&self, id: StreamId, relists: &Semaphore) {
+    async fn follow(&self, id: StreamId, relists: &Places) {
         let mut course = Course { after: None, streams_lists: true, tries: 0 };
         loop {
             let ended = self.follow_once(&id, &mut course, relists).await;
+            if Mutant::TrustCutStream.is_on() {
+                return;
+            }
             let (trouble, wait) = match ended {
                 Ok(Ended::Over) => (None, FIRST_WAIT),
                 Ok(Ended::Expired) => {
@@ -140,7 +143,7 @@ impl Cluster {
         Span::millis(wait.as_millis() / 2 + wait.as_millis() / 2 * share / 0xffff)
     }
 
-    async fn follow_once(&self, id: &StreamId, course: &mut Course, relists: &Semaphore) -> Result<Ended, Unplaced> {
+    async fn follow_once(&self, id: &StreamId, course: &mut Course, relists: &Places) -> Result<Ended, Unplaced> {
         // A stream of another cluster would speak of objects that only bear the same names.
         self.visit().await.map_err(|reason| Unplaced::Unserved(Unserved::Unknown(reason)))?;
         let collection = self.collection_of(id).await?;
@@ -156,11 +159,11 @@ impl Cluster {
         collection: &Collection,
         selection: &Selection,
         course: &mut Course,
-        relists: &Semaphore,
+        relists: &Places,
     ) -> Result<Ended, Failure> {
         let form = form_of(&id.class);
         let resumes = course.after.is_some();
-        let relisting = if resumes { None } else { relists.acquire().await.ok() };
+        let relisting = if resumes { None } else { Some(relists.take().await) };
         let beginning = match &course.after {
             Some(version) => Beginning::After(version.clone()),
             None if course.streams_lists => Beginning::Everything,
@@ -182,7 +185,7 @@ impl Cluster {
         form: Form,
         mut lines: Lines,
         course: &mut Course,
-        mut initial: Option<(BTreeSet<Key>, Option<SemaphorePermit<'_>>)>,
+        mut initial: Option<(BTreeSet<Key>, Option<Taken<'_>>)>,
     ) -> Result<Ended, Failure> {
         while let Some(line) = lines.next(&*self.api.sender.wire, SILENCE).await? {
             let (kind, object) = event_in(&line)?;
@@ -222,6 +225,9 @@ impl Cluster {
 
     /// What is remembered and was not told of may be gone, or may have lost its label: somebody has to look.
     fn suspect_all(&self, keys: BTreeSet<Key>) {
+        if Mutant::TrustUntold.is_on() {
+            return;
+        }
         for key in keys {
             self.suspect(&key);
         }

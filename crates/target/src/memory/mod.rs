@@ -200,6 +200,15 @@ impl MemoryWorld {
         self.write_each(key, |live| live.health = health)
     }
 
+    /// Shows what stands under a key of a system that somebody else simulates: this world is then the image of that one.
+    pub fn mirror(&mut self, key: &Key, object: Option<Object>) {
+        self.changes += 1;
+        match object {
+            Some(object) => drop(self.objects.insert(key.clone(), vec![object])),
+            None => drop(self.objects.remove(key)),
+        }
+    }
+
     /// Another system answers at this address from now on.
     pub fn become_another(&mut self, identity: TargetIdentity) {
         self.identity = identity;

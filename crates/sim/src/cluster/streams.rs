@@ -1,0 +1,134 @@
+//! What is told to whoever watches a cluster: in order, late, cut in the middle, or no further because the server has forgotten.
+
+use serde_json::Value as Json;
+use setpoint_kube_world::Watch;
+use setpoint_target_kube::wire::WireError;
+
+use super::wire::Channel;
+use crate::fault::Fault;
+use crate::world::{Happening, Recipient, World};
+
+/// Streams say how far they are this often.
+const MARK_EVERY: u64 = 60_000;
+/// Servers end streams after a while, in good order.
+const LONGEST: u64 = 30 * 60_000;
+
+/// A stream that somebody has open.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    to: Recipient,
+    number: u64,
+    watch: Watch,
+    channel: Channel,
+    opened_at: u64,
+    /// Something is about to be told.
+    telling: bool,
+}
+
+impl World {
+    pub(super) fn open_stream(&mut self, to: Recipient, target: usize, number: u64, watch: Watch) -> Channel {
+        let channel = Channel::default();
+        let stream = Stream { to, number, watch, channel: channel.clone(), opened_at: self.now, telling: true };
+        self.clusters[target].streams.push(stream);
+        self.after(5, Happening::Tell { to, target, number });
+        self.after(MARK_EVERY, Happening::Mark { to, target, number });
+        channel
+    }
+
+    /// Something happened on a cluster: whoever watches will hear of it.
+    pub(super) fn stir(&mut self, target: usize) {
+        for n in 0..self.clusters[target].streams.len() {
+            if std::mem::replace(&mut self.clusters[target].streams[n].telling, true) {
+                continue;
+            }
+            let late = self.strikes(Fault::ReorderedEvent, "events late");
+            let delay = if late { 2_000 + u64::from(self.tape.pick("how late", 10_000)) } else { 15 };
+            let Stream { to, number, .. } = self.clusters[target].streams[n];
+            self.after(delay, Happening::Tell { to, target, number });
+        }
+        if !std::mem::replace(&mut self.clusters[target].tidying, true) {
+            self.after(2_000, Happening::Tidy { target });
+        }
+    }
+
+    /// Where a stream is among those that are open; one that nobody reads any more is closed.
+    fn stream(&mut self, to: Recipient, target: usize, number: u64) -> Option<usize> {
+        let at = self.clusters[target].streams.iter().position(|one| one.to == to && one.number == number)?;
+        if self.is_current(to) && self.clusters[target].streams[at].channel.is_read() {
+            return Some(at);
+        }
+        self.clusters[target].streams.remove(at);
+        None
+    }
+
+    fn is_paused(&self, who: Recipient) -> Option<u64> {
+        Some(self.instances[who.instance].paused_until).filter(|until| *until > self.now)
+    }
+
+    pub(crate) fn tell(&mut self, to: Recipient, target: usize, number: u64) {
+        let Some(at) = self.stream(to, target, number) else { return };
+        if let Some(until) = self.is_paused(to) {
+            return self.at(until, Happening::Tell { to, target, number });
+        }
+        let partition =
+            self.outages[target].is_some_and(|(fault, until)| fault == Fault::Partition && until > self.now);
+        if partition {
+            // Nothing comes through; what happened meanwhile is told afterwards.
+            return self.after(10_000, Happening::Tell { to, target, number });
+        }
+        if self.strikes(Fault::DroppedEvent, "stream cut") {
+            return self.cut(target, at, None);
+        }
+        if self.strikes(Fault::EventsLost, "events forgotten") {
+            self.clusters[target].server.compact();
+            while !self.clusters[target].streams.is_empty() {
+                self.cut(target, 0, None);
+            }
+            return;
+        }
+        let cluster = &mut self.clusters[target];
+        let stream = &mut cluster.streams[at];
+        stream.telling = false;
+        let (events, channel) = (cluster.server.events(&mut stream.watch), stream.channel.clone());
+        let Some(events) = events else { return self.cut(target, at, None) };
+        let half = events.len() > 1 && self.strikes(Fault::PartialList, "stream breaks off");
+        let told = if half { &events[..events.len() / 2] } else { &events[..] };
+        if !told.is_empty() {
+            channel.push(lines(told));
+        }
+        if half {
+            return self.cut(target, at, Some(WireError::Unanswered { detail: "it broke off".to_owned() }));
+        }
+        self.drive(to.instance, target);
+    }
+
+    fn cut(&mut self, target: usize, at: usize, error: Option<WireError>) {
+        let stream = self.clusters[target].streams.remove(at);
+        stream.channel.end(error);
+        if self.is_current(stream.to) && self.is_paused(stream.to).is_none() {
+            self.drive(stream.to.instance, target);
+        }
+    }
+
+    /// A stream says how far it is.
+    pub(crate) fn mark(&mut self, to: Recipient, target: usize, number: u64) {
+        let Some(at) = self.stream(to, target, number) else { return };
+        if let Some(until) = self.is_paused(to) {
+            return self.at(until, Happening::Mark { to, target, number });
+        }
+        let cluster = &self.clusters[target];
+        let stream = &cluster.streams[at];
+        if self.now - stream.opened_at > LONGEST {
+            return self.cut(target, at, None);
+        }
+        if !stream.telling {
+            stream.channel.push(lines(&[cluster.server.bookmark(&stream.watch)]));
+        }
+        self.after(MARK_EVERY, Happening::Mark { to, target, number });
+        self.drive(to.instance, target);
+    }
+}
+
+fn lines(events: &[Json]) -> Vec<u8> {
+    events.iter().flat_map(|event| format!("{event}\n").into_bytes()).collect()
+}

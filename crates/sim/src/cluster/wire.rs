@@ -1,0 +1,226 @@
+//! What a target is given for a network and a clock: requests wait in a basket until the world takes them, answers and instants come from it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use futures_util::future::BoxFuture;
+use futures_util::stream;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_target_kube::Clock;
+use setpoint_target_kube::wire::{Body, Request, Response, Wire, WireError};
+
+/// How a request ends.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Answer {
+        code: u16,
+        bytes: Vec<u8>,
+        retry_after: Option<Span>,
+    },
+    /// An answer that does not end by itself.
+    Stream(Channel),
+    Failure(WireError),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SimWire(Mutex<Basket>);
+
+#[derive(Debug, Default)]
+struct Basket {
+    numbers: u64,
+    requests: Vec<(u64, Request)>,
+    waits: Vec<(u64, Span)>,
+    /// What somebody waits for; with what came, once it has.
+    slots: BTreeMap<u64, Slot>,
+    connections: u64,
+    now: Timestamp,
+}
+
+/// What came up, each with the number that its answer is given for.
+pub(super) struct Taken {
+    pub(super) requests: Vec<(u64, Request)>,
+    pub(super) waits: Vec<(u64, Span)>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    reply: Option<Reply>,
+    waker: Option<Waker>,
+}
+
+impl SimWire {
+    fn basket(&self) -> MutexGuard<'_, Basket> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_now(&self, now: Timestamp) {
+        self.basket().now = now;
+    }
+
+    /// Requests and waits that came up since this was last asked.
+    pub(super) fn take(&self) -> Taken {
+        let mut basket = self.basket();
+        Taken { requests: std::mem::take(&mut basket.requests), waits: std::mem::take(&mut basket.waits) }
+    }
+
+    /// What came for a number. Nobody may wait for it any more.
+    pub(super) fn give(&self, number: u64, reply: Reply) {
+        let waker = {
+            let mut basket = self.basket();
+            let Some(slot) = basket.slots.get_mut(&number) else { return };
+            slot.reply = Some(reply);
+            slot.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// A wait is over.
+    pub(super) fn ring(&self, number: u64) {
+        self.give(number, Reply::Answer { code: 0, bytes: Vec::new(), retry_after: None });
+    }
+
+    /// The next request goes over a new connection.
+    pub(super) fn reconnect(&self) {
+        self.basket().connections += 1;
+    }
+
+    fn begin(&self) -> u64 {
+        let mut basket = self.basket();
+        basket.numbers += 1;
+        let number = basket.numbers;
+        basket.slots.insert(number, Slot::default());
+        number
+    }
+}
+
+/// Somebody waits for a number, until this is dropped.
+struct Waiting {
+    wire: Arc<SimWire>,
+    number: u64,
+}
+
+impl Waiting {
+    async fn reply(self) -> Reply {
+        std::future::poll_fn(|context| {
+            let mut basket = self.wire.basket();
+            let slot = basket.slots.get_mut(&self.number).expect("it is kept until this is dropped");
+            match slot.reply.take() {
+                Some(reply) => Poll::Ready(reply),
+                None => {
+                    slot.waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.wire.basket().slots.remove(&self.number);
+    }
+}
+
+/// The wire as the target holds it.
+#[derive(Clone)]
+pub(super) struct Handle(pub(super) Arc<SimWire>);
+
+impl Handle {
+    pub(super) fn clock(&self) -> Clock {
+        let wire = Arc::clone(&self.0);
+        Clock::new(Arc::new(move || wire.basket().now))
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Handle")
+    }
+}
+
+impl Wire for Handle {
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WireError>> {
+        let waiting = Waiting { wire: Arc::clone(&self.0), number: self.0.begin() };
+        self.0.basket().requests.push((waiting.number, request));
+        Box::pin(async move {
+            match waiting.reply().await {
+                Reply::Answer { code, bytes, retry_after } => {
+                    let body: Body = Box::pin(stream::once(std::future::ready(Ok(bytes))));
+                    Ok(Response { status: code, retry_after, body })
+                }
+                Reply::Stream(channel) => Ok(Response { status: 200, retry_after: None, body: channel.body() }),
+                Reply::Failure(error) => Err(error),
+            }
+        })
+    }
+
+    fn wait(&self, span: Span) -> BoxFuture<'static, ()> {
+        let waiting = Waiting { wire: Arc::clone(&self.0), number: self.0.begin() };
+        self.0.basket().waits.push((waiting.number, span));
+        Box::pin(async move { drop(waiting.reply().await) })
+    }
+
+    fn connections(&self) -> u64 {
+        self.0.basket().connections
+    }
+}
+
+/// The bytes of a stream on their way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Channel(Arc<Mutex<Flowing>>);
+
+#[derive(Debug, Default)]
+struct Flowing {
+    chunks: VecDeque<Result<Vec<u8>, WireError>>,
+    ended: bool,
+    waker: Option<Waker>,
+}
+
+impl Channel {
+    pub(super) fn push(&self, bytes: Vec<u8>) {
+        self.change(|flowing| flowing.chunks.push_back(Ok(bytes)));
+    }
+
+    /// The stream is over, in good order or not.
+    pub(super) fn end(&self, error: Option<WireError>) {
+        self.change(|flowing| {
+            flowing.chunks.extend(error.map(Err));
+            flowing.ended = true;
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Flowing)) {
+        let waker = {
+            let mut flowing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&mut flowing);
+            flowing.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn body(self) -> Body {
+        Box::pin(stream::poll_fn(move |context| {
+            let mut flowing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match flowing.chunks.pop_front() {
+                Some(chunk) => Poll::Ready(Some(chunk)),
+                None if flowing.ended => Poll::Ready(None),
+                None => {
+                    flowing.waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        }))
+    }
+
+    /// Whether anybody still reads it.
+    pub(super) fn is_read(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+}

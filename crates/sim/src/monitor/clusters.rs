@@ -1,0 +1,99 @@
+//! What must be so of a change on a cluster, seen on the cluster itself: which object was changed, in which version, and whose fields.
+
+use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::intent::{IntentId, Verb};
+use setpoint_kube::request::{FENCED_ANNOTATION, INTENT_ANNOTATION};
+use setpoint_kube_world::{Committed, Request, Stored};
+use setpoint_target::Work;
+
+use super::{Ledgered, Monitor, Scene};
+use crate::cluster::MANAGER;
+use crate::cluster::objects::{self, CO_OWNED, content_of};
+use crate::universe::SimTargetKind;
+
+/// A change that a request of ours brought about.
+#[derive(Debug)]
+pub struct Change<'a> {
+    pub change: &'a Committed,
+    /// It takes out what strangers added, after an apply.
+    pub takes_out: bool,
+    /// Our last write to that object, and the version it led to.
+    pub last: Option<(IntentId, u64)>,
+}
+
+impl Monitor {
+    /// A cluster changed by a request that belongs to no step: it may move an object on, so that an intent can no longer land, and nothing else.
+    pub fn changed_unasked(&mut self, change: Option<&Committed>, request: &Request) {
+        let moved_on = |change: &Committed| {
+            let (Some(before), Some(after)) = (&change.before, &change.after) else { return false };
+            let of = after.body["metadata"]["annotations"][FENCED_ANNOTATION].as_str().and_then(|id| id.parse().ok());
+            let key = objects::key_at(&change.place);
+            let intended = of.zip(key).is_some_and(|intent| self.opened.contains(&intent));
+            intended && before.has_same_body_beside(after, FENCED_ANNOTATION)
+        };
+        let right = change.is_none_or(moved_on);
+        self.holds("S7", right, || format!("{} changes a cluster, and no step asked for it", request.path));
+    }
+
+    /// A cluster that is not the target was changed.
+    pub fn changed_elsewhere(&mut self, changes: &[Committed], request: &Request) {
+        self.holds("S11", changes.is_empty(), || {
+            format!("{} changes a cluster that is none of our targets", request.path)
+        });
+    }
+
+    /// What is claimed as made by us was made by us: it may be deleted without anybody's leave.
+    pub(super) fn made_by_us(&mut self, scene: &Ledgered<'_>, claim: &Claim) {
+        let Some(uid) = claim.uid.as_ref().filter(|_| claim.origin == ClaimOrigin::Created) else { return };
+        let is_cluster = |kind: &SimTargetKind| kind.identity == claim.target && kind.cluster.is_some();
+        let target = scene.targets.iter().find(|target| *target.identity() == claim.target);
+        let Some(target) = target.filter(|_| scene.universe.targets.iter().any(is_cluster)) else { return };
+        let strangers = target
+            .objects()
+            .any(|(key, object)| *key == claim.key && object.live.uid == *uid && object.created_by.is_none());
+        self.holds("S1", !strangers, || format!("{} is claimed as made by us, and a stranger made it", claim.key));
+    }
+
+    /// A step has changed an object.
+    pub fn committed(&mut self, scene: &Scene<'_>, work: &Work, change: &Change<'_>) {
+        let (step, before) = (&work.step, change.change.before.as_ref());
+        let key = &step.key;
+        let Some(before) = before else {
+            return self
+                .holds("S5", step.verb == Verb::Create, || format!("{key} is made, though it was to be changed"));
+        };
+        if change.takes_out {
+            let ours = change.last == Some((work.intent, before.version));
+            return self.holds("S5", ours, || format!("something is taken out of {key} that was written since"));
+        }
+        let expected = step.expect.as_ref().filter(|_| step.verb != Verb::Create);
+        let same = expected.is_some_and(|expect| expect.uid.as_str() == before.uid());
+        let property = if step.verb == Verb::Delete { "S1" } else { "S5" };
+        self.holds(property, same, || {
+            format!("to {} {key} changes {}, which is not {expected:?}", step.verb, before.uid())
+        });
+        let version = expected.and_then(|expect| expect.version.as_ref()).map(|version| version.as_str().to_owned());
+        self.holds("S5", version == Some(before.version.to_string()), || {
+            format!("to {} {key} changes version {}, and {version:?} was looked at", step.verb, before.version)
+        });
+        if let (Verb::Update, Some(after)) = (step.verb, &change.change.after) {
+            self.others_respected(work, before, after);
+            let declared = step.resource.as_ref().map(|resource| &*resource.body);
+            let as_declared = content_of(key, before).map(|content| scene.universe.body(key, content));
+            let idle = before.is_same_beside(after, INTENT_ANNOTATION) && as_declared.as_ref() == declared;
+            self.holds("S4", !idle, || format!("{key} is written although it is as declared"));
+        }
+    }
+
+    /// What others hold by right, or added where that is nobody's concern, is as it was.
+    fn others_respected(&mut self, work: &Work, before: &Stored, after: &Stored) {
+        let key = &work.step.key;
+        let replicas = |stored: &Stored| stored.body["spec"]["replicas"].clone();
+        let shared = before.others_hold(CO_OWNED, MANAGER) && replicas(before) != replicas(after);
+        self.holds("S5", !shared, || format!("the replicas of {key} are taken from who holds them"));
+        for at in ["/metadata/annotations/stranger", "/metadata/annotations/note"] {
+            let kept = before.body.pointer(at).is_none_or(|value| after.body.pointer(at) == Some(value));
+            self.holds("S5", kept, || format!("{at} of {key} is removed, and a stranger had put it there"));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The hands of strangers, on whichever kind of target: a plain world in memory, or a cluster.
+
+use std::sync::Arc;
+
+use setpoint_core::key::Key;
+use setpoint_core::live::Health;
+use setpoint_kube_world::Rule;
+
+use super::World;
+
+impl World {
+    /// Someone writes what stands under a key. `false`: nothing stands there.
+    pub(crate) fn edit(&mut self, target: usize, key: &Key, content: u32, who: &str) -> bool {
+        if self.is_cluster(target) {
+            return self.edit_on_cluster(target, key, content, who);
+        }
+        let value = Arc::new(self.universe.body(key, content));
+        self.targets[target].edit(key, &value, who)
+    }
+
+    /// Someone removes whatever stands under a key.
+    pub(crate) fn remove(&mut self, target: usize, key: &Key) -> bool {
+        if self.is_cluster(target) {
+            return self.remove_on_cluster(target, key);
+        }
+        self.targets[target].remove(key)
+    }
+
+    /// Someone puts a new object in place of whatever stands under a key.
+    pub(crate) fn recreate(&mut self, target: usize, key: &Key, content: u32, who: &str) {
+        if self.is_cluster(target) {
+            return self.recreate_on_cluster(target, key, content, who);
+        }
+        let value = Arc::new(self.universe.body(key, content));
+        self.targets[target].recreate(key, value, who);
+    }
+
+    /// Another object of the target begins or ceases to control this one.
+    pub(crate) fn set_controlled(&mut self, target: usize, key: &Key, controlled: bool) {
+        if self.is_cluster(target) {
+            return self.control_on_cluster(target, key, controlled);
+        }
+        self.targets[target].set_controlled(key, controlled);
+    }
+
+    /// The controller of what stands under a key speaks.
+    pub(crate) fn set_health(&mut self, target: usize, key: &Key, health: Health) {
+        if self.is_cluster(target) {
+            return self.sicken_on_cluster(target, key, health);
+        }
+        self.targets[target].set_health(key, health);
+    }
+
+    pub(crate) fn deny_delete(&mut self, target: usize, key: &Key) {
+        if self.is_cluster(target) {
+            return self.rule_on_cluster(target, key, Some(Rule::DenyDeletes));
+        }
+        self.targets[target].deny_delete(key);
+    }
+
+    /// Whatever is declared under this key is found invalid.
+    pub(crate) fn find_invalid(&mut self, target: usize, key: &Key) {
+        if self.is_cluster(target) {
+            return self.rule_on_cluster(target, key, Some(Rule::Invalid));
+        }
+        self.targets[target].find_invalid(key);
+    }
+
+    /// Lifts every rule on a key.
+    pub(crate) fn allow(&mut self, target: usize, key: &Key) {
+        if self.is_cluster(target) {
+            return self.rule_on_cluster(target, key, None);
+        }
+        self.targets[target].allow(key);
+    }
+}
