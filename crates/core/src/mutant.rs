@@ -92,13 +92,11 @@ mutants! {
     /// Delete from a cluster whatever stands under a name.
     DeleteByName => "S1",
     /// Read from a cache of the API server, which may lag.
-    ReadFromCache => "S2",
+    ReadFromCache => "L1",
     /// Take every field that conflicts, whoever holds it.
     ForceEverything => "S5",
     /// Go on trusting a stream that has ended.
     TrustCutStream => "L1",
-    /// Go on trusting what a stream that begins anew tells nothing of.
-    TrustUntold => "L1",
     /// Take our manager's name for a proof that an unanswered create was carried out.
     NameIsProof => "S1",
     /// Take whatever stands under the name for what an unanswered create made.

@@ -19,6 +19,7 @@ const HELP: &str = "Drives the shipped engine through seeded worlds with faults.
   setpoint-sim systematic --only NAME --crash K
                                               one of them with one fault (--crash, --pause, --stale, --drop; at place
                                               K from 1, or 0 for none), and what happened
+  setpoint-sim mutants NAME                   the mutants whose name contains NAME, if compiled in
   setpoint-sim replay FILE                    runs a recorded tape and prints what happened
 
 Ends with `seeds N ok`, `scenarios N, runs M ok` and `mutants M/M caught`; exit code 1 otherwise.";
@@ -63,6 +64,7 @@ pub(crate) fn main(arguments: &[String]) -> ExitCode {
             Ok(request) => exit_code(systematic::answer(&request)),
             Err(problem) => usage(&problem),
         },
+        ["mutants", name] => exit_code(mutants(name)),
         ["replay", file] => replay(file),
         _ => usage(HELP),
     }
@@ -109,7 +111,7 @@ fn run(seeds: u64, from: u64) -> ExitCode {
     if good {
         println!("seeds {seeds} ok");
     }
-    exit_code(good && systematic::answer(&systematic::Request::default()) && mutants())
+    exit_code(good && systematic::answer(&systematic::Request::default()) && mutants(""))
 }
 
 /// Both cores take the next seed that nobody has taken; the total does not depend on who took which.
@@ -219,18 +221,19 @@ fn replay(file: &str) -> ExitCode {
 }
 
 #[cfg(not(feature = "mutants"))]
-fn mutants() -> bool {
+fn mutants(_: &str) -> bool {
     println!("mutants are not compiled in (feature `mutants`)");
     true
 }
 
 /// Switches on one mistake after the other; each must be caught by the property it is named for.
 #[cfg(feature = "mutants")]
-fn mutants() -> bool {
+fn mutants(name: &str) -> bool {
     use setpoint_core::mutant::Mutant;
+    let chosen: Vec<_> = Mutant::ALL.iter().filter(|mutant| format!("{mutant:?}").contains(name)).collect();
     let mut caught = 0;
-    for mutant in Mutant::ALL {
-        match catch(*mutant) {
+    for mutant in &chosen {
+        match catch(**mutant) {
             Ok((seed, detail)) => {
                 caught += 1;
                 println!("caught {mutant:?} by {} at seed {seed}: {detail}", mutant.property());
@@ -238,8 +241,8 @@ fn mutants() -> bool {
             Err(problem) => println!("NOT caught: {mutant:?}, {problem}"),
         }
     }
-    println!("mutants {caught}/{} caught", Mutant::ALL.len());
-    caught == Mutant::ALL.len()
+    println!("mutants {caught}/{} caught", chosen.len());
+    caught == chosen.len()
 }
 
 #[cfg(feature = "mutants")]
