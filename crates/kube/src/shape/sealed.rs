@@ -9,7 +9,7 @@ use setpoint_core::value::Value;
 
 use crate::key::group_of;
 use crate::object;
-use crate::path::{Element, FieldPath};
+use crate::path::{Element, FieldPath, at};
 
 /// An object whose values are keyed digests if it is a Secret.
 pub(crate) fn sealed_data(object: &Value, key: &DigestKey) -> Value {
@@ -50,6 +50,17 @@ impl<'d> Sealing<'d> {
                 if as_text { FieldPath::fields(&["stringData", name]) } else { path.clone() }
             }
             _ => path.clone(),
+        }
+    }
+
+    /// Whether the declaration of a Secret says literally what is live. A digest would not tell.
+    pub(super) fn is_declared(&self, place: &FieldPath, live: &Value) -> bool {
+        let [Element::Field(map), Element::Field(_)] = place.0.as_slice() else { return false };
+        match (&**map, at(self.declared, place), live) {
+            _ if !self.is_secret => false,
+            ("data", Some(declared), live) => declared == live,
+            ("stringData", Some(Value::Str(text)), Value::Str(live)) => BASE64.encode(text.as_bytes()) == **live,
+            _ => false,
         }
     }
 
