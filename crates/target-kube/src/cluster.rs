@@ -140,8 +140,9 @@ impl Cluster {
             namespace: "".into(),
         };
         let names = self.names_in(&definitions).await.map_err(|failure| failure.blindness())?;
-        let of_group = format!(".{group}");
-        Ok(!names.iter().any(|name| name.ends_with(&of_group)))
+        // A definition is called by its plural and its group; another group may only end like this one.
+        let is_of_group = |name: &String| name.split_once('.').is_some_and(|(_, of)| of == group);
+        Ok(!names.iter().any(is_of_group))
     }
 
     /// What an answer needs of an object besides its value.

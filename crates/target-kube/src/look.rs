@@ -262,7 +262,9 @@ impl Cluster {
         record.schema = self.schemas.known(&resource.api_version);
         record.owned = applied_by(&entries, &self.api.manager).is_some();
         let in_place = in_place(resource, &record);
-        self.records.put(key, record);
+        if self.records.put_seen(key, record) {
+            self.watches.tell(key.clone());
+        }
         Ok(match difference {
             None => in_place,
             Some((value, paths)) => {

@@ -143,6 +143,23 @@ struct State {
     sets: FieldSets,
     /// What has to be remembered or forgotten beyond our life.
     moved: BTreeSet<Key>,
+    /// The version in which a stream last told of an object that there is no record of: a look at it may be under way, and have seen an older one.
+    untaken: BTreeMap<Key, LiveVersion>,
+}
+
+impl State {
+    fn put(&mut self, key: &Key, mut record: Record) {
+        record.ours = self.sets.intern(record.ours);
+        record.beside = self.sets.intern(record.beside);
+        record.lent = self.sets.intern(record.lent);
+        if let Some(before) = self.records.get(key).filter(|before| before.uid == record.uid) {
+            let moved = before.version != record.version;
+            record.passed = if moved { Some(before.version.clone()) } else { before.passed.clone() };
+        }
+        self.untaken.remove(key);
+        self.records.insert(key.clone(), record);
+        self.moved.insert(key.clone());
+    }
 }
 
 impl Records {
@@ -168,17 +185,28 @@ impl Records {
         Some(record.clone())
     }
 
-    pub(crate) fn put(&self, key: &Key, mut record: Record) {
+    /// Takes the record of a look. Whether a stream has told of another version while there was none: then it stays suspect.
+    pub(crate) fn put_seen(&self, key: &Key, mut record: Record) -> bool {
         let mut state = self.state();
-        record.ours = state.sets.intern(record.ours);
-        record.beside = state.sets.intern(record.beside);
-        record.lent = state.sets.intern(record.lent);
-        if let Some(before) = state.records.get(key).filter(|before| before.uid == record.uid) {
-            let moved = before.version != record.version;
-            record.passed = if moved { Some(before.version.clone()) } else { before.passed.clone() };
+        let news = state.untaken.get(key).is_some_and(|version| *version != record.version);
+        record.suspicions = record.suspicions.max(u32::from(news));
+        state.put(key, record);
+        news
+    }
+
+    /// Takes the record of a write of ours.
+    pub(crate) fn put(&self, key: &Key, record: Record) {
+        self.state().put(key, record);
+    }
+
+    /// A stream tells of an object that there is no record of. Whether there still is none.
+    pub(crate) fn told_of_unknown(&self, key: &Key, version: LiveVersion) -> bool {
+        let mut state = self.state();
+        let unknown = !state.records.contains_key(key);
+        if unknown {
+            state.untaken.insert(key.clone(), version);
         }
-        state.records.insert(key.clone(), record);
-        state.moved.insert(key.clone());
+        unknown
     }
 
     pub(crate) fn forget(&self, key: &Key) {

@@ -68,7 +68,12 @@ impl Cluster {
         let Some(told) = self.watches.kept_for_later(key, told) else { return };
         let Told { kind, form, object } = told;
         let Ok(named) = Named::of(&object) else { return self.suspect(key) };
-        let Some(record) = self.records.get(key) else { return };
+        let Some(record) = self.records.get(key) else {
+            if !self.records.told_of_unknown(key, named.version) {
+                self.suspect(key);
+            }
+            return;
+        };
         let judgement =
             if kind == Kind::Gone { Judgement::Suspect } else { self.judge(&record, &named, form, &object) };
         match judgement {

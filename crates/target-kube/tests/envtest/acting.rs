@@ -76,6 +76,8 @@ async fn a_kind_that_is_not_served_has_no_objects_and_takes_none() {
             &json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": scene.namespace}}),
         )
     };
+    // Somebody else's group ends like that of the kind.
+    scene.define("Gadget", &json!({"type": "object"})).await;
     let widget = object("example.com/v1", "Widget");
     assert!(matches!(scene.observe(&widget).await, Observed::Known { value: Presence::Absent, .. }));
     let outcome = scene.execute(&scene.steps.create(&widget)).await;
