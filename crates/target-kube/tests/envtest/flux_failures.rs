@@ -330,7 +330,8 @@ async fn f14_a_write_that_was_cancelled_and_an_event_that_was_lost_leave_nothing
     scene.caught_up().await;
     // The stream loses what the write did, and whoever asked for it goes away in the middle of it.
     let hang = scene.proxy.add(Rule::new("PATCH", "/configmaps/a", Fault::HangAfter).times(1));
-    let lost = scene.proxy.add(Rule::new("GET", "watch=true", Fault::SwallowEvent).times(1));
+    let lost =
+        scene.proxy.add(Rule::new("GET", "watch=true", Fault::SwallowEvent).in_lines_with(&scene.namespace).times(1));
     let update = scene.steps.update(&two, &made);
     let cancelled = tokio::time::timeout(Duration::from_secs(30), async {
         let writing = scene.execute(&update);

@@ -167,7 +167,10 @@ impl Scene {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, hinted).await.expect("a hint must come")
+        let waited = tokio::time::timeout(PATIENCE, hinted).await;
+        waited.unwrap_or_else(|_| {
+            panic!("a hint about {key} must come: {:?}, {:?}", self.target.watching(), self.proxy.seen())
+        })
     }
 
     /// Waits until the proxy has a request with this method.

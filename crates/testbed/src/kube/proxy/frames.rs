@@ -137,7 +137,7 @@ impl Watch {
             if !piece.ends_with(b"\n") {
                 break;
             }
-            match self.state.strike_line(&self.stream).map(|struck| struck.fault) {
+            match self.state.strike_line(&self.stream, &self.begun).map(|struck| struck.fault) {
                 Some(Fault::SwallowEvent) => self.begun.clear(),
                 Some(_) => return Err(self.socket.reset()),
                 None => passed.append(&mut self.begun),

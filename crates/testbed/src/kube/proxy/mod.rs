@@ -157,8 +157,8 @@ impl State {
     }
 
     /// Says what goes wrong with the next line of a stream.
-    fn strike_line(&self, stream: &Seen) -> Option<Struck> {
-        locked(&self.rules).strike_line(stream)
+    fn strike_line(&self, stream: &Seen, line: &[u8]) -> Option<Struck> {
+        locked(&self.rules).strike_line(stream, line)
     }
 }
 

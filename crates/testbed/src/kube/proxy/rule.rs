@@ -56,13 +56,21 @@ pub struct Rule {
     method: String,
     part: String,
     fault: Fault,
+    /// Text that a line of a watch must have.
+    line: String,
     left: Option<usize>,
 }
 
 impl Rule {
     /// For requests with this method (`*` is any) and with this text in their path or query, always.
     pub fn new(method: &str, part: &str, fault: Fault) -> Self {
-        Self { method: method.to_owned(), part: part.to_owned(), fault, left: None }
+        Self { method: method.to_owned(), part: part.to_owned(), fault, line: String::new(), left: None }
+    }
+
+    /// Of a watch, only lines with this text: neither bookmarks nor what is told of other objects.
+    #[must_use]
+    pub fn in_lines_with(self, text: &str) -> Self {
+        Self { line: text.to_owned(), ..self }
     }
 
     /// Only so many times.
@@ -71,8 +79,13 @@ impl Rule {
         Self { left: Some(times), ..self }
     }
 
-    fn is_about(&self, seen: &Seen) -> bool {
-        self.left != Some(0) && (self.method == "*" || self.method == seen.method) && seen.target().contains(&self.part)
+    /// `line`: of a watch, where it is about one.
+    fn is_about(&self, seen: &Seen, line: Option<&[u8]>) -> bool {
+        self.left != Some(0)
+            && self.fault.strikes_lines() == line.is_some()
+            && (self.method == "*" || self.method == seen.method)
+            && seen.target().contains(&self.part)
+            && line.is_none_or(|line| String::from_utf8_lossy(line).contains(&self.line))
     }
 }
 
@@ -119,17 +132,16 @@ impl Rules {
     }
 
     pub(super) fn strike_request(&mut self, seen: &Seen) -> Option<Struck> {
-        self.strike(seen, false)
+        self.strike(seen, None)
     }
 
-    pub(super) fn strike_line(&mut self, stream: &Seen) -> Option<Struck> {
-        self.strike(stream, true)
+    pub(super) fn strike_line(&mut self, stream: &Seen, line: &[u8]) -> Option<Struck> {
+        self.strike(stream, Some(line))
     }
 
-    fn strike(&mut self, seen: &Seen, lines: bool) -> Option<Struck> {
+    fn strike(&mut self, seen: &Seen, line: Option<&[u8]>) -> Option<Struck> {
         let mut rules = self.active.iter_mut();
-        let (id, (rule, kept)) =
-            rules.find(|(_, (rule, _))| rule.fault.strikes_lines() == lines && rule.is_about(seen))?;
+        let (id, (rule, kept)) = rules.find(|(_, (rule, _))| rule.is_about(seen, line))?;
         rule.left = rule.left.map(|left| left - 1);
         *self.struck.entry(*id).or_default() += 1;
         Some(Struck { fault: rule.fault.clone(), kept: kept.clone() })
@@ -159,10 +171,11 @@ mod tests {
     #[test]
     fn faults_of_lines_leave_requests_alone_and_the_other_way_round() {
         let mut rules = Rules::default();
-        rules.add(Rule::new("GET", "watch=true", Fault::SwallowEvent));
+        rules.add(Rule::new("GET", "watch=true", Fault::SwallowEvent).in_lines_with("shop"));
         let watch = seen("GET", "/api/v1/configmaps?watch=true");
         assert!(rules.strike_request(&watch).is_none());
-        assert!(rules.strike_line(&watch).is_some());
+        assert!(rules.strike_line(&watch, b"a bookmark").is_none());
+        assert!(rules.strike_line(&watch, b"the shop").is_some());
     }
 
     #[test]
