@@ -77,7 +77,9 @@ impl Cluster {
             (Verb::Delete, Some(expect)) => Ok(end_of_delete(intent, expect, &named, &object)),
             _ => Err(format!("intent {} does not say which object it was to {}", intent.id, intent.verb)),
         }?;
+        let names_version = intent.expect.as_ref().is_some_and(|expect| expect.version.is_some());
         match end {
+            End::NotDone | End::NotYet if !names_version => self.has_landed(intent).map(|()| Some(Settlement::NotDone)),
             End::Gone => Ok(Some(Settlement::Done { live: None })),
             End::NotDone => Ok(Some(Settlement::NotDone)),
             End::NotYet if self.now() > intent.land_by + LONG_OVER => Ok(Some(Settlement::NotDone)),

@@ -86,6 +86,19 @@ async fn an_effect_that_is_still_under_way_can_no_longer_land_once_it_is_settled
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_names_no_version_may_land_until_its_time_is_over() {
+    let scene = Scene::new("unversioned").await;
+    let (one, two) = (scene.config_map("a", &[("mode", "1")]), scene.config_map("a", &[("mode", "2")]));
+    let made = scene.have(&one).await;
+    for mut work in [scene.steps.update(&two, &made), scene.steps.delete(&one.key, &made)] {
+        work.step.expect.as_mut().unwrap().version = None;
+        let settled = scene.settle_early(&work).await;
+        assert!(matches!(settled, Settlement::Unknown { .. }), "{settled:?}");
+    }
+    assert_eq!(scene.live(&one).await, made, "nothing was marked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_busy_server_is_left_alone_as_long_as_it_asks() {
     let scene = Scene::new("busy").await;
     let declared = scene.config_map("a", &[("mode", "1")]);

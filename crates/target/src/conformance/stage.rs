@@ -57,9 +57,14 @@ impl<'a> Stage<'a> {
         self.steps.delete(key, seen)
     }
 
+    /// Settles what can no longer land, if only just.
     pub(super) async fn settle(&self, work: &Work) -> Settlement {
-        // Its time is long over: it has landed or never will.
-        let intent = self.steps.intent(work, self.subject.now() - Span::hours(1));
+        self.settle_after(work, Span::millis(1)).await
+    }
+
+    /// The same, this long after it could have landed.
+    pub(super) async fn settle_after(&self, work: &Work, late: Span) -> Settlement {
+        let intent = self.steps.intent(work, self.subject.now() - late);
         self.target().settle(&intent, work.step.resource.as_deref()).await
     }
 
