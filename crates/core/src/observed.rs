@@ -19,8 +19,12 @@ pub enum Observed<T> {
 pub enum Blindness {
     #[error("the system did not answer: {detail}")]
     Unreachable { detail: String },
+    /// The system answers, but will not show this.
     #[error("access was denied: {detail}")]
     Denied { detail: String },
+    /// The system does not take us for anybody: it will show nothing of anything.
+    #[error("the system does not know who asks: {detail}")]
+    Unauthenticated { detail: String },
     #[error("only a part was delivered: {detail}")]
     Partial { detail: String },
     #[error("the answer could not be understood: {detail}")]
@@ -46,6 +50,14 @@ impl<T> Observed<T> {
         match self {
             Self::Known { value, .. } => Some(value),
             Self::Unknown { .. } => None,
+        }
+    }
+
+    /// Why it could not be seen.
+    pub fn blindness(&self) -> Option<&Blindness> {
+        match self {
+            Self::Known { .. } => None,
+            Self::Unknown { reason } => Some(reason),
         }
     }
 

@@ -8,6 +8,7 @@ use setpoint_core::intent::Intent;
 use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::name::TargetIdentity;
+use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
@@ -16,7 +17,7 @@ use setpoint_target::{
     Answer, Capabilities, Fence, Hint, MemoryTarget, Outcome, Refusal, Settlement, Target, Unidentifiable, Wanted, Work,
 };
 
-use crate::scene::{Scene, app, body, key, resources, until, until_converged};
+use crate::scene::{Scene, app, body, controls, key, resources, until, until_converged};
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_hangs_keeps_no_other_app_waiting_for_good() {
@@ -72,6 +73,37 @@ async fn after_a_crash_open_intents_are_settled_and_nothing_is_made_twice() {
     assert!(scene.records().contains("found done"), "{}", scene.records());
     let waited = scene.clock.now().since(restarted);
     assert!(waited >= Span::seconds(40), "what was under way could still have landed after {waited}");
+}
+
+/// Apps of which nothing can be seen for this reason, and how long a healthy app beside them takes to converge.
+async fn beside_blind_apps(reason: &Blindness) -> Span {
+    let (scene, shop) = (Scene::new(), app("shop"));
+    let blind: Vec<_> = (0..40).map(|n| app(&format!("blind-{n}"))).collect();
+    for app in &blind {
+        scene.shelf.publish(app, resources(app, 1, 1));
+        scene.target.hide(&key(app, 0), reason.clone());
+    }
+    scene.shelf.publish(&shop, resources(&shop, 2, 1));
+    let mut handle = scene.start(&blind.iter().collect::<Vec<_>>()).await;
+    for app in &blind {
+        until(&mut handle, app, |status| !status.report.is_empty()).await;
+    }
+    let began = scene.clock.now();
+    handle.control(controls(&blind.iter().chain([&shop]).collect::<Vec<_>>())).await.expect("it runs");
+    until_converged(&mut handle, &shop).await;
+    scene.clock.now().since(began)
+}
+
+#[tokio::test(start_paused = true)]
+async fn apps_that_lack_rights_do_not_keep_the_others_of_their_target_waiting() {
+    let took = beside_blind_apps(&Blindness::Denied { detail: "forbidden".to_owned() }).await;
+    assert!(took <= Span::seconds(5), "it took {took}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_knows_nobody_is_left_alone_for_a_while() {
+    let took = beside_blind_apps(&Blindness::Unauthenticated { detail: "who are you".to_owned() }).await;
+    assert!(took >= Span::seconds(20), "it took {took}");
 }
 
 /// A target whose looks at one app never end, and that remembers when effects left.

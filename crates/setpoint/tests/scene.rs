@@ -246,7 +246,7 @@ fn polled(store: &StoreName) -> StoreControl {
     StoreControl { interval: Span::seconds(30), repository: Digest::of(store.as_str().as_bytes()) }
 }
 
-fn controls(apps: &[&AppId]) -> Controls {
+pub(crate) fn controls(apps: &[&AppId]) -> Controls {
     let control = |app: &AppId| AppControl {
         document: Digest::of(app.to_string().as_bytes()),
         target: identity(),

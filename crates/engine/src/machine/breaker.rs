@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use setpoint_core::live::Observation;
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::Observed;
+use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::{Span, Timestamp};
 
 use crate::effect::NoteKind;
@@ -75,10 +75,14 @@ impl super::Machine {
         }
     }
 
-    /// A full, fresh look closes the breaker; a look that saw nothing counts as a failed call.
+    /// A full, fresh look closes the breaker; a look that saw nothing counts as a failed call. One that was denied for want of rights counts as
+    /// neither: the target answered, and the other apps on it are not to wait for what somebody forgot to grant to one.
     pub(super) fn note_look(&mut self, target: &TargetIdentity, observation: &Observation) {
         let blind = observation.states.values().all(|state| !state.is_known()) && !observation.states.is_empty();
-        self.note_call(target, !blind);
+        let mut reasons = observation.states.values().filter_map(Observed::blindness);
+        if !blind || !reasons.all(|reason| matches!(reason, Blindness::Denied { .. })) {
+            self.note_call(target, !blind);
+        }
         let now = self.now;
         if let Some(breaker) = self.breakers.get_mut(target) {
             let after_opening = breaker.open_until.is_some_and(|until| observation.at >= until && now >= until);

@@ -73,7 +73,8 @@ impl Failure {
     pub(crate) fn blindness(&self) -> Blindness {
         let detail = self.to_string();
         match self {
-            Self::Refused { status, .. } if matches!(status.code, 401 | 403) => Blindness::Denied { detail },
+            Self::Refused { status, .. } if status.code == 401 => Blindness::Unauthenticated { detail },
+            Self::Refused { status, .. } if status.code == 403 => Blindness::Denied { detail },
             Self::Malformed { .. } | Self::Redirected { .. } => Blindness::Malformed { detail },
             _ => Blindness::Unreachable { detail },
         }
