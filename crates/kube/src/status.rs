@@ -61,25 +61,47 @@ impl Status {
         }
     }
 
-    /// The object cannot be changed into what is declared: only a new one can be.
-    pub fn is_immutable_field(&self) -> bool {
+    /// What is there cannot be changed into what is declared, and nothing else is wrong with the declaration: only a new object could be as
+    /// declared. A word of admission is none about the object.
+    pub fn is_immutable(&self) -> bool {
         self.code == 422
-            && (self.causes.iter().any(|cause| says_immutable(&cause.message)) || says_immutable(&self.message))
+            && self.reason == "Invalid"
+            && !self.message.contains("denied the request")
+            && !self.causes.is_empty()
+            && self.causes.iter().all(Cause::is_immutable)
     }
 }
 
-/// The server has no reason of its own for it: these are the wordings of its validation.
-fn says_immutable(message: &str) -> bool {
-    let message = message.to_lowercase();
-    [
-        "immutable",
-        "updates to statefulset spec for fields other than",
-        "cannot change roleref",
-        "may not be changed",
+impl Cause {
+    fn of(cause: &Value) -> Self {
+        Self { reason: text(cause, "reason"), field: text(cause, "field"), message: text(cause, "message") }
+    }
+
+    /// The server has no reason of its own for a field that cannot be changed: these are the wordings of its validation.
+    fn is_immutable(&self) -> bool {
+        let said = match self.reason.as_str() {
+            "FieldValueForbidden" => self.message.strip_prefix("Forbidden: "),
+            // The value stands before what is wrong with it, and may say anything.
+            "FieldValueInvalid" => self.message.rsplit_once(": ").map(|(_, said)| said),
+            _ => None,
+        };
+        said.is_some_and(says_immutable)
+    }
+}
+
+fn says_immutable(said: &str) -> bool {
+    let said = said.to_lowercase();
+    let wordings = [
+        "is immutable",
+        "are immutable",
+        "self == oldself",
         "may not change once set",
-    ]
-    .iter()
-    .any(|wording| message.contains(wording))
+        "may not be changed",
+        "cannot change roleref",
+        "pod updates may not change fields other than",
+    ];
+    wordings.iter().any(|wording| said.contains(wording))
+        || said.starts_with("updates to ") && said.contains("forbidden")
 }
 
 fn text(value: &Value, field: &str) -> String {
@@ -90,12 +112,6 @@ fn number(value: &Value, field: &str) -> Option<u32> {
     match value.get(field)? {
         Value::Num(number) => number.as_i128()?.try_into().ok(),
         _ => None,
-    }
-}
-
-impl Cause {
-    fn of(cause: &Value) -> Self {
-        Self { reason: text(cause, "reason"), field: text(cause, "field"), message: text(cause, "message") }
     }
 }
 
@@ -133,7 +149,7 @@ mod tests {
             status.to_string(),
             r#"Deployment.apps "a" is invalid: spec.replicas: Invalid value: -1; spec.selector: Required value"#
         );
-        assert!(!status.is_immutable_field());
+        assert!(!status.is_immutable());
     }
 
     #[test]
@@ -152,19 +168,54 @@ mod tests {
         assert_eq!(status.retry_after_seconds, Some(7));
     }
 
-    #[test]
-    fn immutable_fields_are_recognised_by_cause_and_by_message() {
-        for body in [
-            r#"{"kind":"Status","code":422,"message":"x","details":{"causes":[{"message":"Invalid value: {}: field is immutable"}]}}"#,
-            r#"{"kind":"Status","code":422,"message":"spec: Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"}"#,
-            r#"{"kind":"Status","code":422,"message":"roleRef: Invalid value: x: cannot change roleRef"}"#,
-        ] {
-            assert!(Status::read(422, body.as_bytes()).is_immutable_field(), "{body}");
+    fn refusal(message: &str, causes: &[(&str, &str)]) -> Status {
+        let cause = |(reason, message): &(&str, &str)| Cause {
+            reason: (*reason).to_owned(),
+            field: "spec".to_owned(),
+            message: (*message).to_owned(),
+        };
+        Status {
+            code: 422,
+            reason: "Invalid".to_owned(),
+            message: message.to_owned(),
+            causes: causes.iter().map(cause).collect(),
+            retry_after_seconds: None,
         }
-        assert!(
-            !Status::read(403, br#"{"kind":"Status","code":403,"message":"immutable secrets are not for you"}"#)
-                .is_immutable_field()
-        );
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_recognised_by_its_causes() {
+        for cause in [
+            ("FieldValueInvalid", r#"Invalid value: {"matchLabels":{"app":"a"}}: field is immutable"#),
+            ("FieldValueInvalid", r#"Invalid value: ["10.0.0.9"]: may not change once set"#),
+            ("FieldValueInvalid", r#"Invalid value: {"name":"a"}: cannot change roleRef"#),
+            ("FieldValueInvalid", r#"Invalid value: "string": failed rule: self == oldSelf"#),
+            ("FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set"),
+            (
+                "FieldValueForbidden",
+                "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden",
+            ),
+            ("FieldValueForbidden", "Forbidden: spec is immutable after creation except resources.requests\n@@ -1 @@"),
+        ] {
+            assert!(refusal("x", &[cause]).is_immutable(), "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn anything_else_that_is_wrong_is_not_taken_for_a_field_that_cannot_be_changed() {
+        let immutable = ("FieldValueInvalid", "Invalid value: 1: field is immutable");
+        let others: [&[(&str, &str)]; 5] = [
+            &[],
+            &[immutable, ("FieldValueInvalid", "Invalid value: -1: must be greater than or equal to 0")],
+            &[("FieldValueInvalid", "Invalid value: \"this is immutable: \": must not be empty")],
+            &[("FieldValueRequired", "Required value: it is immutable")],
+            &[("FieldManagerConflict", "conflict with \"x\": it is immutable")],
+        ];
+        for causes in others {
+            assert!(!refusal("field is immutable", causes).is_immutable(), "{causes:?}");
+        }
+        assert!(!refusal("admission webhook \"a\" denied the request: no", &[immutable]).is_immutable());
+        assert!(!Status { code: 409, ..refusal("x", &[immutable]) }.is_immutable());
     }
 
     #[test]

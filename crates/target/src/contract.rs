@@ -96,6 +96,8 @@ pub enum RefusalClass {
     Conflict,
     /// The declaration cannot be accepted: the same input will fail the same way.
     Invalid,
+    /// The declaration is well, but what is there cannot be changed into it: only a new object could be as declared.
+    Immutable,
     /// We are not allowed to.
     Denied,
     /// The target is busy or failing: later.

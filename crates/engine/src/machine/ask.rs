@@ -64,7 +64,9 @@ impl Machine {
     pub(super) fn previewed(&mut self, ticket: Ticket, verdict: Result<(), Refusal>) {
         let Some(Awaited::Preview { app, key, version, declared }) = self.take(ticket) else { return };
         // Only what the target would refuse again is a verdict; a failure to answer is none.
-        let is_verdict = |refusal: &Refusal| matches!(refusal.class, RefusalClass::Invalid | RefusalClass::Denied);
+        let is_verdict = |refusal: &Refusal| {
+            matches!(refusal.class, RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied)
+        };
         if verdict.as_ref().is_err_and(|refusal| !is_verdict(refusal)) {
             return self.question_failed(&app, ticket);
         }

@@ -62,8 +62,10 @@ impl Setbacks {
             RefusalClass::Conflict | RefusalClass::Unavailable | RefusalClass::Unready => {
                 FIRST.doubled(failure.times, LONGEST_BUSY)
             }
-            RefusalClass::Invalid | RefusalClass::Denied if failure.times >= ENOUGH => RARELY,
-            RefusalClass::Invalid | RefusalClass::Denied => FIRST.doubled(failure.times, LONGEST),
+            RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied if failure.times >= ENOUGH => RARELY,
+            RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied => {
+                FIRST.doubled(failure.times, LONGEST)
+            }
         };
         failure.times += 1;
         failure.until = now + pause.max(at_least);

@@ -117,7 +117,9 @@ impl Monitor {
                     self.holds("L3", !often, || format!("{key} is healed again and again without slowing down"));
                 }
             }
-            Outcome::Refused { refusal } if matches!(refusal.class, RefusalClass::Denied | RefusalClass::Invalid) => {
+            Outcome::Refused { refusal }
+                if matches!(refusal.class, RefusalClass::Denied | RefusalClass::Invalid | RefusalClass::Immutable) =>
+            {
                 let most = 20 * (1 + self.recent_tenures(scene.now));
                 let window = self.fight_window();
                 let often = too_often(self.refusals.entry(input(work)).or_default(), scene.now, window, most);

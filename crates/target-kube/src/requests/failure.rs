@@ -114,6 +114,7 @@ fn class_of(status: &Status) -> Option<RefusalClass> {
         409 => Some(RefusalClass::Conflict),
         422 if of_another(status) => Some(RefusalClass::Conflict),
         422 if is_denied_by_policy(status) => Some(RefusalClass::Denied),
+        422 if status.is_immutable() => Some(RefusalClass::Immutable),
         400..500 => Some(RefusalClass::Invalid),
         // Admission and conversion come before anything is stored.
         500 if is_webhook_failing(status) => Some(RefusalClass::Unready),
@@ -137,7 +138,7 @@ fn advice(status: &Status) -> &'static str {
         409 => "it is looked at and decided anew",
         413 => TOO_LARGE,
         422 if is_denied_by_policy(status) => "change the declaration, or the policy",
-        422 if status.is_immutable_field() => "declare what it was, or another name",
+        422 if status.is_immutable() => "declare what it was, or another name",
         429 => "it is tried again when the server has time",
         400..500 => "correct the declaration",
         _ if is_webhook_failing(status) => "mend the webhook, or exempt the object from it",
@@ -198,7 +199,13 @@ mod tests {
             (404, "the server could not find the requested resource", RefusalClass::Unready, "tried again"),
             (409, "the object has been modified", RefusalClass::Conflict, "decided anew"),
             (413, "Request entity too large: limit is 3145728", RefusalClass::Invalid, "split it"),
-            (422, "spec.selector: Invalid value: x: field is immutable", RefusalClass::Invalid, "what it was"),
+            // A message alone is no proof of it.
+            (
+                422,
+                "spec.selector: Invalid value: x: field is immutable",
+                RefusalClass::Invalid,
+                "correct the declaration",
+            ),
             (422, "ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no", RefusalClass::Denied, "policy"),
             (422, "spec.replicas: Invalid value: -1", RefusalClass::Invalid, "correct the declaration"),
             (429, "too many requests", RefusalClass::Unavailable, "has time"),

@@ -67,8 +67,46 @@ fn immutable(scene: &Scene) -> Vec<(Arc<Resource>, Arc<Resource>)> {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role}, "subjects": [],
         })
     };
+    let sealed = |token: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "sealed", "namespace": scene.namespace},
+            "immutable": true, "stringData": {"token": token},
+        })
+    };
+    let stateful = |label: &str| {
+        json!({
+            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "store", "namespace": scene.namespace},
+            "spec": {
+                "replicas": 0, "serviceName": label, "selector": {"matchLabels": {"app": "store"}},
+                "template": {"metadata": {"labels": {"app": "store"}}, "spec": {"containers": [{"name": "store", "image": "store:1"}]}},
+            },
+        })
+    };
+    let volume = |class: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": scene.namespace},
+            "spec": {"storageClassName": class, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        })
+    };
+    let pod = |account: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lone", "namespace": scene.namespace},
+            "spec": {"nodeName": "nowhere", "hostname": account, "containers": [{"name": "lone", "image": "lone:1"}]},
+        })
+    };
+    let fixed = |colour: &str| {
+        json!({
+            "apiVersion": format!("{}/v1", scene.group()), "kind": "Fixed", "metadata": {"name": "a", "namespace": scene.namespace},
+            "spec": {"colour": colour},
+        })
+    };
     let pairs = [
         (job("run:1"), job("run:2")),
+        (sealed("1"), sealed("2")),
+        (stateful("one"), stateful("two")),
+        (volume("one"), volume("two")),
+        (pod("one"), pod("two")),
+        (fixed("red"), fixed("blue")),
         (deployment("one"), deployment("two")),
         (frozen("1"), frozen("2")),
         (service("10.0.250.8"), service("10.0.250.9")),
@@ -80,13 +118,15 @@ fn immutable(scene: &Scene) -> Vec<(Arc<Resource>, Arc<Resource>)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn f01_nothing_is_deleted_because_a_change_was_refused() {
     let scene = Scene::new("immutable").await;
+    let colour = json!({"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]});
+    scene.define("Fixed", &fields(&json!({"colour": colour}))).await;
     for (declared, changed) in immutable(&scene) {
         let made = scene.have(&declared).await;
         let before = scene.stored(&declared);
         let seen = scene.live(&changed).await;
         assert_ne!(seen.value, changed.body, "{}", declared.key);
         let outcome = scene.execute(&scene.steps.update(&changed, &seen)).await;
-        assert_eq!(class_of(&outcome), RefusalClass::Invalid, "{outcome:?}");
+        assert_eq!(class_of(&outcome), RefusalClass::Immutable, "{outcome:?}");
         let Outcome::Refused { refusal } = outcome else { unreachable!("it was just found to be so") };
         assert!(refusal.detail.ends_with("declare what it was, or another name"), "{refusal}");
         assert_eq!(scene.stored(&declared), before);
