@@ -34,6 +34,8 @@ pub enum Rule {
     SameAppAndTarget,
     #[error("the app's states allow the cause")]
     Permitted,
+    #[error("the app's scope may write it")]
+    WithinScope,
     #[error("an object is changed only where its state is known")]
     SeenBeforeChanged,
     #[error("nothing is changed while an earlier intent on it is open")]
@@ -84,6 +86,7 @@ pub fn check(plan: &Plan, snapshot: &Snapshot<'_>, now: Timestamp) -> Vec<Violat
         broken(keys.insert(&step.key), Rule::OneStepPerKey);
         broken(names_agree(plan, step, snapshot), Rule::SameAppAndTarget);
         broken(snapshot.states.permission(step.cause).0 == Permission::Act, Rule::Permitted);
+        broken(snapshot.rules.boundary.allows(&step.key), Rule::WithinScope);
         broken(!snapshot.open_intents.contains_key(&step.key), Rule::NoOpenIntent);
         let others = snapshot.elsewhere.get(&step.key);
         let untouched = others.is_none_or(|others| !(others.declares && others.claim.is_some()));

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::boundary::Lacking;
 use crate::intent::IntentId;
 use crate::key::Key;
 use crate::modes::{Cause, State};
@@ -34,6 +35,8 @@ pub enum Why {
     BackingOff { until: Timestamp },
     #[error("app {app} owns it and still declares it: remove it from one of the two")]
     OwnedByOther { app: AppId },
+    #[error("the app's scope may not write it: {0}")]
+    OutsideScope(Lacking),
     #[error("it exists and is not ours: set `sync.adopt: true` to take it over, or remove it")]
     NotOurs,
     #[error("another object of the target controls it: change that one instead")]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::boundary::Boundary;
 use crate::bundle::Bundle;
 use crate::claim::Claim;
 use crate::digest::Digest;
@@ -59,11 +60,13 @@ pub struct Rules {
     pub prune: bool,
     /// Take over what exists under a declared key and nobody claims.
     pub adopt: bool,
+    /// Where its scope lets it write.
+    pub boundary: Boundary,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { prune: true, adopt: true }
+        Self { prune: true, adopt: true, boundary: Boundary::Open }
     }
 }
 

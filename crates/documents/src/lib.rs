@@ -34,6 +34,7 @@ pub use manifest::{Manifest, check_unique_resources, read_resources, read_resour
 pub use schema::{FieldLine, KindPage, UnknownKind, kind_pages, reference_markdown, schema};
 pub use suggest::nearest;
 pub use text::{
-    AbsolutePath, BadText, Branch, Expression, FieldPath, GroupKind, Label, Line, Location, RelativePath, Url, Zone,
+    AbsolutePath, BadText, Branch, Expression, FieldPath, GroupKind, Label, Line, Location, NamePattern, RelativePath,
+    Url, Zone,
 };
 pub use value::read_value;

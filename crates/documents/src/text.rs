@@ -111,6 +111,14 @@ checked_text!(
     })
 );
 checked_text!(
+    /// The name of a namespace, in which `*` stands for any characters.
+    NamePattern, "name or pattern", "the name of a namespace or a pattern", |text| {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'*';
+        let fits = !text.is_empty() && text.len() <= 63 && text.bytes().all(plain);
+        (!fits).then_some("use 1 to 63 lower-case letters, digits, `-` and `*`")
+    }
+);
+checked_text!(
     /// An expression in CEL. Whether it is one is for who evaluates it to say.
     Expression, "CEL expression", "an expression", |text| {
         (text.trim().is_empty() || text.len() > 4096).then_some("write 1 to 4096 bytes of CEL")

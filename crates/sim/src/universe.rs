@@ -255,7 +255,7 @@ fn control(tape: &mut Tape, store: StoreName, target: TargetIdentity) -> AppCont
         document: Digest::of(b""),
         target,
         stores: BTreeSet::from([store]),
-        rules: Rules { prune: true, adopt: !tape.happens("no adoption", 150) },
+        rules: Rules { adopt: !tape.happens("no adoption", 150), ..Rules::default() },
         mode,
         retire: false,
         depends_on: BTreeSet::new(),

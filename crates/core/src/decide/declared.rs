@@ -189,11 +189,13 @@ fn may_claim(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) -> bool {
     may_change(draft, seen, cause) && is_adoptable(draft, seen, live, cause)
 }
 
-/// Whether the modes, back-off and dependencies allow a change now; reports where they do not.
+/// Whether the modes, the scope, back-off and dependencies allow a change now; reports where they do not.
 fn may_change(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool {
     let (permission, state) = draft.snapshot.states.permission(cause);
     let why = if permission != Permission::Act {
         Why::State { state }
+    } else if let Some(lacking) = draft.snapshot.rules.boundary.lacks(seen.key) {
+        Why::OutsideScope(lacking)
     } else if let Some(until) = draft.snapshot.backing_off.get(seen.key).filter(|until| **until > draft.now) {
         Why::BackingOff { until: *until }
     } else if let Some(app) = draft.snapshot.waiting_for.first().filter(|_| cause == Cause::Declared) {

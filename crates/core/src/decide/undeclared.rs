@@ -139,6 +139,9 @@ fn prune_one(
         draft.decision.changes.push(dropped(claim));
         return Ok(());
     }
+    if let Some(lacking) = draft.snapshot.rules.boundary.lacks(&claim.key) {
+        return Err(Why::OutsideScope(lacking));
+    }
     prune::object_guard(claim, live, purse.has_allowance())?;
     prune::fresh_render(draft.snapshot, draft.now).map_err(|(kept, question)| {
         draft.decision.questions.extend(question);

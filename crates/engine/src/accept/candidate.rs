@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+use setpoint_core::boundary::Boundary;
 use setpoint_core::canonical;
 use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
@@ -33,6 +34,8 @@ pub struct AppSource {
     pub parameters: Value,
     /// What of its resources others may set.
     pub shared: Vec<SharingRule>,
+    /// Where its resources may be.
+    pub boundary: Boundary,
 }
 
 /// What the accept plane must know of a target's kinds, without talking to the target.
@@ -95,6 +98,7 @@ impl ControlDocuments {
             inputs: spec.inputs.iter().map(input).collect::<Option<_>>()?,
             parameters: spec.parameters.value().clone(),
             shared: SharingRule::all_of(spec),
+            boundary: self.boundary_of(app, spec),
         })
     }
 }
@@ -111,7 +115,8 @@ impl AppSource {
     /// Stands for the renderer and the source wherever a render is remembered.
     pub fn recipe(&self) -> Digest {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
-        canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, inputs, &self.parameters, &self.shared))
+        let given = (inputs, &self.parameters, &self.shared, &self.boundary);
+        canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, given))
     }
 }
 
@@ -153,7 +158,7 @@ pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kin
         Err(NotRendered::Refused { problems }) => return Considered::Refused { problems },
         Err(NotRendered::Failed { source }) => return Considered::Failed { reason: source.into() },
     };
-    match identified(rendered.resources, &source.shared, kinds) {
+    match identified(rendered.resources, source, kinds) {
         Ok(resources) => {
             let footprint = Footprint { recipe: source.recipe(), reads: rendered.reads };
             Considered::Rendered { resources, footprint }
@@ -166,7 +171,7 @@ pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kin
 /// different names may be the same thing there.
 fn identified(
     rendered: Vec<RenderedResource>,
-    rules: &[SharingRule],
+    source: &AppSource,
     kinds: &dyn Kinds,
 ) -> Result<Vec<Resource>, Vec<Problem>> {
     let mut problems = Problems::default();
@@ -180,12 +185,17 @@ fn identified(
                 continue;
             }
         };
+        if let Some(lacking) = source.boundary.lacks(&key) {
+            let message = format!("{key} is outside of the scope `{}`", lacking.scope);
+            let help = format!("{lacking}, or declare it elsewhere");
+            problems.add(Diagnostic::new(Class::Value, place.clone(), message).with_help(help));
+        }
         if let Some(first) = places.insert(key.clone(), place.clone()) {
             let twice = Diagnostic::new(Class::Duplicate, place, format!("{key} is declared twice"));
             problems.add(twice.with_other(first, "first here").with_help("keep one of them"));
         }
         let protected = kinds.is_protected(&api_version, &kind);
-        let shared = shared_in(rules, &api_version, &kind, &key);
+        let shared = shared_in(&source.shared, &api_version, &kind, &key);
         let (body, after) = (Arc::new(body), BTreeSet::new());
         resources.push(Resource { key, api_version, kind, body, after, protected, shared });
     }

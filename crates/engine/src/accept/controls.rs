@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use setpoint_core::boundary::Boundary;
 use setpoint_core::canonical;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, TargetIdentity, TargetName};
@@ -55,10 +56,11 @@ impl ControlDocuments {
         let mut working = Working { now, reached, known, closed: BTreeMap::new(), controls: Controls::default() };
         let mut unreached = BTreeMap::new();
         for (id, app) in &self.apps {
+            let boundary = self.boundary_of(id, &app.spec);
             match working.target_of(id, &app.spec) {
-                Some(target) => working.add(id, app, target),
+                Some(target) => working.add(id, app, target, boundary),
                 None => {
-                    working.controls.unreached.insert(id.clone(), canonical::digest_of(&app.body));
+                    working.controls.unreached.insert(id.clone(), document_of(app, &boundary));
                     unreached.insert(id.clone(), app.spec.target.clone());
                 }
             }
@@ -109,15 +111,15 @@ impl<'a> Working<'a> {
         Some(identity.clone())
     }
 
-    fn add(&mut self, id: &AppId, app: &'a ControlDocument<AppSpec>, target: TargetIdentity) {
-        let ControlDocument { spec, body, .. } = app;
+    fn add(&mut self, id: &AppId, app: &'a ControlDocument<AppSpec>, target: TargetIdentity, boundary: Boundary) {
+        let spec = &app.spec;
         let sync = &spec.sync;
         let depends_on = sync.depends_on.iter().map(|name| AppId::new(id.scope.clone(), name.clone()));
         let control = AppControl {
-            document: canonical::digest_of(body),
+            document: document_of(app, &boundary),
             target,
             stores: spec.inputs.iter().map(|input| input.store.clone()).collect(),
-            rules: Rules { prune: sync.prune, adopt: sync.adopt },
+            rules: Rules { prune: sync.prune, adopt: sync.adopt, boundary },
             mode: match sync.mode {
                 DeclaredMode::Auto => Mode::Auto,
                 DeclaredMode::Manual => Mode::Manual,
@@ -141,6 +143,11 @@ impl<'a> Working<'a> {
         let key = windows.iter().map(key_of).collect();
         self.closed.entry(key).or_insert_with(|| windows::closed(windows, now)).clone()
     }
+}
+
+/// What an app is held by: its document, and the boundary that another document draws around it.
+fn document_of(app: &ControlDocument<AppSpec>, boundary: &Boundary) -> Digest {
+    canonical::digest_of(&(&app.body, boundary))
 }
 
 fn key_of(window: &Window) -> WindowKey<'_> {

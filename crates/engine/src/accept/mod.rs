@@ -6,11 +6,13 @@
 //! | --- | --- |
 //! | [`reading`] | a folder of control documents, read strictly and judged as a whole |
 //! | [`documents`] | control documents, as resources of the root app's bundle and back |
+//! | [`boundaries`] | where the apps of a scope may write on a cluster |
 //! | [`references`], [`unsupported`] | what documents say of each other; what is not there yet and must not be ignored |
 //! | [`sharing`] | fields that others may set |
 //! | [`controls`], [`windows`] | what accepted documents mean for the machine |
 //! | [`candidate`] | an app's revision: skipped, rendered, refused, or not to be had |
 
+mod boundaries;
 pub mod candidate;
 pub mod controls;
 pub mod documents;

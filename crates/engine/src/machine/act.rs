@@ -128,10 +128,13 @@ impl Machine {
         let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return true };
         let states = self.states_of(app, &facts);
         let breaker = self.breakers.get(&facts.target).is_some_and(super::breaker::Breaker::is_open);
-        let Some(Phase::Acting(batch)) = self.apps.get(app).map(|kept| &kept.phase) else { return true };
+        let Some(kept) = self.apps.get(app) else { return true };
+        let Phase::Acting(batch) = &kept.phase else { return true };
+        let outside = |key: &Key| kept.control.as_ref().is_some_and(|control| !control.rules.boundary.allows(key));
         let forbidden = |step: &Step| {
             let wanted_elsewhere = || self.holdings.declared_by_other(&facts.target, &step.key, app).is_some();
             states.permission(step.cause).0 != Permission::Act
+                || outside(&step.key)
                 || step.verb == Verb::Delete && (breaker || wanted_elsewhere())
         };
         newest != Some(batch.bundle) || self.is_retiring(app) != batch.retiring || batch.left.iter().any(forbidden)

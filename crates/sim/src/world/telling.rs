@@ -111,6 +111,7 @@ pub fn reason_name(why: &Why) -> &'static str {
         Why::OpenIntent { .. } => "open intent",
         Why::BackingOff { .. } => "backing off",
         Why::OwnedByOther { .. } => "owned by another app",
+        Why::OutsideScope(_) => "outside of its scope",
         Why::NotOurs => "not ours",
         Why::Controlled | Why::Kept(Kept::Controlled) => "controlled",
         Why::PreviewPending => "preview pending",

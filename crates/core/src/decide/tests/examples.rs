@@ -1,6 +1,8 @@
 //! One decision each, as a user would meet it.
 
+use crate::boundary::{Boundary, Grounds, Pattern};
 use crate::bundle::Bundle;
+use crate::check::check;
 use crate::claim::{Claim, ClaimOrigin};
 use crate::digest::Digest;
 use crate::facts::{Change, PruneAllowance};
@@ -181,6 +183,32 @@ fn every_guard_keeps_on_its_own() {
         let decision = world.decide();
         assert_eq!(decision.plan.deletes(), 0, "guard {n}");
         assert!(reasons(&decision).iter().any(expected), "guard {n}: {:?}", decision.report);
+    }
+}
+
+#[test]
+fn what_is_outside_of_the_scope_is_seen_and_not_touched() {
+    let within = |classes: &[&str]| {
+        let classes = classes.iter().map(|class| ((*class).into(), vec![Pattern::any()])).collect();
+        Boundary::Within(Arc::new(Grounds { scope: app().scope, namespaces: Vec::new(), classes }))
+    };
+    let worlds = [
+        World::new(&[(1, 1)]).absent(1),
+        World::new(&[(1, 1)]).converged(1, "u1", 1).live(1, "u1", 9),
+        World::new(&[(1, 1)]).live(1, "stranger", 1),
+        World::new(&[(1, 1)]).converged(1, "u1", 1).claim(2, Some("u2")).live(2, "u2", 1).rendered_afresh(),
+    ];
+    for mut world in worlds {
+        world.rules.boundary = within(&[key(1).class()]);
+        let inside = world.decide();
+        assert!(!inside.is_idle(), "{inside:?}");
+        world.rules.boundary = within(&[]);
+        let outside = world.decide();
+        assert!(outside.is_idle(), "{outside:?}");
+        assert!(matches!(reasons(&outside)[..], [Why::OutsideScope(_)]), "{:?}", outside.report);
+        assert_eq!(outside.drifts, inside.drifts, "what is seen is told");
+        let broken = check(&inside.plan, &world.view(&app()), NOW);
+        assert_eq!(broken.is_empty(), inside.plan.is_empty(), "the linter goes by it too");
     }
 }
 
