@@ -35,6 +35,10 @@ impl Kinds for Cluster {
         setpoint_kube::key::key(api_version, kind, body, scope).map_err(bad)
     }
 
+    fn own_part(&self, key: &Key, _: &Value) -> Option<&'static str> {
+        (key.namespace() == "setpoint").then_some("in the namespace that Setpoint itself runs in")
+    }
+
     fn after(&self, _: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
         BTreeMap::new()
     }
@@ -172,4 +176,17 @@ fn a_scope_names_namespaces_and_kinds_as_they_can_be() {
     assert!(told.len() == 1 && told[0].contains("a apps/Deployment lives in a namespace"), "{told:?}");
     assert!(scope("namespaces: ['Web?']")[0].contains("lower-case letters, digits, `-` and `*`"));
     assert!(scope("clusterKinds: ['rbac.authorization.k8s.io/v1/ClusterRole']")[0].contains("without a version"));
+}
+
+#[test]
+fn case_45_what_setpoint_runs_from_is_declared_only_with_leave_whatever_else_the_scope_may() {
+    for scope in [None, Some("namespaces: ['*']")] {
+        let told = refused(&shop_on("own", scope), &config("setpoint"));
+        let [told] = &told[..] else { panic!("{scope:?}: {told:?}") };
+        assert!(told.contains("ConfigMap setpoint/a is in the namespace that Setpoint itself runs in"), "{told}");
+        assert!(told.contains("set `spec.manageSetpoint: true` in the Scope `team`"), "{told}");
+    }
+    assert_eq!(refused(&shop_on("own", Some("manageSetpoint: true")), &config("setpoint")), [""; 0]);
+    let bounded = shop_on("own", Some("manageSetpoint: true, namespaces: [team]"));
+    assert_eq!(refused(&bounded, &config("setpoint")).len(), 1, "leave is no wider boundary");
 }

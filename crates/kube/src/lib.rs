@@ -19,6 +19,7 @@ pub mod managed;
 pub mod manifest;
 pub mod object;
 pub mod order;
+pub mod own;
 pub mod path;
 pub mod pattern;
 pub mod project;

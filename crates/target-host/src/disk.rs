@@ -51,6 +51,8 @@ pub(crate) struct Dress {
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     pub(crate) path: Arc<str>,
+    /// The path without links: where it really is, seen from the root.
+    pub(crate) real: Arc<str>,
     pub(crate) fd: Arc<OwnedFd>,
 }
 

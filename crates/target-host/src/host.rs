@@ -16,6 +16,7 @@ use crate::declaration::{Content, HostResource, check_resource};
 use crate::disk::Disk;
 use crate::identity::{NoIdentity, Source};
 use crate::options::{Clock, HostOptions, Secrets};
+use crate::own::OwnPlaces;
 use crate::resolve::Root;
 use crate::stamp::{Stamp, content_text};
 use crate::under_way::UnderWay;
@@ -30,6 +31,7 @@ pub(crate) struct Host {
     pub(crate) secrets: Option<Arc<dyn Secrets>>,
     pub(crate) trust_stat: bool,
     pub(crate) run_commands: bool,
+    pub(crate) own: OwnPlaces,
     pub(crate) alone: bool,
     pub(crate) under_way: UnderWay,
     pub(crate) disk: Disk,
@@ -77,6 +79,7 @@ pub(crate) struct Known {
 
 impl Host {
     pub(crate) fn open(options: HostOptions) -> Result<Self, NoIdentity> {
+        let own = OwnPlaces::seen_from(options.root.as_deref(), &options.own);
         let source = Source { machine_id: options.machine_id, data: options.data, root: options.root };
         let (_, expected) = source.open()?;
         Ok(Self {
@@ -87,6 +90,7 @@ impl Host {
             secrets: options.secrets,
             trust_stat: options.trust_stat,
             run_commands: options.run_commands,
+            own,
             alone: options.alone,
             under_way: UnderWay::default(),
             disk: Disk::new(options.probe),

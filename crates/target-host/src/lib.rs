@@ -21,6 +21,7 @@ mod host;
 mod identity;
 mod look;
 mod options;
+mod own;
 mod path;
 mod resolve;
 mod settling;

@@ -26,6 +26,8 @@ pub struct HostOptions {
     pub root: Option<PathBuf>,
     /// A folder of Setpoint's own, for the generated id of a machine that has none.
     pub data: PathBuf,
+    /// What Setpoint itself runs from: no app changes it. The data folder, if nothing is added.
+    pub own: Vec<PathBuf>,
     /// Where the machine says what it is.
     pub machine_id: PathBuf,
     pub clock: Clock,
@@ -49,6 +51,7 @@ impl HostOptions {
         Self {
             run_commands: root.is_none(),
             root,
+            own: vec![data.clone()],
             data,
             machine_id: PathBuf::from("/etc/machine-id"),
             clock,

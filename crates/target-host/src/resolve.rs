@@ -91,21 +91,22 @@ impl Root {
             relative => relative,
         };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let opened = match openat2(&self.fd, relative, flags(purpose), Mode::empty(), resolve) {
-            Ok(fd) => Ok(fd),
-            Err(Errno::LOOP | Errno::NOSYS | Errno::PERM) => self.walk(path, purpose),
-            Err(errno) => Err(unresolved(path, errno)),
+        let (fd, real) = match openat2(&self.fd, relative, flags(purpose), Mode::empty(), resolve) {
+            Ok(fd) => (fd, path.into()),
+            Err(Errno::LOOP | Errno::NOSYS | Errno::PERM) => self.walk(path, purpose)?,
+            Err(errno) => return Err(unresolved(path, errno)),
         };
-        opened.map(|fd| Folder { path: path.into(), fd: Arc::new(fd) })
+        Ok(Folder { path: path.into(), real, fd: Arc::new(fd) })
     }
 
-    fn walk(&self, path: &str, purpose: Purpose) -> Result<OwnedFd, Unresolved> {
+    fn walk(&self, path: &str, purpose: Purpose) -> Result<(OwnedFd, Arc<str>), Unresolved> {
         let mut walk =
             Walk { root: self, inside: Vec::new(), ahead: names(OsStr::new(path)).map(declared).collect(), links: 0 };
         while let Some(ahead) = walk.ahead.pop_front() {
             walk.step(path, &ahead)?;
         }
-        openat(walk.here(), ".", flags(purpose), Mode::empty()).map_err(|errno| unresolved(path, errno))
+        let fd = openat(walk.here(), ".", flags(purpose), Mode::empty()).map_err(|errno| unresolved(path, errno))?;
+        Ok((fd, walk.folder().into()))
     }
 }
 
@@ -156,10 +157,14 @@ impl Walk<'_> {
         self.inside.last().map_or(&self.root.fd, |(_, fd)| fd)
     }
 
+    /// The path of the present folder.
+    fn folder(&self) -> String {
+        self.inside.iter().fold("/".to_owned(), |path, (name, _)| join(&path, &name.to_string_lossy()))
+    }
+
     /// How a name in the present folder is shown.
     fn shown(&self, name: &OsStr) -> String {
-        let path = self.inside.iter().fold("/".to_owned(), |path, (name, _)| join(&path, &name.to_string_lossy()));
-        join(&path, &name.to_string_lossy())
+        join(&self.folder(), &name.to_string_lossy())
     }
 
     fn step(&mut self, path: &str, ahead: &Ahead) -> Result<(), Unresolved> {

@@ -21,7 +21,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_blocking;
 
-use crate::declaration::read_as;
+use crate::declaration::{HostResource, read_as};
 use crate::host::Host;
 use crate::identity::NoIdentity;
 use crate::options::HostOptions;
@@ -67,6 +67,11 @@ impl HostTarget {
                 return Ok(hint);
             }
         }
+    }
+
+    /// Whether something is declared where Setpoint itself runs from, as far as its path tells.
+    pub fn is_own(&self, declared: &HostResource) -> bool {
+        declared.path().is_some_and(|path| self.0.own.hold(path.as_str()))
     }
 
     /// What stands at a path now: an inode or nothing.

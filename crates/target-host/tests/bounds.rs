@@ -136,3 +136,39 @@ async fn what_an_agent_without_rights_may_not_do_is_refused_by_the_preview_and_b
     assert!(scene.names("/closed").is_empty());
     fs::set_permissions(scene.at("/closed"), fs::Permissions::from_mode(0o755)).unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_setpoint_runs_from_is_not_changed_through_a_link_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("root/data");
+    fs::create_dir_all(data.join("deeper")).unwrap();
+    fs::write(data.join("ledger"), "ours").unwrap();
+    let scene = Scene::within(folder, |options| options.own = vec![data.clone()]);
+    symlink("data", scene.at("/link")).unwrap();
+    symlink("/data/deeper", scene.at("/deep")).unwrap();
+    for resource in [
+        file("/data/ledger", "theirs"),
+        file("/link/ledger", "theirs"),
+        file("/deep/new", "theirs"),
+        directory("/data", "0777"),
+        directory("/link/new", "0777"),
+    ] {
+        let step = match scene.look(&resource).await.as_known() {
+            Some(Presence::Present(live)) => scene.steps.update(&resource, live),
+            _ => scene.steps.create(&resource),
+        };
+        let outcome = scene.execute(vec![step]).await.remove(0);
+        assert!(
+            matches!(&outcome, Outcome::Refused { refusal } if refusal.class == RefusalClass::Denied),
+            "{}: {outcome:?}",
+            resource.key
+        );
+    }
+    let ledger = file("/link/ledger", "ours");
+    let delete = scene.steps.delete(&ledger.key, &scene.live(&ledger).await);
+    assert!(matches!(scene.execute(vec![delete]).await[..], [Outcome::Refused { .. }]));
+    assert_eq!(fs::read_to_string(data.join("ledger")).unwrap(), "ours");
+    assert_eq!(fs::read_dir(&data).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(data.join("deeper")).unwrap().count(), 0);
+    scene.have(&file("/beside", "fine")).await;
+}

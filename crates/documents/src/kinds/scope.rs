@@ -18,5 +18,7 @@ object! {
         /// The kinds without a namespace that they may write: `group/Kind`, or `Kind` of the core group. A Namespace must have a name of
         /// `namespaces` too.
         "clusterKinds" cluster_kinds: Option<Vec<GroupKind>> = None,
+        /// They may declare what Setpoint itself runs from in its cluster: objects in its namespace, and bindings of its service accounts.
+        "manageSetpoint" manage_setpoint: bool = false,
     }
 }

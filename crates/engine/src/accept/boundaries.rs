@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::boundary::{Boundary, Grounds, Pattern};
-use setpoint_core::name::AppId;
+use setpoint_core::name::{AppId, Scope};
 use setpoint_documents::{AppSpec, FieldProblem, ScopeSpec, TargetFamily};
 use setpoint_kube::key::group_and_kind;
 use setpoint_kube::kinds::{BuiltIn, built_in};
@@ -32,6 +32,11 @@ impl ControlDocuments {
         let names = |class: &str| if class == NAMESPACE { namespaces.clone() } else { vec![Pattern::any()] };
         let classes: BTreeMap<_, _> = classes.map(|kind| (kind.as_str().into(), names(kind.as_str()))).collect();
         Boundary::Within(Arc::new(Grounds { scope: id.scope.clone(), namespaces, classes }))
+    }
+
+    /// Whether the scope was given leave to declare what Setpoint itself runs from. None has it by itself, not even `default`.
+    pub(super) fn manages_setpoint(&self, scope: &Scope) -> bool {
+        self.scopes.get(scope).is_some_and(|scope| scope.spec.manage_setpoint)
     }
 }
 

@@ -36,6 +36,8 @@ pub struct AppSource {
     pub shared: Vec<SharingRule>,
     /// Where its resources may be.
     pub boundary: Boundary,
+    /// Whether it may declare what Setpoint itself runs from.
+    pub manages_setpoint: bool,
 }
 
 /// What the accept plane must know of a target's kinds, without talking to the target.
@@ -45,6 +47,11 @@ pub trait Kinds: fmt::Debug {
 
     /// What the object would be on the target.
     fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable>;
+
+    /// What part of Setpoint's own an object is (its namespace, its rights), in words that follow "it is"; `None` if it is none.
+    fn own_part(&self, _key: &Key, _body: &Value) -> Option<&'static str> {
+        None
+    }
 
     /// For each object those of the same app that must be in place before it: the folders above a file, the namespace of a Service.
     fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>>;
@@ -99,6 +106,7 @@ impl ControlDocuments {
             parameters: spec.parameters.value().clone(),
             shared: SharingRule::all_of(spec),
             boundary: self.boundary_of(app, spec),
+            manages_setpoint: self.manages_setpoint(&app.scope),
         })
     }
 }
@@ -115,7 +123,7 @@ impl AppSource {
     /// Stands for the renderer and the source wherever a render is remembered.
     pub fn recipe(&self) -> Digest {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
-        let given = (inputs, &self.parameters, &self.shared, &self.boundary);
+        let given = (inputs, &self.parameters, &self.shared, &self.boundary, self.manages_setpoint);
         canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, given))
     }
 }
@@ -189,6 +197,10 @@ fn identified(
             let message = format!("{key} is outside of the scope `{}`", lacking.scope);
             let help = format!("{lacking}, or declare it elsewhere");
             problems.add(Diagnostic::new(Class::Value, place.clone(), message).with_help(help));
+        }
+        if let Some(part) = kinds.own_part(&key, &body).filter(|_| !source.manages_setpoint) {
+            let help = format!("remove it, or set `spec.manageSetpoint: true` in the Scope `{}`", source.app.scope);
+            problems.add(Diagnostic::new(Class::Value, place.clone(), format!("{key} is {part}")).with_help(help));
         }
         if let Some(first) = places.insert(key.clone(), place.clone()) {
             let twice = Diagnostic::new(Class::Duplicate, place, format!("{key} is declared twice"));

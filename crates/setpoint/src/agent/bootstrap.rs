@@ -17,6 +17,8 @@ use setpoint_engine::{AppControl, Controls, Mode, OnFailure, StoreControl};
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
     pub spec: BootstrapSpec,
+    /// The file it was read from.
+    pub path: PathBuf,
 }
 
 /// Why there is no bootstrap.
@@ -38,7 +40,7 @@ impl Bootstrap {
         let not_one = |found: String| BootstrapError::NotOne { path: path.to_owned(), found };
         match (documents.pop(), documents.len()) {
             (Some(document), 0) => match document.spec {
-                Spec::Bootstrap(spec) => Ok(Self { spec: *spec }),
+                Spec::Bootstrap(spec) => Ok(Self { spec: *spec, path: path.to_owned() }),
                 other => Err(not_one(format!("a document of the kind {}", other.kind()))),
             },
             (None, _) => Err(not_one("no document".to_owned())),

@@ -1,7 +1,9 @@
 //! A Kubernetes cluster as a target of the agent: how it is entered, what is remembered of it, and what the accept plane must know of its kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::future::Future;
+use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use setpoint_documents::{Expression, FieldProblem, Line, TargetSpec};
 use setpoint_engine::accept::Kinds;
 use setpoint_kube::health::{BadRule, Expressions, Rules as HealthRules};
 use setpoint_kube::key::group_of;
-use setpoint_kube::{kinds, manifest, order};
+use setpoint_kube::{kinds, manifest, order, own};
 use setpoint_ledger_sql::{Scratch, ScratchError};
 use setpoint_target::{Target as _, Unidentifiable};
 use setpoint_target_kube::http::{Connection, ConnectionError, HttpWire};
@@ -26,6 +28,7 @@ use crate::doors;
 
 /// Where a pod finds what it needs to enter its cluster.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+const NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 const AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 
 impl Connector {
@@ -122,9 +125,22 @@ impl Memory for ClusterMemory {
     }
 }
 
+/// The namespace this process runs in, where that is in the cluster that the document leads to.
+pub(super) fn own_namespace(spec: &TargetSpec) -> Result<Option<String>, String> {
+    if spec.kubeconfig.is_some() {
+        return Ok(None);
+    }
+    let unreadable =
+        |error: io::Error| format!("{NAMESPACE} cannot be read, which says where the agent itself runs: {error}");
+    fs::read_to_string(NAMESPACE).map(|text| Some(text.trim().to_owned())).map_err(unreadable)
+}
+
 /// What the accept plane must know of a cluster's kinds.
 #[derive(Debug)]
-pub(super) struct ClusterKinds(pub(super) KubeTarget);
+pub(super) struct ClusterKinds {
+    pub(super) cluster: KubeTarget,
+    pub(super) own_namespace: Option<String>,
+}
 
 impl Kinds for ClusterKinds {
     fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem> {
@@ -133,7 +149,11 @@ impl Kinds for ClusterKinds {
     }
 
     fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
-        self.0.key(api_version, kind, body)
+        self.cluster.key(api_version, kind, body)
+    }
+
+    fn own_part(&self, key: &Key, body: &Value) -> Option<&'static str> {
+        own::own_part(self.own_namespace.as_deref()?, key, body)
     }
 
     fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {

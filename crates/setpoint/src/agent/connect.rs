@@ -18,7 +18,7 @@ use setpoint_target_host::{HostOptions, HostTarget};
 use tokio::task::AbortHandle;
 
 use super::bootstrap::Bootstrap;
-use super::cluster::ClusterKinds;
+use super::cluster::{ClusterKinds, own_namespace};
 use crate::complaint::told;
 use crate::doors::Clock;
 
@@ -28,6 +28,8 @@ pub(super) struct Connector {
     pub(super) clock: Clock,
     pub(super) digest_key: DigestKey,
     pub(super) data: PathBuf,
+    /// What this process runs from on its machine: no app may declare it.
+    pub(super) own: Vec<PathBuf>,
     /// Shared, so that several stores of one repository are one copy and one poll.
     pub(super) cache: GitCache,
     /// What clusters know this installation by.
@@ -88,13 +90,15 @@ impl Connector {
                     HostOptions::new(root, self.data.clone(), Arc::new(move || clock.now()), self.digest_key.clone());
                 // The lock of the ledger's folder makes this process the only one of its installation.
                 options.alone = true;
+                options.own.clone_from(&self.own);
                 let host = Arc::new(HostTarget::open(options).map_err(|error| told(&error))?);
                 Ok(Reach { target: Arc::clone(&host) as _, kinds: Arc::new(HostKinds(host)), _watching: None })
             }
             TargetFamily::Kubernetes => {
                 let cluster = self.cluster(spec)?;
+                let own_namespace = own_namespace(spec)?;
                 let watching = Watching(tokio::spawn(cluster.watch_task()).abort_handle());
-                let kinds = Arc::new(ClusterKinds(cluster.clone()));
+                let kinds = Arc::new(ClusterKinds { cluster: cluster.clone(), own_namespace });
                 Ok(Reach { target: Arc::new(cluster), kinds, _watching: Some(Arc::new(watching)) })
             }
             TargetFamily::Memory => {
@@ -141,6 +145,10 @@ impl Kinds for HostKinds {
         let problem =
             |problem: setpoint_target_host::Problem| FieldProblem::new(problem.path, problem.message, problem.hint);
         match setpoint_target_host::check(kind, body) {
+            Ok(declared) if self.0.is_own(&declared) => {
+                let message = "Setpoint itself runs from what is there";
+                vec![FieldProblem::new("spec.path", message, "choose another path")]
+            }
             Ok(_) => Vec::new(),
             Err(problems) => problems.into_iter().map(problem).collect(),
         }

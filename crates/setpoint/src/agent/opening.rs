@@ -16,7 +16,7 @@ use super::footprints::Footprints;
 use super::log::Log;
 use super::sources::Provider;
 use crate::complaint::told;
-use crate::doors::Clock;
+use crate::doors::{self, Clock};
 
 /// Why an installation cannot be opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -53,8 +53,11 @@ pub(super) async fn open(
     let scratch = Scratch::open(folder.path()).await;
     let lost = |error: &ScratchError| log.say(&format!("every app is rendered and looked at anew: {}", told(error)));
     let scratch = scratch.inspect_err(lost).ok().map(Arc::new);
+    let program = doors::this_program().ok();
+    let own = [folder.path().to_owned(), bootstrap.path.clone()].into_iter().chain(program).collect();
     let connector = Connector {
         clock,
+        own,
         digest_key: installation.digest_key.clone(),
         data: folder.path().to_owned(),
         cache: GitCache::at(folder.stores()),

@@ -136,3 +136,33 @@ async fn after_a_rewrite_one_word_releases_every_app_of_the_store() {
     agent.until_converged("more", &next).await;
     agent.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn case_75_a_bundle_whose_content_was_swapped_after_it_was_accepted_is_not_applied() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "what was accepted");
+    let head = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &head).await;
+    agent.stop().await;
+
+    // Somebody who can write the database puts other content under the digest that was let through.
+    let database = lab.data().join("ledger.db");
+    let mut bytes = fs::read(&database).expect("it is there");
+    let (accepted, swapped) = (b"what was accepted", b"what was smuggled");
+    let places: Vec<_> = (0..bytes.len() - accepted.len()).filter(|at| bytes[*at..].starts_with(accepted)).collect();
+    assert!(!places.is_empty(), "the bundle is in the database");
+    for at in places {
+        bytes[at..at + swapped.len()].copy_from_slice(swapped);
+    }
+    fs::write(&database, bytes).expect("it is ours");
+    fs::write(lab.at("greeting"), "drifted").expect("it is ours");
+
+    let mut agent = lab.start().await;
+    let trouble = async |agent: &Agent| agent.overview().await.ledger.trouble;
+    let trouble = agent.until("the bundle is not loaded", trouble).await;
+    assert!(trouble.contains("bundle") && trouble.contains("setpoint ledger verify"), "{trouble}");
+    assert!(!agent.overview().await.ledger.holding);
+    assert_eq!(lab.text("greeting").as_deref(), Some("drifted"), "nothing is written on the strength of it");
+    agent.stop().await;
+}

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`lab`] | what the others act on |
 //! | [`applying`] | the agent as a process: exit codes, and the end when told to |
+//! | [`bounding`] | where apps may write: within their scope, never what Setpoint runs from |
 //! | [`cluster`] | all of it on a Kubernetes cluster |
 //! | [`cluster_failures`] | failures that users of other engines report, on such a cluster |
 //! | [`failing`] | stores that are down or hang, and who hears of it |
@@ -19,6 +20,7 @@
 //! | [`unprivileged`] | all of it, by an agent without rights |
 
 mod applying;
+mod bounding;
 mod cluster;
 mod cluster_failures;
 mod failing;

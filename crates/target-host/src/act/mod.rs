@@ -18,8 +18,9 @@ use setpoint_target::{Fence, Outcome, Refusal, RefusalClass, Work};
 
 use crate::accounts::Accounts;
 use crate::declaration::HostResource;
+use crate::disk::Folder;
 use crate::host::Host;
-use crate::path::HostPath;
+use crate::path::{HostPath, join};
 use crate::resolve::{Folders, Purpose, Root};
 
 mod errors;
@@ -152,10 +153,20 @@ impl<'h> Batch<'h> {
     }
 
     /// The folder of a path, opened for changes, and free of what an earlier process left there.
-    fn folder(&mut self, path: &HostPath) -> Result<crate::disk::Folder, Refusal> {
+    fn folder(&mut self, path: &HostPath) -> Result<Folder, Refusal> {
         let folder = self.folders.get(path.folder()).map_err(|error| unresolved(&error))?;
+        self.is_not_own(&folder, path)?;
         temporary::sweep(self.host, &folder);
         Ok(folder)
+    }
+
+    /// Links may lead to what Setpoint itself runs from, though no declared path does.
+    fn is_not_own(&self, folder: &Folder, path: &HostPath) -> Result<(), Refusal> {
+        if self.host.own.hold(&join(&folder.real, path.name())) {
+            let detail = format!("{path} leads to what Setpoint itself runs from: choose another path");
+            return Err(refusal(RefusalClass::Denied, detail));
+        }
+        Ok(())
     }
 
     fn is_late(&self) -> bool {

@@ -53,6 +53,7 @@ impl Batch<'_> {
             Err(Unresolved::Missing { .. }) => return Ok(None),
             folder => folder.map_err(|error| unresolved(&error))?,
         };
+        self.is_not_own(&folder, &path)?;
         sweep(self.host, &folder);
         let found = self.expected(&folder, &path, None, expect)?;
         Ok(found.map(|found| (path, folder, found)))

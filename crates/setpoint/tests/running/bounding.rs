@@ -1,0 +1,80 @@
+//! Where apps may write: within their scope, and never what Setpoint itself runs from.
+
+use std::fs;
+
+use super::lab::Lab;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_app_may_declare_the_data_folder_or_the_bootstrap_document() {
+    let mut lab = Lab::new();
+    // Now everything of the lab is within the target.
+    let root = lab.path().display().to_string();
+    lab.control("machine", "Target", &format!("{{ kind: host, root: {root} }}"));
+    lab.app("hello").file("hello", "greeting", "hello");
+    let head = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &head).await;
+    let bootstrap = fs::read_to_string(lab.bootstrap()).expect("it is there");
+
+    lab.file("hello", "data/ledger.db", "mine").file("hello", "bootstrap.yaml", "mine");
+    lab.commit();
+    agent.hint().await;
+    let detail = agent.until_app("hello", "refuses the version", |detail| detail.refused.is_some()).await;
+    let problem = detail.refused.expect("it was waited for").problem;
+    for file in ["apps/hello/data-ledger.db.yaml:", "apps/hello/bootstrap.yaml.yaml:"] {
+        assert!(problem.contains(file), "{problem}");
+    }
+    assert!(problem.contains("Setpoint itself runs from what is there"), "{problem}");
+    assert_eq!(fs::read_to_string(lab.path().join("bootstrap.yaml")).expect("it is there"), bootstrap);
+    agent.stop().await;
+}
+
+mod envtest {
+    use super::super::cluster::envtest::Scene;
+    use super::super::lab::withholds;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn case_44_nothing_is_written_outside_of_the_scope() {
+        let mut scene = Scene::new("bounded");
+        let elsewhere = scene.server.fresh_namespace("elsewhere");
+        let scope = |namespace: &str| format!("{{ namespaces: [{namespace}] }}");
+        scene.lab.control("default", "Scope", &scope(&scene.namespace));
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+
+        let outside = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: stray, namespace: {elsewhere} }}\n");
+        scene.lab.write("apps/shop/stray.yaml", &outside);
+        scene.config("shop", "first", "blue");
+        scene.lab.commit();
+        agent.hint().await;
+        let detail = agent.until_app("shop", "refuses the version", |detail| detail.refused.is_some()).await;
+        let problem = detail.refused.expect("it was waited for").problem;
+        assert!(problem.contains("apps/shop/stray.yaml:"), "{problem}");
+        assert!(
+            problem.contains(&format!("list `{elsewhere}` in `spec.namespaces` of the Scope `default`")),
+            "{problem}"
+        );
+        assert_eq!(scene.colour("first").as_deref(), Some("red"), "what was accepted stays");
+
+        // A boundary that is drawn later holds for what was accepted before it too.
+        scene.lab.remove("apps/shop/stray.yaml");
+        scene.lab.control("default", "Scope", &scope(&elsewhere));
+        scene.lab.commit();
+        agent.hint().await;
+        scene.paint("first", "black");
+        let bounded = |detail: &_| withholds(detail, "the app's scope may not write it");
+        agent.until_app("shop", "leaves what is outside", bounded).await;
+        assert_eq!(scene.colour("first").as_deref(), Some("black"));
+
+        scene.lab.control("default", "Scope", &scope("'*'"));
+        let head = scene.lab.commit();
+        agent.until_converged("shop", &head).await;
+        assert_eq!(scene.colour("first").as_deref(), Some("blue"));
+        let stray = scene.server.request("GET", &format!("/api/v1/namespaces/{elsewhere}/configmaps/stray"), None);
+        assert_eq!(stray.status, 404, "{stray:?}");
+        agent.stop().await;
+    }
+}
