@@ -7,6 +7,7 @@
 //!
 //! What objects mean is `setpoint-kube`'s to know; nothing here interprets a field.
 
+mod absent;
 mod act;
 mod autoscalers;
 mod cluster;

@@ -25,26 +25,23 @@ use setpoint_kube::shared::Sharing;
 use setpoint_kube::{object, project, shape};
 use setpoint_target::Wanted;
 
+use crate::absent::Sought;
 use crate::cluster::{Cluster, Named, Unplaced};
 use crate::discovery::Unserved;
 use crate::records::{Record, Seen};
 use crate::requests::{Applied, Deadline, Failure, Form, Manner, Place, Urgency};
+use crate::wire::within;
 
 /// How many objects of one look are asked for at once, before the flow of the cluster says less.
 const AT_ONCE: usize = 64;
 const DRY_RUN_TIME: Span = Span::seconds(10);
+/// How long a look waits for streams to tell what is there before it asks for each object: less than whoever looks waits for it.
+const BEGINNING: Span = Span::seconds(20);
 
 impl Cluster {
     pub(crate) async fn observe(&self, wanted: Wanted, now: Timestamp) -> Observation {
-        let mut states = BTreeMap::new();
-        let mut unseen = Vec::new();
-        for (key, declared) in wanted {
-            self.watches.want(&key);
-            match self.remembered(&key, declared.as_ref()) {
-                Some(live) => drop(states.insert(key, Observed::known(Presence::Present(live), now))),
-                None => unseen.push((key, declared)),
-            }
-        }
+        wanted.keys().for_each(|key| self.watches.want(key));
+        let (mut states, unseen) = self.split_remembered(wanted, now);
         if unseen.is_empty() {
             return Observation { at: now, states };
         }
@@ -54,13 +51,50 @@ impl Cluster {
             let blind = |key| (key, Observed::unknown(reason.clone()));
             return Observation { at: now, states: keys.map(blind).collect() };
         }
-        let looks = unseen.into_iter().map(|(key, declared)| async move {
-            let seen = self.look_at(&key, declared.as_ref(), Urgency::Drift).await;
-            (key, seen.map_or_else(Observed::unknown, |presence| Observed::known(presence, now)))
+        self.hear_streams_out(&unseen).await;
+        let (remembered, unseen) = self.split_remembered(unseen, now);
+        let absent = self.absent_by_lists(&unseen).await;
+        let looks = unseen.into_iter().map(|(key, declared)| {
+            let is_absent = absent.contains(&key);
+            async move {
+                if is_absent {
+                    return (key.clone(), Observed::known(self.saw_nothing(&key), now));
+                }
+                let seen = self.look_at(&key, declared.as_ref(), Urgency::Drift).await;
+                (key, seen.map_or_else(Observed::unknown, |presence| Observed::known(presence, now)))
+            }
         });
         let seen: Vec<_> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
+        states.extend(remembered);
         states.extend(seen);
         Observation { at: now, states }
+    }
+
+    /// What can be answered without a request, and the rest.
+    fn split_remembered(
+        &self,
+        wanted: impl IntoIterator<Item = Sought>,
+        now: Timestamp,
+    ) -> (BTreeMap<Key, Observed<Presence>>, Vec<Sought>) {
+        let mut states = BTreeMap::new();
+        let mut unseen = Vec::new();
+        for (key, declared) in wanted {
+            match self.remembered(&key, declared.as_ref()) {
+                Some(live) => drop(states.insert(key, Observed::known(Presence::Present(live), now))),
+                None => unseen.push((key, declared)),
+            }
+        }
+        (states, unseen)
+    }
+
+    /// Waits for streams that are about to tell whether what is remembered is still so.
+    async fn hear_streams_out(&self, unseen: &[Sought]) {
+        let is_remembered = |(key, declared): &&Sought| self.records.trusted(key, declared.as_ref()).is_some();
+        let awaited = unseen.iter().filter(|(key, _)| self.trust_streams && self.watches.begins(key));
+        let awaited: Vec<&Key> = awaited.filter(is_remembered).map(|(key, _)| key).collect();
+        if !awaited.is_empty() {
+            within(&*self.api.sender.wire, BEGINNING, self.watches.heard_out(awaited.into_iter())).await;
+        }
     }
 
     /// The answer for an object that is in place by all that is known, if what is known can be trusted.
@@ -106,11 +140,7 @@ impl Cluster {
                 self.watches.saw(key, Some(&live.version), self.is_covered(&object));
                 Ok(Presence::Present(live))
             }
-            Err(failure) if failure.is_absence_of(key.name()) => {
-                self.records.forget(key);
-                self.watches.saw(key, None, false);
-                Ok(Presence::Absent)
-            }
+            Err(failure) if failure.is_absence_of(key.name()) => Ok(self.saw_nothing(key)),
             Err(failure) => {
                 if failure.code() == Some(404) {
                     // The path is not there, so what is served has changed.
@@ -119,6 +149,12 @@ impl Cluster {
                 Err(failure.blindness())
             }
         }
+    }
+
+    fn saw_nothing(&self, key: &Key) -> Presence {
+        self.records.forget(key);
+        self.watches.saw(key, None, false);
+        Presence::Absent
     }
 
     /// A live object compared with its declaration.

@@ -167,6 +167,10 @@ impl Records {
         self.state().records.get(key).cloned()
     }
 
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.state().records.contains_key(key)
+    }
+
     /// Looks at a record in its place.
     pub(crate) fn with<T>(&self, key: &Key, look: impl FnOnce(&mut Record) -> T) -> Option<T> {
         self.state().records.get_mut(key).map(look)

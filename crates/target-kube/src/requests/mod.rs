@@ -275,7 +275,7 @@ impl Api {
 
 /// Servers close a stream by themselves; asked for a length, they do so in good order.
 const STREAM_SECONDS: u32 = 1_800;
-const PAGE: u32 = 500;
+pub(crate) const PAGE: usize = 500;
 
 fn understood(reply: &Reply) -> Result<Value, Failure> {
     object::read(&reply.bytes).map_err(|error| Failure::Malformed { detail: error.to_string() })

@@ -8,7 +8,7 @@ use setpoint_core::value::Value;
 use setpoint_kube::managed::{ManagedFields, applied_by};
 use setpoint_kube::object;
 
-use super::{StreamId, Watches};
+use super::{Progress, StreamId, Watches};
 use crate::cluster::{Cluster, Named, metadata_hash};
 use crate::look::entries_of;
 use crate::records::{Record, Standing};
@@ -194,17 +194,19 @@ impl Watches {
     }
 
     pub(super) fn caught_up(&self, id: &StreamId) {
-        if let Some(progress) = self.state().streams.get_mut(id) {
-            progress.caught_up = true;
-            progress.trouble = None;
-        }
+        self.go_on(id, Progress { begins: false, caught_up: true, trouble: None });
     }
 
     pub(super) fn interrupted(&self, id: &StreamId, trouble: Option<String>) {
-        if let Some(progress) = self.state().streams.get_mut(id) {
-            progress.caught_up = false;
-            progress.trouble = trouble;
+        self.go_on(id, Progress { begins: false, caught_up: false, trouble });
+    }
+
+    fn go_on(&self, id: &StreamId, now: Progress) {
+        let mut state = self.state();
+        if let Some(progress) = state.streams.get_mut(id) {
+            *progress = now;
         }
+        state.wake_listeners();
     }
 
     /// A kind may be watched only where we have rights: one stream for each namespace that was asked about.
@@ -216,6 +218,7 @@ impl Watches {
         for id in namespaces {
             state.open(id);
         }
+        state.wake_listeners();
         drop(state);
         self.wanted.raise();
     }

@@ -8,6 +8,7 @@
 //! - `streams`, `single`: keeping streams open.
 //! - `events`: what an event means.
 
+mod beginning;
 mod events;
 mod lines;
 pub(crate) mod pages;
@@ -16,6 +17,7 @@ mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 use setpoint_core::key::Key;
 use setpoint_core::name::LiveVersion;
@@ -76,10 +78,14 @@ struct State {
     hinted: BTreeSet<Key>,
     /// Writes under way, and the last that a stream has told of each object meanwhile.
     writing: BTreeMap<Key, (usize, Option<Told>)>,
+    /// Whoever waits for streams at their beginning.
+    listening: Vec<Waker>,
 }
 
 #[derive(Debug, Default)]
 struct Progress {
+    /// It is being opened, or tells what is there, for the first time.
+    begins: bool,
     caught_up: bool,
     trouble: Option<String>,
 }
@@ -190,7 +196,7 @@ impl State {
         if self.streams.contains_key(&id) || self.streams.len() >= MOST_STREAMS {
             return;
         }
-        self.streams.insert(id.clone(), Progress::default());
+        self.streams.insert(id.clone(), Progress { begins: true, ..Progress::default() });
         self.fresh.push(Fresh::Kind(id));
     }
 

@@ -18,7 +18,7 @@ use setpoint_kube::status::Status;
 
 use super::events::{Kind, Told, key_of};
 use super::lines::Lines;
-use super::{Fresh, StreamId, Watches};
+use super::{Fresh, Progress, StreamId, Watches};
 use crate::cluster::{Cluster, Unplaced};
 use crate::discovery::Unserved;
 use crate::requests::{Beginning, Collection, Failure, Form, Selection};
@@ -297,7 +297,8 @@ impl Drop for Driving<'_> {
             state.streams.keys().cloned().collect(),
             state.single.iter().map(|(key, one)| (key.clone(), Arc::clone(&one.over))).collect(),
         );
-        state.streams.values_mut().for_each(|progress| progress.caught_up = false);
+        state.streams.values_mut().for_each(|progress| *progress = Progress { begins: true, ..Progress::default() });
+        state.wake_listeners();
         state.fresh = kinds
             .into_iter()
             .map(Fresh::Kind)

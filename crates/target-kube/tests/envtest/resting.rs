@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde_json::json;
 use setpoint_core::live::Presence;
 use setpoint_core::observed::Observed;
+use setpoint_target::Target;
 use setpoint_target_kube::{Memory, ShortMemory};
 use setpoint_testbed::kube::proxy::Seen;
 use setpoint_testbed::kube::{Fault, Rule};
 
-use super::scene::Scene;
+use super::scene::{Scene, now, until};
 
 async fn at_rest(name: &str) -> Scene {
     Scene::with(name, |_| {}).await
@@ -142,7 +143,7 @@ async fn a_new_process_that_remembers_asks_for_nothing_but_the_list() {
         scene.observe(resource).await;
     }
     scene.caught_up().await;
-    let identity = setpoint_target::Target::identity(&scene.target).await.unwrap();
+    let identity = scene.target.identity().await.unwrap();
     let remembered = async {
         while memory.load(&identity).await.unwrap().len() < 2 {
             tokio::task::yield_now().await;
@@ -150,9 +151,12 @@ async fn a_new_process_that_remembers_asks_for_nothing_but_the_list() {
     };
     tokio::time::timeout(std::time::Duration::from_secs(30), remembered).await.expect("records are stored");
     scene.edit(&scene.config_map("b", &[("mode", "9")]), "stranger");
+    scene.proxy.take_seen();
     scene.restart(|_| {});
-    // The first look recalls what was remembered and opens the stream.
-    scene.observe(&still).await;
+    // The first look recalls what was remembered, opens the stream and waits for what it tells.
+    assert_eq!(scene.live(&still).await.value, still.body);
+    let asked_for_it = |asked: &String| asked.contains("/configmaps");
+    assert!(!asked(&scene).iter().any(asked_for_it), "the stream tells of it");
     scene.hint_about(&edited.key).await;
     scene.caught_up().await;
     scene.proxy.take_seen();
@@ -161,6 +165,54 @@ async fn a_new_process_that_remembers_asks_for_nothing_but_the_list() {
     assert_ne!(scene.live(&edited).await.value, edited.body);
     let dry_runs = scene.proxy.take_seen().iter().filter(|seen| seen.is_dry_run()).count();
     assert_eq!(dry_runs, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_process_whose_stream_fails_looks_for_itself() {
+    let memory = Arc::new(ShortMemory::default());
+    let kept = Arc::clone(&memory);
+    let mut scene = Scene::with("streamless", move |options| options.memory = kept).await;
+    let declared = scene.config_map("a", &[("mode", "1")]);
+    scene.have(&declared).await;
+    scene.observe(&declared).await;
+    scene.caught_up().await;
+    let identity = scene.target.identity().await.unwrap();
+    until("the record is stored", async || !memory.load(&identity).await.unwrap().is_empty()).await;
+    scene.proxy.add(Rule::new("GET", "watch=true", Fault::Status { code: 503, retry_after: None }));
+    scene.restart(|_| {});
+    scene.proxy.take_seen();
+    assert_eq!(scene.live(&declared).await.value, declared.body);
+    assert!(asked(&scene).iter().any(|asked| asked.contains("/configmaps/a")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_new_objects_are_looked_for_by_one_list() {
+    let scene = at_rest("many").await;
+    let there = scene.config_map("a3", &[("mode", "1")]);
+    scene.edit(&there, "stranger");
+    let resources: Vec<_> = (0..20).map(|n| scene.config_map(&format!("a{n}"), &[("mode", "1")])).collect();
+    let found = async || {
+        let wanted = resources.iter().map(|resource| (resource.key.clone(), Some(Arc::clone(resource)))).collect();
+        let states = scene.target.observe(wanted, now()).await.states;
+        let is_absent = |state: &Observed<Presence>| match state {
+            Observed::Known { value: Presence::Absent, .. } => true,
+            Observed::Known { .. } => false,
+            Observed::Unknown { reason } => panic!("{reason}"),
+        };
+        let present: Vec<_> = states.into_iter().filter(|(_, state)| !is_absent(state)).map(|(key, _)| key).collect();
+        assert_eq!(present, std::slice::from_ref(&there.key));
+        let asked = asked(&scene).into_iter().filter(|asked| asked.contains("/configmaps"));
+        asked.filter(|asked| asked.starts_with("GET")).collect::<Vec<_>>()
+    };
+    let by_list = found().await;
+    assert_eq!(by_list.len(), 2, "the list, and what it names: {by_list:?}");
+    // A list that is refused or breaks off says nothing about what is not there.
+    for fault in [Fault::Status { code: 403, retry_after: None }, Fault::Half] {
+        let rule = scene.proxy.add(Rule::new("GET", "/configmaps?limit", fault));
+        let by_name = found().await;
+        assert_eq!((by_name.len(), scene.proxy.struck(rule)), (21, 1), "{by_name:?}");
+        scene.proxy.remove(rule);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,61 @@
+//! Which of many objects are not there, by one list of their names instead of a request for each.
+//!
+//! An app that is new on a cluster mostly finds nothing of what it declares. A list is a quorum read like any other; one that could not be read
+//! to its end says nothing, and then each object is asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use setpoint_core::key::Key;
+use setpoint_core::resource::Resource;
+use setpoint_kube::object;
+
+use crate::cluster::Cluster;
+use crate::requests::{Collection, Form, PAGE, Urgency};
+use crate::watch::pages::Listing;
+
+/// From so many objects of a kind in one place on, a list costs less than asking for each.
+const WORTH_A_LIST: usize = 8;
+
+/// What is looked for under a key.
+pub(crate) type Sought = (Key, Option<Arc<Resource>>);
+
+impl Cluster {
+    /// Those of which a list says that they are not there.
+    pub(crate) async fn absent_by_lists(&self, sought: &[Sought]) -> BTreeSet<Key> {
+        let mut absent = BTreeSet::new();
+        for kind in self.unknown_by_kind(sought).into_values().filter(|kind| kind.len() >= WORTH_A_LIST) {
+            let (key, declared) = kind[0];
+            let Ok(collection) = self.collection(key, declared.as_deref()).await else { continue };
+            let Some(names) = self.few_names_in(&collection, kind.len()).await else { continue };
+            let missing = kind.into_iter().map(|(key, _)| key).filter(|key| !names.contains(key.name()));
+            absent.extend(missing.cloned());
+        }
+        absent
+    }
+
+    /// What there is no record of, by kind and namespace.
+    fn unknown_by_kind<'s>(&self, sought: &'s [Sought]) -> BTreeMap<(&'s str, &'s str), Vec<&'s Sought>> {
+        let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for one in sought {
+            if !self.records.has(&one.0) {
+                kinds.entry((one.0.class(), one.0.namespace())).or_default().push(one);
+            }
+        }
+        kinds
+    }
+
+    /// The names of all objects of a kind; `None` if there are so many more than these that asking for each costs less, or if nobody can tell.
+    async fn few_names_in(&self, collection: &Collection, sought: usize) -> Option<BTreeSet<String>> {
+        let mut names = BTreeSet::new();
+        let listing = Listing {
+            selection: None,
+            form: Form::Metadata,
+            urgency: Urgency::Drift,
+            pages: 1 + sought.div_ceil(PAGE),
+        };
+        let take = |object| names.extend(object::name(&object).map(str::to_owned));
+        let whole = self.some_pages(collection, listing, take).await;
+        whole.ok().flatten().map(|_| names)
+    }
+}
