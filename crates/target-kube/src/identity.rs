@@ -11,7 +11,7 @@ use setpoint_core::observed::Blindness;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_kube::object;
 
-use crate::requests::{Api, Collection, Failure, Form, Urgency};
+use crate::requests::{Api, Collection, Failure};
 use crate::wire::within;
 
 /// How the identities of clusters begin.
@@ -53,7 +53,7 @@ impl Identity {
             Collection { group: "".into(), version: "v1".into(), resource: "namespaces".into(), namespace: "".into() };
         let place = place.object("kube-system");
         let before = sender.wire.connections();
-        let answer = within(&*sender.wire, PATIENCE, api.get(&place, Form::Metadata, Urgency::People)).await;
+        let answer = within(&*sender.wire, PATIENCE, api.get_identifying(&place)).await;
         let answer =
             answer.ok_or_else(|| Failure::Unanswered { detail: format!("nothing came within {PATIENCE}") })??;
         let malformed = |detail: String| Failure::Malformed { detail };

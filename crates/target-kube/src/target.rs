@@ -43,6 +43,11 @@ impl KubeTarget {
         async move { cluster.watch().await }
     }
 
+    /// Keeps what is known of the cluster for the next process; the task of the streams does so every few seconds.
+    pub async fn remember(&self) {
+        self.0.remember().await;
+    }
+
     /// How far changes are hinted at.
     pub fn watching(&self) -> Watching {
         self.0.watches.watching()

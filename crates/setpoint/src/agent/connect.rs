@@ -14,6 +14,7 @@ use setpoint_store::{Store, StoreError, StorePath};
 use setpoint_store_git::{Credentials, GitCache, GitOptions, GitStore, SshOptions};
 use setpoint_target::{Target, Unidentifiable};
 use setpoint_target_host::{HostOptions, HostTarget};
+use setpoint_target_kube::KubeTarget;
 
 use tokio::task::AbortHandle;
 
@@ -44,16 +45,28 @@ pub(super) struct Reach {
     pub(super) target: Arc<dyn Target>,
     pub(super) kinds: Arc<dyn Kinds + Send + Sync>,
     /// Ends with the last of its copies.
-    _watching: Option<Arc<Watching>>,
+    watching: Option<Arc<Watching>>,
+}
+
+impl Reach {
+    /// Keeps what is known of a cluster for the next process.
+    pub(super) async fn remember(&self) {
+        if let Some(watching) = &self.watching {
+            watching.cluster.remember().await;
+        }
+    }
 }
 
 /// A task that keeps a cluster's streams open.
 #[derive(Debug)]
-struct Watching(AbortHandle);
+struct Watching {
+    cluster: KubeTarget,
+    task: AbortHandle,
+}
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -92,14 +105,15 @@ impl Connector {
                 options.alone = true;
                 options.own.clone_from(&self.own);
                 let host = Arc::new(HostTarget::open(options).map_err(|error| told(&error))?);
-                Ok(Reach { target: Arc::clone(&host) as _, kinds: Arc::new(HostKinds(host)), _watching: None })
+                Ok(Reach { target: Arc::clone(&host) as _, kinds: Arc::new(HostKinds(host)), watching: None })
             }
             TargetFamily::Kubernetes => {
                 let cluster = self.cluster(spec)?;
                 let own_namespace = own_namespace(spec)?;
-                let watching = Watching(tokio::spawn(cluster.watch_task()).abort_handle());
+                let task = tokio::spawn(cluster.watch_task()).abort_handle();
+                let watching = Watching { cluster: cluster.clone(), task };
                 let kinds = Arc::new(ClusterKinds { cluster: cluster.clone(), own_namespace });
-                Ok(Reach { target: Arc::new(cluster), kinds, _watching: Some(Arc::new(watching)) })
+                Ok(Reach { target: Arc::new(cluster), kinds, watching: Some(Arc::new(watching)) })
             }
             TargetFamily::Memory => {
                 Err("this version cannot reach targets of this kind: use `kind: host` or `kind: kubernetes`".to_owned())

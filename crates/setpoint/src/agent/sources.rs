@@ -98,6 +98,10 @@ impl Provider {
 
     /// Closes what it keeps open on disk.
     pub(super) async fn close(&self) {
+        let reaches: Vec<Reach> = self.state().targets.values().map(|target| target.connection.clone()).collect();
+        for reach in reaches {
+            reach.remember().await;
+        }
         self.footprints.close().await;
     }
 

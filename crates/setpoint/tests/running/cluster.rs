@@ -258,6 +258,9 @@ pub(crate) mod envtest {
             }
             let mut agent = scene.lab.start().await;
             agent.until_converged("shop", &head).await;
+            let requests = agent.overview().await.targets.remove(0).requests;
+            let looks = ["get", "dry-run"].map(|call| requests.contains_key(call));
+            assert_eq!(looks, [wiped; 2], "what is remembered is not looked at: {requests:?}");
             agent.stop().await;
             assert_eq!(versions(&scene), before, "wiped: {wiped}");
         }

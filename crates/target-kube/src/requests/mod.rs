@@ -95,8 +95,17 @@ pub(crate) struct Api {
 impl Api {
     /// A quorum read: what is there, not what some cache remembers.
     pub(crate) async fn get(&self, place: &Place, form: Form, urgency: Urgency) -> Result<Value, Failure> {
+        self.read_object(place, form, Errand { call: Call::Get, urgency, app: None }).await
+    }
+
+    /// The same for the object that tells which cluster this is.
+    pub(crate) async fn get_identifying(&self, place: &Place) -> Result<Value, Failure> {
+        let errand = Errand { call: Call::Discovery, urgency: Urgency::People, app: None };
+        self.read_object(place, Form::Metadata, errand).await
+    }
+
+    async fn read_object(&self, place: &Place, form: Form, errand: Errand<'_>) -> Result<Value, Failure> {
         let accept = if form == Form::Whole { JSON } else { METADATA };
-        let errand = Errand { call: Call::Get, urgency, app: None };
         let cached = if Mutant::ReadFromCache.is_on() { "?resourceVersion=0" } else { "" };
         let path = format!("{}{cached}", place.path());
         let reply = self.sender.read(&self.read(path, accept), errand, MOST_OF_OBJECT).await?;
