@@ -30,6 +30,8 @@ async fn no_app_may_declare_the_data_folder_or_the_bootstrap_document() {
 }
 
 mod envtest {
+    use setpoint_api::answer::AppDetail;
+
     use super::super::cluster::envtest::Scene;
     use super::super::lab::withholds;
 
@@ -64,8 +66,11 @@ mod envtest {
         scene.lab.control("default", "Scope", &scope(&elsewhere));
         scene.lab.commit();
         agent.hint().await;
+        let drawn =
+            |detail: &AppDetail| detail.refused.as_ref().is_some_and(|refused| refused.problem.contains("first.yaml:"));
+        agent.until_app("shop", "is bounded anew", drawn).await;
         scene.paint("first", "black");
-        let bounded = |detail: &_| withholds(detail, "the app's scope may not write it");
+        let bounded = |detail: &AppDetail| withholds(detail, "the app's scope may not write it");
         agent.until_app("shop", "leaves what is outside", bounded).await;
         assert_eq!(scene.colour("first").as_deref(), Some("black"));
 
