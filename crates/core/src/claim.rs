@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::digest::Digest;
 use crate::key::Key;
 use crate::name::{AppId, TargetIdentity, Uid};
 
@@ -27,6 +28,18 @@ pub struct Claim {
     /// Whether deleting it takes much else with it; remembered, because what is pruned is no longer declared.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub protected: bool,
+    /// It has ended as it was meant to, and the target removes it by itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended: Option<Ended>,
+}
+
+/// How something ended that runs once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// What was declared when it ran: another declaration runs again.
+    pub declared: Digest,
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub failed: bool,
 }
 
 fn is_zero(n: &u32) -> bool {

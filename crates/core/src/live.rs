@@ -26,6 +26,8 @@ pub struct Live {
     pub controlled: bool,
     pub writer: Writer,
     pub health: Health,
+    /// It has run to its end, well or not, and the target is going to remove it by itself: a Job with a time to live.
+    pub ended: bool,
 }
 
 impl Live {

@@ -30,6 +30,7 @@ fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
         tombstone: false,
         rank: 0,
         protected: false,
+        ended: None,
     };
     let digest = Digest::of(b"");
     let intent = Intent {

@@ -137,6 +137,18 @@ pub fn owners(object: &Value) -> Vec<&str> {
     owners.into_iter().filter_map(|owner| text(owner, &["uid"])).collect()
 }
 
+/// Whether this is a Job that has ended, well or not, and has a time to live: its controller is going to remove it.
+pub fn has_run_out(object: &Value) -> bool {
+    let is_job = text(object, &["kind"]) == Some("Job")
+        && text(object, &["apiVersion"]).is_some_and(|of| of.starts_with("batch/"));
+    let Some(Value::Seq(conditions)) = at(object, &["status", "conditions"]) else { return false };
+    let holds = |condition: &Value| {
+        let field = |name: &str| condition.get(name).and_then(Value::as_str);
+        matches!(field("type"), Some("Complete" | "Failed" | "FailureTarget")) && field("status") == Some("True")
+    };
+    is_job && at(object, &["spec", "ttlSecondsAfterFinished"]).is_some() && conditions.iter().any(holds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -84,6 +84,7 @@ pub fn recovered_claims(
                         tombstone: false,
                         rank: declared.rank,
                         protected: declared.resource.protected,
+                        ended: None,
                     };
                     claims.insert(place, claim);
                 }

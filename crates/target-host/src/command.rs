@@ -245,6 +245,7 @@ fn live(known: &Known) -> Live {
         controlled: false,
         writer: Writer::Unknown,
         health: Health::Healthy,
+        ended: false,
     }
 }
 

@@ -150,6 +150,7 @@ impl Cluster {
         Standing {
             health: assess(object, &self.health).health,
             controlled: object::controller(object).is_some(),
+            ended: object::has_run_out(object),
             generation: object::generation(object),
             metadata: metadata_hash(object),
         }

@@ -349,6 +349,7 @@ impl Cluster {
             controlled: standing.controlled,
             writer,
             health: standing.health,
+            ended: standing.ended,
         }
     }
 }
@@ -389,6 +390,7 @@ pub(crate) fn in_place(resource: &Resource, record: &Record) -> Live {
         controlled: record.standing.controlled,
         writer: Writer::Unknown,
         health: record.standing.health,
+        ended: record.standing.ended,
     }
 }
 
@@ -403,6 +405,7 @@ fn nameable(key: &Key, record: &Record) -> Live {
         controlled: record.standing.controlled,
         writer: Writer::Unknown,
         health: record.standing.health,
+        ended: record.standing.ended,
     }
 }
 

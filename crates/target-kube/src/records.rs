@@ -53,6 +53,8 @@ pub(crate) struct Record {
 pub(crate) struct Standing {
     pub(crate) health: Health,
     pub(crate) controlled: bool,
+    /// It has run to its end and is going to be removed.
+    pub(crate) ended: bool,
     /// Tells whether only the status moved, where a stream brings no more than metadata.
     pub(crate) generation: Option<i64>,
     pub(crate) metadata: u64,
@@ -309,6 +311,8 @@ struct Stored {
     scaler: Option<Arc<str>>,
     health: Health,
     controlled: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ended: bool,
     generation: Option<i64>,
     metadata: u64,
     schema: Option<Digest>,
@@ -321,7 +325,7 @@ struct Stored {
 fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
     let Record { uid, version, declared, fingerprint, ours, beside, baseline, lent, scaler, standing, .. } =
         record.clone();
-    let Standing { health, controlled, generation, metadata } = standing;
+    let Standing { health, controlled, ended, generation, metadata } = standing;
     let [ours, beside, baseline, lent] =
         [ours.to_bytes(), beside.to_bytes(), baseline.to_bytes(), lent.to_bytes()].map(|bytes| BASE64.encode(&bytes));
     let stored = Stored {
@@ -336,6 +340,7 @@ fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
         scaler,
         health,
         controlled,
+        ended,
         generation,
         metadata,
         schema: record.schema,
@@ -347,7 +352,7 @@ fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
 
 fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
     let stored: Stored = serde_json::from_slice(bytes).ok()?;
-    let Stored { uid, version, declared, fingerprint, health, controlled, generation, metadata, .. } = stored;
+    let Stored { uid, version, declared, fingerprint, health, controlled, ended, generation, metadata, .. } = stored;
     let record = Record {
         uid,
         version,
@@ -359,7 +364,7 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
         baseline: Baseline::from_bytes(&BASE64.decode(stored.baseline.as_bytes()).ok()?).ok()?,
         lent: FieldSet::from_bytes(&BASE64.decode(stored.lent.as_bytes()).ok()?).ok()?,
         scaler: stored.scaler,
-        standing: Standing { health, controlled, generation, metadata },
+        standing: Standing { health, controlled, ended, generation, metadata },
         schema: stored.schema,
         owned: stored.owned,
         resource: Weak::new(),

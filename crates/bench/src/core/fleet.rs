@@ -144,6 +144,7 @@ fn live(uid: &str, body: &Value) -> anyhow::Result<Live> {
         controlled: false,
         writer: Writer::Unknown,
         health: Health::Healthy,
+        ended: false,
     })
 }
 
@@ -157,5 +158,6 @@ fn claim(key: &Key, app: &AppId, around: &Surroundings, uid: &Uid) -> Claim {
         tombstone: false,
         rank: 0,
         protected: false,
+        ended: None,
     }
 }

@@ -1,7 +1,7 @@
 //! Judges each declared resource: in place, to be made, to be put right, or to be left alone with a reason.
 
 use crate::bundle::Declared;
-use crate::claim::{Claim, ClaimOrigin};
+use crate::claim::{Claim, ClaimOrigin, Ended};
 use crate::diff::{Difference, diff};
 use crate::facts::Change;
 use crate::intent::{Expect, Verb};
@@ -68,7 +68,7 @@ fn judge(draft: &mut Draft<'_>, seen: &Seen<'_>, presence: &Presence) {
     if let (Presence::Present(live), Some(claim), Some(baseline)) = (presence, seen.claim, seen.baseline) {
         let unmoved = baseline.declared == seen.declared.digest && baseline.fingerprint == live.fingerprint;
         let quiet = draft.snapshot.open_intents.is_empty() && seen.elsewhere.is_none();
-        let known = claim.uid.is_some() && is_ours(claim, live);
+        let known = claim.uid.is_some() && is_ours(claim, live) && live.ended == ended_at(seen, claim).is_some();
         if unmoved && quiet && !claim.tombstone && known && !Mutant::RewriteInSync.is_on() {
             draft.decision.health = worse(draft.decision.health, live.health);
             return;
@@ -95,6 +95,9 @@ fn judge(draft: &mut Draft<'_>, seen: &Seen<'_>, presence: &Presence) {
 }
 
 fn absent(draft: &mut Draft<'_>, seen: &Seen<'_>) {
+    if let Some((claim, ended)) = seen.claim.and_then(|claim| Some((claim, ended_at(seen, claim)?))) {
+        return has_ended(draft, seen, claim, ended);
+    }
     draft.decision.in_sync = false;
     draft.decision.health = worse(draft.decision.health, Health::Progressing);
     let cause = if is_unmoved(draft, seen) { Cause::Drift } else { declared_cause(draft, seen) };
@@ -117,6 +120,22 @@ fn absent(draft: &mut Draft<'_>, seen: &Seen<'_>) {
         rank: seen.declared.rank,
         differences: Vec::new(),
     });
+}
+
+/// How this very declaration has run already, if it was not deleted by us.
+fn ended_at(seen: &Seen<'_>, claim: &Claim) -> Option<Ended> {
+    claim.ended.filter(|ended| ended.declared == seen.declared.digest && !claim.tombstone)
+}
+
+/// What runs once has run, and the target removed it afterwards: that is no drift, and it does not run again for the same declaration.
+fn has_ended(draft: &mut Draft<'_>, seen: &Seen<'_>, claim: &Claim, ended: Ended) {
+    if ended.failed {
+        draft.decision.health = worse(draft.decision.health, Health::Degraded);
+    }
+    let kept = Claim { ended: Some(ended), ..claim_for(draft, seen, claim.uid.clone(), claim.origin) };
+    if kept != *claim {
+        draft.decision.changes.push(Change::PutClaim { claim: kept, from: seen.from() });
+    }
 }
 
 /// What we made once is made again only when it is certain that it is gone: a lagging target would give us two.
@@ -173,7 +192,8 @@ fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
         return;
     }
     let origin = seen.claim.filter(|_| ours).map_or(ClaimOrigin::Adopted, |claim| claim.origin);
-    let claim = claim_for(draft, seen, Some(live.uid.clone()), origin);
+    let ended = live.ended.then(|| Ended { declared: seen.declared.digest, failed: live.health == Health::Degraded });
+    let claim = Claim { ended, ..claim_for(draft, seen, Some(live.uid.clone()), origin) };
     if seen.claim != Some(&claim) {
         draft.decision.changes.push(Change::PutClaim { claim, from: seen.from() });
     }
@@ -250,6 +270,7 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
         tombstone: false,
         rank: seen.declared.rank,
         protected: seen.declared.resource.protected,
+        ended: None,
     }
 }
 

@@ -342,4 +342,61 @@ pub(crate) mod envtest {
         assert_ne!(detail.summary.state, AppState::Converged);
         agent.stop().await;
     }
+
+    /// A Job without pods to wait for, or with one that no node ever runs.
+    fn job(name: &str, completions: u32, note: &str) -> String {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{ name: {name} }}\nspec:\n  completions: {completions}\n  parallelism: 1\n  \
+             ttlSecondsAfterFinished: 15\n  template:\n    metadata: {{ annotations: {{ note: {note} }} }}\n    spec:\n      restartPolicy: Never\n      \
+             containers: [{{ name: a, image: example.invalid/a }}]\n"
+        )
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_job_with_a_time_to_live_runs_once_for_each_declaration() {
+        let server = ApiServer::own(Options { controllers: true, ..Options::default() });
+        let mut lab = Lab::new();
+        let namespace = server.fresh_namespace("jobs");
+        let kubeconfig = server.kubeconfig();
+        let target = format!("{{ kind: kubernetes, kubeconfig: {}, namespace: {namespace} }}", kubeconfig.display());
+        lab.control("machine", "Target", &target);
+        let uid = |name: &str| {
+            let path = format!("/apis/batch/v1/namespaces/{namespace}/jobs/{name}");
+            let answer = server.request("GET", &path, None);
+            let gone = answer.status == 404;
+            (!gone).then(|| answer.succeeded().json()["metadata"]["uid"].as_str().expect("a UID").to_owned())
+        };
+        lab.app("migrate").app("slow");
+        lab.write("apps/migrate/job.yaml", &job("migrate", 0, "one"))
+            .write("apps/slow/job.yaml", &job("slow", 1, "one"));
+        let head = lab.commit();
+        let mut agent = lab.start().await;
+        agent.until_converged("migrate", &head).await;
+        let first = uid("migrate");
+        agent.until("the Job is removed", async |_| uid("migrate").is_none().then_some(())).await;
+        assert!(first.is_some(), "it was there when it had run");
+
+        // One that somebody deleted before it ended has not run.
+        let before = uid("slow").expect("it is there");
+        let path = format!("/apis/batch/v1/namespaces/{namespace}/jobs/slow?propagationPolicy=Background");
+        server.request("DELETE", &path, None).succeeded();
+        agent.until("it is made again", async |_| uid("slow").filter(|uid| *uid != before)).await;
+        agent.stop().await;
+
+        let mut agent = lab.start().await;
+        agent.until_converged("migrate", &head).await;
+        assert_eq!(uid("migrate"), None, "it has run already");
+        assert!(agent.drift("migrate").await.is_empty());
+
+        lab.write("apps/migrate/job.yaml", &job("migrate", 0, "two"));
+        let head = lab.commit();
+        agent
+            .until("it runs again", async |agent| {
+                agent.hint().await;
+                uid("migrate")
+            })
+            .await;
+        agent.until_converged("migrate", &head).await;
+        agent.stop().await;
+    }
 }

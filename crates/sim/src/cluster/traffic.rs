@@ -434,6 +434,7 @@ fn imaged(
         controlled: objects::is_controlled(stored),
         writer: Writer::Unknown,
         health: Health::Healthy,
+        ended: false,
     };
     Object { live, created_by, written_by }
 }

@@ -42,6 +42,7 @@ impl<'h> Showing<'h> {
             controlled: false,
             writer: self.writer(stamp),
             health: Health::Healthy,
+            ended: false,
         }
     }
 

@@ -54,6 +54,7 @@ impl Steps {
             tombstone: verb == Verb::Delete,
             rank: 0,
             protected: false,
+            ended: None,
         };
         let step = Step {
             key: key.clone(),

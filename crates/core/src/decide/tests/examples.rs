@@ -7,7 +7,7 @@ use crate::claim::{Claim, ClaimOrigin};
 use crate::digest::Digest;
 use crate::facts::{Change, PruneAllowance};
 use crate::intent::{IntentId, Verb};
-use crate::live::{Live, Presence};
+use crate::live::{Health, Live, Presence};
 use crate::modes::{Cause, State};
 use crate::name::{Actor, AppId, LiveVersion, Uid};
 use crate::observed::{Blindness, Observed};
@@ -210,6 +210,34 @@ fn what_is_outside_of_the_scope_is_seen_and_not_touched() {
         let broken = check(&inside.plan, &world.view(&app()), NOW);
         assert_eq!(broken.is_empty(), inside.plan.is_empty(), "the linter goes by it too");
     }
+}
+
+#[test]
+fn what_runs_once_and_ended_is_not_made_again_until_another_declaration_says_so() {
+    let ended = |world: World, health: Health| {
+        let mut world = world;
+        let mut done = live("u1", 1);
+        (done.ended, done.health) = (true, health);
+        world.observation.states.insert(key(1), Observed::known(Presence::Present(done), NOW));
+        world
+    };
+    for (health, later) in [(Health::Healthy, Health::Healthy), (Health::Degraded, Health::Degraded)] {
+        let seen = ended(World::new(&[(1, 1)]).converged(1, "u1", 1), health).decide();
+        let [Change::PutClaim { claim, from: None }] = &seen.changes[..] else { panic!("{:?}", seen.changes) };
+        let mut gone = World::new(&[(1, 1)]).converged(1, "u1", 1).absent(1);
+        gone.claims.insert(key(1), claim.clone());
+        let decision = gone.decide();
+        assert!(decision.is_idle() && decision.in_sync && decision.drifts.is_empty(), "{decision:?}");
+        assert_eq!(decision.health, later, "that it failed is not forgotten");
+        gone.baselines.clear();
+        assert!(gone.decide().is_idle(), "nor is anything needed that a restart forgets");
+
+        let mut changed = World::new(&[(1, 2)]).absent(1);
+        changed.claims.insert(key(1), claim.clone());
+        assert_eq!(verbs(&changed.decide()), [(Verb::Create, Cause::Declared)]);
+    }
+    let unfinished = World::new(&[(1, 1)]).converged(1, "u1", 1).absent(1).decide();
+    assert_eq!(verbs(&unfinished), [(Verb::Create, Cause::Drift)], "what was deleted before it ended is made again");
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn any_claim(n: u8) -> impl Strategy<Value = Option<Claim>> {
             origin,
             tombstone,
             protected,
+            ended: None,
             rank,
             ..claim(n, None)
         })

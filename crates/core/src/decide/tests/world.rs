@@ -183,6 +183,7 @@ pub(super) fn live(uid: &str, content: u8) -> Live {
         controlled: false,
         writer: Writer::Unknown,
         health: Health::Healthy,
+        ended: false,
     }
 }
 
@@ -196,6 +197,7 @@ pub(super) fn claim(n: u8, uid: Option<&str>) -> Claim {
         tombstone: false,
         rank: 0,
         protected: false,
+        ended: None,
     }
 }
 
