@@ -196,6 +196,9 @@ impl Machine {
         };
         let missing: Vec<_> = observation.states.iter().filter_map(is_missing).collect();
         let Some(kept) = self.apps.get_mut(app) else { return };
+        let is_absent =
+            |key: &Key| matches!(observation.states.get(key), Some(Observed::Known { value: Presence::Absent, .. }));
+        kept.setbacks.forget_gone(is_absent);
         let before = std::mem::take(&mut kept.missing_since);
         let since = |key: Key| (key.clone(), before.get(&key).copied().unwrap_or(observation.at));
         kept.missing_since = missing.into_iter().map(since).collect();

@@ -33,6 +33,8 @@ pub(super) struct Setbacks {
 struct Failure {
     times: u32,
     until: Timestamp,
+    /// It was about what is there, which cannot be changed, and not about the declaration.
+    immutable: bool,
 }
 
 #[derive(Debug)]
@@ -55,7 +57,8 @@ impl Setbacks {
         now: Timestamp,
     ) -> Timestamp {
         self.forget_old(now);
-        let failure = self.failures.entry((key.clone(), input)).or_insert(Failure { times: 0, until: now });
+        let failure =
+            self.failures.entry((key.clone(), input)).or_insert(Failure { times: 0, until: now, immutable: false });
         let pause = match class {
             // We were late: nothing is wrong with the declaration.
             RefusalClass::Fenced => FIRST,
@@ -68,6 +71,7 @@ impl Setbacks {
             }
         };
         failure.times += 1;
+        failure.immutable = class == RefusalClass::Immutable;
         failure.until = now + pause.max(at_least);
         if Mutant::ForgetFailures.is_on() {
             failure.until = now;
@@ -77,6 +81,11 @@ impl Setbacks {
 
     pub(super) fn succeeded(&mut self, key: &Key, input: Option<Digest>) {
         self.failures.remove(&(key.clone(), input));
+    }
+
+    /// What could not be changed is gone where it is not there any more: nothing was ever refused of a new one.
+    pub(super) fn forget_gone(&mut self, is_gone: impl Fn(&Key) -> bool) {
+        self.failures.retain(|(key, _), failure| !failure.immutable || !is_gone(key));
     }
 
     /// Memory is bounded: what failed long ago may be tried afresh.
@@ -150,6 +159,20 @@ mod tests {
         assert_eq!(setbacks.failed(&key(), RefusalClass::Denied, Some(new), Span::ZERO, at(0)), at(1));
         let back = setbacks.failed(&key(), RefusalClass::Invalid, Some(old), Span::ZERO, at(0));
         assert_eq!(back, at(3600), "an old input is not new again");
+    }
+
+    #[test]
+    fn what_could_not_be_changed_is_made_at_once_when_it_is_gone() {
+        let declared = Some(Digest::of(b"new"));
+        let mut setbacks = Setbacks::default();
+        setbacks.failed(&key(), RefusalClass::Immutable, declared, Span::ZERO, at(0));
+        setbacks.forget_gone(|_| false);
+        assert!(setbacks.backing_off(at(0), |_| declared).contains_key(&key()));
+        setbacks.forget_gone(|gone| *gone == key());
+        assert!(setbacks.backing_off(at(0), |_| declared).is_empty());
+        setbacks.failed(&key(), RefusalClass::Denied, declared, Span::ZERO, at(0));
+        setbacks.forget_gone(|_| true);
+        assert!(setbacks.backing_off(at(0), |_| declared).contains_key(&key()), "a create that is denied waits");
     }
 
     #[test]

@@ -138,7 +138,9 @@ fn advice(status: &Status) -> &'static str {
         409 => "it is looked at and decided anew",
         413 => TOO_LARGE,
         422 if is_denied_by_policy(status) => "change the declaration, or the policy",
-        422 if status.is_immutable() => "declare what it was, or another name",
+        422 if status.is_immutable() => {
+            "declare what it was, or another name; or delete it by hand, and it is made anew"
+        }
         429 => "it is tried again when the server has time",
         400..500 => "correct the declaration",
         _ if is_webhook_failing(status) => "mend the webhook, or exempt the object from it",

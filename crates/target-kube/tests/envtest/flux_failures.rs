@@ -128,7 +128,10 @@ async fn f01_nothing_is_deleted_because_a_change_was_refused() {
         let outcome = scene.execute(&scene.steps.update(&changed, &seen)).await;
         assert_eq!(class_of(&outcome), RefusalClass::Immutable, "{outcome:?}");
         let Outcome::Refused { refusal } = outcome else { unreachable!("it was just found to be so") };
-        assert!(refusal.detail.ends_with("declare what it was, or another name"), "{refusal}");
+        assert!(
+            refusal.detail.ends_with("declare what it was, or another name; or delete it by hand, and it is made anew"),
+            "{refusal}"
+        );
         assert_eq!(scene.stored(&declared), before);
         assert_eq!(scene.live(&declared).await.uid, made.uid);
     }
