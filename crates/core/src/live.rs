@@ -48,9 +48,7 @@ pub enum Presence {
 #[serde(tag = "certainty", rename_all = "kebab-case")]
 pub enum Writer {
     /// Proven by an audit trail.
-    Proven {
-        who: String,
-    },
+    Proven(Box<Proof>),
     /// Named by the object itself.
     Likely {
         who: String,
@@ -58,11 +56,31 @@ pub enum Writer {
     Unknown,
 }
 
+/// What an audit trail says about a writer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Proof {
+    /// Who the system took the writer for.
+    pub who: String,
+    /// In whose name the writer acted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acting_as: Option<String>,
+    /// Where it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Where to find it in the audit trail; `None` where the same writer did it in one of several entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit_id: Option<String>,
+    /// With what, and when.
+    pub how: String,
+}
+
 impl Writer {
     /// A name to show.
     pub fn name(&self) -> &str {
         match self {
-            Self::Proven { who } | Self::Likely { who } => who,
+            Self::Proven(proof) => &proof.who,
+            Self::Likely { who } => who,
             Self::Unknown => "unknown",
         }
     }

@@ -73,6 +73,8 @@ pub struct TargetControl {
     pub granularity: Granularity,
     /// What it shows includes its own latest writes.
     pub fresh_reads: bool,
+    /// It has an audit trail to be asked who did something.
+    pub attributes: bool,
 }
 
 /// How the machine paces itself. The defaults are for production.

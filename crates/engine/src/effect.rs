@@ -13,7 +13,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_ledger::Entry;
-use setpoint_target::{Fence, Wanted, Work};
+use setpoint_target::{Fence, Sightings, Wanted, Work};
 
 use crate::event::OrderId;
 
@@ -84,6 +84,12 @@ pub enum Effect {
         target: TargetIdentity,
         intent: Box<Intent>,
         declared: Option<Arc<Resource>>,
+    },
+    /// Ask a target's audit trail who did what was seen.
+    Attribute {
+        ticket: Ticket,
+        target: TargetIdentity,
+        seen: Sightings,
     },
     /// Work out the controls of the accepted control documents and give them back as [`Event::Controls`](crate::Event::Controls).
     /// `known` is where apps are held, should a target not say who it is now.

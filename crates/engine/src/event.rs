@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
 use setpoint_core::intent::IntentId;
-use setpoint_core::live::Observation;
+use setpoint_core::key::Key;
+use setpoint_core::live::{Observation, Writer};
 use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
@@ -89,6 +90,11 @@ pub enum Event {
     Notified {
         ticket: Ticket,
         delivered: bool,
+    },
+    /// Who did what was asked about, as far as that is known now; with nobody once no more is to be expected.
+    Attributed {
+        ticket: Ticket,
+        writers: BTreeMap<Key, Writer>,
     },
     Hinted {
         target: TargetIdentity,

@@ -151,6 +151,7 @@ fn a_boundary_that_moved_is_another_source_and_reaches_the_engine() {
             identity: setpoint_core::name::TargetIdentity::new("kube-1").expect("an identity"),
             granularity: Granularity::Resource,
             fresh_reads: true,
+            attributes: false,
         };
         let reached = BTreeMap::from([(setpoint_core::name::TargetName::new("shared").expect("a name"), reached)]);
         let worked_out = documents.controls(Timestamp::from_millis(0), &reached, &BTreeMap::new());

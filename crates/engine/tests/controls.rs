@@ -21,8 +21,12 @@ fn identity(text: &str) -> TargetIdentity {
 }
 
 fn reached(targets: &[(&str, &str)]) -> BTreeMap<TargetName, ReachedTarget> {
-    let target =
-        |text| ReachedTarget { identity: identity(text), granularity: Granularity::Resource, fresh_reads: true };
+    let target = |text| ReachedTarget {
+        identity: identity(text),
+        granularity: Granularity::Resource,
+        fresh_reads: true,
+        attributes: false,
+    };
     targets.iter().map(|(name, id)| (TargetName::new(name).expect("a name of the test"), target(id))).collect()
 }
 

@@ -1,5 +1,6 @@
-//! The accept plane, from polls and trees to candidates and controls; and taking over from another holder of the log.
+//! The accept plane, from polls and trees to candidates and controls; taking over from another holder of the log; and who did what was found.
 
+mod attributing;
 mod boundaries;
 mod candidates;
 mod control_documents;

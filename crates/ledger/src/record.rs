@@ -39,6 +39,8 @@ pub enum Kind {
     EffectResult,
     #[serde(rename = "drift.observed")]
     DriftObserved,
+    #[serde(rename = "drift.attributed")]
+    DriftAttributed,
     #[serde(rename = "approval")]
     Approval,
     #[serde(rename = "override")]

@@ -268,7 +268,7 @@ pub(crate) fn controls(apps: &[&AppId]) -> Controls {
         stores: apps.iter().map(|app| (store_of(app), polled(&store_of(app)))).collect(),
         targets: BTreeMap::from([(
             identity(),
-            TargetControl { granularity: Granularity::Resource, fresh_reads: true },
+            TargetControl { granularity: Granularity::Resource, fresh_reads: true, attributes: false },
         )]),
     }
 }

@@ -85,7 +85,11 @@ impl Universe {
             controls.stores.insert(store.clone(), repository::polled(store));
         }
         for kind in &targets {
-            let control = TargetControl { granularity: kind.options.granularity, fresh_reads: kind.fresh_reads };
+            let control = TargetControl {
+                granularity: kind.options.granularity,
+                fresh_reads: kind.fresh_reads,
+                attributes: false,
+            };
             controls.targets.insert(kind.identity.clone(), control);
         }
         for (n, app) in apps.iter().enumerate() {
@@ -118,7 +122,7 @@ impl Universe {
             kind.options = MemoryOptions { checks_epochs: false, ..MemoryOptions::default() };
             kind.fresh_reads = true;
             kind.cluster = Some(uid);
-            let control = TargetControl { granularity: kind.options.granularity, fresh_reads: true };
+            let control = TargetControl { granularity: kind.options.granularity, fresh_reads: true, attributes: false };
             self.controls.targets.insert(kind.identity.clone(), control);
         }
         for (n, app) in self.apps.iter().enumerate() {

@@ -124,6 +124,7 @@ impl Target for HostTarget {
             fresh_reads: true,
             previews: true,
             incarnations: false,
+            attributes: false,
         }
     }
 

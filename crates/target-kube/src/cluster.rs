@@ -1,6 +1,7 @@
 //! The cluster itself: what every call shares, where objects are, and what is read off each of them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
 
 use setpoint_core::canonical;
 use setpoint_core::digest::{Digest, DigestKey};
@@ -10,6 +11,8 @@ use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
+use setpoint_kube::audit::Signature;
+use setpoint_kube::audit::event::micros;
 use setpoint_kube::health::{Rules as HealthRules, assess};
 use setpoint_kube::key::group_and_kind;
 use setpoint_kube::kinds::built_in;
@@ -18,6 +21,7 @@ use setpoint_kube::project::HashKey;
 use setpoint_kube::request::{INSTALLATION_LABEL, fencing_manager, field_manager};
 use setpoint_target::{Refusal, RefusalClass};
 
+use crate::audit::Audit;
 use crate::autoscalers::Autoscalers;
 use crate::discovery::{Discovery, Unserved};
 use crate::identity::Identity;
@@ -46,6 +50,8 @@ pub(crate) struct Cluster {
     /// Of what declares none.
     pub(crate) namespace: Arc<str>,
     pub(crate) trust_streams: bool,
+    /// Where audit events are collected, if there are any to come.
+    pub(crate) audit: Option<Audit>,
     memory: Arc<dyn Memory>,
     /// What was remembered has been recalled.
     recalled: futures_util::lock::Mutex<bool>,
@@ -54,12 +60,15 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) fn new(options: KubeOptions) -> Self {
         let sender = Sender::new(options.wire, options.clock);
+        let signature = Signature::derived(&options.digest_key);
         Self {
             api: Api {
                 sender,
                 manager: field_manager(&options.installation),
                 fencing_manager: fencing_manager(&options.installation),
                 impersonate: options.impersonate,
+                signature: signature.clone(),
+                signed: AtomicU16::new(0),
             },
             identity: Identity::new(options.identity, options.identity_holds),
             discovery: Discovery::default(),
@@ -73,6 +82,7 @@ impl Cluster {
             installation: options.installation,
             namespace: options.namespace,
             trust_streams: options.trust_streams,
+            audit: options.audit.map(|settles| Audit::new(signature, settles)),
             memory: options.memory,
             recalled: futures_util::lock::Mutex::new(false),
         }
@@ -151,6 +161,7 @@ impl Cluster {
             health: assess(object, &self.health).health,
             controlled: object::controller(object).is_some(),
             ended: object::has_run_out(object),
+            made: made(object),
             generation: object::generation(object),
             metadata: metadata_hash(object),
         }
@@ -199,6 +210,12 @@ impl Named {
             _ => Err(Blindness::Malformed { detail: "an object has no UID or no resourceVersion".to_owned() }),
         }
     }
+}
+
+/// The second in which an object was made, by the server's clock.
+fn made(object: &Value) -> Option<u32> {
+    let time = object::at(object, &["metadata", "creationTimestamp"]).and_then(Value::as_str)?;
+    u32::try_from(micros(time)? / 1_000_000).ok()
 }
 
 /// Tells whether anything but the status moved, together with the generation: what a status update leaves alone.

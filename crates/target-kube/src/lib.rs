@@ -2,13 +2,16 @@
 //!
 //! Reading order: [`wire`] (the only way out), `requests` (what is asked of a server), `identity` and `discovery` (who it is and what it serves),
 //! `records` (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set), `look`, `act`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
-//! (how changes are noticed), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the feature `http`; without it the
+//! (how changes are noticed), `audit` and `audit_log` (who made them), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the feature `http`; without it the
 //! caller brings a [`Wire`](wire::Wire).
 //!
 //! What objects mean is `setpoint-kube`'s to know; nothing here interprets a field.
 
 mod absent;
 mod act;
+mod audit;
+#[cfg(feature = "http")]
+mod audit_log;
 mod autoscalers;
 mod cluster;
 mod discovery;
@@ -30,6 +33,9 @@ mod turns;
 mod watch;
 pub mod wire;
 
+pub use audit::Trail;
+#[cfg(feature = "http")]
+pub use audit_log::Complaint;
 pub use identity::IDENTITIES;
 pub use memory::{Changes, Forgotten, Memory, NoMemory, Remembered, ShortMemory};
 pub use options::{Clock, KubeOptions};

@@ -152,6 +152,7 @@ impl Cluster {
     }
 
     fn saw_nothing(&self, key: &Key) -> Presence {
+        self.file_gone(key, self.records.get(key).as_ref());
         self.records.forget(key);
         self.watches.saw(key, None, false);
         Presence::Absent
@@ -207,6 +208,7 @@ impl Cluster {
         let named = Named::of(object)?;
         let entries = entries_of(object)?;
         if self.lost_ownership(record, &entries) {
+            self.file_edit(key, &named, &entries, &[]);
             return Ok(Some(self.live_of(named, object, Arc::new(disowned(&resource.body)), Writer::Unknown)));
         }
         let Some((value, paths)) = self.difference(resource, object, record, &entries, sharing) else {
@@ -219,6 +221,7 @@ impl Cluster {
             return Ok(None);
         }
         let writer = self.writer_of(&entries, &paths, sharing);
+        self.file_edit(key, &named, &entries, &paths);
         Ok(Some(self.live_of(named, object, Arc::new(value), writer)))
     }
 
@@ -305,6 +308,7 @@ impl Cluster {
             None => in_place,
             Some((value, paths)) => {
                 let writer = self.writer_of(&entries, &paths, sharing);
+                self.file_edit(key, &named, &entries, &paths);
                 self.live_of(named, object, Arc::new(value), writer)
             }
         })

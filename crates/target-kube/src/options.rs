@@ -51,6 +51,8 @@ pub struct KubeOptions {
     pub identity_holds: Span,
     /// Believe that what a caught-up stream tells nothing about is as it was when last seen. Without it every look is a request.
     pub trust_streams: bool,
+    /// Audit events will come, and all about one instant within this long of each other.
+    pub audit: Option<Span>,
     /// In whose name requests are made, where not in that of the connection.
     pub impersonate: Option<Arc<str>>,
 }
@@ -68,6 +70,7 @@ impl KubeOptions {
             identity: None,
             identity_holds: Span::seconds(30),
             trust_streams: true,
+            audit: None,
             impersonate: None,
         }
     }

@@ -55,6 +55,8 @@ pub(crate) struct Standing {
     pub(crate) controlled: bool,
     /// It has run to its end and is going to be removed.
     pub(crate) ended: bool,
+    /// The second in which it was made, by the server's clock.
+    pub(crate) made: Option<u32>,
     /// Tells whether only the status moved, where a stream brings no more than metadata.
     pub(crate) generation: Option<i64>,
     pub(crate) metadata: u64,
@@ -313,6 +315,8 @@ struct Stored {
     controlled: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ended: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made: Option<u32>,
     generation: Option<i64>,
     metadata: u64,
     schema: Option<Digest>,
@@ -325,7 +329,7 @@ struct Stored {
 fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
     let Record { uid, version, declared, fingerprint, ours, beside, baseline, lent, scaler, standing, .. } =
         record.clone();
-    let Standing { health, controlled, ended, generation, metadata } = standing;
+    let Standing { health, controlled, ended, made, generation, metadata } = standing;
     let [ours, beside, baseline, lent] =
         [ours.to_bytes(), beside.to_bytes(), baseline.to_bytes(), lent.to_bytes()].map(|bytes| BASE64.encode(&bytes));
     let stored = Stored {
@@ -341,6 +345,7 @@ fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
         health,
         controlled,
         ended,
+        made,
         generation,
         metadata,
         schema: record.schema,
@@ -352,7 +357,8 @@ fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
 
 fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
     let stored: Stored = serde_json::from_slice(bytes).ok()?;
-    let Stored { uid, version, declared, fingerprint, health, controlled, ended, generation, metadata, .. } = stored;
+    let Stored { uid, version, declared, fingerprint, health, controlled, ended, made, generation, metadata, .. } =
+        stored;
     let record = Record {
         uid,
         version,
@@ -364,7 +370,7 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
         baseline: Baseline::from_bytes(&BASE64.decode(stored.baseline.as_bytes()).ok()?).ok()?,
         lent: FieldSet::from_bytes(&BASE64.decode(stored.lent.as_bytes()).ok()?).ok()?,
         scaler: stored.scaler,
-        standing: Standing { health, controlled, ended, generation, metadata },
+        standing: Standing { health, controlled, ended, made, generation, metadata },
         schema: stored.schema,
         owned: stored.owned,
         resource: Weak::new(),

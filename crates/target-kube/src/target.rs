@@ -1,26 +1,32 @@
 //! The cluster behind the [`Target`] trait.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+#[cfg(feature = "http")]
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use setpoint_core::diff::Difference;
 use setpoint_core::intent::Intent;
 use setpoint_core::key::Key;
-use setpoint_core::live::Observation;
+use setpoint_core::live::{Observation, Writer};
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
+use setpoint_kube::audit::Read as AuditRead;
 use setpoint_kube::forecast::forecast;
 use setpoint_kube::key::{Scope, group_of};
 use setpoint_kube::kinds::{BuiltIn, built_in};
 use setpoint_kube::shared::Sharing;
 use setpoint_target::{
     Answer, Capabilities, Fence, Granularity, Hint, LogQuestion, LogReader, Outcome, Refusal, RefusalClass, Requests,
-    Settlement, Target, Tree, Unidentifiable, Unwell, Wanted, Work,
+    Settlement, Sightings, Target, Tree, Unidentifiable, Unwell, Wanted, Work,
 };
 
 use crate::act::refusal_of;
+use crate::audit::{Audit, Trail};
+#[cfg(feature = "http")]
+use crate::audit_log::Complaint;
 use crate::cluster::Cluster;
 use crate::options::KubeOptions;
 use crate::requests::{Form, Tally, Urgency};
@@ -61,6 +67,33 @@ impl KubeTarget {
     /// How many of them were effects of an app.
     pub fn requests_of(&self, app: &AppId) -> Tally {
         self.0.api.sender.counts.of_app(app)
+    }
+
+    /// How far the cluster's audit trail is known.
+    pub fn trail(&self) -> Trail {
+        self.0.audit.as_ref().map(Audit::trail).unwrap_or_default()
+    }
+
+    /// From here on every audit event is told of, in the server's time as microseconds since 1970. What came before is not asked about.
+    pub fn audit_begins(&self, micros: u64) {
+        if let Some(audit) = &self.0.audit {
+            audit.begins(micros);
+        }
+    }
+
+    /// Takes audit events, where [`KubeOptions::audit`] says that they will come.
+    pub fn hear_audit(&self, read: AuditRead) {
+        if let Some(audit) = &self.0.audit {
+            audit.hear(read);
+        }
+    }
+
+    /// Takes audit events from the file that the API server writes them to, as they are written. Never ends; to be driven by whoever owns the
+    /// target, once, where [`KubeOptions::audit`] says that events will come.
+    #[cfg(feature = "http")]
+    pub fn audit_log_task(&self, file: PathBuf, complain: Complaint) -> impl Future<Output = ()> + Send + 'static {
+        let cluster = Arc::clone(&self.0);
+        async move { cluster.follow_audit_log(file, complain).await }
     }
 
     /// How many objects are known well enough to be answered for without a request.
@@ -130,6 +163,7 @@ impl Target for KubeTarget {
             fresh_reads: true,
             previews: true,
             incarnations: true,
+            attributes: self.0.audit.is_some(),
         }
     }
 
@@ -159,6 +193,10 @@ impl Target for KubeTarget {
 
     fn hints(&self) -> Answer<'_, Hint> {
         Box::pin(self.0.watches.hint())
+    }
+
+    fn attribute(&self, seen: Sightings) -> Answer<'_, BTreeMap<Key, Writer>> {
+        Box::pin(self.0.attribute(seen))
     }
 
     fn tree(&self, wanted: Wanted, _: Timestamp) -> Answer<'_, Tree> {

@@ -28,6 +28,8 @@ pub struct Request {
     pub content: Option<(&'static str, Vec<u8>)>,
     /// In whose name it is made, where not in that of the connection.
     pub impersonate: Option<Arc<str>>,
+    /// What a change is written down under in the server's audit trail.
+    pub audit_id: Option<String>,
     /// Its answer does not end by itself, so it must not share a connection's limited room with short ones.
     pub streams: bool,
 }

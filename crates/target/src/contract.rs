@@ -9,8 +9,8 @@ use std::sync::Arc;
 use setpoint_core::diff::Difference;
 use setpoint_core::intent::{Intent, IntentId};
 use setpoint_core::key::Key;
-use setpoint_core::live::{Live, Observation};
-use setpoint_core::name::TargetIdentity;
+use setpoint_core::live::{Live, Observation, Writer};
+use setpoint_core::name::{LiveVersion, TargetIdentity};
 use setpoint_core::plan::Step;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
@@ -24,6 +24,9 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What to look at: each key with what is declared under it, `None` where a claim is all that is left. A target compares what it finds
 /// with the declaration in the declaration's own shape, and some things (a command's check) can be seen only through it.
 pub type Wanted = BTreeMap<Key, Option<Arc<Resource>>>;
+
+/// What was seen that somebody else did: each object with the version it was in, `None` where it was gone.
+pub type Sightings = BTreeMap<Key, Option<LiveVersion>>;
 
 /// What a target can do, so that the engine does not have to know which one it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub struct Capabilities {
     /// editors save to by putting a new file there), the UID says only what type of thing stands there: then the *version* must
     /// differ for every new object, and a delete that may have been followed by a create is settled as unknown.
     pub incarnations: bool,
+    /// It has an audit trail to be asked who did something.
+    pub attributes: bool,
 }
 
 /// What one call of [`Target::execute`] is about.
@@ -183,6 +188,13 @@ pub trait Target: Send + Sync + fmt::Debug {
 
     /// Waits for something to happen to what this target watches.
     fn hints(&self) -> Answer<'_, Hint>;
+
+    /// Who did what was seen, by an audit trail. Answers as soon as something can be said about any of it, with all that can be said then, which
+    /// may take minutes; with nothing where nothing more is to be expected.
+    fn attribute(&self, seen: Sightings) -> Answer<'_, BTreeMap<Key, Writer>> {
+        drop(seen);
+        Box::pin(async { BTreeMap::new() })
+    }
 
     /// The objects asked for with what has come of them, for people. Where a target knows of nothing that objects own, only themselves.
     fn tree(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Tree> {

@@ -72,7 +72,7 @@ impl Bare {
 
 fn request(method: Method, path: String, content: Option<(&'static str, &Value)>) -> Request {
     let content = content.map(|(kind, body)| (kind, body.to_string().into_bytes()));
-    Request { method, path, accept: JSON, content, impersonate: None, streams: false }
+    Request { method, path, accept: JSON, content, impersonate: None, audit_id: None, streams: false }
 }
 
 pub(super) fn get(path: String) -> Request {

@@ -176,7 +176,7 @@ impl Healed {
 
 fn way(writer: &Writer) -> &'static str {
     match writer {
-        Writer::Proven { .. } => "proven",
+        Writer::Proven(_) => "proven",
         Writer::Likely { .. } => "likely",
         Writer::Unknown => "unknown",
     }

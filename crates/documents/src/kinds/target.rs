@@ -24,8 +24,18 @@ object! {
         "namespace" namespace: Option<Label> = None,
         /// What the system must be: a cluster's kube-system UID, a host's machine id. Taken from the first connection if unsaid.
         "identity" identity: Option<Line> = None,
+        /// Where a cluster's API server tells who did what: then writers of drift are proven.
+        "audit" audit: Option<AuditTrail> = None,
         /// When objects of a kind are healthy that say it in a way of their own; each kind once.
         "health" health: Vec<HealthRule> = Vec::new(),
+    }
+}
+
+object! {
+    /// Where a cluster's API server tells who did what.
+    pub struct AuditTrail {
+        /// The file it writes its audit events to (`--audit-log-path`), on the agent's machine.
+        "log" log: AbsolutePath,
     }
 }
 
@@ -51,6 +61,7 @@ fn fields_fit_the_family(target: &TargetSpec, node: Node<'_>, reader: &mut Reade
         ("kubeconfig", "kubernetes", target.kubeconfig.is_some() && target.family != TargetFamily::Kubernetes),
         ("context", "kubernetes", target.context.is_some() && target.family != TargetFamily::Kubernetes),
         ("namespace", "kubernetes", target.namespace.is_some() && target.family != TargetFamily::Kubernetes),
+        ("audit", "kubernetes", target.audit.is_some() && target.family != TargetFamily::Kubernetes),
         ("health", "kubernetes", !target.health.is_empty() && target.family != TargetFamily::Kubernetes),
     ];
     for (field, family, _) in strangers.iter().filter(|(_, _, stranger)| *stranger) {

@@ -26,6 +26,7 @@ pub struct ReachedTarget {
     pub granularity: Granularity,
     /// What it shows includes its own latest writes.
     pub fresh_reads: bool,
+    pub attributes: bool,
 }
 
 /// Controls, and for how long they hold.
@@ -96,8 +97,9 @@ impl<'a> Working<'a> {
     /// The identity of an app's target: what it says, or what it was when the app was last held. That is no answer where another
     /// target of the documents is that one: then the app was moved away from it.
     fn target_of(&mut self, id: &AppId, app: &AppSpec) -> Option<TargetIdentity> {
-        if let Some(ReachedTarget { identity, granularity, fresh_reads }) = self.reached.get(&app.target) {
-            let control = TargetControl { granularity: *granularity, fresh_reads: *fresh_reads };
+        if let Some(ReachedTarget { identity, granularity, fresh_reads, attributes }) = self.reached.get(&app.target) {
+            let control =
+                TargetControl { granularity: *granularity, fresh_reads: *fresh_reads, attributes: *attributes };
             self.controls.targets.insert(identity.clone(), control);
             return Some(identity.clone());
         }
@@ -106,7 +108,7 @@ impl<'a> Working<'a> {
             return None;
         }
         // The careful answer to what it can do, until it says so itself.
-        let careful = TargetControl { granularity: Granularity::Resource, fresh_reads: false };
+        let careful = TargetControl { granularity: Granularity::Resource, fresh_reads: false, attributes: false };
         self.controls.targets.entry(identity.clone()).or_insert(careful);
         Some(identity.clone())
     }

@@ -304,7 +304,7 @@ impl Machine {
         let Some(kept) = self.apps.get_mut(app) else { return };
         if kept.setbacks.healed(key, input, now) {
             let drift = kept.drifts.iter().find(|drift| drift.key == *key);
-            let writer = drift.map_or("unknown", |drift| drift.writer.name());
+            let writer = drift.map_or("unknown", |drift| kept.writer_of(drift).name());
             let text = format!(
                 "{key} of {app} is changed again and again; last writer: {writer}. It is healed ever more slowly"
             );

@@ -9,7 +9,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::key::Key;
-use setpoint_core::live::{Baseline, Health};
+use setpoint_core::live::{Baseline, Health, Writer};
 use setpoint_core::report::Withheld;
 use setpoint_core::snapshot::Answers;
 use setpoint_core::time::Timestamp;
@@ -53,6 +53,8 @@ pub(super) struct App {
     pub(super) health: Health,
     pub(super) report: Vec<Withheld>,
     pub(super) drifts: Vec<Drift>,
+    /// Who did some of it, where a target's audit trail has told since.
+    pub(super) writers: BTreeMap<Key, Writer>,
     /// The last plan, parent of the next.
     pub(super) last_plan: Option<Digest>,
     /// The newest version that was refused, while none was accepted after it.
@@ -109,6 +111,7 @@ impl App {
             health: Health::Unknown,
             report: Vec::new(),
             drifts: Vec::new(),
+            writers: BTreeMap::new(),
             last_plan: None,
             refused: None,
         }

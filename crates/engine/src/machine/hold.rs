@@ -28,14 +28,16 @@ impl Machine {
         let Some(kept) = self.apps.get_mut(app) else { return };
         kept.baselines.extend(decision.baselines.iter().cloned());
         kept.report.clone_from(&decision.report);
-        let seen_before = std::mem::replace(&mut kept.drifts, decision.drifts.clone());
+        let seen_before = kept.take_drifts(decision.drifts.clone());
         kept.health = decision.health;
         let blind = !observation.is_complete();
         if !blind {
             kept.look_failures = 0;
         }
         self.note_convergence(app, &decision);
-        let mut entries = self.entry_of_drift(app, &seen_before, &decision.drifts).into_iter().collect::<Vec<_>>();
+        let new: Vec<&Drift> = decision.drifts.iter().filter(|drift| !seen_before.contains(drift)).collect();
+        let mut entries = self.entry_of_drift(app, &new).into_iter().collect::<Vec<_>>();
+        self.ask_who(app, self.name_of_drift(), &new, observation);
         if !decision.plan.is_empty() {
             return self.start_plan(app, decision, entries);
         }
@@ -57,8 +59,7 @@ impl Machine {
 
     /// A record of the drift that was not there at the last look. What differed may be personal or large: it stands in the body, which
     /// can be erased and has a limit.
-    fn entry_of_drift(&self, app: &AppId, before: &[Drift], now: &[Drift]) -> Option<Entry> {
-        let new: Vec<&Drift> = now.iter().filter(|drift| !before.contains(drift)).collect();
+    fn entry_of_drift(&self, app: &AppId, new: &[&Drift]) -> Option<Entry> {
         if new.is_empty() {
             return None;
         }
@@ -72,6 +73,7 @@ impl Machine {
         let told: Vec<&Drift> = new.iter().filter(fits).copied().collect();
         let keys = new.iter().take(MOST_NAMED).map(|drift| drift.key.to_text()).collect::<Vec<_>>().join("\n");
         let entry = self.app_entry(Kind::DriftObserved, app).with_data("count", new.len()).with_data("keys", keys);
+        let entry = entry.with_data("drift", self.name_of_drift());
         Some(entry.with_body(canonical::to_bytes(&told)))
     }
 

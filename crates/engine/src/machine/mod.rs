@@ -7,6 +7,7 @@
 //! | [`root`] | the app whose resources are the control documents |
 //! | [`look`], [`orient`] | what is seen; what a decision rests on |
 //! | [`hold`], [`ask`] | what follows from a decision; what must be known first |
+//! | [`attribute`] | who did what was found, told later |
 //! | [`act`] | intents, effects, results |
 //! | [`shelf`] | the bundles, packed while nobody uses them |
 //! | [`settle`] | finding out how an intent ended that nobody answered for |
@@ -20,6 +21,7 @@ mod accept;
 mod act;
 mod app;
 mod ask;
+mod attribute;
 mod breaker;
 mod entries;
 mod hold;
@@ -57,6 +59,7 @@ use crate::event::{Event, OrderId};
 use accept::Store;
 use act::Batch;
 use app::App;
+use attribute::Asked;
 use breaker::Breaker;
 use holdings::Holdings;
 use people::{NOT_RECORDED, Notes};
@@ -123,6 +126,7 @@ enum Awaited {
     Effects { app: AppId },
     Settlement(IntentId),
     Delivery(Note),
+    Attribution(Box<Asked>),
 }
 
 /// A batch on its way into the ledger.
@@ -235,6 +239,7 @@ impl Machine {
             Event::Executed { ticket, outcomes } => self.executed(ticket, outcomes),
             Event::Settled { ticket, settlement } => self.settled(ticket, settlement),
             Event::Notified { ticket, delivered } => self.notified(ticket, delivered),
+            Event::Attributed { ticket, writers } => self.attributed(ticket, writers),
         }
     }
 
@@ -362,7 +367,7 @@ impl Machine {
     /// An answer did not come. The request may still be under way; its answer, should it come, finds no ticket.
     fn give_up(&mut self, ticket: Ticket) {
         match self.awaited.remove(&ticket) {
-            None => {}
+            None | Some(Awaited::Attribution(_)) => {}
             Some(Awaited::Append(append)) => {
                 self.answer_order(append.order, Err(NOT_RECORDED));
                 self.lose_tenure();

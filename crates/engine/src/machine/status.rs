@@ -99,7 +99,7 @@ impl Machine {
             pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app) || self.is_being_recorded(app),
             health: kept.health,
             report: kept.report.clone(),
-            drifts: kept.drifts.clone(),
+            drifts: kept.told_drifts(),
             bundle: self.held_at(app).and_then(|digest| Some((digest, self.bundles.size(&digest)?))),
             owned: self.holdings.claims_of(app).keys().cloned().collect(),
             refused: kept.refused.clone(),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
 use setpoint_core::name::TargetIdentity;
+use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_documents::{Expression, FieldProblem, Line, TargetSpec};
 use setpoint_engine::accept::Kinds;
@@ -31,6 +32,9 @@ const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 const NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 const AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 
+/// An API server writes an event when its request is answered: those of requests that were under way together come within this.
+const AUDIT_LOG_SETTLES: Span = Span::seconds(1);
+
 impl Connector {
     /// The way into a cluster; the error is for people.
     pub(super) fn cluster(&self, spec: &TargetSpec) -> Result<KubeTarget, String> {
@@ -48,6 +52,7 @@ impl Connector {
                 .join("; ")
         })?;
         options.health = Arc::new(rules);
+        options.audit = spec.audit.as_ref().map(|_| AUDIT_LOG_SETTLES);
         if let Some(namespace) = namespace {
             options.namespace = namespace.into();
         }

@@ -20,6 +20,7 @@ use tokio::task::AbortHandle;
 
 use super::bootstrap::Bootstrap;
 use super::cluster::{ClusterKinds, own_namespace};
+use super::log::Log;
 use crate::complaint::told;
 use crate::doors::Clock;
 
@@ -35,6 +36,7 @@ pub(super) struct Connector {
     pub(super) cache: GitCache,
     /// What clusters know this installation by.
     pub(super) installation: String,
+    pub(super) log: Arc<dyn Log>,
     /// What may be forgotten at any time.
     pub(super) scratch: Option<Arc<Scratch>>,
 }
@@ -44,7 +46,7 @@ pub(super) struct Connector {
 pub(super) struct Reach {
     pub(super) target: Arc<dyn Target>,
     pub(super) kinds: Arc<dyn Kinds + Send + Sync>,
-    /// Ends with the last of its copies.
+    /// End with the last of its copies.
     watching: Option<Arc<Watching>>,
 }
 
@@ -57,16 +59,16 @@ impl Reach {
     }
 }
 
-/// A task that keeps a cluster's streams open.
+/// The tasks that keep a cluster's streams open and follow its audit trail.
 #[derive(Debug)]
 struct Watching {
     cluster: KubeTarget,
-    task: AbortHandle,
+    tasks: Vec<AbortHandle>,
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        self.task.abort();
+        self.tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -93,7 +95,10 @@ impl Connector {
     }
 
     /// Connects to a target; the error is for people.
-    #[expect(clippy::disallowed_methods, reason = "the door: one task for each cluster, ended with its connection")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the door: two tasks at most for each cluster, ended with its connection"
+    )]
     pub(super) fn target(&self, spec: &TargetSpec) -> Result<Reach, String> {
         match spec.family {
             TargetFamily::Host => {
@@ -110,8 +115,14 @@ impl Connector {
             TargetFamily::Kubernetes => {
                 let cluster = self.cluster(spec)?;
                 let own_namespace = own_namespace(spec)?;
-                let task = tokio::spawn(cluster.watch_task()).abort_handle();
-                let watching = Watching { cluster: cluster.clone(), task };
+                let mut tasks = vec![tokio::spawn(cluster.watch_task()).abort_handle()];
+                if let Some(audit) = &spec.audit {
+                    let log = Arc::clone(&self.log);
+                    let complain = Arc::new(move |problem: &str| log.say(problem));
+                    let following = cluster.audit_log_task(audit.log.as_str().into(), complain);
+                    tasks.push(tokio::spawn(following).abort_handle());
+                }
+                let watching = Watching { cluster: cluster.clone(), tasks };
                 let kinds = Arc::new(ClusterKinds { cluster: cluster.clone(), own_namespace });
                 Ok(Reach { target: Arc::new(cluster), kinds, watching: Some(Arc::new(watching)) })
             }

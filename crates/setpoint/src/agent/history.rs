@@ -8,6 +8,7 @@ use setpoint_api::question::{DriftQuestion, HistoryQuestion};
 use setpoint_core::canonical;
 use setpoint_core::decide::Drift;
 use setpoint_core::key::Key;
+use setpoint_core::live::Writer;
 use setpoint_core::name::AppId;
 use setpoint_core::time::Timestamp;
 use setpoint_ledger::record::Record;
@@ -90,11 +91,17 @@ pub(super) async fn drift(
     // Walking back, the last change seen of a resource is the first one after what comes next.
     let mut changed: BTreeMap<String, Timestamp> = BTreeMap::new();
     let mut observed = Vec::new();
+    // Who did it is found out later than it is seen, and so comes first.
+    let mut attributed: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
     let mut count = 0;
     walk_back(ledger, origin, None, |record| {
         let done = record.data.get("outcome").is_some_and(|outcome| outcome == "done" || outcome == "found done");
         match record.kind {
             Kind::EffectResult if done => drop(changed.insert(record.subject, record.time)),
+            Kind::DriftAttributed => {
+                let of = text_of(&record, "of");
+                attributed.entry((record.subject, of)).or_default().push(record.seq);
+            }
             Kind::DriftObserved => {
                 let Ok(app) = record.subject.parse::<AppId>() else { return ControlFlow::Continue(()) };
                 if question.app.as_ref().is_none_or(|wanted| *wanted == app) {
@@ -102,7 +109,8 @@ pub(super) async fn drift(
                     count += keys.len();
                     let healed = |key: &Key| changed.get(&format!("{app} {key}")).copied();
                     let healed: Vec<_> = keys.into_iter().map(|key| (healed(&key), key)).collect();
-                    observed.push((record.seq, record.time, app, healed));
+                    let completed = attributed.remove(&(record.subject.clone(), text_of(&record, "drift")));
+                    observed.push((record.seq, record.time, app, healed, completed.unwrap_or_default()));
                 }
             }
             _ => {}
@@ -111,14 +119,16 @@ pub(super) async fn drift(
     })
     .await?;
     let mut found = Vec::new();
-    for (seq, seen, app, keys) in observed {
+    for (seq, seen, app, keys, completed) in observed {
         let mut bodies = bodies(ledger, origin, seq).await?;
+        let mut writers = writers(ledger, origin, &completed).await?;
         for (healed, key) in keys {
             let drift = bodies.remove(&key);
             let (cause, writer, differences) = drift.map_or_else(
-                || (setpoint_core::modes::Cause::Drift, setpoint_core::live::Writer::Unknown, Vec::new()),
+                || (setpoint_core::modes::Cause::Drift, Writer::Unknown, Vec::new()),
                 |drift| (drift.cause, drift.writer, drift.differences),
             );
+            let writer = writers.remove(&key).unwrap_or(writer);
             found.push(DriftRecord { seq, app: app.clone(), key, cause, seen, healed, writer, differences });
         }
     }
@@ -126,9 +136,24 @@ pub(super) async fn drift(
     Ok(found)
 }
 
+fn text_of(record: &Record, name: &str) -> String {
+    record.data.get(name).and_then(|text| text.as_str()).unwrap_or_default().to_owned()
+}
+
 fn drifted(record: &Record) -> Vec<Key> {
-    let keys = record.data.get("keys").and_then(|keys| keys.as_str()).unwrap_or_default();
-    keys.lines().filter_map(|key| key.parse().ok()).collect()
+    text_of(record, "keys").lines().filter_map(|key| key.parse().ok()).collect()
+}
+
+/// Who did it, by the records that say so; nobody where their bodies were erased.
+async fn writers(ledger: &dyn Ledger, origin: &Origin, records: &[u64]) -> Result<BTreeMap<Key, Writer>, LedgerError> {
+    let mut writers = BTreeMap::new();
+    for seq in records {
+        let Body::Bytes(bytes) = ledger.body(origin, *seq).await? else { continue };
+        let told: Vec<(Key, Writer)> = canonical::from_bytes(&bytes)
+            .map_err(|source| LedgerError::corrupt("a record of who drifted something cannot be read", source))?;
+        writers.extend(told);
+    }
+    Ok(writers)
 }
 
 /// What a record of drift says in its body; nothing if that was erased.

@@ -62,6 +62,7 @@ pub(super) async fn open(
         data: folder.path().to_owned(),
         cache: GitCache::at(folder.stores()),
         installation: installation_name(&installation.origin.to_string()),
+        log: Arc::clone(log),
         scratch: scratch.clone(),
     };
     let footprints = Footprints::new(scratch, Arc::clone(log));

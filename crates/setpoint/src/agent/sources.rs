@@ -243,8 +243,8 @@ impl Provider {
                 }
                 Ok((identity, connection)) => {
                     let can = connection.target.capabilities();
-                    let (granularity, fresh_reads) = (can.granularity, can.fresh_reads);
-                    reached.insert(name.clone(), ReachedTarget { identity, granularity, fresh_reads });
+                    let (granularity, fresh_reads, attributes) = (can.granularity, can.fresh_reads, can.attributes);
+                    reached.insert(name.clone(), ReachedTarget { identity, granularity, fresh_reads, attributes });
                     targets.insert(name.clone(), Connected { spec: Some(document.spec.clone()), connection });
                 }
                 Err(problem) => self.log.say(&format!("target {name} cannot be reached: {problem}")),

@@ -247,6 +247,7 @@ impl Conductor {
                 self.spawn(hands.settle(ticket, target, intent, declared));
             }
             Effect::Notify { ticket, note } => self.spawn(hands.notify(ticket, note)),
+            Effect::Attribute { ticket, target, seen } => self.spawn(hands.attribute(ticket, target, seen)),
         }
         None
     }

@@ -18,7 +18,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_engine::{Event, Note, Ticket};
-use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement, Target, Wanted, Work};
+use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement, Sightings, Target, Wanted, Work};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{timeout, timeout_at};
 
@@ -210,6 +210,18 @@ impl Hands {
             None => Settlement::Unknown { detail: not_connected(&target) },
         };
         Some(Event::Settled { ticket, settlement })
+    }
+
+    /// Takes no turn: it may wait for minutes, and asks nothing of the target's system.
+    pub(super) async fn attribute(
+        self: Arc<Self>,
+        ticket: Ticket,
+        target: TargetIdentity,
+        seen: Sightings,
+    ) -> Option<Event> {
+        let (there, _) = self.reach(&target)?;
+        let writers = there.attribute(seen).await;
+        Some(Event::Attributed { ticket, writers })
     }
 
     pub(super) async fn notify(self: Arc<Self>, ticket: Ticket, note: Note) -> Option<Event> {

@@ -121,7 +121,8 @@ fn not_done(report: &[Withheld], page: &mut Page<'_>) {
     page.table(2, &table);
 }
 
-fn drifts(drifts: &[Drift], page: &mut Page<'_>) {
+/// What differs, and who did it.
+pub(super) fn drifts(drifts: &[Drift], page: &mut Page<'_>) {
     if drifts.is_empty() {
         return;
     }

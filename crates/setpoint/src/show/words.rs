@@ -4,7 +4,7 @@ use setpoint_api::answer::{AppState, Tally};
 use setpoint_core::diff::Difference;
 use setpoint_core::facts::Accepted;
 use setpoint_core::intent::Verb;
-use setpoint_core::live::{Health, Writer};
+use setpoint_core::live::{Health, Proof, Writer};
 use setpoint_core::name::VersionId;
 use setpoint_core::report::Why;
 use setpoint_core::time::Timestamp;
@@ -54,7 +54,13 @@ pub(super) fn verb(verb: Verb) -> Painted {
 
 pub(super) fn writer(writer: &Writer) -> String {
     match writer {
-        Writer::Proven { who } => format!("by {who}"),
+        Writer::Proven(proof) => {
+            let Proof { who, acting_as, address, audit_id, how } = &**proof;
+            let acting = acting_as.as_ref().map_or_else(String::new, |name| format!(" acting as {name}"));
+            let from = address.as_ref().map_or_else(String::new, |address| format!(" from {address}"));
+            let audit = audit_id.as_ref().map_or_else(String::new, |id| format!("; audit id {id}"));
+            format!("by {who}{acting}{from} ({how}{audit})")
+        }
         Writer::Likely { who } => format!("likely by {who}"),
         Writer::Unknown => "by someone unknown".to_owned(),
     }
@@ -113,6 +119,21 @@ mod tests {
     use setpoint_core::value::{Path, Segment};
 
     use super::*;
+
+    #[test]
+    fn a_proven_writer_is_named_with_all_that_is_known() {
+        let mut proof = Proof {
+            who: "jane".into(),
+            acting_as: Some("bob".into()),
+            address: Some("10.0.0.7".into()),
+            audit_id: Some("8d2f".into()),
+            how: "delete, 2026-11-16T10:00:01Z".into(),
+        };
+        let shown = writer(&Writer::Proven(Box::new(proof.clone())));
+        assert_eq!(shown, "by jane acting as bob from 10.0.0.7 (delete, 2026-11-16T10:00:01Z; audit id 8d2f)");
+        (proof.acting_as, proof.address, proof.audit_id) = (None, None, None);
+        assert_eq!(writer(&Writer::Proven(Box::new(proof))), "by jane (delete, 2026-11-16T10:00:01Z)");
+    }
 
     #[test]
     fn a_long_value_is_cut_and_says_so() {

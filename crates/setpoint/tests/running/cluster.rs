@@ -20,7 +20,11 @@ pub(crate) mod envtest {
 
     impl Scene {
         pub(crate) fn new(name: &str) -> Self {
-            let server = ApiServer::shared();
+            Self::on(ApiServer::shared(), name)
+        }
+
+        /// On a server that is not everybody's.
+        pub(crate) fn on(server: &'static ApiServer, name: &str) -> Self {
             let namespace = server.fresh_namespace(name);
             let mut lab = Lab::new();
             let kubeconfig = server.kubeconfig();

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`lab`] | what the others act on |
 //! | [`applying`] | the agent as a process: exit codes, and the end when told to |
+//! | [`auditing`] | who changed what, by a cluster's audit log |
 //! | [`bounding`] | where apps may write: within their scope, never what Setpoint runs from |
 //! | [`cluster`] | all of it on a Kubernetes cluster |
 //! | [`cluster_failures`] | failures that users of other engines report, on such a cluster |
@@ -20,6 +21,7 @@
 //! | [`unprivileged`] | all of it, by an agent without rights |
 
 mod applying;
+mod auditing;
 mod bounding;
 mod cluster;
 mod cluster_failures;

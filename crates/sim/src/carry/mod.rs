@@ -90,6 +90,7 @@ impl World {
             Effect::Control { bundle, known } => self.govern(from, &bundle, &known),
             // Whether the order was recorded shows in the ledger; nobody waits for the answer here.
             Effect::Ordered { .. } => {}
+            Effect::Attribute { .. } => unreachable!("no target here has an audit trail"),
             Effect::Execute { .. } | Effect::WakeAt { .. } => unreachable!("they do not travel this way"),
         }
         if let Some(detail) = self.recall.contradiction() {

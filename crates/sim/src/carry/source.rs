@@ -167,6 +167,6 @@ impl World {
         }
         let kind = &self.universe.targets[n];
         let (granularity, fresh_reads) = (kind.options.granularity, kind.fresh_reads);
-        Some(ReachedTarget { identity: kind.identity.clone(), granularity, fresh_reads })
+        Some(ReachedTarget { identity: kind.identity.clone(), granularity, fresh_reads, attributes: false })
     }
 }

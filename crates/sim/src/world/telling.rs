@@ -67,6 +67,7 @@ pub(crate) fn effect_name(effect: &Effect) -> &'static str {
         Effect::Preview { .. } => "preview",
         Effect::Execute { .. } => "execute",
         Effect::Settle { .. } => "settle",
+        Effect::Attribute { .. } => "attribute",
         Effect::Notify { .. } => "notify",
         Effect::Ordered { .. } => "ordered",
         Effect::WakeAt { .. } => "wake",

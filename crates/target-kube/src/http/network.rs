@@ -86,6 +86,10 @@ impl HttpWire {
         if let Some(who) = &request.impersonate {
             headers.insert("impersonate-user", secret_header(who)?);
         }
+        if let Some(id) = request.audit_id {
+            let bad = |error: reqwest::header::InvalidHeaderValue| WireError::NotSent { detail: error.to_string() };
+            headers.insert("audit-id", HeaderValue::from_str(&id).map_err(bad)?);
+        }
         if let Some((kind, bytes)) = request.content {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
             *sent.body_mut() = Some(bytes.into());

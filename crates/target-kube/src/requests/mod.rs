@@ -13,11 +13,13 @@ mod place;
 mod sending;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use setpoint_core::intent::Expect;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
 use setpoint_core::value::Value;
+use setpoint_kube::audit::{Signature, Verb};
 use setpoint_kube::object;
 
 pub use counts::{Call, Tally};
@@ -90,6 +92,9 @@ pub(crate) struct Api {
     /// The one we put marks on objects under that end what may be under way to them.
     pub(crate) fencing_manager: String,
     pub(crate) impersonate: Option<Arc<str>>,
+    pub(crate) signature: Signature,
+    /// Tells the audit ids of one instant apart.
+    pub(crate) signed: AtomicU16,
 }
 
 impl Api {
@@ -147,8 +152,9 @@ impl Api {
             path.push_str("&dryRun=All");
         }
         let call = if manner.dry_run { Call::DryRun } else { Call::Apply };
-        let reply =
-            self.change(Method::Patch, path, Some((APPLY, bytes)), deadline, Errand { call, urgency, app }).await?;
+        let reply = self
+            .change((Method::Patch, place), path, Some((APPLY, bytes)), deadline, Errand { call, urgency, app })
+            .await?;
         Ok(Applied { created: reply.code == 201, object: understood(&reply)? })
     }
 
@@ -177,7 +183,7 @@ impl Api {
         let bytes = object::write(&patch).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
         let path = format!("{}?fieldManager={}", place.path(), escaped(&self.manager));
         let errand = Errand { call: Call::Patch, urgency, app };
-        let reply = self.change(Method::Patch, path, Some((JSON_PATCH, bytes)), deadline, errand).await?;
+        let reply = self.change((Method::Patch, place), path, Some((JSON_PATCH, bytes)), deadline, errand).await?;
         understood(&reply)
     }
 
@@ -200,7 +206,9 @@ impl Api {
         ]);
         let bytes = object::write(&options).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
         let errand = Errand { call: Call::Delete, urgency, app };
-        self.change(Method::Delete, format!("{}?", place.path()), Some((JSON, bytes)), deadline, errand).await.map(drop)
+        self.change((Method::Delete, place), format!("{}?", place.path()), Some((JSON, bytes)), deadline, errand)
+            .await
+            .map(drop)
     }
 
     /// One page of a list, as it is now.
@@ -258,13 +266,20 @@ impl Api {
 
     fn read(&self, path: String, accept: &'static str) -> Request {
         let impersonate = self.impersonate.clone();
-        Request { method: Method::Get, path, accept, content: None, impersonate, streams: false }
+        Request { method: Method::Get, path, accept, content: None, impersonate, audit_id: None, streams: false }
+    }
+
+    /// What the server is to write down a change of ours under, so that it is known for ours.
+    fn audit_id(&self, method: Method, place: &Place) -> String {
+        let verb = if method == Method::Delete { Verb::Delete } else { Verb::Patch };
+        let number = self.signed.fetch_add(1, Ordering::Relaxed);
+        self.signature.sign(self.sender.now(), number, verb, &place.audited())
     }
 
     /// Sends an effect once. The server too is told when it must have landed.
     async fn change(
         &self,
-        method: Method,
+        (method, place): (Method, &Place),
         mut path: String,
         content: Option<(&'static str, Vec<u8>)>,
         deadline: Deadline,
@@ -277,7 +292,8 @@ impl Api {
         }
         let joint = if path.ends_with('?') { "" } else { "&" };
         path.push_str(&format!("{joint}timeout={seconds}s"));
-        let request = Request { method, content, ..self.read(path, JSON) };
+        let audit_id = Some(self.audit_id(method, place));
+        let request = Request { method, content, audit_id, ..self.read(path, JSON) };
         self.sender.exchange(request, errand, deadline, MOST_OF_OBJECT).await
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use setpoint_kube::audit::ObjectName;
+
 /// A kind as it is served: all of its objects, or those of one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Collection {
@@ -43,6 +45,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// As audit events name it.
+    pub(crate) fn audited(&self) -> ObjectName {
+        let Collection { group, resource, namespace, .. } = self.collection.clone();
+        ObjectName { group, resource, namespace, name: Arc::clone(&self.name) }
+    }
+
     pub(crate) fn path(&self) -> String {
         format!("{}/{}", self.collection.path(), escaped(&self.name))
     }

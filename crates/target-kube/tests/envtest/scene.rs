@@ -72,6 +72,17 @@ impl Scene {
         self.tasks.spawn(self.target.watch_task());
     }
 
+    /// Lets the target follow its server's audit log.
+    pub(crate) fn follow_audit_log(&mut self) {
+        let complain = Arc::new(|problem: &str| panic!("{problem}"));
+        self.tasks.spawn(self.target.audit_log_task(self.server.audit_log(), complain));
+    }
+
+    /// What comes of something that must end.
+    pub(crate) async fn in_time<T>(&self, doing: impl Future<Output = T>) -> T {
+        tokio::time::timeout(PATIENCE, doing).await.expect("it must end")
+    }
+
     /// Opens all streams anew, in the same process.
     pub(crate) async fn restart_streams(&mut self) {
         self.tasks.shutdown().await;

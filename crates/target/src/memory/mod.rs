@@ -101,6 +101,7 @@ impl MemoryWorld {
             fresh_reads: true,
             previews: true,
             incarnations: true,
+            attributes: false,
         }
     }
 

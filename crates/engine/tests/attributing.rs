@@ -1,0 +1,176 @@
+//! Who did it: asked once drift was recorded, answered whenever the target's audit trail tells, and never waited for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::{Accepted, AppFacts, Change, Facts};
+use setpoint_core::key::Key;
+use setpoint_core::live::{Observation, Presence, Proof, Writer};
+use setpoint_core::name::{AppId, TargetIdentity, Uid};
+use setpoint_core::observed::Observed;
+use setpoint_core::resource::Resource;
+use setpoint_core::snapshot::Rules;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+use setpoint_core::version::Revision;
+use setpoint_engine::{
+    AppControl, Controls, Effect, Event, Machine, Mode, OnFailure, PackedBundle, Settings, TargetControl, Ticket,
+};
+use setpoint_ledger::{Entry, Kind};
+use setpoint_target::Granularity;
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_millis(0) + Span::seconds(seconds)
+}
+
+fn app() -> AppId {
+    "web/shop".parse().expect("a valid app")
+}
+
+fn target() -> TargetIdentity {
+    TargetIdentity::new("cluster-1").expect("a valid identity")
+}
+
+fn key(name: &str) -> Key {
+    Key::new("ConfigMap", "shop", name).expect("a valid key")
+}
+
+fn proven(who: &str) -> Writer {
+    let proof = Proof { who: who.into(), acting_as: None, address: None, audit_id: None, how: "delete".into() };
+    Writer::Proven(Box::new(proof))
+}
+
+/// A machine whose app converged and now observes only, with the first look's ticket.
+fn observing(attributes: bool) -> (Machine, Ticket) {
+    let resource = |name: &str| Resource {
+        key: key(name),
+        api_version: "v1".into(),
+        kind: "ConfigMap".into(),
+        body: std::sync::Arc::new(Value::map([("data", Value::str("a"))])),
+        after: [].into(),
+        protected: false,
+        shared: [].into(),
+    };
+    let bundle = Bundle::new(app(), target(), vec![resource("a"), resource("b")]).expect("a valid bundle");
+    let digest = bundle.digest();
+    let accepted = Accepted { bundle: digest, sequence: 1, revision: Revision(BTreeMap::new()), at: at(0) };
+    let facts = AppFacts { accepted: Some(accepted.clone()), last_good: Some(accepted), ..AppFacts::new(target()) };
+    let claim = |name: &str| Claim {
+        target: target(),
+        key: key(name),
+        app: app(),
+        uid: Some(Uid::new(name).expect("a valid UID")),
+        origin: ClaimOrigin::Created,
+        tombstone: false,
+        rank: 0,
+        protected: false,
+        ended: None,
+    };
+    let mut known = Facts::default();
+    for change in [
+        Change::Installed { at: at(0) },
+        Change::PutApp { app: app(), facts: Box::new(facts) },
+        Change::PutClaim { claim: claim("a"), from: None },
+        Change::PutClaim { claim: claim("b"), from: None },
+    ] {
+        known.apply(&change).expect("the changes fit each other");
+    }
+    let control = AppControl {
+        document: Digest::of(b"document"),
+        target: target(),
+        stores: BTreeSet::new(),
+        rules: Rules::default(),
+        mode: Mode::Observe,
+        retire: false,
+        depends_on: BTreeSet::new(),
+        closed: Vec::new(),
+        deadline: Span::minutes(10),
+        on_failure: OnFailure::Alert,
+    };
+    let reach = TargetControl { granularity: Granularity::Resource, fresh_reads: true, attributes };
+    let controls =
+        Controls { apps: [(app(), control)].into(), targets: [(target(), reach)].into(), ..Controls::default() };
+    let mut machine = Machine::new(Settings::default());
+    let bundles = [(digest, PackedBundle::of(&bundle))].into();
+    let mut effects = Vec::new();
+    for event in [
+        Event::Started,
+        Event::Controls(controls),
+        Event::LeaseGranted { epoch: 3, expires: at(1_000) },
+        Event::Loaded { epoch: 3, facts: Box::new(known), bundles },
+        Event::Woke,
+    ] {
+        effects.extend(machine.step(at(100), event));
+    }
+    let look = effects.iter().find_map(|effect| match effect {
+        Effect::Observe { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    (machine, look.expect("the app is looked at"))
+}
+
+fn gone() -> Observation {
+    let absent = |name: &str| (key(name), Observed::known(Presence::Absent, at(100)));
+    Observation { at: at(100), states: [absent("a"), absent("b")].into() }
+}
+
+fn entries(effects: &[Effect], kind: Kind) -> Vec<Entry> {
+    let appended = effects.iter().filter_map(|effect| match effect {
+        Effect::Append { entries, .. } => Some(entries),
+        _ => None,
+    });
+    appended.flatten().filter(|entry| entry.kind == kind).cloned().collect()
+}
+
+fn asked(effects: &[Effect]) -> Option<(Ticket, Vec<String>)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Attribute { ticket, seen, .. } => {
+            assert!(seen.values().all(Option::is_none), "they were gone");
+            Some((*ticket, seen.keys().map(|key| key.name().to_owned()).collect()))
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn what_the_trail_tells_becomes_a_record_that_names_the_drift_and_the_rest_is_asked_again() {
+    let (mut machine, look) = observing(true);
+    let effects = machine.step(at(100), Event::Observed { ticket: look, observation: gone() });
+    let observed = entries(&effects, Kind::DriftObserved);
+    let (ticket, names) = asked(&effects).expect("the target is asked");
+    assert_eq!((observed.len(), names), (1, vec!["a".to_owned(), "b".to_owned()]));
+
+    let stranger = (key("other"), proven("eve"));
+    let writers = [(key("a"), proven("jane")), stranger].into();
+    let effects = machine.step(at(101), Event::Attributed { ticket, writers });
+    let attributed = entries(&effects, Kind::DriftAttributed);
+    assert_eq!(attributed.len(), 1);
+    assert_eq!(attributed[0].data.get("of"), observed[0].data.get("drift"));
+    assert_eq!(attributed[0].data["count"], 1, "only what was asked about");
+    let status = machine.status(&app()).expect("it is known");
+    let who: Vec<&str> = status.drifts.iter().map(|drift| drift.writer.name()).collect();
+    assert_eq!(who, ["jane", "unknown"]);
+
+    let (again, names) = asked(&effects).expect("the rest is asked again");
+    assert_eq!(names, ["b"]);
+    let effects = machine.step(at(102), Event::Attributed { ticket: again, writers: BTreeMap::new() });
+    assert!(asked(&effects).is_none() && entries(&effects, Kind::DriftAttributed).is_empty(), "no more is to come");
+}
+
+#[test]
+fn a_late_answer_is_nobodys_and_a_target_without_a_trail_is_not_asked() {
+    let (mut machine, look) = observing(true);
+    let effects = machine.step(at(100), Event::Observed { ticket: look, observation: gone() });
+    let (ticket, _) = asked(&effects).expect("the target is asked");
+    machine.step(at(400), Event::LeaseRenewed { epoch: 3, expires: at(1_400) });
+    let writers = [(key("a"), proven("jane"))].into();
+    let effects = machine.step(at(400), Event::Attributed { ticket, writers });
+    assert!(entries(&effects, Kind::DriftAttributed).is_empty());
+
+    let (mut machine, look) = observing(false);
+    let effects = machine.step(at(100), Event::Observed { ticket: look, observation: gone() });
+    assert_eq!(entries(&effects, Kind::DriftObserved).len(), 1);
+    assert!(asked(&effects).is_none());
+}

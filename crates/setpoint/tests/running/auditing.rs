@@ -1,0 +1,98 @@
+//! Who changed what, by the audit log of a real API server: recorded after the fact, shown with the drift it is about.
+
+mod envtest {
+    use std::sync::OnceLock;
+
+    use setpoint_core::live::Writer;
+    use setpoint_testbed::kube::{ApiServer, Options};
+
+    use super::super::cluster::envtest::Scene;
+    use super::super::lab::Agent;
+
+    fn server() -> &'static ApiServer {
+        static SERVER: OnceLock<ApiServer> = OnceLock::new();
+        SERVER.get_or_init(|| ApiServer::own(Options { audit_log: true, ..Options::default() }))
+    }
+
+    /// A scene whose target follows the audit log.
+    fn audited(name: &str) -> Scene {
+        let mut scene = Scene::on(server(), name);
+        let (kubeconfig, log) = (server().kubeconfig(), server().audit_log());
+        let (kubeconfig, log, namespace) = (kubeconfig.display(), log.display(), &scene.namespace);
+        let target = format!(
+            "{{ kind: kubernetes, kubeconfig: {kubeconfig}, namespace: {namespace}, audit: {{ log: {log} }} }}"
+        );
+        scene.lab.control("machine", "Target", &target);
+        scene
+    }
+
+    /// Waits until it is recorded who did something to an object, and answers the audit id.
+    async fn proven(agent: &mut Agent, name: &str, user: &str) -> String {
+        let what = format!("{user} is proven to have changed {name}");
+        agent
+            .until(&what, async |agent| {
+                let records = agent.drift("shop").await;
+                let record = records.into_iter().find(|record| record.key.name() == name)?;
+                match record.writer {
+                    Writer::Proven(proof) if proof.who == user => {
+                        assert_eq!(proof.address.as_deref(), Some("127.0.0.1"));
+                        proof.audit_id
+                    }
+                    _ => None,
+                }
+            })
+            .await
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_edit_and_a_delete_are_healed_at_once_and_their_writers_proven_later() {
+        let mut scene = audited("proven");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        let jane = server().kubeconfig_with_certificate("jane", Some("system:masters"));
+        let run = |arguments: &[&str]| {
+            let done = server().kubectl_as(&jane, &[arguments, &["-n", &scene.namespace]].concat(), b"");
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        };
+
+        run(&["patch", "configmap", "first", "-p", r#"{"data":{"colour":"black"}}"#]);
+        let edited = proven(&mut agent, "first", "jane").await;
+        run(&["delete", "configmap", "second"]);
+        let deleted = proven(&mut agent, "second", "jane").await;
+        assert_ne!(edited, deleted);
+        assert_eq!((scene.colour("first").as_deref(), scene.colour("second").as_deref()), (Some("red"), Some("green")));
+
+        let text = scene.lab.told(&["drift", "shop"]);
+        assert!(text.contains("by jane from 127.0.0.1 (kubectl-patch (update, "), "{text}");
+        assert!(text.contains(&format!("audit id {deleted})")), "{text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&scene.lab.told(&["drift", "shop", "--output", "json"])).expect("it is JSON");
+        let writers: Vec<_> = json.as_array().expect("a list").iter().map(|record| &record["writer"]).collect();
+        assert!(writers.iter().any(|writer| writer["certainty"] == "proven" && writer["auditId"] == *edited), "{json}");
+        let history = scene.lab.told(&["history", "shop"]);
+        assert!(history.contains("drift.attributed") && !history.contains("jane"), "{history}");
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn drift_that_is_not_put_right_is_told_with_its_writer_by_why() {
+        let mut scene = audited("suspended");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        scene.lab.told(&["suspend", "shop", "--for", "2h", "--reason", "OPS-2"]);
+        scene.paint("first", "black");
+        let id = proven(&mut agent, "first", "admin").await;
+        let why = scene.lab.told(&["why", "shop"]);
+        assert!(why.contains("by admin from 127.0.0.1") && why.contains(&id), "{why}");
+        assert_eq!(scene.colour("first").as_deref(), Some("black"));
+        let records = agent.drift("shop").await;
+        assert_eq!(records.len(), 1, "who did it is no drift of its own: {records:?}");
+        agent.stop().await;
+    }
+}

@@ -1,0 +1,274 @@
+//! Who did what was seen: the audit events that came, and what was seen before they did.
+//!
+//! A look that finds something changed or gone keeps what the object says about it, since putting it right takes that away. Events come when the
+//! server hands them over, often later. Whoever asks waits for them here; nothing else does.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use setpoint_core::key::Key;
+use setpoint_core::live::Writer;
+use setpoint_core::name::{LiveVersion, Uid};
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_kube::attribute::holders;
+use setpoint_kube::audit::explain::Known;
+use setpoint_kube::audit::{AuditEvent, Change, Explanation, ObjectName, Read, Sighting, Signature, explain};
+use setpoint_kube::managed::{ManagedFields, applied_by};
+use setpoint_kube::path::FieldPath;
+use setpoint_target::Sightings;
+
+use crate::cluster::{Cluster, Named};
+use crate::records::Record;
+use crate::requests::Place;
+use crate::wire::within;
+
+/// Events that are kept, of all objects and of each.
+const MOST_EVENTS: usize = 20_000;
+const MOST_OF_ONE: usize = 64;
+/// What was seen and is not explained yet.
+const MOST_CASES: usize = 10_000;
+/// Servers hand events over in batches, half a minute apart. What nobody has told by then nobody will.
+const PATIENCE: Span = Span::minutes(2);
+
+/// How far a cluster's audit trail is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    /// Events of completed writes that came, since the start.
+    pub events: u64,
+    /// Those that could not be read.
+    pub malformed: u64,
+}
+
+/// The audit trail of one cluster.
+#[derive(Debug)]
+pub(crate) struct Audit {
+    signature: Signature,
+    /// How long an event that happened before another may come after it.
+    settles: Span,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    objects: BTreeMap<ObjectName, Kept>,
+    /// The objects of all events, the oldest first.
+    order: VecDeque<ObjectName>,
+    /// Every event since then is known, in microseconds since 1970.
+    complete_from: u64,
+    cases: BTreeMap<CaseName, Case>,
+    filed: VecDeque<CaseName>,
+    trail: Trail,
+    waiting: Vec<Waker>,
+}
+
+type CaseName = (Key, Option<LiveVersion>);
+
+/// The events about one object.
+#[derive(Debug, Default)]
+struct Kept {
+    events: VecDeque<Heard>,
+    complete_from: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Heard {
+    event: AuditEvent,
+    /// When we sent it; `None` if it was not us.
+    sent: Option<Timestamp>,
+}
+
+/// Something that was seen, to be explained.
+#[derive(Clone, Debug)]
+struct Case {
+    uid: Option<Uid>,
+    at: Timestamp,
+    change: Change,
+}
+
+impl Audit {
+    pub(crate) fn new(signature: Signature, settles: Span) -> Self {
+        let state = State {
+            objects: BTreeMap::new(),
+            order: VecDeque::new(),
+            complete_from: u64::MAX,
+            cases: BTreeMap::new(),
+            filed: VecDeque::new(),
+            trail: Trail::default(),
+            waiting: Vec::new(),
+        };
+        Self { signature, settles, state: Mutex::new(state) }
+    }
+
+    /// From here on, in the server's time, every event is told of; what is known is of no use for what was before.
+    pub(crate) fn begins(&self, micros: u64) {
+        let mut state = self.state();
+        state.complete_from = if state.complete_from == u64::MAX { micros } else { state.complete_from.max(micros) };
+    }
+
+    pub(crate) fn hear(&self, read: Read) {
+        let waiting = {
+            let mut state = self.state();
+            state.trail.malformed += read.malformed as u64;
+            for event in read.events {
+                let sent = self.signature.sent(&event);
+                state.keep(event, sent);
+            }
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    pub(crate) fn trail(&self) -> Trail {
+        self.state().trail
+    }
+
+    /// Ends when more events have come than these.
+    fn more_than(&self, heard: Trail) -> impl Future<Output = ()> + Send + '_ {
+        poll_fn(move |context| {
+            let mut state = self.state();
+            if state.trail != heard {
+                return Poll::Ready(());
+            }
+            if !state.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+                state.waiting.push(context.waker().clone());
+            }
+            Poll::Pending
+        })
+    }
+
+    fn file(&self, name: CaseName, case: Case) {
+        let mut state = self.state();
+        if state.cases.insert(name.clone(), case).is_none() {
+            state.filed.push_back(name);
+        }
+        while state.filed.len() > MOST_CASES {
+            let Some(oldest) = state.filed.pop_front() else { break };
+            state.cases.remove(&oldest);
+        }
+    }
+
+    fn case(&self, name: &CaseName) -> Option<Case> {
+        self.state().cases.get(name).cloned()
+    }
+
+    fn explain(&self, sighting: &Sighting) -> Option<Explanation> {
+        let state = self.state();
+        let of = |name: &ObjectName| state.objects.get(name);
+        let (itself, all) = (of(&sighting.object), of(&sighting.object.collection()));
+        let kept = itself.into_iter().chain(all);
+        let complete_from = kept.clone().map(|kept| kept.complete_from).fold(state.complete_from, u64::max);
+        let events: Vec<Known<'_>> =
+            kept.flat_map(|kept| &kept.events).map(|heard| Known { event: &heard.event, sent: heard.sent }).collect();
+        explain(sighting, &events, complete_from)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change is complete before the next begins, and all of it may be lost.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn keep(&mut self, event: AuditEvent, sent: Option<Timestamp>) {
+        let kept = self.objects.entry(event.object.clone()).or_default();
+        let again = kept.events.iter().find(|heard| heard.event.id == event.id);
+        // Servers send again what was not answered for. An id of ours on another request is somebody who has read it.
+        let sent = match again {
+            Some(heard) if heard.event.received == event.received => return,
+            Some(_) => None,
+            None => sent,
+        };
+        if kept.events.len() == MOST_OF_ONE
+            && let Some(oldest) = kept.events.pop_front()
+        {
+            kept.complete_from = kept.complete_from.max(oldest.event.answered);
+        }
+        self.trail.events += 1;
+        self.order.push_back(event.object.clone());
+        kept.events.push_back(Heard { event, sent });
+        if self.order.len() > MOST_EVENTS {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(name) = self.order.pop_front() else { return };
+        let Some(kept) = self.objects.get_mut(&name) else { return };
+        if let Some(oldest) = kept.events.pop_front() {
+            self.complete_from = self.complete_from.max(oldest.event.answered);
+        }
+        if kept.events.is_empty() {
+            self.complete_from = self.complete_from.max(kept.complete_from);
+            self.objects.remove(&name);
+        }
+    }
+}
+
+impl Cluster {
+    /// Keeps what an object says about a change that was seen.
+    pub(crate) fn file_edit(&self, key: &Key, named: &Named, entries: &[ManagedFields], paths: &[FieldPath]) {
+        let Some(audit) = &self.audit else { return };
+        let ours = &self.api.manager;
+        let change = Change::Edited {
+            version: named.version.as_str().parse().ok(),
+            holder: holders(entries, paths, ours).into_iter().next(),
+            applied: applied_by(entries, ours).and_then(|entry| entry.time.clone()),
+        };
+        let case = Case { uid: Some(named.uid.clone()), at: self.now(), change };
+        audit.file((key.clone(), Some(named.version.clone())), case);
+    }
+
+    /// Keeps what was known of an object that is gone. Seen to be gone once more, no more is known.
+    pub(crate) fn file_gone(&self, key: &Key, record: Option<&Record>) {
+        let Some(audit) = &self.audit else { return };
+        let name = (key.clone(), None);
+        if record.is_none() && audit.case(&name).is_some() {
+            return;
+        }
+        let change = Change::Gone { made: record.and_then(|record| record.standing.made).map(Into::into) };
+        audit.file(name, Case { uid: record.map(|record| record.uid.clone()), at: self.now(), change });
+    }
+
+    /// Who did what was seen, as soon as something can be said of any of it.
+    pub(crate) async fn attribute(&self, seen: Sightings) -> BTreeMap<Key, Writer> {
+        let Some(audit) = &self.audit else { return BTreeMap::new() };
+        let (mut open, mut until) = (BTreeMap::new(), Timestamp::default());
+        for name in seen {
+            let Some(case) = audit.case(&name) else { continue };
+            let Ok(place) = self.place(&name.0, None).await else { continue };
+            until = until.max(case.at + PATIENCE);
+            open.insert(name.0, sighting(case, &place));
+        }
+        // What explains each, and since when nothing else has come up.
+        let mut told: BTreeMap<Key, (Explanation, Timestamp)> = BTreeMap::new();
+        loop {
+            let (heard, now) = (audit.trail(), self.now());
+            for (key, sighting) in &open {
+                match audit.explain(sighting) {
+                    Some(explanation) if told.get(key).is_some_and(|(known, _)| *known == explanation) => {}
+                    Some(explanation) => drop(told.insert(key.clone(), (explanation, now))),
+                    None => drop(told.remove(key)),
+                }
+            }
+            let is_sure = |explanation: &Explanation, since: Timestamp| {
+                explanation.is_final || now.since(since) >= audit.settles || now >= until
+            };
+            let sure = told.iter().filter(|(_, (explanation, since))| is_sure(explanation, *since));
+            let sure: BTreeMap<Key, Writer> =
+                sure.map(|(key, (explanation, _))| (key.clone(), explanation.writer.clone())).collect();
+            if !sure.is_empty() || open.is_empty() || now >= until {
+                return sure;
+            }
+            let settled = told.values().map(|(_, since)| *since + audit.settles);
+            let next = settled.chain([until]).min().unwrap_or(until);
+            within(&*self.api.sender.wire, next.since(now).max(Span::millis(1)), audit.more_than(heard)).await;
+        }
+    }
+}
+
+fn sighting(case: Case, place: &Place) -> Sighting {
+    let Case { uid, at, change } = case;
+    Sighting { object: place.audited(), uid: uid.map(|uid| uid.as_str().into()), at, change }
+}
