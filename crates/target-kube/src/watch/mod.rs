@@ -6,6 +6,7 @@
 //! - [`lines`]: bytes to events and items.
 //! - `pages`: lists.
 //! - `streams`, `single`: keeping streams open.
+//! - `beginning`: waiting for streams that have just been opened.
 //! - `events`: what an event means.
 
 mod beginning;
