@@ -26,9 +26,9 @@ pub use document::{API_VERSION, Document, Metadata, Spec, check_unique, read_doc
 pub use duration::{Duration, read_span};
 pub use field::FieldProblem;
 pub use kinds::{
-    Anchor, AppSpec, AuditTrail, BootstrapSpec, BootstrapStore, Check, CoOwner, Count, Credentials, HealthRule,
-    HttpCheck, IgnoreRule, Input, Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, ScopeSpec,
-    StoreCredentials, StoreSpec, Sync, TargetFamily, TargetSpec, Window, WindowTime,
+    Anchor, AppSpec, AuditSenders, AuditTrail, AuditWebhook, BootstrapSpec, BootstrapStore, Check, CoOwner, Count,
+    Credentials, HealthRule, HttpCheck, IgnoreRule, Input, Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters,
+    PolicySpec, ScopeSpec, StoreCredentials, StoreSpec, Sync, TargetFamily, TargetSpec, Window, WindowTime,
 };
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};
 pub use schema::{FieldLine, KindPage, UnknownKind, kind_pages, reference_markdown, schema};

@@ -1,5 +1,7 @@
 //! Text fields that are checked where they are read: whoever holds one need not check again.
 
+use std::net::SocketAddr;
+
 use setpoint_core::name::{AppName, BadName, Scope, StoreName, TargetName};
 use setpoint_yaml::{Class, Node, visible_text};
 
@@ -83,6 +85,13 @@ checked_text!(
     Url, "URL", "a URL", url
 );
 checked_text!(
+    /// An address and a port of this machine: `127.0.0.1:9443`, `[::]:9443`.
+    Address, "address and port", "an address with a port", |text| {
+        let fits = text.parse::<SocketAddr>().is_ok_and(|address| address.port() > 0);
+        (!fits).then_some("write it as `10.0.0.7:9443`, or `0.0.0.0:9443` for all addresses of the machine")
+    }
+);
+checked_text!(
     /// Where a repository is: a URL, or an absolute path on this machine.
     Location, "URL or absolute path", "a URL or an absolute path", |text| {
         if text.starts_with('/') { absolute_path(text) } else { url(text) }
@@ -131,6 +140,12 @@ checked_text!(
         (!plain).then_some("use 1 to 1024 printable characters on one line")
     }
 );
+
+impl Address {
+    pub fn socket(&self) -> SocketAddr {
+        self.0.parse().expect("it was checked when it was read")
+    }
+}
 
 /// Escapes all but printable ASCII: in a name, a letter that only looks like another must show.
 pub(crate) fn ascii_text(text: &str) -> String {

@@ -32,6 +32,13 @@ const MOST_CASES: usize = 10_000;
 /// Servers hand events over in batches, half a minute apart. What nobody has told by then nobody will.
 const PATIENCE: Span = Span::minutes(2);
 
+/// The beginning of a source that does not tell.
+const SILENT: u64 = u64::MAX;
+
+/// One of the places that events come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source(usize);
+
 /// How far a cluster's audit trail is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
@@ -55,8 +62,10 @@ struct State {
     objects: BTreeMap<ObjectName, Kept>,
     /// The objects of all events, the oldest first.
     order: VecDeque<ObjectName>,
-    /// Every event since then is known, in microseconds since 1970.
-    complete_from: u64,
+    /// Since when each source has told of everything, in microseconds since 1970; [`SILENT`] while it does not.
+    sources: Vec<u64>,
+    /// What came before has been forgotten.
+    kept_from: u64,
     cases: BTreeMap<CaseName, Case>,
     filed: VecDeque<CaseName>,
     trail: Trail,
@@ -92,7 +101,8 @@ impl Audit {
         let state = State {
             objects: BTreeMap::new(),
             order: VecDeque::new(),
-            complete_from: u64::MAX,
+            sources: Vec::new(),
+            kept_from: 0,
             cases: BTreeMap::new(),
             filed: VecDeque::new(),
             trail: Trail::default(),
@@ -101,10 +111,22 @@ impl Audit {
         Self { signature, settles, state: Mutex::new(state) }
     }
 
-    /// From here on, in the server's time, every event is told of; what is known is of no use for what was before.
-    pub(crate) fn begins(&self, micros: u64) {
+    /// One more place that events come from. An edit is explained only where all of them tell.
+    pub(crate) fn add_source(&self) -> Source {
         let mut state = self.state();
-        state.complete_from = if state.complete_from == u64::MAX { micros } else { state.complete_from.max(micros) };
+        state.sources.push(SILENT);
+        Source(state.sources.len() - 1)
+    }
+
+    /// From here on, in the server's time, a source tells of every event; what is known is of no use for what was before.
+    pub(crate) fn begins(&self, source: Source, micros: u64) {
+        let since = &mut self.state().sources[source.0];
+        *since = if *since == SILENT { micros } else { micros.max(*since) };
+    }
+
+    /// A source tells of nothing for now.
+    pub(crate) fn falls_silent(&self, source: Source) {
+        self.state().sources[source.0] = SILENT;
     }
 
     pub(crate) fn hear(&self, read: Read) {
@@ -158,10 +180,15 @@ impl Audit {
         let of = |name: &ObjectName| state.objects.get(name);
         let (itself, all) = (of(&sighting.object), of(&sighting.object.collection()));
         let kept = itself.into_iter().chain(all);
-        let complete_from = kept.clone().map(|kept| kept.complete_from).fold(state.complete_from, u64::max);
+        let complete_from = kept.clone().map(|kept| kept.complete_from).fold(state.complete_from(), u64::max);
         let events: Vec<Known<'_>> =
             kept.flat_map(|kept| &kept.events).map(|heard| Known { event: &heard.event, sent: heard.sent }).collect();
         explain(sighting, &events, complete_from)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn complete_from(&self) -> u64 {
+        self.state().complete_from()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -171,12 +198,22 @@ impl Audit {
 }
 
 impl State {
+    /// Every event since then is known.
+    fn complete_from(&self) -> u64 {
+        self.sources.iter().copied().max().unwrap_or(SILENT).max(self.kept_from)
+    }
+
     fn keep(&mut self, event: AuditEvent, sent: Option<Timestamp>) {
         let kept = self.objects.entry(event.object.clone()).or_default();
-        let again = kept.events.iter().find(|heard| heard.event.id == event.id);
-        // Servers send again what was not answered for. An id of ours on another request is somebody who has read it.
+        let again = kept.events.iter_mut().find(|heard| heard.event.id == event.id);
+        // Servers send again what was not answered for, and may write down what they send. An id of ours on a later request is somebody who
+        // has read it; which of the two is told of first does not matter.
         let sent = match again {
             Some(heard) if heard.event.received == event.received => return,
+            Some(heard) if heard.event.received > event.received => {
+                heard.sent = None;
+                sent
+            }
             Some(_) => None,
             None => sent,
         };
@@ -197,10 +234,10 @@ impl State {
         let Some(name) = self.order.pop_front() else { return };
         let Some(kept) = self.objects.get_mut(&name) else { return };
         if let Some(oldest) = kept.events.pop_front() {
-            self.complete_from = self.complete_from.max(oldest.event.answered);
+            self.kept_from = self.kept_from.max(oldest.event.answered);
         }
         if kept.events.is_empty() {
-            self.complete_from = self.complete_from.max(kept.complete_from);
+            self.kept_from = self.kept_from.max(kept.complete_from);
             self.objects.remove(&name);
         }
     }
@@ -271,4 +308,96 @@ impl Cluster {
 fn sighting(case: Case, place: &Place) -> Sighting {
     let Case { uid, at, change } = case;
     Sighting { object: place.audited(), uid: uid.map(|uid| uid.as_str().into()), at, change }
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint_core::digest::DigestKey;
+    use setpoint_kube::audit::Verb;
+    use setpoint_kube::audit::event::micros;
+
+    use super::*;
+
+    fn audit() -> Audit {
+        Audit::new(Signature::derived(&DigestKey::new([1; 32])), Span::ZERO)
+    }
+
+    fn event(id: &str, second: u64) -> AuditEvent {
+        let received = micros("2026-11-16T10:00:00Z").unwrap() + second * 1_000_000;
+        AuditEvent {
+            id: id.into(),
+            verb: Verb::Patch,
+            user: "jane".into(),
+            acting_as: None,
+            address: Some("10.0.0.7".into()),
+            manager: "kubectl-edit".into(),
+            object: ObjectName { resource: "configmaps".into(), name: "a".into(), ..ObjectName::default() },
+            subresource: "".into(),
+            uid: None,
+            version: None,
+            received,
+            answered: received + 1_000,
+        }
+    }
+
+    fn hear(audit: &Audit, events: &[AuditEvent]) {
+        audit.hear(Read { events: events.to_vec(), malformed: 0 });
+    }
+
+    /// A field was removed, which nobody holds.
+    fn sighting() -> Sighting {
+        let change = Change::Edited { version: None, holder: None, applied: Some("2026-11-16T10:00:00Z".into()) };
+        let at = Timestamp::from_millis(micros("2026-11-16T10:00:30Z").unwrap() / 1_000);
+        Sighting { object: event("", 0).object, uid: None, at, change }
+    }
+
+    #[test]
+    fn an_edit_is_explained_only_while_every_server_tells() {
+        let (audit, began) = (audit(), event("", 0).received);
+        let (first, second) = (audit.add_source(), audit.add_source());
+        hear(&audit, &[event("one", 1)]);
+        audit.begins(first, began);
+        assert_eq!(audit.explain(&sighting()), None, "the other server may tell of somebody else");
+        audit.begins(second, began);
+        assert!(audit.explain(&sighting()).is_some());
+        audit.begins(first, began + 1);
+        assert_eq!(audit.explain(&sighting()), None, "something before that was lost");
+        audit.falls_silent(first);
+        audit.begins(first, began);
+        assert!(audit.explain(&sighting()).is_some());
+        audit.falls_silent(second);
+        assert_eq!(audit.explain(&sighting()), None);
+    }
+
+    #[test]
+    fn the_same_request_is_one_piece_of_evidence_however_often_and_by_whom_it_is_told() {
+        let audit = audit();
+        audit.begins(audit.add_source(), event("", 0).received);
+        hear(&audit, &[event("one", 1)]);
+        hear(&audit, &[event("one", 1), event("one", 1)]);
+        assert_eq!(audit.trail().events, 1);
+        let Some(Explanation { writer: Writer::Proven(proof), .. }) = audit.explain(&sighting()) else {
+            panic!("nobody is proven");
+        };
+        assert_eq!(proof.audit_id.as_deref(), Some("one"), "it is one request that did it");
+    }
+
+    #[test]
+    fn an_id_of_ours_on_a_later_request_is_not_ours_in_whatever_order_they_come() {
+        let signature = Signature::derived(&DigestKey::new([1; 32]));
+        let ours = event("", 1);
+        let at = Timestamp::from_millis(ours.received / 1_000);
+        let id = signature.sign(at, 7, ours.verb, &ours.object);
+        let (ours, copied) = (AuditEvent { id: id.as_str().into(), ..ours }, event(&id, 2));
+        for order in [[&ours, &copied], [&copied, &ours]] {
+            let audit = audit();
+            audit.begins(audit.add_source(), event("", 0).received);
+            order.into_iter().for_each(|event| hear(&audit, std::slice::from_ref(event)));
+            let explained = audit.explain(&sighting());
+            assert!(matches!(explained, Some(Explanation { writer: Writer::Proven(_), .. })), "{explained:?}");
+            let state = audit.state();
+            let sent: Vec<_> = state.objects[&ours.object].events.iter().map(|heard| heard.sent.is_some()).collect();
+            assert_eq!(sent.iter().filter(|sent| **sent).count(), 1);
+        }
+    }
 }

@@ -16,9 +16,9 @@ use setpoint_kube::audit::event::{answered, read_event};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Source};
 use crate::cluster::Cluster;
-use crate::wire::within;
+use crate::wire::{Wire, within};
 
 /// Where people are told what is wrong with an audit trail.
 pub type Complaint = Arc<dyn Fn(&str) + Send + Sync>;
@@ -31,22 +31,16 @@ const LONGEST_LINE: usize = 8 << 20;
 const LOOK_AGAIN: Span = Span::seconds(5);
 
 impl Cluster {
-    pub(crate) async fn follow_audit_log(&self, path: PathBuf, complain: Complaint) {
-        let Some(audit) = &self.audit else { return };
-        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        let mut follower = Follower { path, open: None, first: true, complain, problem: None, malformed: 0 };
-        let mut watch = None;
-        loop {
-            // Watched before it is read, so that nothing that is written meanwhile is missed.
-            watch = watch.or_else(|| Watch::on(&folder).ok());
-            while follower.go_on(audit) {
-                // Others have their turn between two chunks.
-                self.api.sender.wire.wait(Span::ZERO).await;
-            }
-            let wire = &*self.api.sender.wire;
-            match &watch {
-                Some(there) => drop(within(wire, LOOK_AGAIN, there.changed()).await),
-                None => wire.wait(LOOK_AGAIN).await,
+    /// The source is known as soon as this is called: until the file was opened, nothing is complete.
+    pub(crate) fn follow_audit_log(
+        self: Arc<Self>,
+        path: PathBuf,
+        complain: Complaint,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let source = self.audit.as_ref().map(|audit| (Arc::clone(audit), audit.add_source()));
+        async move {
+            if let Some((audit, source)) = source {
+                Follower::new(path, source, complain).follow(&audit, &*self.api.sender.wire).await;
             }
         }
     }
@@ -83,9 +77,12 @@ impl Watch {
 /// The file, and how far it was read.
 struct Follower {
     path: PathBuf,
+    source: Source,
     open: Option<Open>,
     /// No file was opened yet.
     first: bool,
+    /// Nothing is missing before the file that is opened next.
+    begun: bool,
     complain: Complaint,
     /// What people were told last.
     problem: Option<String>,
@@ -105,14 +102,36 @@ struct Open {
 }
 
 impl Follower {
+    fn new(path: PathBuf, source: Source, complain: Complaint) -> Self {
+        Self { path, source, open: None, first: true, begun: false, complain, problem: None, malformed: 0 }
+    }
+
+    async fn follow(mut self, audit: &Audit, wire: &dyn Wire) {
+        let folder = self.path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let mut watch = None;
+        loop {
+            // Watched before it is read, so that nothing that is written meanwhile is missed.
+            watch = watch.or_else(|| Watch::on(&folder).ok());
+            while self.go_on(audit) {
+                // Others have their turn between two chunks.
+                wire.wait(Span::ZERO).await;
+            }
+            match &watch {
+                Some(there) => drop(within(wire, LOOK_AGAIN, there.changed()).await),
+                None => wire.wait(LOOK_AGAIN).await,
+            }
+        }
+    }
+
     /// Reads on; whether there may be more at once.
     fn go_on(&mut self, audit: &Audit) -> bool {
         match self.try_go_on(audit) {
             Ok(more) => more,
             Err(error) => {
-                self.open = None;
+                (self.open, self.begun) = (None, false);
+                audit.falls_silent(self.source);
                 let path = self.path.display();
-                let remedy = "let the agent read it, or correct `audit.log` of the Target";
+                let remedy = "let the agent read it, or correct `audit.logs` of the Target";
                 self.tell(format!(
                     "the audit log {path} cannot be read ({error}): {remedy}; until then no writer is proven"
                 ));
@@ -127,7 +146,7 @@ impl Follower {
             None => {
                 let mut open = Open::at(&self.path, if self.first { READ_BACK } else { u64::MAX })?;
                 // After a rename what comes now follows what was read; after trouble it may not.
-                open.begun = !self.first && self.problem.is_none();
+                open.begun = self.begun;
                 (self.first, self.problem) = (false, None);
                 self.open.insert(open)
             }
@@ -138,7 +157,7 @@ impl Follower {
             return self.at_the_end();
         }
         open.position += chunk.len() as u64;
-        let read = open.feed(&chunk, audit);
+        let read = open.feed(&chunk, |since| audit.begins(self.source, since));
         self.count(read.malformed as u64);
         audit.hear(read);
         Ok(true)
@@ -152,6 +171,7 @@ impl Follower {
             // It is read to its end: whoever renames it writes no more to it.
             let left = open.file.metadata()?.len() > open.position;
             if !left {
+                self.begun = open.begun && open.rest.is_empty() && !open.skipping;
                 self.open = None;
             }
             return Ok(true);
@@ -202,7 +222,7 @@ impl Open {
     }
 
     /// Takes the lines that are whole.
-    fn feed(&mut self, chunk: &[u8], audit: &Audit) -> Read {
+    fn feed(&mut self, chunk: &[u8], begins: impl Fn(u64)) -> Read {
         let mut read = Read::default();
         for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
             let ends = piece.ends_with(b"\n");
@@ -213,29 +233,33 @@ impl Open {
             self.rest.extend_from_slice(piece);
             if self.rest.len() > LONGEST_LINE {
                 read.malformed += 1;
-                self.skipping = !ends;
+                (self.skipping, self.begun) = (!ends, false);
                 self.rest.clear();
             } else if ends {
                 let line = std::mem::take(&mut self.rest);
-                self.take(&line, audit, &mut read);
+                self.take(&line, &begins, &mut read);
             }
         }
         read
     }
 
-    fn take(&mut self, line: &[u8], audit: &Audit, read: &mut Read) {
+    fn take(&mut self, line: &[u8], begins: impl Fn(u64), read: &mut Read) {
         if line.trim_ascii().is_empty() {
             return;
         }
         if !self.begun
             && let Some(since) = answered(line)
         {
-            audit.begins(since);
+            begins(since);
             self.begun = true;
         }
         match read_event(line) {
             Ok(event) => read.events.extend(event),
-            Err(_) => read.malformed += 1,
+            Err(_) => {
+                // It may have been the one event that matters.
+                self.begun = false;
+                read.malformed += 1;
+            }
         }
     }
 }
@@ -247,6 +271,7 @@ mod tests {
 
     use setpoint_core::digest::DigestKey;
     use setpoint_kube::audit::Signature;
+    use setpoint_kube::audit::event::micros;
 
     use super::*;
 
@@ -265,9 +290,8 @@ mod tests {
             let told = Arc::new(Mutex::new(Vec::new()));
             let heard = Arc::clone(&told);
             let complain: Complaint = Arc::new(move |problem| heard.lock().unwrap().push(problem.to_owned()));
-            let follower =
-                Follower { path: path.clone(), open: None, first: true, complain, problem: None, malformed: 0 };
             let audit = Audit::new(Signature::derived(&DigestKey::new([1; 32])), Span::ZERO);
+            let follower = Follower::new(path.clone(), audit.add_source(), complain);
             Self { _folder: folder, path, follower, audit, told }
         }
 
@@ -330,7 +354,7 @@ mod tests {
         let mut scene = Scene::new();
         assert_eq!((scene.read(), scene.read()), ((0, 0), (0, 0)));
         assert_eq!(scene.told.lock().unwrap().len(), 1);
-        assert!(scene.told.lock().unwrap()[0].contains("correct `audit.log` of the Target"));
+        assert!(scene.told.lock().unwrap()[0].contains("correct `audit.logs` of the Target"));
         scene.write(&line("1"));
         assert_eq!(scene.read(), (1, 0));
     }
@@ -353,6 +377,25 @@ mod tests {
         assert!(scene.follower.open.as_ref().unwrap().rest.capacity() <= 2 * LONGEST_LINE);
         scene.write(&("\n".to_owned() + &line("1")));
         assert_eq!(scene.read(), (1, 1));
+    }
+
+    #[test]
+    fn after_a_line_that_cannot_be_read_nothing_is_complete_before_the_next() {
+        let mut scene = Scene::new();
+        let at = |second: &str| line(second).replace("10:00:01.2Z", &format!("10:00:{second}Z"));
+        let begins = |second: &str| micros(&format!("2026-11-16T10:00:{second}Z")).unwrap();
+        scene.write(&(at("02") + &at("03")));
+        scene.read();
+        assert_eq!(scene.audit.complete_from(), begins("02"));
+        scene.write("nonsense\n");
+        scene.read();
+        fs::rename(&scene.path, scene.path.with_extension("old")).unwrap();
+        scene.write(&(at("04") + &at("05")));
+        scene.read();
+        assert_eq!(scene.audit.complete_from(), begins("04"), "not even over a rename");
+        fs::remove_file(&scene.path).unwrap();
+        scene.read();
+        assert_eq!(scene.audit.complete_from(), u64::MAX, "while there is no file, nobody tells");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) struct Cluster {
     pub(crate) namespace: Arc<str>,
     pub(crate) trust_streams: bool,
     /// Where audit events are collected, if there are any to come.
-    pub(crate) audit: Option<Audit>,
+    pub(crate) audit: Option<Arc<Audit>>,
     memory: Arc<dyn Memory>,
     /// What was remembered has been recalled.
     recalled: futures_util::lock::Mutex<bool>,
@@ -82,7 +82,7 @@ impl Cluster {
             installation: options.installation,
             namespace: options.namespace,
             trust_streams: options.trust_streams,
-            audit: options.audit.map(|settles| Audit::new(signature, settles)),
+            audit: options.audit.map(|settles| Arc::new(Audit::new(signature, settles))),
             memory: options.memory,
             recalled: futures_util::lock::Mutex::new(false),
         }

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`wire`] (the only way out), `requests` (what is asked of a server), `identity` and `discovery` (who it is and what it serves),
 //! `records` (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set), `look`, `act`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
-//! (how changes are noticed), `audit` and `audit_log` (who made them), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the feature `http`; without it the
+//! (how changes are noticed), `audit`, `audit_log` and `audit_webhook` (who made them), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the feature `http`; without it the
 //! caller brings a [`Wire`](wire::Wire).
 //!
 //! What objects mean is `setpoint-kube`'s to know; nothing here interprets a field.
@@ -12,6 +12,8 @@ mod act;
 mod audit;
 #[cfg(feature = "http")]
 mod audit_log;
+#[cfg(feature = "http")]
+mod audit_webhook;
 mod autoscalers;
 mod cluster;
 mod discovery;
@@ -36,6 +38,8 @@ pub mod wire;
 pub use audit::Trail;
 #[cfg(feature = "http")]
 pub use audit_log::Complaint;
+#[cfg(feature = "http")]
+pub use audit_webhook::{AuditSenders, AuditWebhook};
 pub use identity::IDENTITIES;
 pub use memory::{Changes, Forgotten, Memory, NoMemory, Remembered, ShortMemory};
 pub use options::{Clock, KubeOptions};

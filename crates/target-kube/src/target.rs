@@ -13,7 +13,6 @@ use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
-use setpoint_kube::audit::Read as AuditRead;
 use setpoint_kube::forecast::forecast;
 use setpoint_kube::key::{Scope, group_of};
 use setpoint_kube::kinds::{BuiltIn, built_in};
@@ -24,9 +23,11 @@ use setpoint_target::{
 };
 
 use crate::act::refusal_of;
-use crate::audit::{Audit, Trail};
+use crate::audit::Trail;
 #[cfg(feature = "http")]
 use crate::audit_log::Complaint;
+#[cfg(feature = "http")]
+use crate::audit_webhook::AuditWebhook;
 use crate::cluster::Cluster;
 use crate::options::KubeOptions;
 use crate::requests::{Form, Tally, Urgency};
@@ -71,29 +72,24 @@ impl KubeTarget {
 
     /// How far the cluster's audit trail is known.
     pub fn trail(&self) -> Trail {
-        self.0.audit.as_ref().map(Audit::trail).unwrap_or_default()
+        self.0.audit.as_ref().map(|audit| audit.trail()).unwrap_or_default()
     }
 
-    /// From here on every audit event is told of, in the server's time as microseconds since 1970. What came before is not asked about.
-    pub fn audit_begins(&self, micros: u64) {
-        if let Some(audit) = &self.0.audit {
-            audit.begins(micros);
-        }
-    }
-
-    /// Takes audit events, where [`KubeOptions::audit`] says that they will come.
-    pub fn hear_audit(&self, read: AuditRead) {
-        if let Some(audit) = &self.0.audit {
-            audit.hear(read);
-        }
-    }
-
-    /// Takes audit events from the file that the API server writes them to, as they are written. Never ends; to be driven by whoever owns the
-    /// target, once, where [`KubeOptions::audit`] says that events will come.
+    /// Takes audit events from a file that an API server writes them to, as they are written. Never ends; to be driven by whoever owns the
+    /// target, once for each file, where [`KubeOptions::audit`] says that events will come.
     #[cfg(feature = "http")]
     pub fn audit_log_task(&self, file: PathBuf, complain: Complaint) -> impl Future<Output = ()> + Send + 'static {
-        let cluster = Arc::clone(&self.0);
-        async move { cluster.follow_audit_log(file, complain).await }
+        Arc::clone(&self.0).follow_audit_log(file, complain)
+    }
+
+    /// Takes audit events from API servers that post them. Never ends; to be driven like the task of a log.
+    #[cfg(feature = "http")]
+    pub fn audit_webhook_task(
+        &self,
+        webhook: AuditWebhook,
+        complain: Complaint,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        Arc::clone(&self.0).listen_for_audit(webhook, complain)
     }
 
     /// How many objects are known well enough to be answered for without a request.

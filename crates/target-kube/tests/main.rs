@@ -3,4 +3,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene fails where it stands")]
 
+mod audit_webhook;
 mod envtest;

@@ -86,7 +86,7 @@ impl GitServer {
     /// Starts a server with an authority of its own.
     pub fn start(root: &Path) -> Self {
         let folder = tempfile::tempdir().expect("there is room for temporary files");
-        let authority = Authority::new();
+        let authority = Authority::fresh();
         std::fs::write(folder.path().join("authority.pem"), authority.pem()).expect("the folder is ours");
         let state = Arc::new(Mutex::new(State::default()));
         let (root, shared) = (root.to_owned(), state.clone());

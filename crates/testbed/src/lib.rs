@@ -8,7 +8,7 @@ pub mod https;
 pub mod kube;
 pub mod repository;
 pub mod ssh;
-mod tls;
+pub mod tls;
 
 pub use https::{Fault, GitServer, On, Request};
 pub use repository::{GitRepository, Item};

@@ -16,20 +16,20 @@ use tokio_rustls::server::TlsStream;
 
 /// Signs certificates that only those trust who were given its own.
 #[derive(Debug)]
-pub(crate) struct Authority {
+pub struct Authority {
     pem: String,
     key: KeyPair,
 }
 
 /// A certificate with its key, both as PEM.
 #[derive(Clone, Debug)]
-pub(crate) struct Pair {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
+pub struct Pair {
+    pub certificate: String,
+    pub key: String,
 }
 
 impl Authority {
-    pub(crate) fn new() -> Self {
+    pub fn fresh() -> Self {
         let key = KeyPair::generate().expect("a key can be made");
         let certificate = authority_parameters().self_signed(&key).expect("the parameters are valid");
         Self { pem: certificate.pem(), key }
@@ -41,7 +41,7 @@ impl Authority {
     }
 
     /// Its certificate.
-    pub(crate) fn pem(&self) -> &str {
+    pub fn pem(&self) -> &str {
         &self.pem
     }
 
@@ -50,7 +50,7 @@ impl Authority {
     }
 
     /// For a server on loopback.
-    pub(crate) fn for_loopback(&self) -> Pair {
+    pub fn for_loopback(&self) -> Pair {
         let mut parameters =
             CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()]).expect("the names are valid");
         parameters.distinguished_name.push(DnType::CommonName, "loopback");
@@ -58,7 +58,7 @@ impl Authority {
     }
 
     /// For a client; a Kubernetes API server takes the names for a user and a group.
-    pub(crate) fn for_client(&self, name: &str, organization: Option<&str>) -> Pair {
+    pub fn for_client(&self, name: &str, organization: Option<&str>) -> Pair {
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name.push(DnType::CommonName, name);
         if let Some(organization) = organization {

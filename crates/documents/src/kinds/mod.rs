@@ -16,4 +16,4 @@ pub use notifier::{NotifierFormat, NotifierSpec};
 pub use policy::{Count, PolicySpec};
 pub use scope::ScopeSpec;
 pub use store::{Credentials, StoreCredentials, StoreSpec};
-pub use target::{AuditTrail, HealthRule, TargetFamily, TargetSpec};
+pub use target::{AuditSenders, AuditTrail, AuditWebhook, HealthRule, TargetFamily, TargetSpec};

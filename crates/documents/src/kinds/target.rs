@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use setpoint_yaml::{Class, Node};
 
-use crate::declaration::{object, words};
+use crate::declaration::{object, one_of, words};
+use crate::duration::{Duration, MINUTE};
 use crate::reader::Reader;
-use crate::text::{AbsolutePath, Expression, GroupKind, Label, Line};
+use crate::text::{AbsolutePath, Address, Expression, GroupKind, Label, Line};
 
 object! {
     /// A system under management.
@@ -33,10 +34,49 @@ object! {
 
 object! {
     /// Where a cluster's API server tells who did what.
-    pub struct AuditTrail {
-        /// The file it writes its audit events to (`--audit-log-path`), on the agent's machine.
-        "log" log: AbsolutePath,
+    pub struct AuditTrail => trail_has_a_source {
+        /// The files that API servers write their audit events to (`--audit-log-path`), on the agent's machine; one for each server.
+        "logs" logs: Vec<AbsolutePath> = Vec::new(),
+        /// Where API servers post their audit events to (`--audit-webhook-config-file`).
+        "webhook" webhook: Option<AuditWebhook> = None,
     }
+}
+
+object! {
+    /// Where the agent takes audit events from API servers, by HTTPS.
+    pub struct AuditWebhook {
+        /// The address to listen on.
+        "listen" listen: Address,
+        /// The certificate that the agent shows, with its chain, as PEM. Read for each connection.
+        "certificateFile" certificate: AbsolutePath,
+        /// The key of the certificate, as PEM.
+        "keyFile" key: AbsolutePath,
+        /// How API servers are known. What others send is not read.
+        "sendersFrom" senders_from: AuditSenders,
+        /// The longest that an API server collects events before it sends them (`--audit-webhook-batch-max-wait`). So long is waited for others
+        /// before a writer counts as proven.
+        "batchWait" batch_wait: Duration<1, MINUTE> = Duration::seconds(30),
+    }
+}
+
+one_of! {
+    /// Where it is read how API servers are known that send audit events, each time one does.
+    pub enum AuditSenders {
+        /// A file that holds nothing but the token that they send, or several, one a line.
+        "tokenFile" Token(AbsolutePath),
+        /// Certificates of the authorities that signed theirs, as PEM.
+        "authoritiesFile" Certificate(AbsolutePath),
+    }
+}
+
+/// An empty trail would be waited for in vain.
+fn trail_has_a_source(trail: &AuditTrail, node: Node<'_>, reader: &mut Reader) -> bool {
+    let is_empty = trail.logs.is_empty() && trail.webhook.is_none();
+    if is_empty {
+        let help = "add `logs: [/path/of/the/file]` or `webhook`, or remove `audit`";
+        reader.report::<()>(Class::Value, node, "nothing says where audit events come from", help);
+    }
+    !is_empty
 }
 
 object! {

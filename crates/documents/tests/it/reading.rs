@@ -128,3 +128,23 @@ fn a_target_has_no_fields_of_another_kind_of_target() {
     assert!(!target("kind: host, kubeconfig: /etc/kubeconfig") && !target("kind: host, namespace: shop"));
     assert!(!target("kind: kubernetes, context: prod"), "a context of which kubeconfig?");
 }
+
+#[test]
+fn an_audit_trail_comes_from_logs_or_to_an_address_or_both() {
+    let audit = |audit: &str| {
+        let head = "apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: a }\n";
+        read_documents("a.yaml", &format!("{head}spec: {{ kind: kubernetes, audit: {{ {audit} }} }}\n")).is_ok()
+    };
+    let webhook = |listen: &str, senders: &str| {
+        audit(&format!(
+            "logs: [/a], webhook: {{ listen: '{listen}', certificateFile: /c, keyFile: /k, sendersFrom: {{ {senders} }} }}"
+        ))
+    };
+    assert!(audit("logs: [/a, /b]") && webhook("127.0.0.1:9443", "tokenFile: /t"));
+    assert!(webhook("[::]:9443", "authoritiesFile: /a"));
+    assert!(!audit("") && !audit("logs: []"), "nothing would ever come");
+    assert!(!webhook("127.0.0.1:9443", "") && !webhook("127.0.0.1:9443", "tokenFile: /t, authoritiesFile: /a"));
+    for listen in ["9443", "127.0.0.1", "127.0.0.1:0", "localhost:9443", ":9443"] {
+        assert!(!webhook(listen, "tokenFile: /t"), "{listen}");
+    }
+}

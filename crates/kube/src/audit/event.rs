@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// The longest text that is kept of what a client says about itself.
 const LONGEST: usize = 256;
@@ -99,16 +100,22 @@ pub struct Read {
 /// Reads one event; `None` where it can explain nothing.
 pub fn read_event(bytes: &[u8]) -> Result<Option<AuditEvent>, Malformed> {
     let line = bytes.trim_ascii();
-    if line.first() != Some(&b'{') || line.last() != Some(&b'}') {
+    if line.last() != Some(&b'}') {
         return Err(Malformed);
     }
     let text = std::str::from_utf8(line).map_err(|_| Malformed)?;
-    // Most of what a server does is reading: that need not be understood.
+    wire_of(text)?.map_or(Ok(None), Wire::understood)
+}
+
+/// Most of what a server does is reading: that need not be understood.
+fn wire_of(text: &str) -> Result<Option<Wire>, Malformed> {
+    if !text.starts_with('{') {
+        return Err(Malformed);
+    }
     if !WRITES.iter().any(|verb| text.contains(verb)) {
         return Ok(None);
     }
-    let wire: Wire = serde_json::from_str(text).map_err(|_| Malformed)?;
-    wire.understood()
+    serde_json::from_str(text).map(Some).map_err(|_| Malformed)
 }
 
 /// When an event was written, whatever it is about.
@@ -123,15 +130,14 @@ pub fn answered(bytes: &[u8]) -> Option<u64> {
 
 /// Reads what a server posts to a webhook. One event that cannot be read does not keep the others out.
 pub fn read_list(bytes: &[u8]) -> Result<Read, Malformed> {
-    let list: List = serde_json::from_slice(bytes).map_err(|_| Malformed)?;
+    let list: List<'_> = serde_json::from_slice(bytes).map_err(|_| Malformed)?;
     if list.kind != "EventList" || !list.api_version.starts_with(GROUP) {
         return Err(Malformed);
     }
     let mut read = Read::default();
     for item in list.items {
         // Within a list the items name no version of their own.
-        let wire = serde_json::from_value::<Wire>(item).map_err(|_| Malformed);
-        match wire.and_then(Wire::understood_in_list) {
+        match wire_of(item.get()).and_then(|wire| wire.map_or(Ok(None), Wire::understood_in_list)) {
             Ok(event) => read.events.extend(event),
             Err(Malformed) => read.malformed += 1,
         }
@@ -144,11 +150,12 @@ const WRITES: [&str; 4] = ["\"update\"", "\"patch\"", "\"delete", "\"eviction\""
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct List {
+struct List<'a> {
     kind: String,
     api_version: String,
-    #[serde(default)]
-    items: Vec<serde_json::Value>,
+    /// As they stand in the text: a batch may be large, and little of it is kept.
+    #[serde(borrow, default)]
+    items: Vec<&'a RawValue>,
 }
 
 /// Bodies of requests and answers are skipped as they are read, but for the little that is asked of them.

@@ -13,7 +13,7 @@ use setpoint_core::key::Key;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
-use setpoint_documents::{Expression, FieldProblem, Line, TargetSpec};
+use setpoint_documents::{AuditSenders, AuditTrail, Expression, FieldProblem, Line, TargetSpec};
 use setpoint_engine::accept::Kinds;
 use setpoint_kube::health::{BadRule, Expressions, Rules as HealthRules};
 use setpoint_kube::key::group_of;
@@ -21,7 +21,10 @@ use setpoint_kube::{kinds, manifest, order, own};
 use setpoint_ledger_sql::{Scratch, ScratchError};
 use setpoint_target::{Target as _, Unidentifiable};
 use setpoint_target_kube::http::{Connection, ConnectionError, HttpWire};
-use setpoint_target_kube::{Changes, Clock as KubeClock, Forgotten, KubeOptions, KubeTarget, Memory, Remembered};
+use setpoint_target_kube::{
+    AuditSenders as KubeAuditSenders, AuditWebhook as KubeAuditWebhook, Changes, Clock as KubeClock, Complaint,
+    Forgotten, KubeOptions, KubeTarget, Memory, Remembered,
+};
 
 use super::connect::Connector;
 use crate::complaint::told;
@@ -32,8 +35,8 @@ const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 const NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 const AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 
-/// An API server writes an event when its request is answered: those of requests that were under way together come within this.
-const AUDIT_LOG_SETTLES: Span = Span::seconds(1);
+/// An API server tells of an event when its request is answered: those of requests that were under way together come within this.
+const AUDIT_SETTLES: Span = Span::seconds(1);
 
 impl Connector {
     /// The way into a cluster; the error is for people.
@@ -52,7 +55,7 @@ impl Connector {
                 .join("; ")
         })?;
         options.health = Arc::new(rules);
-        options.audit = spec.audit.as_ref().map(|_| AUDIT_LOG_SETTLES);
+        options.audit = spec.audit.as_ref().map(audit_settles);
         if let Some(namespace) = namespace {
             options.namespace = namespace.into();
         }
@@ -61,6 +64,37 @@ impl Connector {
         }
         Ok(KubeTarget::new(options))
     }
+}
+
+/// How long an event may come after another that happened later.
+fn audit_settles(audit: &AuditTrail) -> Span {
+    AUDIT_SETTLES + audit.webhook.as_ref().map_or(Span::ZERO, |webhook| webhook.batch_wait.span())
+}
+
+/// What follows a cluster's audit trail, each to be driven for as long as the cluster is connected.
+pub(super) fn audit_tasks(
+    cluster: &KubeTarget,
+    audit: &AuditTrail,
+    complain: &Complaint,
+) -> Vec<Pin<Box<dyn Future<Output = ()> + Send>>> {
+    let mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
+    for log in &audit.logs {
+        tasks.push(Box::pin(cluster.audit_log_task(log.as_str().into(), Arc::clone(complain))));
+    }
+    if let Some(webhook) = &audit.webhook {
+        let senders = match &webhook.senders_from {
+            AuditSenders::Token(file) => KubeAuditSenders::Token(file.as_str().into()),
+            AuditSenders::Certificate(file) => KubeAuditSenders::Certificate(file.as_str().into()),
+        };
+        let webhook = KubeAuditWebhook {
+            listen: webhook.listen.socket(),
+            certificate: webhook.certificate.as_str().into(),
+            key: webhook.key.as_str().into(),
+            senders,
+        };
+        tasks.push(Box::pin(cluster.audit_webhook_task(webhook, Arc::clone(complain))));
+    }
+    tasks
 }
 
 /// The health expressions of a Target document, compiled.

@@ -14,12 +14,12 @@ use setpoint_store::{Store, StoreError, StorePath};
 use setpoint_store_git::{Credentials, GitCache, GitOptions, GitStore, SshOptions};
 use setpoint_target::{Target, Unidentifiable};
 use setpoint_target_host::{HostOptions, HostTarget};
-use setpoint_target_kube::KubeTarget;
+use setpoint_target_kube::{Complaint, KubeTarget};
 
 use tokio::task::AbortHandle;
 
 use super::bootstrap::Bootstrap;
-use super::cluster::{ClusterKinds, own_namespace};
+use super::cluster::{ClusterKinds, audit_tasks, own_namespace};
 use super::log::Log;
 use crate::complaint::told;
 use crate::doors::Clock;
@@ -97,7 +97,7 @@ impl Connector {
     /// Connects to a target; the error is for people.
     #[expect(
         clippy::disallowed_methods,
-        reason = "the door: two tasks at most for each cluster, ended with its connection"
+        reason = "the door: one task for each cluster and for each source of its audit trail, ended with its connection"
     )]
     pub(super) fn target(&self, spec: &TargetSpec) -> Result<Reach, String> {
         match spec.family {
@@ -118,9 +118,9 @@ impl Connector {
                 let mut tasks = vec![tokio::spawn(cluster.watch_task()).abort_handle()];
                 if let Some(audit) = &spec.audit {
                     let log = Arc::clone(&self.log);
-                    let complain = Arc::new(move |problem: &str| log.say(problem));
-                    let following = cluster.audit_log_task(audit.log.as_str().into(), complain);
-                    tasks.push(tokio::spawn(following).abort_handle());
+                    let complain: Complaint = Arc::new(move |problem: &str| log.say(problem));
+                    let following = audit_tasks(&cluster, audit, &complain).into_iter();
+                    tasks.extend(following.map(|task| tokio::spawn(task).abort_handle()));
                 }
                 let watching = Watching { cluster: cluster.clone(), tasks };
                 let kinds = Arc::new(ClusterKinds { cluster: cluster.clone(), own_namespace });

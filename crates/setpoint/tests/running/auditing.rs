@@ -1,10 +1,10 @@
-//! Who changed what, by the audit log of a real API server: recorded after the fact, shown with the drift it is about.
+//! Who changed what, by the audit trail of a real API server: recorded after the fact, shown with the drift it is about.
 
 mod envtest {
     use std::sync::OnceLock;
 
     use setpoint_core::live::Writer;
-    use setpoint_testbed::kube::{ApiServer, Options};
+    use setpoint_testbed::kube::{ApiServer, AuditSender, AuditWebhook, Options, free_ports};
 
     use super::super::cluster::envtest::Scene;
     use super::super::lab::Agent;
@@ -14,16 +14,33 @@ mod envtest {
         SERVER.get_or_init(|| ApiServer::own(Options { audit_log: true, ..Options::default() }))
     }
 
-    /// A scene whose target follows the audit log.
+    /// Another one of the same cluster.
+    fn other_server() -> &'static ApiServer {
+        static SERVER: OnceLock<ApiServer> = OnceLock::new();
+        SERVER.get_or_init(|| server().beside(Options { audit_log: true, ..Options::default() }))
+    }
+
+    /// A scene whose target follows the audit logs of both servers.
     fn audited(name: &str) -> Scene {
-        let mut scene = Scene::on(server(), name);
-        let (kubeconfig, log) = (server().kubeconfig(), server().audit_log());
-        let (kubeconfig, log, namespace) = (kubeconfig.display(), log.display(), &scene.namespace);
-        let target = format!(
-            "{{ kind: kubernetes, kubeconfig: {kubeconfig}, namespace: {namespace}, audit: {{ log: {log} }} }}"
-        );
+        let (log, other) = (server().audit_log(), other_server().audit_log());
+        scene_with(server(), name, &format!("{{ logs: [{}, {}] }}", log.display(), other.display()))
+    }
+
+    fn scene_with(server: &'static ApiServer, name: &str, audit: &str) -> Scene {
+        let mut scene = Scene::on(server, name);
+        let (kubeconfig, namespace) = (server.kubeconfig(), &scene.namespace);
+        let kubeconfig = kubeconfig.display();
+        let target =
+            format!("{{ kind: kubernetes, kubeconfig: {kubeconfig}, namespace: {namespace}, audit: {audit} }}");
         scene.lab.control("machine", "Target", &target);
         scene
+    }
+
+    /// Does something as somebody who is known by a certificate.
+    fn run_as_jane(server: &ApiServer, scene: &Scene, arguments: &[&str]) {
+        let jane = server.kubeconfig_with_certificate("jane", Some("system:masters"));
+        let done = server.kubectl_as(&jane, &[arguments, &["-n", &scene.namespace]].concat(), b"");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
     /// Waits until it is recorded who did something to an object, and answers the audit id.
@@ -52,15 +69,11 @@ mod envtest {
         let head = scene.lab.commit();
         let mut agent = scene.lab.start().await;
         agent.until_converged("shop", &head).await;
-        let jane = server().kubeconfig_with_certificate("jane", Some("system:masters"));
-        let run = |arguments: &[&str]| {
-            let done = server().kubectl_as(&jane, &[arguments, &["-n", &scene.namespace]].concat(), b"");
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        };
 
-        run(&["patch", "configmap", "first", "-p", r#"{"data":{"colour":"black"}}"#]);
+        let patch = ["patch", "configmap", "first", "-p", r#"{"data":{"colour":"black"}}"#];
+        run_as_jane(server(), &scene, &patch);
         let edited = proven(&mut agent, "first", "jane").await;
-        run(&["delete", "configmap", "second"]);
+        run_as_jane(other_server(), &scene, &["delete", "configmap", "second"]);
         let deleted = proven(&mut agent, "second", "jane").await;
         assert_ne!(edited, deleted);
         assert_eq!((scene.colour("first").as_deref(), scene.colour("second").as_deref()), (Some("red"), Some("green")));
@@ -93,6 +106,32 @@ mod envtest {
         assert_eq!(scene.colour("first").as_deref(), Some("black"));
         let records = agent.drift("shop").await;
         assert_eq!(records.len(), 1, "who did it is no drift of its own: {records:?}");
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_server_that_shows_its_certificate_posts_who_did_it() {
+        let [port] = free_ports();
+        let url = format!("https://127.0.0.1:{port}/");
+        let webhook = AuditWebhook { url, authority: None, sender: AuditSender::Certificate };
+        let server = ApiServer::own(Options { audit_webhook: Some(webhook), ..Options::default() });
+        let server: &'static ApiServer = Box::leak(Box::new(server));
+        let file = |name: &str| server.folder().join(name).display().to_string();
+        let (certificate, key, authority) = (file("server.pem"), file("server.key"), file("authority.pem"));
+        let audit = format!(
+            "{{ webhook: {{ listen: '127.0.0.1:{port}', certificateFile: {certificate}, keyFile: {key}, \
+             sendersFrom: {{ authoritiesFile: {authority} }}, batchWait: 1s }} }}"
+        );
+        let mut scene = scene_with(server, "posted", &audit);
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        run_as_jane(server, &scene, &["delete", "configmap", "second"]);
+        proven(&mut agent, "second", "jane").await;
+        run_as_jane(server, &scene, &["patch", "configmap", "first", "-p", r#"{"data":{"colour":"black"}}"#]);
+        proven(&mut agent, "first", "jane").await;
         agent.stop().await;
     }
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`lab`] | what the others act on |
 //! | [`applying`] | the agent as a process: exit codes, and the end when told to |
-//! | [`auditing`] | who changed what, by a cluster's audit log |
+//! | [`auditing`] | who changed what, by a cluster's audit trail |
 //! | [`bounding`] | where apps may write: within their scope, never what Setpoint runs from |
 //! | [`cluster`] | all of it on a Kubernetes cluster |
 //! | [`cluster_failures`] | failures that users of other engines report, on such a cluster |

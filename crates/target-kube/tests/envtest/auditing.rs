@@ -1,5 +1,6 @@
-//! Who did it, by the audit log of a real server: proven with user, address and audit id, whatever name a writer uses.
+//! Who did it, by the audit trail of a real server: proven with user, address and audit id, whatever name a writer uses.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +11,8 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_kube::request::field_manager;
 use setpoint_target::Target;
-use setpoint_testbed::kube::{ApiServer, Options};
+use setpoint_target_kube::{AuditSenders, AuditWebhook, KubeOptions};
+use setpoint_testbed::kube::{ApiServer, AuditSender, AuditWebhook as PostedTo, Options, free_ports};
 
 use super::scene::Scene;
 
@@ -183,6 +185,76 @@ async fn what_is_found_right_after_a_restart_is_proven_and_our_own_writes_before
     scene.follow_audit_log();
     let drifted = scene.live(&declared).await;
     assert_eq!(proven(&scene, &declared, Some(&drifted)).await.who, "jane", "we wrote too, and are not suspected");
+}
+
+/// Two API servers on one etcd. Both post to the same address, and the first writes a log too.
+struct Posting {
+    first: &'static ApiServer,
+    second: ApiServer,
+    webhook: AuditWebhook,
+}
+
+impl Posting {
+    fn new() -> Self {
+        let [port] = free_ports();
+        let (url, token) = (format!("https://127.0.0.1:{port}/"), "a token of servers");
+        let known = PostedTo { url, authority: None, sender: AuditSender::Token(token.to_owned()) };
+        let options = Options { audit_log: true, audit_webhook: Some(known.clone()), ..Options::default() };
+        let first = Box::leak(Box::new(ApiServer::own(options)));
+        let second = first.beside(Options { audit_webhook: Some(known), ..Options::default() });
+        let file = |name: &str| first.folder().join(name);
+        std::fs::write(file("audit.token"), token).unwrap();
+        let webhook = AuditWebhook {
+            listen: (Ipv4Addr::LOCALHOST, port).into(),
+            certificate: file("server.pem"),
+            key: file("server.key"),
+            senders: AuditSenders::Token(file("audit.token")),
+        };
+        Self { first, second, webhook }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_several_servers_post_proves_edits_and_deletes_and_is_the_same_evidence_as_a_log() {
+    let Posting { first, second, webhook } = Posting::new();
+    let adjust = |options: &mut KubeOptions| {
+        options.trust_streams = false;
+        options.audit = Some(Span::seconds(1));
+    };
+    let mut scene = Scene::on(first, "posted", adjust).await;
+    scene.listen_for_audit(webhook).await;
+    // What the first server does is told twice.
+    scene.follow_audit_log();
+    let declared = scene.config_map("settings", &[("mode", "safe")]);
+    let run = |server: &ApiServer, arguments: &[&str], input: &str| {
+        let jane = server.kubeconfig_with_certificate("jane", Some("system:masters"));
+        let done = server.kubectl_as(&jane, &[arguments, &["-n", &scene.namespace]].concat(), input.as_bytes());
+        assert!(done.status.success(), "kubectl {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+
+    // Deletes first: an edit in the second in which listening began is proven for nobody.
+    for server in [first, &second] {
+        scene.have(&declared).await;
+        run(server, &["delete", "configmap", "settings"], "");
+        gone(&scene, &declared).await;
+        let proof = proven(&scene, &declared, None).await;
+        assert_eq!((proof.who.as_str(), proof.from.as_str()), ("jane", "127.0.0.1"));
+    }
+    scene.have(&declared).await;
+    for server in [first, &second] {
+        run(server, &["patch", "configmap", "settings", "-p", r#"{"data":{"mode":"fast"}}"#], "");
+        let drifted = scene.live(&declared).await;
+        scene.done(&scene.steps.update(&declared, &drifted)).await;
+        let proof = proven(&scene, &declared, Some(&drifted)).await;
+        assert_eq!((proof.who.as_str(), proof.from.as_str()), ("jane", "127.0.0.1"));
+    }
+    let manager = format!("--field-manager={}", field_manager(&scene.namespace));
+    let posing = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"mode": "fast"},
+    });
+    run(&second, &["apply", "--server-side", "--force-conflicts", &manager, "-f", "-"], &posing.to_string());
+    let drifted = scene.live(&declared).await;
+    assert_eq!(proven(&scene, &declared, Some(&drifted)).await.who, "jane", "whatever name she uses");
 }
 
 #[tokio::test(flavor = "multi_thread")]

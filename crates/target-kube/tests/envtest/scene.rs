@@ -17,9 +17,11 @@ use setpoint_kube::object;
 use setpoint_target::conformance::Steps;
 use setpoint_target::{Fence, Hint, Outcome, Settlement, Target, Work};
 use setpoint_target_kube::http::{Connection, HttpWire};
-use setpoint_target_kube::{Clock, KubeOptions, KubeTarget};
+use setpoint_target_kube::{AuditWebhook, Clock, KubeOptions, KubeTarget};
 use setpoint_testbed::kube::{ApiServer, Proxy};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+use tokio::time::interval;
 
 /// The longest any test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -76,6 +78,20 @@ impl Scene {
     pub(crate) fn follow_audit_log(&mut self) {
         let complain = Arc::new(|problem: &str| panic!("{problem}"));
         self.tasks.spawn(self.target.audit_log_task(self.server.audit_log(), complain));
+    }
+
+    /// Lets API servers post their audit events to the target.
+    pub(crate) async fn listen_for_audit(&mut self, webhook: AuditWebhook) {
+        let address = webhook.listen;
+        let complain = Arc::new(|problem: &str| panic!("{problem}"));
+        self.tasks.spawn(self.target.audit_webhook_task(webhook, complain));
+        let listening = async {
+            let mut glances = interval(Duration::from_millis(10));
+            while TcpStream::connect(address).await.is_err() {
+                glances.tick().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, listening).await.expect("it must listen");
     }
 
     /// What comes of something that must end.

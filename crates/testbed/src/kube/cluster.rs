@@ -41,7 +41,7 @@ impl Cluster {
         let folder = fresh_folder();
         let janitor = Janitor::of(&folder);
         let keeper = Keeper::start();
-        let authority = Authority::new();
+        let authority = Authority::fresh();
         write(&folder, "authority.pem", authority.pem());
         write(&folder, "authority.key", &authority.key_pem());
         let server = authority.for_loopback();
@@ -140,7 +140,7 @@ fn start_etcd(keeper: &Keeper, folder: &Path) -> (Process, u16) {
 }
 
 /// Free at this moment, and different.
-pub(super) fn free_ports<const N: usize>() -> [u16; N] {
+pub fn free_ports<const N: usize>() -> [u16; N] {
     let listeners: [TcpListener; N] =
         std::array::from_fn(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port"));
     listeners.map(|listener| listener.local_addr().expect("a bound socket has an address").port())

@@ -9,6 +9,7 @@ use crate::tls::Pair;
 /// Who one is.
 #[derive(Debug)]
 pub(super) enum Identity<'a> {
+    Nobody,
     Token(&'a str),
     Certificate(&'a Pair),
 }
@@ -25,6 +26,7 @@ pub(super) fn self_contained(url: &str, authority: &str, identity: &Identity<'_>
 
 fn text(url: &str, trust: &str, identity: &Identity<'_>) -> String {
     let user = match identity {
+        Identity::Nobody => "{}".to_owned(),
         Identity::Token(token) => format!("token: {token}"),
         Identity::Certificate(pair) => format!(
             "client-certificate-data: {}\n    client-key-data: {}",

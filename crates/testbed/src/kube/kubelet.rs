@@ -41,7 +41,7 @@ impl Kubelet {
     pub fn start(server: &ApiServer) -> Self {
         let state = Arc::new(State::default());
         let shared = Arc::clone(&state);
-        let listening = TlsServer::start(&Authority::new(), move |mut stream| {
+        let listening = TlsServer::start(&Authority::fresh(), move |mut stream| {
             let state = Arc::clone(&shared);
             async move {
                 let _ = serve(&mut stream, &state).await;

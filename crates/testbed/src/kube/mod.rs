@@ -22,8 +22,9 @@ mod webhook;
 
 pub use self::arranging::ForbiddenDeletes;
 pub use self::client::Answer;
+pub use self::cluster::free_ports;
 pub use self::kubelet::Kubelet;
-pub use self::options::{AuditWebhook, Options, User};
+pub use self::options::{AuditSender, AuditWebhook, Options, User};
 pub use self::proxy::{Fault, Proxy, Rule, Seen};
 pub use self::server::ApiServer;
 pub use self::tools::kubernetes_version;

@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use super::cluster::Cluster;
+use super::kubeconfig::{self, Identity};
+
 /// Everything that is not said is as in the shared server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -22,8 +25,18 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct AuditWebhook {
     pub url: String,
-    /// The authority that signed its certificate, as PEM.
+    /// The authority that signed its certificate, as PEM; the cluster's own if unsaid.
     pub authority: Option<String>,
+    pub sender: AuditSender,
+}
+
+/// As whom a server sends audit events.
+#[derive(Clone, Debug)]
+pub enum AuditSender {
+    Nobody,
+    Token(String),
+    /// By a certificate that the cluster's authority has signed.
+    Certificate,
 }
 
 /// Who may use the server by a token.
@@ -54,9 +67,9 @@ const AUDIT_POLICY: &str =
     "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
 
 impl Options {
-    /// The flags for what is asked here; the files they name are written into the folder.
-    pub(super) fn to_flags(&self, folder: &Path, audit_log: &Path) -> Vec<String> {
-        let mut flags = Vec::new();
+    /// The flags for what is asked here; the files they name are written into the cluster's folder.
+    pub(super) fn to_flags(&self, cluster: &Cluster, audit_log: &Path) -> Vec<String> {
+        let (folder, mut flags) = (cluster.folder(), Vec::new());
         if self.audit_log || self.audit_webhook.is_some() {
             let policy = folder.join("audit-policy.yaml");
             fs::write(&policy, AUDIT_POLICY).expect("the folder is ours");
@@ -67,7 +80,7 @@ impl Options {
         }
         if let Some(webhook) = &self.audit_webhook {
             let file = folder.join("audit-webhook.yaml");
-            fs::write(&file, webhook.to_config(folder)).expect("the folder is ours");
+            fs::write(&file, webhook.to_config(cluster)).expect("the folder is ours");
             flags.push(format!("--audit-webhook-config-file={}", file.display()));
             flags.push("--audit-webhook-batch-max-wait=100ms".to_owned());
         }
@@ -77,17 +90,17 @@ impl Options {
 }
 
 impl AuditWebhook {
-    fn to_config(&self, folder: &Path) -> String {
-        let trust = self.authority.as_ref().map_or_else(String::new, |authority| {
-            let file = folder.join("audit-webhook.pem");
-            fs::write(&file, authority).expect("the folder is ours");
-            format!("    certificate-authority: {}\n", file.display())
-        });
-        format!(
-            "apiVersion: v1\nkind: Config\nclusters:\n- name: audit\n  cluster:\n    server: {}\n{trust}\
-             users:\n- name: audit\n  user: {{}}\ncontexts:\n- name: audit\n  context:\n    cluster: audit\n    user: audit\n\
-             current-context: audit\n",
-            self.url
-        )
+    fn to_config(&self, cluster: &Cluster) -> String {
+        let authority = self.authority.as_deref().unwrap_or(cluster.authority().pem());
+        let pair;
+        let identity = match &self.sender {
+            AuditSender::Nobody => Identity::Nobody,
+            AuditSender::Token(token) => Identity::Token(token),
+            AuditSender::Certificate => {
+                pair = cluster.authority().for_client("kube-apiserver", None);
+                Identity::Certificate(&pair)
+            }
+        };
+        kubeconfig::self_contained(&self.url, authority, &identity)
     }
 }

@@ -129,7 +129,7 @@ impl ApiServer {
             "--disable-admission-plugins=ServiceAccount".to_owned(),
             "--allow-privileged=true".to_owned(),
         ];
-        flags.extend(self.options.to_flags(folder, &self.audit_log()));
+        flags.extend(self.options.to_flags(&self.cluster, &self.audit_log()));
         flags
     }
 

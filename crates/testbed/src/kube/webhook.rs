@@ -57,7 +57,7 @@ impl Webhook {
     }
 
     fn start(answer: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
-        let (authority, answer, asked) = (Authority::new(), Arc::new(answer), Arc::new(AtomicUsize::new(0)));
+        let (authority, answer, asked) = (Authority::fresh(), Arc::new(answer), Arc::new(AtomicUsize::new(0)));
         let counter = asked.clone();
         let server = TlsServer::start(&authority, move |stream| {
             let (answer, counter) = (answer.clone(), counter.clone());

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::json;
-use setpoint_testbed::kube::{ApiServer, AuditWebhook, Fault, Options, Proxy, Rule, kubernetes_version};
+use setpoint_testbed::kube::{ApiServer, AuditSender, AuditWebhook, Fault, Options, Proxy, Rule, kubernetes_version};
 
 use super::scene::PATIENCE;
 
@@ -95,7 +95,8 @@ fn the_audit_webhook_is_told_the_user() {
     let sink = Proxy::before(ApiServer::shared());
     sink.add(Rule::new("POST", "/audit", Fault::Answer { code: 200, body: "{}".to_owned() }));
     let (url, authority) = (format!("{}/audit", sink.url()), Some(sink.authority().to_owned()));
-    let server = ApiServer::own(Options { audit_webhook: Some(AuditWebhook { url, authority }), ..Options::default() });
+    let webhook = AuditWebhook { url, authority, sender: AuditSender::Nobody };
+    let server = ApiServer::own(Options { audit_webhook: Some(webhook), ..Options::default() });
     server.apply("/api/v1/namespaces/default/configmaps/a", "one", &config_map("1"));
     await_that("an event about the administrator", || {
         let seen = sink.take_seen();

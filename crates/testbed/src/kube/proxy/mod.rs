@@ -56,7 +56,7 @@ impl Upstream {
 
 impl Proxy {
     pub fn before(server: &ApiServer) -> Self {
-        let authority = Authority::new();
+        let authority = Authority::fresh();
         let upstream = Mutex::new(Upstream::of(server));
         let state =
             Arc::new(State { upstream, rules: Mutex::default(), seen: Mutex::default(), arrived: Condvar::new() });

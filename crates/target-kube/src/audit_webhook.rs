@@ -1,0 +1,312 @@
+//! Where API servers post their audit events to (`--audit-webhook-config-file`): HTTPS, for who is known, and bounded in everything.
+//!
+//! No body is read before its sender is known. Certificate, key, tokens and authorities are read anew for each connection, so that they can be
+//! renewed while this runs. What is answered for is in memory only: who did it is evidence, not state.
+
+use std::convert::Infallible;
+use std::fs;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use setpoint_core::time::Span;
+use setpoint_kube::audit::event::read_list;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::{NoClientAuth, WebPkiClientVerifier, danger::ClientCertVerifier};
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+use crate::audit::{Audit, Source};
+use crate::audit_log::Complaint;
+use crate::cluster::Cluster;
+
+/// Connections at once; more wait in the queue of the socket. Each is for one batch.
+const CONNECTIONS: usize = 128;
+/// Batches that are read at once, and the largest one. Servers that are told to truncate send no more than 10 MiB.
+const BATCHES: usize = 2;
+const LARGEST_BATCH: usize = 16 << 20;
+/// How long a greeting, a head or a batch may take to arrive.
+const ARRIVAL: Duration = Duration::from_secs(10);
+const TRY_AGAIN: Span = Span::seconds(1);
+/// A former connection to the same target may not have let go of the address yet: that is not worth telling.
+const QUIET_TRIES: u32 = 5;
+
+/// Where audit events are listened for, and how who sends them is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditWebhook {
+    pub listen: SocketAddr,
+    /// PEM files of the certificate with its chain and of its key.
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    pub senders: AuditSenders,
+}
+
+/// How API servers are known that send audit events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuditSenders {
+    /// By a token; the file holds one or more, one a line.
+    Token(PathBuf),
+    /// By a certificate that one of these authorities has signed; the file holds them as PEM.
+    Certificate(PathBuf),
+}
+
+impl Cluster {
+    /// The source is known as soon as this is called: until the address is bound, nothing is complete.
+    pub(crate) fn listen_for_audit(
+        self: Arc<Self>,
+        webhook: AuditWebhook,
+        complain: Complaint,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let source = self.audit.as_ref().map(|audit| (Arc::clone(audit), audit.add_source()));
+        async move {
+            if let Some((audit, source)) = source {
+                Arc::new(Desk::new(self, audit, source, webhook, complain)).serve().await;
+            }
+        }
+    }
+}
+
+/// What all connections share.
+struct Desk {
+    cluster: Arc<Cluster>,
+    audit: Arc<Audit>,
+    source: Source,
+    webhook: AuditWebhook,
+    complain: Complaint,
+    batches: Semaphore,
+    /// Connections that were not begun, requests of strangers, batches that could not be read.
+    broken: AtomicU64,
+    strangers: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Desk {
+    fn new(
+        cluster: Arc<Cluster>,
+        audit: Arc<Audit>,
+        source: Source,
+        webhook: AuditWebhook,
+        complain: Complaint,
+    ) -> Self {
+        let (broken, strangers, refused) = Default::default();
+        let batches = Semaphore::new(BATCHES);
+        Self { cluster, audit, source, webhook, complain, batches, broken, strangers, refused }
+    }
+
+    async fn serve(self: Arc<Self>) {
+        let listener = self.bound().await;
+        // What was sent before may have found nobody.
+        self.begin_anew();
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
+                    Ok((stream, _)) => drop(connections.spawn(Arc::clone(&self).converse(stream))),
+                    // Too many files are open: others may be closed soon.
+                    Err(_) => self.cluster.api.sender.wire.wait(TRY_AGAIN).await,
+                },
+            }
+        }
+    }
+
+    async fn bound(&self) -> TcpListener {
+        let mut tries = 0;
+        loop {
+            let error = match TcpListener::bind(self.webhook.listen).await {
+                Ok(listener) => return listener,
+                Err(error) => error,
+            };
+            tries += 1;
+            if tries == QUIET_TRIES {
+                let address = self.webhook.listen;
+                let remedy = "free the address, or correct `audit.webhook.listen` of the Target";
+                (self.complain)(&format!(
+                    "audit events cannot be listened for on {address} ({error}): {remedy}; until then no writer is proven"
+                ));
+            }
+            self.cluster.api.sender.wire.wait(TRY_AGAIN).await;
+        }
+    }
+
+    /// Something that was sent was not taken: of what was before, not everything is known.
+    fn begin_anew(&self) {
+        self.audit.begins(self.source, self.cluster.now().as_millis() * 1_000);
+    }
+
+    async fn converse(self: Arc<Self>, stream: TcpStream) {
+        let acceptor = match self.webhook.acceptor() {
+            Ok(acceptor) => acceptor,
+            Err(problem) => {
+                self.begin_anew();
+                return self.tell(&self.broken, &format!("connections for audit events were turned away: {problem}"));
+            }
+        };
+        let stream = match timeout(ARRIVAL, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => stream,
+            // Whoever says nothing wanted to know whether somebody listens.
+            Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => return,
+            Ok(Err(error)) => {
+                let problem = format!("connections for audit events were not begun ({error}): {}", self.introduction());
+                return self.tell(&self.broken, &problem);
+            }
+            Err(_) => return,
+        };
+        let service = service_fn(|request| self.answer(request));
+        let mut server = http1::Builder::new();
+        // One batch each: a connection that is kept may be closed while the next batch is on its way.
+        server.timer(TokioTimer::new()).header_read_timeout(ARRIVAL).keep_alive(false);
+        // A connection that breaks is made again by who needs it.
+        drop(server.serve_connection(TokioIo::new(stream), service).await);
+    }
+
+    fn introduction(&self) -> &'static str {
+        match self.webhook.senders {
+            AuditSenders::Token(_) => "let API servers trust who signed the certificate of the webhook",
+            AuditSenders::Certificate(_) => {
+                "let API servers trust who signed the certificate of the webhook, and show one that its authorities have signed"
+            }
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Empty<Bytes>>, Infallible> {
+        let status = if !self.is_known(&request) {
+            StatusCode::UNAUTHORIZED
+        } else if request.method() != Method::POST {
+            StatusCode::METHOD_NOT_ALLOWED
+        } else {
+            let status = self.take(request.into_body()).await;
+            if !status.is_success() {
+                self.begin_anew();
+            }
+            status
+        };
+        let mut response = Response::new(Empty::new());
+        *response.status_mut() = status;
+        Ok(response)
+    }
+
+    /// Whether it is known who sends this. Certificates were asked for before.
+    fn is_known(&self, request: &Request<Incoming>) -> bool {
+        let AuditSenders::Token(file) = &self.webhook.senders else { return true };
+        let tokens = match fs::read(file) {
+            Ok(tokens) => tokens,
+            Err(error) => {
+                let problem = unusable(file, &format!("cannot be read ({error})"));
+                self.tell(&self.strangers, &format!("requests with audit events were turned away: {problem}"));
+                return false;
+            }
+        };
+        let sent = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let sent = sent.and_then(|value| value.strip_prefix(b"Bearer ")).unwrap_or_default();
+        let lines = tokens.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        // Each is looked at, so that the time it takes tells nothing.
+        let known = lines.fold(false, |known, token| known | is_same(token, sent));
+        if !known {
+            let remedy = "let API servers send it in the kubeconfig of `--audit-webhook-config-file`";
+            self.tell(&self.strangers, &format!("requests with audit events did not bear the token: {remedy}"));
+        }
+        known
+    }
+
+    async fn take(&self, body: Incoming) -> StatusCode {
+        let Ok(_turn) = self.batches.acquire().await else { return StatusCode::SERVICE_UNAVAILABLE };
+        let bytes = match timeout(ARRIVAL, Limited::new(body, LARGEST_BATCH).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                let remedy =
+                    "let API servers truncate (--audit-webhook-truncate-enabled) or write less (level: Metadata)";
+                let problem = format!("batches of audit events are longer than {LARGEST_BATCH} bytes: {remedy}");
+                self.tell(&self.refused, &problem);
+                return StatusCode::PAYLOAD_TOO_LARGE;
+            }
+            Ok(Err(_)) | Err(_) => return StatusCode::REQUEST_TIMEOUT,
+        };
+        let read = match read_list(&bytes) {
+            Ok(read) => read,
+            Err(error) => {
+                self.tell(&self.refused, &format!("batches of audit events cannot be read ({error})"));
+                return StatusCode::BAD_REQUEST;
+            }
+        };
+        if read.malformed > 0 {
+            // One of them may have been the one that matters.
+            self.begin_anew();
+            self.tell(
+                &self.refused,
+                "batches of audit events cannot be read in full: let API servers send audit.k8s.io/v1",
+            );
+        }
+        self.audit.hear(read);
+        StatusCode::OK
+    }
+
+    /// Counts, and tells people each time it is ten times as bad.
+    fn tell(&self, counter: &AtomicU64, problem: &str) {
+        let before = counter.fetch_add(1, Ordering::Relaxed);
+        if (before + 1).checked_ilog10() > before.checked_ilog10() {
+            (self.complain)(&format!("{} {problem}", before + 1));
+        }
+    }
+}
+
+/// Takes as long for a wrong token as for the right one.
+fn is_same(token: &[u8], sent: &[u8]) -> bool {
+    let differing = token.iter().zip(sent).fold(0, |differing, (a, b)| differing | (a ^ b));
+    !token.is_empty() && token.len() == sent.len() && differing == 0
+}
+
+fn unusable(file: &Path, problem: &str) -> String {
+    format!("{} {problem}; correct it, or its path in `audit.webhook` of the Target", file.display())
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let read = read.map_err(|error| unusable(file, &format!("holds no certificates ({error})")))?;
+    if read.is_empty() { Err(unusable(file, "holds no certificates")) } else { Ok(read) }
+}
+
+impl AuditWebhook {
+    fn acceptor(&self) -> Result<TlsAcceptor, String> {
+        let chain = certificates(&self.certificate)?;
+        // What is wrong with a key is not told in detail.
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|_| unusable(&self.key, "holds no private key"))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_client_cert_verifier(self.senders.verifier()?)
+            .with_single_cert(chain, key)
+            .map_err(|error| unusable(&self.certificate, &format!("does not belong to the key ({error})")))?;
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+impl AuditSenders {
+    fn verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, String> {
+        let Self::Certificate(file) = self else { return Ok(Arc::new(NoClientAuth)) };
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(file)? {
+            let unfit = |error| unusable(file, &format!("holds what is no authority ({error})"));
+            roots.add(certificate).map_err(unfit)?;
+        }
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        verifier.map_err(|error| unusable(file, &format!("is of no use ({error})")))
+    }
+}
