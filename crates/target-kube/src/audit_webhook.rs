@@ -208,6 +208,8 @@ impl Desk {
         let tokens = match fs::read(file) {
             Ok(tokens) => tokens,
             Err(error) => {
+                // Those who are known are turned away too.
+                self.begin_anew();
                 let problem = unusable(file, &format!("cannot be read ({error})"));
                 self.tell(&self.strangers, &format!("requests with audit events were turned away: {problem}"));
                 return false;
