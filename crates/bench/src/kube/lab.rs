@@ -12,8 +12,20 @@ impl Lab {
         namespace: &str,
         apps: impl Iterator<Item = (String, Vec<Object>)>,
     ) -> anyhow::Result<Self> {
+        Self::of_audited_cluster(kubeconfig, namespace, None, apps)
+    }
+
+    /// The same, with the file its API server writes audit events to.
+    pub(super) fn of_audited_cluster(
+        kubeconfig: &Path,
+        namespace: &str,
+        log: Option<&Path>,
+        apps: impl Iterator<Item = (String, Vec<Object>)>,
+    ) -> anyhow::Result<Self> {
         let lab = Self::new()?;
-        let spec = format!("{{ kind: kubernetes, kubeconfig: {}, namespace: {namespace} }}", kubeconfig.display());
+        let audit = log.map_or_else(String::new, |log| format!(", audit: {{ logs: [{}] }}", log.display()));
+        let kubeconfig = kubeconfig.display();
+        let spec = format!("{{ kind: kubernetes, kubeconfig: {kubeconfig}, namespace: {namespace}{audit} }}");
         let mut changes = vec![control("machine", "Target", &spec)?];
         for (name, objects) in apps {
             changes.push(app_document(&name)?);

@@ -30,8 +30,22 @@ impl Server {
         Self(ApiServer::own(Options { controllers, ..Options::default() }))
     }
 
+    /// One that writes who did what to a log.
+    pub(super) fn audited() -> Self {
+        Self(ApiServer::own(Options { audit_log: true, ..Options::default() }))
+    }
+
+    pub(super) fn audit_log(&self) -> PathBuf {
+        self.0.audit_log()
+    }
+
     pub(super) fn kubeconfig(&self) -> PathBuf {
         self.0.kubeconfig()
+    }
+
+    /// The kubeconfig of somebody else who may do everything.
+    pub(super) fn kubeconfig_of(&self, user: &str) -> PathBuf {
+        self.0.kubeconfig_with_certificate(user, Some("system:masters"))
     }
 
     pub(super) fn make_namespace(&self, name: &str) {
