@@ -1,71 +1,125 @@
 //! Sets of fields, as `managedFields` has them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-/// One step of a path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Step {
-    Field(String),
-    /// An item by its keys, as JSON.
-    Item(String),
-    /// A value of a set, as JSON.
-    Member(String),
+/// Comes before each step of a path. It sorts before anything a step may contain, so that what is below a path follows it in a set.
+const APART: char = '\u{1}';
+
+/// A path on the way down into a value: its steps in the words of `fieldsV1` (`f:spec`, `k:{"name":"main"}`, `v:"one"`).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Path(String);
+
+impl Path {
+    /// The path of these fields.
+    pub(crate) fn of_fields(names: &[&str]) -> Self {
+        let mut path = Self::default();
+        for name in names {
+            path.push("f:", name);
+        }
+        path
+    }
+
+    fn push(&mut self, sort: &str, rest: &str) {
+        self.0.push(APART);
+        self.0.push_str(sort);
+        self.0.push_str(rest);
+    }
+
+    /// Goes down to a field for as long as `visit` takes.
+    pub(crate) fn in_field<T>(&mut self, name: &str, visit: impl FnOnce(&mut Self) -> T) -> T {
+        self.within("f:", name, visit)
+    }
+
+    /// Goes down to an item of a list for as long as `visit` takes.
+    pub(crate) fn in_item<T>(&mut self, step: &str, visit: impl FnOnce(&mut Self) -> T) -> T {
+        self.within("", step, visit)
+    }
+
+    fn within<T>(&mut self, sort: &str, rest: &str, visit: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.0.len();
+        self.push(sort, rest);
+        let visited = visit(self);
+        self.0.truncate(length);
+        visited
+    }
+
+    pub(crate) fn text(&self) -> String {
+        text_of(&self.0)
+    }
 }
 
-pub(crate) type Path = Vec<Step>;
+/// The step to an item of a list that is told apart by these fields.
+pub(crate) fn item_step(keys: &[&str], item: &Json) -> String {
+    let keys: BTreeMap<&str, &Json> =
+        keys.iter().filter_map(|key| Some((*key, item.get(key).filter(|value| !value.is_null())?))).collect();
+    format!("k:{}", serde_json::to_string(&keys).expect("JSON can be written"))
+}
 
-impl Step {
-    pub(crate) fn field(name: &str) -> Self {
-        Self::Field(name.to_owned())
-    }
+/// The step to a value of a set.
+pub(crate) fn member_step(value: &Json) -> String {
+    format!("v:{value}")
+}
 
-    /// The step to an item of a list that is told apart by these fields.
-    pub(crate) fn item(keys: &[&str], item: &Json) -> Self {
-        let keys: BTreeMap<&str, &Json> =
-            keys.iter().filter_map(|key| Some((*key, item.get(key).filter(|value| !value.is_null())?))).collect();
-        Self::Item(serde_json::to_string(&keys).expect("JSON can be written"))
-    }
-
-    pub(crate) fn member(value: &Json) -> Self {
-        Self::Member(value.to_string())
-    }
-
-    fn name(&self) -> String {
-        match self {
-            Self::Field(name) => format!("f:{name}"),
-            Self::Item(keys) => format!("k:{keys}"),
-            Self::Member(value) => format!("v:{value}"),
-        }
-    }
-
-    /// As conflicts name it.
-    fn text(&self) -> String {
-        match self {
-            Self::Field(name) => format!(".{name}"),
-            Self::Item(keys) => {
-                let keys: BTreeMap<String, Json> = serde_json::from_str(keys).expect("it was written as JSON");
-                let keys: Vec<String> = keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                format!("[{}]", keys.join(","))
-            }
-            Self::Member(value) => format!("[={value}]"),
-        }
-    }
+fn steps_of(path: &str) -> impl Iterator<Item = &str> {
+    path.split(APART).skip(1)
 }
 
 /// As conflicts name it: `.spec.replicas`.
-pub(crate) fn text_of(path: &[Step]) -> String {
-    path.iter().map(Step::text).collect()
+pub(crate) fn text_of(path: &str) -> String {
+    steps_of(path).map(step_text).collect()
+}
+
+fn step_text(step: &str) -> String {
+    let (sort, rest) = step.split_at(2);
+    match sort {
+        "f:" => format!(".{rest}"),
+        "k:" => {
+            let keys: BTreeMap<String, Json> = serde_json::from_str(rest).expect("it was written as JSON");
+            let keys: Vec<String> = keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            format!("[{}]", keys.join(","))
+        }
+        _ => format!("[={rest}]"),
+    }
+}
+
+fn is_at_or_below(path: &str, root: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(APART))
 }
 
 /// A set of paths.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fields(pub(crate) BTreeSet<Path>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fields(BTreeSet<Arc<str>>);
 
 impl Fields {
-    pub(crate) fn insert(&mut self, path: &[Step]) {
-        self.0.insert(path.to_vec());
+    /// Those of these paths.
+    pub(crate) fn of(paths: impl Iterator<Item = Path>) -> Self {
+        Self(paths.map(|path| path.0.into()).collect())
+    }
+
+    pub(crate) fn insert(&mut self, path: &Path) {
+        self.0.insert(path.0.as_str().into());
+    }
+
+    pub(crate) fn remove(&mut self, path: &Path) {
+        self.0.remove(path.0.as_str());
+    }
+
+    pub(crate) fn contains(&self, path: &Path) -> bool {
+        self.0.contains(path.0.as_str())
+    }
+
+    /// Whether it has this path or any below it.
+    pub(crate) fn reaches(&self, path: &Path) -> bool {
+        let from = (std::ops::Bound::Included(path.0.as_str()), std::ops::Bound::Unbounded);
+        self.0.range::<str, _>(from).next().is_some_and(|first| is_at_or_below(first, &path.0))
+    }
+
+    /// Its paths as conflicts name them.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|path| text_of(path))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -87,15 +141,23 @@ impl Fields {
 
     /// With every named field above its paths. An item of a list is held by who holds the item itself, not by who holds something in it.
     pub(crate) fn with_parents(&self) -> Self {
-        let above = self.0.iter().flat_map(|path| (1..path.len()).map(|length| path[..length].to_vec()));
-        let named = above.filter(|path| matches!(path.last(), Some(Step::Field(_))));
-        Self(named.chain(self.0.iter().cloned()).collect())
+        let mut all = self.0.clone();
+        for path in &self.0 {
+            let mut begin = 0;
+            for (end, _) in path.match_indices(APART).skip(1) {
+                if path[begin..].starts_with("\u{1}f:") && !all.contains(&path[..end]) {
+                    all.insert(path[..end].into());
+                }
+                begin = end;
+            }
+        }
+        Self(all)
     }
 
     /// Less these paths and all below them.
     pub(crate) fn outside(&self, roots: &[Path]) -> Self {
-        let below = |path: &&Path| !roots.iter().any(|root| path.starts_with(root));
-        Self(self.0.iter().filter(below).cloned().collect())
+        let outside = |path: &&Arc<str>| !roots.iter().any(|root| is_at_or_below(path, &root.0));
+        Self(self.0.iter().filter(outside).cloned().collect())
     }
 
     /// The form of `fieldsV1`.
@@ -103,8 +165,11 @@ impl Fields {
         let mut root = Map::new();
         for path in &self.0 {
             let mut at = &mut root;
-            for step in path {
-                let below = at.entry(step.name()).or_insert_with(|| Json::Object(Map::new()));
+            for step in steps_of(path) {
+                if !at.contains_key(step) {
+                    at.insert(step.to_owned(), Json::Object(Map::new()));
+                }
+                let below = at.get_mut(step).expect("it was put there");
                 at = below.as_object_mut().expect("only objects were put there");
             }
             at.insert(".".to_owned(), Json::Object(Map::new()));

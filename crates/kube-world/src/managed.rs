@@ -1,8 +1,10 @@
 //! Who holds which field: what each write makes of `managedFields`.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value as Json, json};
 
-use crate::fields::{Fields, Path, Step, text_of};
+use crate::fields::{Fields, Path};
 use crate::merge::{Comparison, Undeclared, check, fields_of, merged, with_bones, without};
 use crate::refusal::Refused;
 use crate::schema::Kind;
@@ -52,16 +54,15 @@ impl Entry {
 }
 
 /// What says who an object is, and is nobody's.
-fn identity() -> Fields {
-    let top = ["apiVersion", "kind", "metadata"].iter().map(|name| vec![Step::field(name)]);
+static IDENTITY: LazyLock<Fields> = LazyLock::new(|| {
+    let top = ["apiVersion", "kind", "metadata"].iter().map(|name| Path::of_fields(&[name]));
     let of_metadata = ["creationTimestamp", "generation", "name", "namespace", "resourceVersion", "uid"];
-    let below = of_metadata.iter().map(|name| vec![Step::field("metadata"), Step::field(name)]);
-    Fields(top.chain(below).collect())
-}
+    Fields::of(top.chain(of_metadata.iter().map(|name| Path::of_fields(&["metadata", name]))))
+});
 
 /// What writers of the object itself cannot write, or those of the status alone.
 fn reset(kind: &Kind, subresource: &str) -> Vec<Path> {
-    let field = |name: &str| vec![Step::field(name)];
+    let field = |name: &str| Path::of_fields(&[name]);
     match (kind.has_status || kind.kind == "Namespace", subresource) {
         (true, "") => vec![field("status")],
         (true, _) => vec![field("metadata"), field("spec")],
@@ -71,7 +72,7 @@ fn reset(kind: &Kind, subresource: &str) -> Vec<Path> {
 
 /// The fields of a written value that somebody can hold.
 fn held(kind: &Kind, fields: &Fields, subresource: &str) -> Fields {
-    fields.without(&identity()).outside(&reset(kind, subresource))
+    fields.without(&IDENTITY).outside(&reset(kind, subresource))
 }
 
 pub(crate) fn boned(kind: &Kind, value: &Json) -> Json {
@@ -94,8 +95,8 @@ pub(crate) fn update(
         // Of what was cleared nothing is kept until somebody applies.
         return Vec::new();
     }
-    let before = before.cloned().unwrap_or_else(|| json!({}));
-    let comparison = Comparison::of(kind.schema, &boned(kind, &before), &boned(kind, after));
+    let nothing = json!({});
+    let comparison = Comparison::of(kind.schema, &boned(kind, before.unwrap_or(&nothing)), &boned(kind, after));
     let mut entries = taken_by(entries, &comparison, |entry| entry.is_of(writer, Operation::Update));
     if comparison.is_same() {
         return entries;
@@ -142,7 +143,7 @@ pub(crate) fn apply(
     writer: &Writer<'_>,
     force: bool,
 ) -> Result<Applied, Refused> {
-    if let Err(Undeclared(field)) = check(kind.schema, applied, &mut Path::new()) {
+    if let Err(Undeclared(field)) = check(kind.schema, applied, &mut Path::default()) {
         return Err(Refused::untyped(kind, &field));
     }
     let (live, mut entries) = match before {
@@ -155,7 +156,7 @@ pub(crate) fn apply(
     let own = entries.iter().position(|entry| entry.is_of(writer, Operation::Apply));
     let last = own.map(|at| entries.remove(at));
     let mut fields = Fields::default();
-    fields_of(kind.schema, applied, &mut Path::new(), &mut fields);
+    fields_of(kind.schema, applied, &mut Path::default(), &mut fields);
     let fields = held(kind, &fields, writer.subresource);
     let whole = merged(kind.schema, Some(&live), applied);
     let body = match &last {
@@ -167,9 +168,9 @@ pub(crate) fn apply(
     let conflicts: Vec<(String, String)> = entries
         .iter()
         .flat_map(|entry| {
-            let taken = entry.fields.both(&written);
             let holder = holder(kind, entry);
-            taken.0.into_iter().map(move |path| (holder.clone(), text_of(&path)))
+            let taken: Vec<String> = entry.fields.both(&written).texts().collect();
+            taken.into_iter().map(move |field| (holder.clone(), field))
         })
         .collect();
     if !force && !conflicts.is_empty() {
@@ -194,9 +195,9 @@ pub(crate) fn apply(
 fn pruned(kind: &Kind, whole: &Json, last: &Fields, now: &Fields, others: &[Entry]) -> Json {
     let managed = others.iter().fold(now.clone(), |all, entry| all.union(&entry.fields)).with_parents();
     let mut there = Fields::default();
-    fields_of(kind.schema, whole, &mut Path::new(), &mut there);
-    let gone = there.with_parents().both(&last.with_parents()).without(&managed).without(&identity());
-    without(kind.schema, whole, &gone, &mut Path::new())
+    fields_of(kind.schema, whole, &mut Path::default(), &mut there);
+    let gone = there.with_parents().both(&last.with_parents()).without(&managed).without(&IDENTITY);
+    without(kind.schema, whole, &gone, &mut Path::default())
 }
 
 fn holder(kind: &Kind, entry: &Entry) -> String {

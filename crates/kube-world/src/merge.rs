@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json};
 
-use crate::fields::{Fields, Path, Step};
+use crate::fields::{Fields, Path, item_step, member_step};
 use crate::schema::Schema;
 
 /// A field that no schema has.
@@ -22,23 +22,15 @@ fn below<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
 /// Checks that a value has no field that its schema does not have.
 pub(crate) fn check(schema: &Schema, value: &Json, path: &mut Path) -> Result<(), Undeclared> {
     match (schema, value) {
-        (Schema::Struct(..) | Schema::Map(_), Json::Object(fields)) => {
-            for (name, value) in fields {
-                path.push(Step::field(name));
-                let Some(schema) = below(schema, name) else {
-                    return Err(Undeclared(crate::fields::text_of(path)));
-                };
-                check(schema, value, path)?;
-                path.pop();
-            }
-            Ok(())
-        }
-        (Schema::Keyed(keys, item), Json::Array(items)) => items.iter().try_for_each(|value| {
-            path.push(Step::item(keys, value));
-            check(item, value, path)?;
-            path.pop();
-            Ok(())
+        (Schema::Struct(..) | Schema::Map(_), Json::Object(fields)) => fields.iter().try_for_each(|(name, value)| {
+            path.in_field(name, |path| match below(schema, name) {
+                Some(schema) => check(schema, value, path),
+                None => Err(Undeclared(path.text())),
+            })
         }),
+        (Schema::Keyed(keys, item), Json::Array(items)) => {
+            items.iter().try_for_each(|value| path.in_item(&item_step(keys, value), |path| check(item, value, path)))
+        }
         _ => Ok(()),
     }
 }
@@ -47,10 +39,11 @@ fn is_nothing(value: &Json) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
-fn steps<'v>(schema: &'v Schema, items: &'v [Json]) -> impl Iterator<Item = (Step, &'v Json)> {
+/// The step to each item of a list.
+fn steps<'v>(schema: &Schema, items: &'v [Json]) -> impl Iterator<Item = (String, &'v Json)> {
     items.iter().map(move |item| match schema {
-        Schema::Keyed(keys, _) => (Step::item(keys, item), item),
-        _ => (Step::member(item), item),
+        Schema::Keyed(keys, _) => (item_step(keys, item), item),
+        _ => (member_step(item), item),
     })
 }
 
@@ -61,22 +54,22 @@ pub(crate) fn fields_of(schema: &Schema, value: &Json, path: &mut Path, fields: 
         (Schema::Struct(..) | Schema::Map(_), Json::Object(members)) => {
             for (name, value) in members {
                 let Some(schema_below) = below(schema, name) else { continue };
-                path.push(Step::field(name));
-                fields_of(schema_below, value, path, fields);
-                if is_nothing(value) || matches!(schema, Schema::Map(_)) {
-                    fields.insert(path);
-                }
-                path.pop();
+                path.in_field(name, |path| {
+                    fields_of(schema_below, value, path, fields);
+                    if is_nothing(value) || matches!(schema, Schema::Map(_)) {
+                        fields.insert(path);
+                    }
+                });
             }
         }
         (Schema::Keyed(..) | Schema::Set, Json::Array(items)) => {
             for (step, item) in steps(schema, items) {
-                path.push(step);
-                if let Schema::Keyed(_, of_item) = schema {
-                    fields_of(of_item, item, path, fields);
-                }
-                fields.insert(path);
-                path.pop();
+                path.in_item(&step, |path| {
+                    if let Schema::Keyed(_, of_item) = schema {
+                        fields_of(of_item, item, path, fields);
+                    }
+                    fields.insert(path);
+                });
             }
         }
         _ => {}
@@ -106,9 +99,9 @@ pub(crate) fn merged(schema: &Schema, live: Option<&Json>, applied: &Json) -> Js
 
 /// Items of both lists, in the order of what is applied, with the others where they stood between.
 fn merged_items(schema: &Schema, live: &[Json], applied: &[Json]) -> Vec<Json> {
-    let left: Vec<(Step, &Json)> = steps(schema, live).collect();
-    let right: Vec<(Step, &Json)> = steps(schema, applied).collect();
-    let one = |step: &Step, item: &Json| match (schema, left.iter().find(|(known, _)| known == step)) {
+    let left: Vec<(String, &Json)> = steps(schema, live).collect();
+    let right: Vec<(String, &Json)> = steps(schema, applied).collect();
+    let one = |step: &str, item: &Json| match (schema, left.iter().find(|(known, _)| known == step)) {
         (Schema::Keyed(_, of_item), Some((_, live))) => merged(of_item, Some(live), item),
         _ => item.clone(),
     };
@@ -154,7 +147,7 @@ pub(crate) struct Comparison {
 impl Comparison {
     pub(crate) fn of(schema: &Schema, before: &Json, after: &Json) -> Self {
         let mut comparison = Self::default();
-        comparison.compare(schema, Some(before), Some(after), &mut Path::new());
+        comparison.compare(schema, Some(before), Some(after), &mut Path::default());
         comparison
     }
 
@@ -175,7 +168,7 @@ impl Comparison {
         }
     }
 
-    fn compare(&mut self, schema: &Schema, before: Option<&Json>, after: Option<&Json>, path: &mut Path) {
+    fn compare<'v>(&mut self, schema: &Schema, before: Option<&'v Json>, after: Option<&'v Json>, path: &mut Path) {
         let empty = |value: Option<&Json>| match value {
             None | Some(Json::Null) => true,
             Some(Json::Object(fields)) => fields.is_empty(),
@@ -188,36 +181,29 @@ impl Comparison {
         }
         match schema {
             Schema::Struct(..) | Schema::Map(_) => {
-                let names = |value: Option<&'_ Json>| {
-                    value.and_then(Json::as_object).into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>()
-                };
-                let of = |value: Option<&Json>, name: &str| value.and_then(|value| value.get(name)).cloned();
-                let all: BTreeSet<String> = names(before).into_iter().chain(names(after)).collect();
+                let fields = |value: Option<&'v Json>| value.and_then(Json::as_object).into_iter().flatten();
+                let of = |value: Option<&'v Json>, name: &str| value.and_then(|value| value.get(name));
+                let all: BTreeSet<&str> = fields(before).chain(fields(after)).map(|(name, _)| name.as_str()).collect();
                 for name in all {
-                    let Some(schema) = below(schema, &name) else { continue };
-                    path.push(Step::field(&name));
-                    self.compare(schema, of(before, &name).as_ref(), of(after, &name).as_ref(), path);
-                    path.pop();
+                    let Some(schema) = below(schema, name) else { continue };
+                    path.in_field(name, |path| self.compare(schema, of(before, name), of(after, name), path));
                 }
             }
             _ => {
-                let of = |value: Option<&Json>| value.and_then(Json::as_array).cloned().unwrap_or_default();
-                let (left, right) = (of(before), of(after));
-                let (left, right): (Vec<_>, Vec<_>) = (steps(schema, &left).collect(), steps(schema, &right).collect());
-                let mut all: Vec<&Step> = left.iter().chain(&right).map(|(step, _)| step).collect();
-                all.sort();
-                all.dedup();
+                let of =
+                    |value: Option<&'v Json>| value.and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+                let (left, right): (Vec<_>, Vec<_>) =
+                    (steps(schema, of(before)).collect(), steps(schema, of(after)).collect());
+                let all: BTreeSet<&str> = left.iter().chain(&right).map(|(step, _)| step.as_str()).collect();
                 for step in all {
-                    let find = |items: &[(Step, &'_ Json)]| {
-                        items.iter().find(|(known, _)| known == step).map(|(_, item)| (*item).clone())
+                    let find = |items: &[(String, &'v Json)]| {
+                        items.iter().find(|(known, _)| known == step).map(|(_, item)| *item)
                     };
                     let (one, other) = (find(&left), find(&right));
-                    path.push(step.clone());
-                    match schema {
-                        Schema::Keyed(_, of_item) => self.compare(of_item, one.as_ref(), other.as_ref(), path),
-                        _ => self.leaf(one.as_ref(), other.as_ref(), path),
-                    }
-                    path.pop();
+                    path.in_item(step, |path| match schema {
+                        Schema::Keyed(_, of_item) => self.compare(of_item, one, other, path),
+                        _ => self.leaf(one, other, path),
+                    });
                 }
             }
         }
@@ -231,38 +217,32 @@ impl Comparison {
 
 /// The value without these paths.
 pub(crate) fn without(schema: &Schema, value: &Json, remove: &Fields, path: &mut Path) -> Json {
-    if !remove.0.iter().any(|removed| removed.starts_with(path)) {
+    if !remove.reaches(path) {
         return value.clone();
     }
     match (schema, value) {
         (Schema::Struct(..) | Schema::Map(_), Json::Object(fields)) => {
-            let mut kept = Map::new();
-            for (name, value) in fields {
-                path.push(Step::field(name));
-                if !remove.0.contains(path) {
-                    let value = match below(schema, name) {
+            let kept = fields.iter().filter_map(|(name, value)| {
+                let kept = path.in_field(name, |path| {
+                    (!remove.contains(path)).then(|| match below(schema, name) {
                         Some(schema) => without(schema, value, remove, path),
                         None => value.clone(),
-                    };
-                    kept.insert(name.clone(), value);
-                }
-                path.pop();
-            }
-            Json::Object(kept)
+                    })
+                });
+                Some((name.clone(), kept?))
+            });
+            Json::Object(kept.collect())
         }
         (Schema::Keyed(..) | Schema::Set, Json::Array(items)) => {
-            let mut kept = Vec::new();
-            for (step, item) in steps(schema, items) {
-                path.push(step);
-                if !remove.0.contains(path) {
-                    kept.push(match schema {
+            let kept = steps(schema, items).filter_map(|(step, item)| {
+                path.in_item(&step, |path| {
+                    (!remove.contains(path)).then(|| match schema {
                         Schema::Keyed(_, of_item) => without(of_item, item, remove, path),
                         _ => item.clone(),
-                    });
-                }
-                path.pop();
-            }
-            Json::Array(kept)
+                    })
+                })
+            });
+            Json::Array(kept.collect())
         }
         _ => value.clone(),
     }

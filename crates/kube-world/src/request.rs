@@ -18,11 +18,12 @@ pub enum Method {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: Method,
-    /// Path and query.
-    pub path: String,
-    pub accept: String,
+    accept: String,
     /// The type of what is sent, and its bytes.
     pub content: Option<(String, Vec<u8>)>,
+    path: String,
+    query: BTreeMap<String, String>,
+    route: Option<Route>,
 }
 
 /// What a path leads to.
@@ -33,18 +34,37 @@ pub(crate) struct Route {
     /// None for all of them.
     pub(crate) name: Option<String>,
     pub(crate) status: bool,
-    pub(crate) query: BTreeMap<String, String>,
 }
 
 impl Request {
+    /// A request for a path with its query.
+    pub fn new(method: Method, path: &str, accept: &str, content: Option<(String, Vec<u8>)>) -> Self {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let pairs = query.split('&').filter(|part| !part.is_empty()).map(|part| {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            (plain(name), plain(value))
+        });
+        let (query, route) = (pairs.collect(), route(path));
+        Self { method, accept: accept.to_owned(), content, path: path.to_owned(), query, route }
+    }
+
+    /// The path without its query.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Where it leads, if that is an object or a list of them.
+    pub(crate) fn route(&self) -> Option<&Route> {
+        self.route.as_ref()
+    }
+
     pub(crate) fn wants_metadata(&self) -> bool {
         self.accept.contains("as=PartialObjectMetadata")
     }
 
     /// The object it is about.
     pub fn place(&self) -> Option<Place> {
-        let route = self.route()?;
-        Some(Place { kind: route.kind, namespace: route.namespace, name: route.name? })
+        place_of(self.route()?)
     }
 
     /// Whether it may change something.
@@ -54,56 +74,56 @@ impl Request {
 
     /// Whether its query says this.
     pub fn says(&self, name: &str, value: &str) -> bool {
-        self.parts().1.get(name).is_some_and(|said| said == value)
+        self.said(name) == Some(value)
+    }
+
+    /// What its query says under a name.
+    pub(crate) fn said(&self, name: &str) -> Option<&str> {
+        self.query.get(name).map(String::as_str)
     }
 
     /// Within how many seconds it must have landed, if it says so.
     pub fn timeout(&self) -> Option<u64> {
-        self.parts().1.get("timeout").and_then(|text| text.strip_suffix('s')?.parse().ok())
+        self.said("timeout").and_then(|text| text.strip_suffix('s')?.parse().ok())
     }
+}
 
-    /// The path alone, and what the query says.
-    pub(crate) fn parts(&self) -> (String, BTreeMap<String, String>) {
-        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
-        let pairs = query.split('&').filter(|part| !part.is_empty()).map(|part| {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            (plain(name), plain(value))
-        });
-        (path.to_owned(), pairs.collect())
-    }
+pub(crate) fn place_of(route: &Route) -> Option<Place> {
+    Some(Place { kind: route.kind, namespace: route.namespace.clone(), name: route.name.clone()? })
+}
 
-    /// Where it leads, if that is an object or a list of them.
-    pub(crate) fn route(&self) -> Option<Route> {
-        let (path, query) = self.parts();
-        let parts: Vec<String> = path.trim_start_matches('/').split('/').map(plain).collect();
-        let words: Vec<&str> = parts.iter().map(String::as_str).collect();
-        let (group, version, rest) = match words.as_slice() {
-            ["api", version, rest @ ..] => ("", *version, rest),
-            ["apis", group, version, rest @ ..] => (*group, *version, rest),
-            _ => return None,
-        };
-        let served = |plural: &str| {
-            let is = |kind: &Kind| kind.group == group && kind.version == version && kind.plural == plural;
-            KINDS.iter().position(is)
-        };
-        let (namespace, plural, rest) = match rest {
-            ["namespaces", namespace, plural, rest @ ..] if *plural != "status" => (*namespace, *plural, rest),
-            [plural, rest @ ..] => ("", *plural, rest),
-            [] => return None,
-        };
-        let kind = served(plural)?;
-        let (name, status) = match rest {
-            [] => (None, false),
-            [name] => (Some((*name).to_owned()), false),
-            [name, "status"] => (Some((*name).to_owned()), true),
-            _ => return None,
-        };
-        Some(Route { kind, namespace: namespace.to_owned(), name, status, query })
-    }
+fn route(path: &str) -> Option<Route> {
+    let parts: Vec<String> = path.trim_start_matches('/').split('/').map(plain).collect();
+    let words: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let (group, version, rest) = match words.as_slice() {
+        ["api", version, rest @ ..] => ("", *version, rest),
+        ["apis", group, version, rest @ ..] => (*group, *version, rest),
+        _ => return None,
+    };
+    let served = |plural: &str| {
+        let is = |kind: &Kind| kind.group == group && kind.version == version && kind.plural == plural;
+        KINDS.iter().position(is)
+    };
+    let (namespace, plural, rest) = match rest {
+        ["namespaces", namespace, plural, rest @ ..] if *plural != "status" => (*namespace, *plural, rest),
+        [plural, rest @ ..] => ("", *plural, rest),
+        [] => return None,
+    };
+    let kind = served(plural)?;
+    let (name, status) = match rest {
+        [] => (None, false),
+        [name] => (Some((*name).to_owned()), false),
+        [name, "status"] => (Some((*name).to_owned()), true),
+        _ => return None,
+    };
+    Some(Route { kind, namespace: namespace.to_owned(), name, status })
 }
 
 /// A part of a path or query without its escapes.
 fn plain(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::managed::{Entry, Writer};
+use crate::managed::Writer;
+use crate::patch::patched;
 use crate::refusal::Refused;
-use crate::request::{Method, Request, Route};
+use crate::request::{Method, Request, Route, place_of};
 use crate::schema::{DEFINITION, KINDS, Kind};
-use crate::watch::{Selection, Watch, metadata_of};
+use crate::stored::Stored;
+use crate::watch::{Selection, Watch};
 use crate::write::{Write, Written};
 
 /// Where an object is.
@@ -24,93 +26,6 @@ pub struct Place {
 /// The number of a kind.
 pub(crate) fn kind_of(group: &str, kind: &str) -> usize {
     KINDS.iter().position(|known| known.group == group && known.kind == kind).expect("it is among the kinds")
-}
-
-/// An object as it is stored.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
-    /// Without its version, and without who holds what.
-    pub body: Json,
-    pub version: u64,
-    pub(crate) managed: Vec<Entry>,
-}
-
-impl Stored {
-    pub fn uid(&self) -> &str {
-        self.body["metadata"]["uid"].as_str().unwrap_or_default()
-    }
-
-    /// It is being deleted.
-    pub fn is_leaving(&self) -> bool {
-        self.body["metadata"].get("deletionTimestamp").is_some()
-    }
-
-    /// The object as it is shown.
-    pub fn render(&self, place: &Place) -> Json {
-        let mut object = self.body.clone();
-        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        if !self.managed.is_empty() {
-            let api_version = KINDS[place.kind].api_version();
-            let entries: Vec<Json> = self.managed.iter().map(|entry| entry.to_json(&api_version)).collect();
-            object["metadata"]["managedFields"] = Json::Array(entries);
-        }
-        object
-    }
-
-    /// Whether a manager that applies holds anything of it.
-    pub fn is_applied_by(&self, manager: &str) -> bool {
-        self.managed.iter().any(|entry| entry.manager == manager && entry.operation == crate::managed::Operation::Apply)
-    }
-
-    /// Who but this manager holds a field: `.spec.replicas`.
-    pub fn others_hold(&self, field: &str, manager: &str) -> bool {
-        let holds = |entry: &Entry| entry.fields.0.iter().any(|path| crate::fields::text_of(path) == field);
-        self.managed.iter().any(|entry| entry.manager != manager && holds(entry))
-    }
-
-    /// Whether it is the same but for an annotation, holders included.
-    pub fn is_same_beside(&self, other: &Self, annotation: &str) -> bool {
-        let (one, other) = (self.without(annotation), other.without(annotation));
-        one.is_as(&other.body, &other.managed)
-    }
-
-    /// The same, whoever holds what: the first apply after the holders were cleared names one for everything.
-    pub fn has_same_body_beside(&self, other: &Self, annotation: &str) -> bool {
-        self.without(annotation).body == other.without(annotation).body
-    }
-
-    /// Without an annotation, and without its generation: of some kinds a new one comes with any annotation.
-    fn without(&self, annotation: &str) -> Self {
-        let mut stored = self.clone();
-        let path = ["metadata", "annotations", annotation].map(crate::fields::Step::field);
-        for entry in &mut stored.managed {
-            entry.fields.0.remove(&path[..]);
-        }
-        stored.managed.retain(|entry| !entry.fields.is_empty());
-        if let Some(metadata) = stored.body["metadata"].as_object_mut() {
-            metadata.remove("generation");
-            if let Some(Json::Object(annotations)) = metadata.get_mut("annotations") {
-                annotations.remove(annotation);
-                if annotations.is_empty() {
-                    metadata.remove("annotations");
-                }
-            }
-        }
-        stored
-    }
-
-    /// Whether it is the same, whatever the times at which its fields were written.
-    fn is_as(&self, body: &Json, managed: &[Entry]) -> bool {
-        let plain = |entries: &[Entry]| {
-            let mut entries: Vec<_> = entries
-                .iter()
-                .map(|entry| (entry.manager.clone(), entry.operation, entry.subresource, entry.fields.0.clone()))
-                .collect();
-            entries.sort();
-            entries
-        };
-        self.body == *body && plain(&self.managed) == plain(managed)
-    }
 }
 
 /// What a cluster's own rules do to writes of one object.
@@ -131,16 +46,16 @@ pub enum Rule {
 #[derive(Clone, Debug)]
 pub struct Committed {
     pub place: Place,
-    pub before: Option<Stored>,
-    pub after: Option<Stored>,
+    pub before: Option<Arc<Stored>>,
+    pub after: Option<Arc<Stored>>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Logged {
     pub(crate) revision: u64,
     pub(crate) place: Place,
-    pub(crate) before: Option<Arc<Json>>,
-    pub(crate) after: Option<Arc<Json>>,
+    pub(crate) before: Option<Arc<Stored>>,
+    pub(crate) after: Option<Arc<Stored>>,
 }
 
 /// What is answered.
@@ -155,7 +70,7 @@ pub enum Reply {
 pub struct Server {
     pub(crate) revision: u64,
     uids: u64,
-    pub(crate) objects: BTreeMap<Place, Stored>,
+    pub(crate) objects: BTreeMap<Place, Arc<Stored>>,
     pub(crate) log: Vec<Logged>,
     /// What came before is no longer told.
     pub(crate) compacted: u64,
@@ -235,11 +150,11 @@ impl Server {
 
     /// The object at a place.
     pub fn object(&self, place: &Place) -> Option<&Stored> {
-        self.objects.get(place)
+        self.objects.get(place).map(|stored| &**stored)
     }
 
     pub fn objects(&self) -> impl Iterator<Item = (&Place, &Stored)> {
-        self.objects.iter()
+        self.objects.iter().map(|(place, stored)| (place, &**stored))
     }
 
     /// What has changed since this was last asked, oldest first.
@@ -274,58 +189,58 @@ impl Server {
 
     /// Answers a request.
     pub fn answer(&mut self, request: &Request) -> Reply {
-        match self.carry_out(request) {
-            Ok(reply) => reply,
-            Err(refused) => Reply::Answer { code: refused.code, bytes: refused.bytes() },
-        }
+        said(self.carry_out(request))
     }
 
     /// The same by a server that knows nothing later than a revision, where it would answer from what it remembers.
     pub fn answer_as_of(&mut self, request: &Request, revision: u64) -> Reply {
-        let cached = request.parts().1.get("resourceVersion").is_some_and(|version| version == "0");
-        match request.route().filter(|route| cached && route.name.is_some()) {
-            Some(route) => match self.recalled(&route, revision) {
-                Some(object) => answer(200, &if request.wants_metadata() { metadata_of(&object) } else { object }),
-                None => {
-                    let refused = Refused::absent(&KINDS[route.kind], route.name.as_deref().unwrap_or_default());
-                    Reply::Answer { code: refused.code, bytes: refused.bytes() }
-                }
-            },
+        let cached = request.says("resourceVersion", "0");
+        match request.route().filter(|_| cached).and_then(|route| Some((route, place_of(route)?))) {
+            Some((route, place)) => {
+                let recalled =
+                    self.recalled(&place, revision).ok_or_else(|| Refused::absent(kind_at(route), &place.name));
+                said(recalled.map(|stored| object(200, stored, &place, request.wants_metadata())))
+            }
+            None => self.answer(request),
+        }
+    }
+
+    /// The same by a server that does not know the custom kinds yet.
+    pub fn answer_undefined(&mut self, request: &Request) -> Reply {
+        let served: Vec<&Kind> = KINDS.iter().filter(|kind| !kind.custom).collect();
+        match about(&served, request.path()).filter(|_| request.method == Method::Get) {
+            Some(about) => answer(200, &about),
+            None if request.route().is_some_and(|route| kind_at(route).custom) => said(Err(Refused::no_path())),
             None => self.answer(request),
         }
     }
 
     /// An object as it was at a revision.
-    fn recalled(&self, route: &Route, revision: u64) -> Option<Json> {
-        let place = place_of(route)?;
-        let later = self.log.iter().find(|logged| logged.place == place && logged.revision > revision);
+    fn recalled(&self, place: &Place, revision: u64) -> Option<&Stored> {
+        let later = self.log.iter().find(|logged| logged.place == *place && logged.revision > revision);
         match later {
-            Some(logged) => logged.before.as_deref().cloned(),
-            None => self.objects.get(&place).map(|stored| stored.render(&place)),
+            Some(logged) => logged.before.as_deref(),
+            None => self.object(place),
         }
     }
 
     fn carry_out(&mut self, request: &Request) -> Result<Reply, Refused> {
         if request.method == Method::Get
-            && let Some(about) = self.about_itself(&request.parts().0)
+            && let Some(about) = about(&self.served(), request.path())
         {
             return Ok(answer(200, &about));
         }
-        let route = request.route().filter(|route| self.serves(&KINDS[route.kind])).ok_or_else(Refused::no_path)?;
-        match (request.method, &route.name) {
-            (Method::Get, Some(name)) => {
-                let place = place_of(&route).expect("it has a name");
-                let stored = self.objects.get(&place).ok_or_else(|| Refused::absent(&KINDS[route.kind], name))?;
-                let object = stored.render(&place);
-                Ok(answer(200, &if request.wants_metadata() { metadata_of(&object) } else { object }))
+        let route = request.route().filter(|route| self.serves(kind_at(route))).ok_or_else(Refused::no_path)?;
+        match (request.method, place_of(route)) {
+            (Method::Get, Some(place)) => {
+                let stored = self.object(&place).ok_or_else(|| Refused::absent(kind_at(route), &place.name))?;
+                Ok(object(200, stored, &place, request.wants_metadata()))
             }
-            (Method::Get, None) if route.query.get("watch").is_some_and(|text| text == "true") => {
-                Ok(Reply::Stream(self.open(&route, request.wants_metadata())))
-            }
-            (Method::Get, None) => Ok(answer(200, &self.list(&route, request.wants_metadata()))),
-            (Method::Delete, Some(_)) => self.delete(&route, request),
-            (Method::Post, None) => self.create(&route, request),
-            (Method::Put | Method::Patch, Some(_)) => self.change(&route, request),
+            (Method::Get, None) if request.says("watch", "true") => Ok(Reply::Stream(self.open(route, request))),
+            (Method::Get, None) => Ok(self.list(route, request)),
+            (Method::Delete, Some(place)) => self.delete(&place, request),
+            (Method::Post, None) => self.create(route, request),
+            (Method::Put | Method::Patch, Some(place)) => self.change(route, &place, request),
             _ => Err(Refused::bad("the method is not allowed")),
         }
     }
@@ -334,108 +249,70 @@ impl Server {
         !kind.custom || self.is_defined()
     }
 
-    fn list(&self, route: &Route, metadata: bool) -> Json {
-        let selection = Selection::of(route, metadata);
-        let all = self.objects.iter().map(|(place, stored)| (place, stored.render(place)));
-        let all = all.filter(|(place, object)| selection.takes(place, object));
-        let items: Vec<Json> = all.map(|(_, object)| selection.shown(&object)).collect();
-        let kind = &KINDS[route.kind];
-        json!({
-            "kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(),
-            "metadata": {"resourceVersion": self.revision.to_string()}, "items": items,
-        })
+    fn served(&self) -> Vec<&'static Kind> {
+        let defined = self.is_defined();
+        KINDS.iter().filter(|kind| !kind.custom || defined).collect()
     }
 
-    /// What it serves, and under which schemas.
-    fn about_itself(&self, path: &str) -> Option<Json> {
-        let served: Vec<&Kind> = KINDS.iter().filter(|kind| self.serves(kind)).collect();
-        let mut groups: Vec<(&str, &str)> = served.iter().map(|kind| (kind.group, kind.version)).collect();
-        groups.dedup();
-        let group = |(group, version): &(&str, &str)| {
-            let resources = served.iter().filter(|kind| kind.group == *group);
-            let resource = |kind: &&Kind| {
-                let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
-                let response = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
-                json!({"resource": kind.plural, "responseKind": response, "scope": scope, "verbs": ["get"]})
-            };
-            let resources: Vec<Json> = resources.map(resource).collect();
-            let versions = json!([{"version": version, "freshness": "Current", "resources": resources}]);
-            json!({"metadata": {"name": group}, "versions": versions})
-        };
-        let of = |core: bool| {
-            let items: Vec<Json> = groups.iter().filter(|(name, _)| name.is_empty() == core).map(group).collect();
-            json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items})
-        };
-        match path {
-            "/api" => Some(of(true)),
-            "/apis" => Some(of(false)),
-            "/openapi/v3" => {
-                let paths = groups.iter().map(|(group, version)| {
-                    let path =
-                        if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
-                    let url = json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash=1")});
-                    (path, url)
-                });
-                Some(json!({"paths": paths.collect::<serde_json::Map<String, Json>>()}))
-            }
-            _ => None,
-        }
+    fn list(&self, route: &Route, request: &Request) -> Reply {
+        let selection = Selection::of(route, request);
+        let taken = self.objects().filter(|(place, stored)| selection.takes(place, stored));
+        let items: Vec<&str> = taken.map(|(place, stored)| stored.text(place, selection.metadata)).collect();
+        let (kind, revision) = (kind_at(route), self.revision);
+        let text = format!(
+            r#"{{"kind":"{}List","apiVersion":"{}","metadata":{{"resourceVersion":"{revision}"}},"items":[{}]}}"#,
+            kind.kind,
+            kind.api_version(),
+            items.join(",")
+        );
+        Reply::Answer { code: 200, bytes: text.into_bytes() }
     }
 
     fn create(&mut self, route: &Route, request: &Request) -> Result<Reply, Refused> {
-        let kind = &KINDS[route.kind];
-        let object = content(request)?;
-        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let kind = kind_at(route);
+        let sent = content(request)?;
+        let name = sent["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let place = Place { kind: route.kind, namespace: route.namespace.clone(), name };
         if self.objects.contains_key(&place) {
             return Err(Refused::exists(kind, &place.name));
         }
-        let (manager, now) = (manager_of(route), self.time());
-        let writer = Writer { manager: &manager, subresource: "", now: &now };
+        let (manager, now) = (manager_of(request), self.time());
+        let writer = Writer { manager, subresource: "", now: &now };
         let write = Write { kind, name: &place.name, namespace: &place.namespace, before: None, writer };
-        let mut written = write.update(object)?;
+        let mut written = write.update(sent)?;
         self.admit(&write, &mut written, &self.rules_of(&place))?;
         self.commit(&place, Some(written));
-        Ok(answer(201, &self.objects[&place].render(&place)))
+        Ok(object(201, &self.objects[&place], &place, false))
     }
 
-    fn change(&mut self, route: &Route, request: &Request) -> Result<Reply, Refused> {
-        let kind = &KINDS[route.kind];
-        let place = place_of(route).expect("it has a name");
-        let before = self.objects.get(&place).cloned();
-        let (manager, now) = (manager_of(route), self.time());
-        let writer = Writer { manager: &manager, subresource: if route.status { "status" } else { "" }, now: &now };
-        let write = Write { kind, name: &place.name, namespace: &place.namespace, before: before.as_ref(), writer };
-        let says = |name: &str, value: &str| route.query.get(name).is_some_and(|text| text == value);
+    fn change(&mut self, route: &Route, place: &Place, request: &Request) -> Result<Reply, Refused> {
+        let kind = kind_at(route);
+        let before = self.objects.get(place).cloned();
+        let (manager, now) = (manager_of(request), self.time());
+        let writer = Writer { manager, subresource: if route.status { "status" } else { "" }, now: &now };
+        let write = Write { kind, name: &place.name, namespace: &place.namespace, before: before.as_deref(), writer };
         let how = request.content.as_ref().map(|(how, _)| how.as_str()).unwrap_or_default();
         let mut written = if how.starts_with("application/apply-patch") {
-            write.apply(&content(request)?, says("force", "true"))?
+            write.apply(&content(request)?, request.says("force", "true"))?
         } else {
             let stored = before.as_ref().ok_or_else(|| Refused::absent(kind, &place.name))?;
-            write.update(patched(kind, &place, stored, how, content(request)?)?)?
+            write.update(patched(kind, place, stored, how, content(request)?)?)?
         };
-        self.admit(&write, &mut written, &self.rules_of(&place))?;
+        self.admit(&write, &mut written, &self.rules_of(place))?;
         let code = if before.is_none() { 201 } else { 200 };
-        if says("dryRun", "All") {
-            let stored = Stored {
-                version: before.as_ref().map_or(0, |before| before.version),
-                ..self.stored(before.as_ref(), written)
-            };
-            return Ok(answer(code, &stored.render(&place)));
+        if request.says("dryRun", "All") {
+            let version = before.as_ref().map_or(0, |before| before.version);
+            return Ok(object(code, &self.stored(before.as_deref(), written, version), place, false));
         }
-        self.commit(&place, Some(written.clone()));
-        let shown = match self.objects.get(&place) {
-            Some(stored) => stored.render(&place),
-            // The last that held it let go.
-            None => Stored { version: self.revision, ..self.stored(before.as_ref(), written) }.render(&place),
-        };
-        Ok(answer(code, &shown))
+        let freed = self.commit(place, Some(written));
+        // The last that held it may have let go.
+        let stored = self.objects.get(place).cloned().or(freed).expect("it was written just now");
+        Ok(object(code, &stored, place, false))
     }
 
-    fn delete(&mut self, route: &Route, request: &Request) -> Result<Reply, Refused> {
-        let kind = &KINDS[route.kind];
-        let place = place_of(route).expect("it has a name");
-        let stored = self.objects.get(&place).ok_or_else(|| Refused::absent(kind, &place.name))?;
+    fn delete(&mut self, place: &Place, request: &Request) -> Result<Reply, Refused> {
+        let kind = &KINDS[place.kind];
+        let stored = self.objects.get(place).ok_or_else(|| Refused::absent(kind, &place.name))?;
         let options = if request.content.is_some() { content(request)? } else { json!({}) };
         let held = &options["preconditions"];
         let refuse = |what: &str, asked: &str, found: &str| {
@@ -449,13 +326,13 @@ impl Server {
         if let Some(asked) = held["resourceVersion"].as_str().filter(|asked| *asked != version) {
             return refuse("ResourceVersion", asked, &version);
         }
-        if self.rules_of(&place).contains(&Rule::DenyDeletes) {
+        if self.rules_of(place).contains(&Rule::DenyDeletes) {
             return Err(Refused::forbidden(kind, &place.name, "a rule of the cluster denied the request"));
         }
-        let gone = stored.clone();
-        self.remove(&place);
-        match self.objects.get(&place) {
-            Some(leaving) => Ok(answer(200, &leaving.render(&place))),
+        let gone = Arc::clone(stored);
+        self.remove(place);
+        match self.object(place) {
+            Some(leaving) => Ok(object(200, leaving, place, false)),
             None => {
                 let details = json!({"name": place.name, "kind": kind.plural, "uid": gone.uid()});
                 let status = json!({
@@ -472,7 +349,8 @@ impl Server {
         let kind = &KINDS[place.kind];
         let held = stored.body["metadata"].get("finalizers").is_some() || kind.kind == "Namespace";
         if !held {
-            return self.commit(place, None);
+            self.commit(place, None);
+            return;
         }
         if stored.is_leaving() {
             return;
@@ -490,7 +368,7 @@ impl Server {
         self.commit(place, Some(Written { body, managed }));
     }
 
-    fn stored(&self, before: Option<&Stored>, written: Written) -> Stored {
+    fn stored(&self, before: Option<&Stored>, written: Written, version: u64) -> Stored {
         let Written { mut body, managed } = written;
         if before.is_none() {
             let uid = if body["metadata"]["name"] == "kube-system" {
@@ -501,35 +379,76 @@ impl Server {
             body["metadata"]["uid"] = json!(uid);
             body["metadata"]["creationTimestamp"] = json!(self.time());
         }
-        Stored { body, version: self.revision + 1, managed }
+        Stored::new(body, version, managed)
     }
 
-    /// Stores what was written, or removes what stands there. What changes nothing makes no revision.
-    pub(crate) fn commit(&mut self, place: &Place, written: Option<Written>) {
+    /// Stores what was written, or removes what stands there. What changes nothing makes no revision. Gives back what was written and went
+    /// at once, because nothing held it any more.
+    pub(crate) fn commit(&mut self, place: &Place, written: Option<Written>) -> Option<Arc<Stored>> {
         let before = self.objects.get(place).cloned();
-        let after = written.map(|written| self.stored(before.as_ref(), written));
+        let after = written.map(|written| Arc::new(self.stored(before.as_deref(), written, self.revision + 1)));
         if let (Some(before), Some(after)) = (&before, &after)
             && before.is_as(&after.body, &after.managed)
         {
-            return;
+            return None;
         }
         let freed = |stored: &Stored| stored.is_leaving() && stored.body["metadata"].get("finalizers").is_none();
         let namespace = KINDS[place.kind].kind == "Namespace";
-        let after = after.filter(|stored| namespace || !freed(stored));
+        let (after, gone) = match after {
+            Some(stored) if !namespace && freed(&stored) => (None, Some(stored)),
+            after => (after, None),
+        };
         self.revision += 1;
         self.uids += u64::from(before.is_none());
-        let shown = |stored: &Option<Stored>| stored.as_ref().map(|stored| Arc::new(stored.render(place)));
         self.log.push(Logged {
             revision: self.revision,
             place: place.clone(),
-            before: shown(&before),
-            after: shown(&after),
+            before: before.clone(),
+            after: after.clone(),
         });
         match &after {
-            Some(stored) => drop(self.objects.insert(place.clone(), stored.clone())),
+            Some(stored) => drop(self.objects.insert(place.clone(), Arc::clone(stored))),
             None => drop(self.objects.remove(place)),
         }
         self.committed.push(Committed { place: place.clone(), before, after });
+        gone
+    }
+}
+
+/// What a server of these kinds says of itself: what it serves, and under which schemas.
+fn about(served: &[&Kind], path: &str) -> Option<Json> {
+    if !matches!(path, "/api" | "/apis" | "/openapi/v3") {
+        return None;
+    }
+    let mut groups: Vec<(&str, &str)> = served.iter().map(|kind| (kind.group, kind.version)).collect();
+    groups.dedup();
+    let group = |(group, version): &(&str, &str)| {
+        let resources = served.iter().filter(|kind| kind.group == *group);
+        let resource = |kind: &&Kind| {
+            let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
+            let response = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
+            json!({"resource": kind.plural, "responseKind": response, "scope": scope, "verbs": ["get"]})
+        };
+        let resources: Vec<Json> = resources.map(resource).collect();
+        let versions = json!([{"version": version, "freshness": "Current", "resources": resources}]);
+        json!({"metadata": {"name": group}, "versions": versions})
+    };
+    let of = |core: bool| {
+        let items: Vec<Json> = groups.iter().filter(|(name, _)| name.is_empty() == core).map(group).collect();
+        json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items})
+    };
+    match path {
+        "/api" => Some(of(true)),
+        "/apis" => Some(of(false)),
+        "/openapi/v3" => {
+            let paths = groups.iter().map(|(group, version)| {
+                let path = if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+                let url = json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash=1")});
+                (path, url)
+            });
+            Some(json!({"paths": paths.collect::<serde_json::Map<String, Json>>()}))
+        }
+        _ => None,
     }
 }
 
@@ -541,82 +460,28 @@ pub(crate) fn definition() -> Place {
     }
 }
 
-fn place_of(route: &Route) -> Option<Place> {
-    Some(Place { kind: route.kind, namespace: route.namespace.clone(), name: route.name.clone()? })
+fn kind_at(route: &Route) -> &'static Kind {
+    &KINDS[route.kind]
 }
 
-fn answer(code: u16, object: &Json) -> Reply {
-    Reply::Answer { code, bytes: object.to_string().into_bytes() }
+fn answer(code: u16, about: &Json) -> Reply {
+    Reply::Answer { code, bytes: about.to_string().into_bytes() }
 }
 
-fn manager_of(route: &Route) -> String {
-    route.query.get("fieldManager").cloned().unwrap_or_else(|| "unknown".to_owned())
+/// An answer that shows an object.
+fn object(code: u16, stored: &Stored, place: &Place, metadata: bool) -> Reply {
+    Reply::Answer { code, bytes: stored.text(place, metadata).as_bytes().to_vec() }
+}
+
+fn said(result: Result<Reply, Refused>) -> Reply {
+    result.unwrap_or_else(|refused| Reply::Answer { code: refused.code, bytes: refused.bytes() })
+}
+
+fn manager_of(request: &Request) -> &str {
+    request.said("fieldManager").unwrap_or("unknown")
 }
 
 fn content(request: &Request) -> Result<Json, Refused> {
     let bytes = request.content.as_ref().map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
     serde_json::from_slice(bytes).map_err(|error| Refused::bad(&error.to_string()))
-}
-
-/// What a patch, or a whole object, makes of what is stored.
-fn patched(kind: &Kind, place: &Place, stored: &Stored, how: &str, sent: Json) -> Result<Json, Refused> {
-    let mut object = stored.render(place);
-    match how {
-        "application/merge-patch+json" => merge(&mut object, &sent),
-        "application/json-patch+json" => {
-            for step in sent.as_array().map(Vec::as_slice).unwrap_or_default() {
-                patch(&mut object, step).ok_or_else(|| Refused::unpatchable(kind, &place.name))?;
-            }
-        }
-        _ => {
-            // Who brings no word of who holds what leaves it as it is.
-            let managed = object["metadata"].get("managedFields").cloned();
-            object = sent;
-            if let (Some(managed), None) = (managed, object["metadata"].get("managedFields")) {
-                object["metadata"]["managedFields"] = managed;
-            }
-        }
-    }
-    Ok(object)
-}
-
-fn merge(object: &mut Json, patch: &Json) {
-    let Json::Object(changes) = patch else {
-        *object = patch.clone();
-        return;
-    };
-    if !object.is_object() {
-        *object = json!({});
-    }
-    let Some(fields) = object.as_object_mut() else { return };
-    for (name, value) in changes {
-        if value.is_null() {
-            fields.remove(name);
-        } else {
-            merge(fields.entry(name.clone()).or_insert(Json::Null), value);
-        }
-    }
-}
-
-/// One step of a JSON patch.
-fn patch(object: &mut Json, step: &Json) -> Option<()> {
-    let (pointer, value) = (step["path"].as_str()?, &step["value"]);
-    let (parent, last) = pointer.rsplit_once('/')?;
-    let last = last.replace("~1", "/").replace("~0", "~");
-    let parent = object.pointer_mut(parent)?;
-    match (step["op"].as_str()?, parent) {
-        ("remove", Json::Object(fields)) => fields.remove(&last).map(drop),
-        ("remove", Json::Array(items)) => {
-            let at: usize = last.parse().ok()?;
-            (at < items.len()).then(|| drop(items.remove(at)))
-        }
-        ("add", Json::Object(fields)) => {
-            fields.insert(last, value.clone());
-            Some(())
-        }
-        ("replace", Json::Object(fields)) => fields.get_mut(&last).map(|at| *at = value.clone()),
-        ("replace", Json::Array(items)) => items.get_mut(last.parse::<usize>().ok()?).map(|at| *at = value.clone()),
-        ("test", parent) => (parent.get(&last) == Some(value)).then_some(()),
-        _ => None,
-    }
 }

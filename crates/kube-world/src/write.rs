@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::fields::Path;
 use crate::managed::{Entry, Writer, apply, boned, update};
 use crate::merge::check;
 use crate::refusal::Refused;
 use crate::schema::Kind;
-use crate::server::{Rule, Server, Stored};
+use crate::server::{Rule, Server};
+use crate::stored::Stored;
 
 /// The label that every namespace bears.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -51,7 +53,7 @@ impl Write<'_> {
     /// Somebody writes the whole object, by whatever way; it may bring `managedFields`.
     pub(crate) fn update(&self, mut after: Json) -> Result<Written, Refused> {
         self.check_names(&after)?;
-        if let Err(undeclared) = check(self.kind.schema, &without_managed(&after), &mut Vec::new()) {
+        if let Err(undeclared) = check(self.kind.schema, &without_managed(&after), &mut Path::default()) {
             let why = format!("strict decoding error: unknown field \"{}\"", undeclared.0.trim_start_matches('.'));
             return Err(Refused::bad(&why));
         }

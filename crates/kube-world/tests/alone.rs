@@ -5,7 +5,7 @@ use setpoint_kube_world::{Method, Reply, Request, Server, Watch};
 
 fn ask(server: &mut Server, method: Method, path: &str, content: Option<(&str, Json)>) -> Reply {
     let content = content.map(|(how, body)| (how.to_owned(), body.to_string().into_bytes()));
-    server.answer(&Request { method, path: path.to_owned(), accept: "application/json".to_owned(), content })
+    server.answer(&Request::new(method, path, "application/json", content))
 }
 
 fn answered(reply: Reply) -> (u16, Json) {
@@ -33,8 +33,13 @@ fn map(name: &str, content: &str) -> Json {
     json!({"metadata": {"name": name, "labels": {"ours": "yes"}}, "data": {"content": content}})
 }
 
+fn events(server: &Server, watch: &mut Watch) -> Option<Vec<Json>> {
+    let lines = server.events(watch)?;
+    Some(lines.iter().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect())
+}
+
 fn told(server: &Server, watch: &mut Watch) -> Vec<String> {
-    let events = server.events(watch).unwrap_or_default();
+    let events = events(server, watch).unwrap_or_default();
     let name = |event: &Json| event["object"]["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     events.iter().map(|event| format!("{} {}", event["type"].as_str().unwrap_or_default(), name(event))).collect()
 }
@@ -110,8 +115,8 @@ fn a_stream_tells_what_is_there_and_then_what_changes_for_it() {
     server.compact();
     let late = "/api/v1/configmaps?watch=true&labelSelector=ours%3Dyes&resourceVersion=5";
     let mut late = streamed(ask(&mut server, Method::Get, late, None));
-    assert_eq!(server.events(&mut late).unwrap()[0]["object"]["code"], 410);
-    assert!(server.events(&mut late).is_none());
+    assert_eq!(events(&server, &mut late).unwrap()[0]["object"]["code"], 410);
+    assert!(events(&server, &mut late).is_none());
 }
 
 #[test]
@@ -119,12 +124,7 @@ fn a_server_that_lags_answers_from_what_it_remembers_only_where_that_is_allowed(
     let mut server = Server::new("c");
     let before = server.revision();
     apply(&mut server, &format!("{MAPS}/a"), map("a", "1"));
-    let get = |path: &str| Request {
-        method: Method::Get,
-        path: path.to_owned(),
-        accept: "application/json".to_owned(),
-        content: None,
-    };
+    let get = |path: &str| Request::new(Method::Get, path, "application/json", None);
     assert_eq!(answered(server.answer_as_of(&get(&format!("{MAPS}/a?resourceVersion=0")), before)).0, 404);
     assert_eq!(answered(server.answer_as_of(&get(&format!("{MAPS}/a")), before)).0, 200);
 }

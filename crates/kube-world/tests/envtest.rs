@@ -319,13 +319,8 @@ fn the_same_requests_have_the_same_answers_as_of_the_real_server() {
         let namespace = server.fresh_namespace("kube-world");
         let mut memory = Server::new("memory");
         let place = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        let make = Request {
-            method: Method::Post,
-            path: "/api/v1/namespaces".to_owned(),
-            accept: JSON.to_owned(),
-            content: Some((JSON.to_owned(), place.to_string().into_bytes())),
-        };
-        memory.answer(&make);
+        let content = (JSON.to_owned(), place.to_string().into_bytes());
+        memory.answer(&Request::new(Method::Post, "/api/v1/namespaces", JSON, Some(content)));
         let mut sides = [
             Side {
                 send: Box::new(|method, path, content| in_memory(&mut memory, method, path, content)),
@@ -357,7 +352,7 @@ fn in_memory(server: &mut Server, method: &str, path: &str, content: Content<'_>
         _ => Method::Delete,
     };
     let content = content.map(|(how, bytes)| (how.to_owned(), bytes.to_vec()));
-    match server.answer(&Request { method, path: path.to_owned(), accept: JSON.to_owned(), content }) {
+    match server.answer(&Request::new(method, path, JSON, content)) {
         Reply::Answer { code, bytes } => (code, serde_json::from_slice(&bytes).unwrap_or(Json::Null)),
         Reply::Stream(_) => panic!("nobody asked for a stream"),
     }

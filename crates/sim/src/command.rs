@@ -6,15 +6,17 @@ mod systematic;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use setpoint_sim::fault::{Fault, Injected};
-use setpoint_sim::run::{Outcome, run_seed, run_tape};
+use setpoint_sim::run::{Outcome, run_seed_on, run_tape};
 use setpoint_sim::tape;
+use setpoint_sim::universe::Ground;
 
 const HELP: &str = "Drives the shipped engine through seeded worlds with faults.
 
-  setpoint-sim run [--seeds N] [--from S]     N seeds (2000), from seed S (0); then the scenarios; then the mutants, if compiled in
+  setpoint-sim run [--seeds N] [--from S]     N seeds (2000), from seed S (0), of plain worlds and as many of clusters; then the
+                                              scenarios; then the mutants, if compiled in
+  setpoint-sim run --only GROUND …            the seeds of one ground alone: `plain` or `clusters`
   setpoint-sim systematic [--only NAME]       the scenarios (whose name contains NAME), with a fault at every place
   setpoint-sim systematic --only NAME --crash K
                                               one of them with one fault (--crash, --pause, --stale, --drop; at place
@@ -56,9 +58,9 @@ const REFUSALS: &[&str] = &[
 pub(crate) fn main(arguments: &[String]) -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["run", options @ ..] => match (number(options, "--seeds", 2_000), number(options, "--from", 0)) {
-            (Ok(seeds), Ok(from)) => run(seeds, from),
-            (Err(problem), _) | (_, Err(problem)) => usage(&problem),
+        ["run", options @ ..] => match Seeds::read(options) {
+            Ok(seeds) => run(&seeds),
+            Err(problem) => usage(&problem),
         },
         ["systematic", options @ ..] => match systematic::Request::read(options) {
             Ok(request) => exit_code(systematic::answer(&request)),
@@ -89,6 +91,33 @@ fn number(options: &[&str], name: &str, default: u64) -> Result<u64, String> {
     }
 }
 
+/// The seeds to be run.
+struct Seeds {
+    number: u64,
+    from: u64,
+    grounds: Vec<Ground>,
+}
+
+impl Seeds {
+    fn read(options: &[&str]) -> Result<Self, String> {
+        let grounds = match options.iter().position(|option| *option == "--only") {
+            None => Ground::ALL.to_vec(),
+            Some(at) => {
+                let named = options.get(at + 1).copied().unwrap_or_default();
+                let ground = Ground::ALL.into_iter().find(|ground| ground.to_string() == named);
+                vec![ground.ok_or(format!("--only: `{named}` is neither `plain` nor `clusters`"))?]
+            }
+        };
+        Ok(Self { number: number(options, "--seeds", 2_000)?, from: number(options, "--from", 0)?, grounds })
+    }
+
+    /// Every seed on every ground.
+    fn all(&self) -> impl Iterator<Item = (Ground, u64)> {
+        let seeds = self.from..self.from + self.number;
+        seeds.flat_map(|seed| self.grounds.iter().map(move |ground| (*ground, seed)))
+    }
+}
+
 /// What all seeds together found.
 #[derive(Default)]
 struct Total {
@@ -96,40 +125,47 @@ struct Total {
     seen: BTreeSet<String>,
     steps: u64,
     writes: u64,
-    failure: Option<(u64, Outcome)>,
-    nondeterministic: Option<u64>,
+    failure: Option<((u64, Ground), Outcome)>,
+    nondeterministic: Option<(u64, Ground)>,
 }
 
-fn run(seeds: u64, from: u64) -> ExitCode {
-    let total = run_seeds(seeds, from);
+fn run(seeds: &Seeds) -> ExitCode {
+    let total = run_seeds(seeds);
     print_faults(&total);
     let mut good = report_failure(&total);
-    if seeds >= ENOUGH_SEEDS {
+    let whole = seeds.grounds.len() == Ground::ALL.len();
+    if whole && seeds.number >= ENOUGH_SEEDS {
         good &= report_unseen(&total);
     }
     println!("{} steps of the engine, {} creates and updates landed", total.steps, total.writes);
     if good {
-        println!("seeds {seeds} ok");
+        let grounds: Vec<String> = seeds.grounds.iter().map(Ground::to_string).collect();
+        println!("each on: {}", grounds.join(", "));
+        println!("seeds {} ok", seeds.number);
+    }
+    if !whole {
+        return exit_code(good);
     }
     exit_code(good && systematic::answer(&systematic::Request::default()) && mutants(""))
 }
 
 /// Both cores take the next seed that nobody has taken; the total does not depend on who took which.
-fn run_seeds(seeds: u64, from: u64) -> Total {
-    let next = AtomicU64::new(from);
+fn run_seeds(seeds: &Seeds) -> Total {
+    let next = Mutex::new(seeds.all());
     let total = Mutex::new(Total::default());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from + seeds || total.lock().expect("no run panics").failure.is_some() {
+                    let taken = next.lock().expect("no run panics").next();
+                    let Some((ground, seed)) = taken.filter(|_| total.lock().expect("no run panics").failure.is_none())
+                    else {
                         return;
-                    }
-                    let outcome = run_seed(seed);
-                    let again = seed.is_multiple_of(100).then(|| run_seed(seed).trace);
-                    note(&mut total.lock().expect("no run panics"), seed, outcome, again);
+                    };
+                    let outcome = run_seed_on(ground, seed);
+                    let again = seed.is_multiple_of(100).then(|| run_seed_on(ground, seed).trace);
+                    note(&mut total.lock().expect("no run panics"), (seed, ground), outcome, again);
                 }
             });
         }
@@ -137,7 +173,7 @@ fn run_seeds(seeds: u64, from: u64) -> Total {
     total.into_inner().expect("no run panics")
 }
 
-fn note(total: &mut Total, seed: u64, outcome: Outcome, again: Option<u64>) {
+fn note(total: &mut Total, seed: (u64, Ground), outcome: Outcome, again: Option<u64>) {
     total.injected.add(&outcome.injected);
     total.seen.extend(outcome.seen.iter().cloned());
     total.steps += outcome.steps;
@@ -158,19 +194,19 @@ fn print_faults(total: &Total) {
 
 /// Prints the first failure with its shrunk tape, and keeps the tape.
 fn report_failure(total: &Total) -> bool {
-    if let Some(seed) = total.nondeterministic {
-        println!("seed {seed} differs from itself: something in it is not deterministic");
+    if let Some((seed, ground)) = total.nondeterministic {
+        println!("seed {seed} on {ground} differs from itself: something in it is not deterministic");
         return false;
     }
-    let Some((seed, outcome)) = &total.failure else { return true };
+    let Some(((seed, ground), outcome)) = &total.failure else { return true };
     let violation = outcome.violation.as_ref().expect("it failed");
-    println!("seed {seed} violates {}: {}", violation.property, violation.detail);
+    println!("seed {seed} on {ground} violates {}: {}", violation.property, violation.detail);
     let fails = |choices: &[tape::Choice]| {
         let found = run_tape(choices.to_vec(), false).0.violation;
         found.is_some_and(|found| found.property == violation.property)
     };
     let shrunk = tape::shrink(outcome.tape.clone(), 400, fails);
-    let file = format!("seed-{seed}.tape");
+    let file = format!("seed-{ground}-{seed}.tape");
     let text = format!("# {}: {}\n{}", violation.property, violation.detail.replace('\n', " "), tape::to_text(&shrunk));
     match std::fs::write(&file, text) {
         Ok(()) => println!(
@@ -246,9 +282,10 @@ fn mutants(name: &str) -> bool {
 }
 
 #[cfg(feature = "mutants")]
-fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(u64, String), String> {
-    let next = AtomicU64::new(0);
-    let found = Mutex::new(None::<(u64, String)>);
+fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(String, String), String> {
+    let seeds = Seeds { number: ENOUGH_SEEDS, from: 0, grounds: Ground::ALL.to_vec() };
+    let next = Mutex::new(seeds.all());
+    let found = Mutex::new(None::<(String, String)>);
     let others = Mutex::new(BTreeSet::new());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
@@ -256,13 +293,14 @@ fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(u64, String), String>
             scope.spawn(|| {
                 setpoint_core::mutant::switch(Some(mutant));
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= ENOUGH_SEEDS || found.lock().expect("no run panics").is_some() {
+                    let taken = next.lock().expect("no run panics").next();
+                    let Some((ground, seed)) = taken.filter(|_| found.lock().expect("no run panics").is_none()) else {
                         return;
-                    }
-                    match run_seed(seed).violation {
+                    };
+                    match run_seed_on(ground, seed).violation {
                         Some(violation) if violation.property == mutant.property() => {
-                            found.lock().expect("no run panics").get_or_insert((seed, violation.detail));
+                            let found = &mut found.lock().expect("no run panics");
+                            found.get_or_insert((format!("{seed} on {ground}"), violation.detail));
                         }
                         Some(violation) => drop(others.lock().expect("no run panics").insert(violation.property)),
                         None => {}

@@ -10,6 +10,7 @@ use crate::fault::{Injected, Swarm};
 use crate::monitor::Violation;
 use crate::store::Folder;
 use crate::tape::{Choice, Tape};
+use crate::universe::{Ground, Universe};
 use crate::world::{Happening, World};
 
 const MINUTE: u64 = 60_000;
@@ -32,9 +33,12 @@ pub struct Outcome {
     pub tape: Vec<Choice>,
 }
 
-/// Runs one seed.
-pub fn run_seed(seed: u64) -> Outcome {
-    finish(&run(World::new(Tape::from_seed(seed), None, None)))
+/// Runs one seed on this ground.
+pub fn run_seed_on(ground: Ground, seed: u64) -> Outcome {
+    let mut tape = Tape::from_seed(seed);
+    let swarm = Swarm::draw(&mut tape);
+    let universe = Universe::draw(&mut tape, Some(ground));
+    finish(&run(World::new(tape, Some(swarm), Some(universe))))
 }
 
 /// Runs a tape, with a timeline of what happened.

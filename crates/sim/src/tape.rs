@@ -54,6 +54,12 @@ impl Tape {
         drawn == 1
     }
 
+    /// Something that was decided elsewhere: a replay of the record decides the same.
+    pub fn settle(&mut self, label: &'static str, happens: bool) -> bool {
+        self.recorded.push((label, u32::from(happens)));
+        happens
+    }
+
     /// What was decided so far.
     pub fn choices(&self) -> Vec<Choice> {
         self.recorded.iter().map(|(label, value)| (Cow::Borrowed(*label), *value)).collect()

@@ -63,6 +63,25 @@ pub struct SimTargetKind {
     pub cluster: Option<String>,
 }
 
+/// What the targets of a world are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ground {
+    /// Plain tables of things, with all that a target may do wrong.
+    Plain,
+    /// Kubernetes clusters behind the shipped target. Such a world costs several times as much as a plain one.
+    Clusters,
+}
+
+impl Ground {
+    pub const ALL: [Self; 2] = [Self::Plain, Self::Clusters];
+}
+
+impl std::fmt::Display for Ground {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if *self == Self::Plain { "plain" } else { "clusters" })
+    }
+}
+
 impl Universe {
     pub fn is_manual(&self, app: &AppId) -> bool {
         self.controls.apps.get(app).is_some_and(|control| control.mode == Mode::Manual)
@@ -74,7 +93,8 @@ impl Universe {
         facts.let_through.filter(|_| moves_by_hand).or_else(|| facts.held_at())
     }
 
-    pub fn draw(tape: &mut Tape) -> Self {
+    /// Draws a world; on any ground, or on this one.
+    pub fn draw(tape: &mut Tape, ground: Option<Ground>) -> Self {
         let apps: Vec<AppId> = (0..2 + tape.pick("apps", 2)).map(app).collect();
         let stores: Vec<_> = (0..1 + tape.pick("stores", 2)).map(store).collect();
         let targets: Vec<_> = (0..1 + tape.pick("targets", 2)).map(|n| target(tape, n)).collect();
@@ -105,9 +125,19 @@ impl Universe {
         let instances = 1 + tape.pick("instances", 2) as usize;
         let grounds = targets.len();
         let mut universe = Self { apps, stores, targets, controls, keys, instances, rooted: false, grounds };
-        if tape.happens("control documents", 500) {
+        let rooted = match ground {
+            Some(Ground::Clusters) => tape.settle("control documents", false),
+            _ => tape.happens("control documents", 500),
+        };
+        if rooted {
             universe.root();
-        } else if tape.happens("clusters", 500) {
+            return universe;
+        }
+        let clusters = match ground {
+            Some(ground) => tape.settle("clusters", ground == Ground::Clusters),
+            None => tape.happens("clusters", 500),
+        };
+        if clusters {
             universe.settle_on_clusters();
         }
         universe

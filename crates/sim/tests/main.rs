@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use setpoint_sim::run::{run_seed, run_tape};
+use setpoint_sim::run::{run_seed_on, run_tape};
 use setpoint_sim::scenario;
 use setpoint_sim::scenario::variation::Variation;
 use setpoint_sim::tape;
+use setpoint_sim::universe::Ground;
 
 fn regressions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
@@ -16,24 +17,29 @@ fn regressions() -> Vec<PathBuf> {
     files
 }
 
+/// Each seed on every ground.
+fn everywhere(seeds: impl IntoIterator<Item = u64>) -> impl Iterator<Item = (Ground, u64)> {
+    seeds.into_iter().flat_map(|seed| Ground::ALL.map(|ground| (ground, seed)))
+}
+
 #[test]
 fn the_same_seed_gives_the_same_trace() {
-    for seed in [0, 7, 4_257] {
-        let (first, second) = (run_seed(seed), run_seed(seed));
+    for (ground, seed) in everywhere([0, 7, 4_257]) {
+        let (first, second) = (run_seed_on(ground, seed), run_seed_on(ground, seed));
         assert_eq!((first.trace, first.steps, &first.tape), (second.trace, second.steps, &second.tape), "seed {seed}");
     }
 }
 
 #[test]
 fn different_seeds_give_different_traces() {
-    let traces: BTreeSet<u64> = (0..20).map(|seed| run_seed(seed).trace).collect();
-    assert_eq!(traces.len(), 20);
+    let traces: BTreeSet<u64> = everywhere(0..20).map(|(ground, seed)| run_seed_on(ground, seed).trace).collect();
+    assert_eq!(traces.len(), 40);
 }
 
 #[test]
 fn a_tape_replays_to_the_trace_of_its_seed() {
-    for seed in [3, 16, 1_675] {
-        let drawn = run_seed(seed);
+    for (ground, seed) in everywhere([3, 16, 1_675]) {
+        let drawn = run_seed_on(ground, seed);
         let read = tape::from_text(&tape::to_text(&drawn.tape)).expect("what is written can be read");
         let (replayed, timeline) = run_tape(read, true);
         assert_eq!((replayed.trace, replayed.steps), (drawn.trace, drawn.steps), "seed {seed}");
@@ -42,9 +48,9 @@ fn a_tape_replays_to_the_trace_of_its_seed() {
 }
 
 #[test]
-fn the_properties_hold_for_fifty_seeds() {
-    for seed in 0..50 {
-        assert_eq!(run_seed(seed).violation, None, "seed {seed}");
+fn the_properties_hold_for_fifty_seeds_on_every_ground() {
+    for (ground, seed) in everywhere(0..50) {
+        assert_eq!(run_seed_on(ground, seed).violation, None, "seed {seed} on {ground}");
     }
 }
 

@@ -21,9 +21,9 @@ const HOLD: &str = "sim.setpoint.dev/hold";
 const OWNER: &str = "owner";
 
 /// The code of an answer, and what was answered.
-fn ask(server: &mut Server, method: Method, path: String, content: Option<(&str, &Json)>) -> (u16, Json) {
+fn ask(server: &mut Server, method: Method, path: &str, content: Option<(&str, &Json)>) -> (u16, Json) {
     let content = content.map(|(how, body)| (how.to_owned(), body.to_string().into_bytes()));
-    match server.answer(&Request { method, path, accept: JSON.to_owned(), content }) {
+    match server.answer(&Request::new(method, path, JSON, content)) {
         Reply::Answer { code, bytes } => (code, serde_json::from_slice(&bytes).unwrap_or_default()),
         Reply::Stream(_) => (0, Json::Null),
     }
@@ -31,16 +31,16 @@ fn ask(server: &mut Server, method: Method, path: String, content: Option<(&str,
 
 fn patch(server: &mut Server, place: &Place, who: &str, change: &Json) -> u16 {
     let path = format!("{}?fieldManager={who}", objects::path(place));
-    ask(server, Method::Patch, path, Some((MERGE, change))).0
+    ask(server, Method::Patch, &path, Some((MERGE, change))).0
 }
 
 /// The namespace that everything lives in, and an owner for others.
 pub(super) fn furnish(server: &mut Server) {
     let namespace = json!({"metadata": {"name": objects::NAMESPACE}});
-    ask(server, Method::Post, "/api/v1/namespaces?fieldManager=kubectl".to_owned(), Some((JSON, &namespace)));
+    ask(server, Method::Post, "/api/v1/namespaces?fieldManager=kubectl", Some((JSON, &namespace)));
     let owner = json!({"metadata": {"name": OWNER}, "data": {}});
     let path = format!("/api/v1/namespaces/{}/configmaps?fieldManager=kubectl", objects::NAMESPACE);
-    ask(server, Method::Post, path, Some((JSON, &owner)));
+    ask(server, Method::Post, &path, Some((JSON, &owner)));
 }
 
 /// A change by hand that makes an object another than declared.
@@ -105,11 +105,11 @@ impl World {
         self.handle(target, |server| match way {
             0 | 1 => patch(server, &place, "kubectl-edit", &edited(key, content)),
             2 => patch(server, &place, "stranger", &added(key, &stored)),
-            3 => ask(server, Method::Patch, apply("flux"), Some((APPLY, &whole))).0,
+            3 => ask(server, Method::Patch, &apply("flux"), Some((APPLY, &whole))).0,
             4 => patch(server, &place, "kubectl-edit", &json!({"metadata": {"managedFields": [{}]}})),
             5 => {
                 whole["metadata"]["labels"][INSTALLATION_LABEL] = json!(INSTALLATION);
-                ask(server, Method::Patch, apply(MANAGER), Some((APPLY, &whole))).0
+                ask(server, Method::Patch, &apply(MANAGER), Some((APPLY, &whole))).0
             }
             6 => patch(server, &place, "kubectl-label", &unlabelled),
             7 => patch(server, &place, "holder", &json!({"metadata": {"finalizers": [HOLD]}})),
@@ -127,7 +127,7 @@ impl World {
 
     pub(crate) fn remove_on_cluster(&mut self, target: usize, key: &Key) -> bool {
         let path = objects::path(&place_of(key));
-        self.handle(target, |server| ask(server, Method::Delete, path, None).0) == 200
+        self.handle(target, |server| ask(server, Method::Delete, &path, None).0) == 200
     }
 
     /// Somebody puts an object of their own in place of what stands there.
@@ -140,14 +140,14 @@ impl World {
         let poses = self.tape.happens("under our name", 300);
         self.handle(target, |server| {
             patch(server, &place, who, &json!({"metadata": {"finalizers": null}}));
-            ask(server, Method::Delete, objects::path(&place), None);
+            ask(server, Method::Delete, &objects::path(&place), None);
             while server.clean_up() {}
             if poses {
                 let path = format!("{}?fieldManager={MANAGER}&force=true", objects::path(&place));
-                return ask(server, Method::Patch, path, Some((APPLY, &whole))).0;
+                return ask(server, Method::Patch, &path, Some((APPLY, &whole))).0;
             }
             let path = format!("{}?fieldManager={who}", objects::collection(&place));
-            ask(server, Method::Post, path, Some((JSON, &whole))).0
+            ask(server, Method::Post, &path, Some((JSON, &whole))).0
         });
     }
 
@@ -197,7 +197,7 @@ impl World {
         match self.tape.pick("shaken", 4) {
             0 => {
                 self.handle(target, |server| {
-                    ask(server, Method::Delete, format!("/api/v1/namespaces/{}", objects::NAMESPACE), None)
+                    ask(server, Method::Delete, &format!("/api/v1/namespaces/{}", objects::NAMESPACE), None)
                 });
                 self.clusters[target].namespace_away_until = Some(until);
             }
@@ -208,7 +208,7 @@ impl World {
             2 => {
                 // What it controlled goes with it.
                 let owner = Place { name: OWNER.to_owned(), ..place_of(&objects::key(OWNER, 0)) };
-                self.handle(target, |server| ask(server, Method::Delete, objects::path(&owner), None));
+                self.handle(target, |server| ask(server, Method::Delete, &objects::path(&owner), None));
             }
             _ if self.strikes(Fault::Elsewhere, "led elsewhere") => self.clusters[target].elsewhere_until = until,
             _ => {}
@@ -243,7 +243,7 @@ impl World {
             }
             for (place, status) in statuses {
                 let path = format!("{}/status?fieldManager=kube-controller-manager", objects::path(&place));
-                ask(server, Method::Patch, path, Some((MERGE, &json!({"status": status}))));
+                ask(server, Method::Patch, &path, Some((MERGE, &json!({"status": status}))));
             }
         });
         if namespace

@@ -1,6 +1,5 @@
 //! What is told to whoever watches a cluster: in order, late, cut in the middle, or no further because the server has forgotten.
 
-use serde_json::Value as Json;
 use setpoint_kube_world::Watch;
 use setpoint_target_kube::wire::WireError;
 
@@ -129,6 +128,8 @@ impl World {
     }
 }
 
-fn lines(events: &[Json]) -> Vec<u8> {
-    events.iter().flat_map(|event| format!("{event}\n").into_bytes()).collect()
+fn lines(events: &[String]) -> Vec<u8> {
+    let mut lines = events.join("\n").into_bytes();
+    lines.push(b'\n');
+    lines
 }

@@ -177,7 +177,7 @@ impl World {
             Method::Delete => kube::Method::Delete,
         };
         let content = request.content.map(|(how, bytes)| (how.to_owned(), bytes));
-        let request = kube::Request { method, path: request.path, accept: request.accept.to_owned(), content };
+        let request = kube::Request::new(method, &request.path, request.accept, content);
         let key = request.place().and_then(|place| objects::key_at(&place));
         let work = match (errand, key) {
             (Errand::Executing(works, fence), Some(key)) => {
@@ -283,12 +283,12 @@ impl World {
             return reply;
         }
         let place = sent.request.place();
-        let custom =
-            place.as_ref().is_some_and(|place| KINDS[place.kind].custom) || sent.request.path.starts_with("/apis/sim.");
+        let custom = place.as_ref().is_some_and(|place| KINDS[place.kind].custom)
+            || sent.request.path().starts_with("/apis/sim.");
         let lags = self.outages[target].is_some_and(|(fault, until)| fault == Fault::KindMissing && until > self.now);
         self.clusters[target].server.set_now(seconds);
-        if lags && (custom || sent.request.path == "/apis") {
-            return self.clusters[target].behind(&sent.request);
+        if lags && (custom || sent.request.path() == "/apis") {
+            return self.clusters[target].server.answer_undefined(&sent.request);
         }
         let rule = self.rewriting(sent);
         let server = &mut self.clusters[target].server;
@@ -441,13 +441,4 @@ fn imaged(
 
 fn refused(refused: &Refused) -> Reply {
     Reply::Answer { code: refused.code, bytes: refused.bytes(), retry_after: None }
-}
-
-impl super::Cluster {
-    /// A server that does not know the custom kinds yet answers.
-    fn behind(&self, request: &kube::Request) -> kube::Reply {
-        let mut server = self.server.clone();
-        server.undefine();
-        server.answer(request)
-    }
 }

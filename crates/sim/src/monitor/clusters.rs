@@ -32,13 +32,13 @@ impl Monitor {
             intended && before.has_same_body_beside(after, FENCED_ANNOTATION)
         };
         let right = change.is_none_or(moved_on);
-        self.holds("S7", right, || format!("{} changes a cluster, and no step asked for it", request.path));
+        self.holds("S7", right, || format!("{} changes a cluster, and no step asked for it", request.path()));
     }
 
     /// A cluster that is not the target was changed.
     pub fn changed_elsewhere(&mut self, changes: &[Committed], request: &Request) {
         self.holds("S11", changes.is_empty(), || {
-            format!("{} changes a cluster that is none of our targets", request.path)
+            format!("{} changes a cluster that is none of our targets", request.path())
         });
     }
 

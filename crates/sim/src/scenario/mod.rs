@@ -60,7 +60,7 @@ pub fn all() -> Vec<Scenario> {
 impl Scenario {
     /// Two apps of one store on one plain target, held by one instance.
     fn new(name: &'static str) -> Self {
-        let universe = Universe::draw(&mut Tape::replay(Vec::new()));
+        let universe = Universe::draw(&mut Tape::replay(Vec::new()), None);
         Self { name, incident: None, universe, steps: Vec::new() }
     }
 

@@ -182,7 +182,7 @@ pub struct Script {
 impl World {
     pub fn new(mut tape: Tape, swarm: Option<Swarm>, universe: Option<Universe>) -> Self {
         let swarm = swarm.unwrap_or_else(|| Swarm::draw(&mut tape));
-        let universe = universe.unwrap_or_else(|| Universe::draw(&mut tape));
+        let universe = universe.unwrap_or_else(|| Universe::draw(&mut tape, None));
         let template = universe.rooted.then(|| Arc::new(Template::of(&universe)));
         let stores: Vec<_> = (0..universe.stores.len())
             .map(|n| SimStore::new(universe.first_contents(&mut tape, n), template.clone()))

@@ -1,0 +1,132 @@
+//! Objects as they are stored, and how they are shown.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Value as Json, json};
+
+use crate::fields::Path;
+use crate::managed::{Entry, Operation};
+use crate::schema::KINDS;
+use crate::server::Place;
+
+/// An object in one version.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Without its version, and without who holds what.
+    pub body: Json,
+    pub version: u64,
+    pub(crate) managed: Vec<Entry>,
+    /// Many ask for the same version: it is written once.
+    texts: Texts,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    whole: OnceLock<Arc<str>>,
+    metadata: OnceLock<Arc<str>>,
+}
+
+impl Stored {
+    pub(crate) fn new(body: Json, version: u64, managed: Vec<Entry>) -> Self {
+        Self { body, version, managed, texts: Texts::default() }
+    }
+
+    pub fn uid(&self) -> &str {
+        self.body["metadata"]["uid"].as_str().unwrap_or_default()
+    }
+
+    /// It is being deleted.
+    pub fn is_leaving(&self) -> bool {
+        self.body["metadata"].get("deletionTimestamp").is_some()
+    }
+
+    /// The object as it is shown.
+    pub fn render(&self, place: &Place) -> Json {
+        self.rendered(place, self.version)
+    }
+
+    fn rendered(&self, place: &Place, version: u64) -> Json {
+        let mut object = self.body.clone();
+        object["metadata"]["resourceVersion"] = json!(version.to_string());
+        if !self.managed.is_empty() {
+            let api_version = KINDS[place.kind].api_version();
+            let entries: Vec<Json> = self.managed.iter().map(|entry| entry.to_json(&api_version)).collect();
+            object["metadata"]["managedFields"] = Json::Array(entries);
+        }
+        object
+    }
+
+    /// The object as it is sent: whole, or its metadata alone.
+    pub(crate) fn text(&self, place: &Place, metadata: bool) -> &str {
+        let text = if metadata { &self.texts.metadata } else { &self.texts.whole };
+        text.get_or_init(|| written(&self.render(place), metadata).into())
+    }
+
+    /// The same, in the version in which it went.
+    pub(crate) fn last_text(&self, place: &Place, metadata: bool, version: u64) -> String {
+        written(&self.rendered(place, version), metadata)
+    }
+
+    /// Whether a manager that applies holds anything of it.
+    pub fn is_applied_by(&self, manager: &str) -> bool {
+        self.managed.iter().any(|entry| entry.manager == manager && entry.operation == Operation::Apply)
+    }
+
+    /// Who but this manager holds a field: `.spec.replicas`.
+    pub fn others_hold(&self, field: &str, manager: &str) -> bool {
+        let holds = |entry: &Entry| entry.fields.texts().any(|text| text == field);
+        self.managed.iter().any(|entry| entry.manager != manager && holds(entry))
+    }
+
+    /// Whether it is the same but for an annotation, holders included.
+    pub fn is_same_beside(&self, other: &Self, annotation: &str) -> bool {
+        let (one, other) = (self.without(annotation), other.without(annotation));
+        one.is_as(&other.body, &other.managed)
+    }
+
+    /// The same, whoever holds what: the first apply after the holders were cleared names one for everything.
+    pub fn has_same_body_beside(&self, other: &Self, annotation: &str) -> bool {
+        self.without(annotation).body == other.without(annotation).body
+    }
+
+    /// Without an annotation, and without its generation: of some kinds a new one comes with any annotation.
+    fn without(&self, annotation: &str) -> Self {
+        let path = Path::of_fields(&["metadata", "annotations", annotation]);
+        let mut managed = self.managed.clone();
+        for entry in &mut managed {
+            entry.fields.remove(&path);
+        }
+        managed.retain(|entry| !entry.fields.is_empty());
+        let mut body = self.body.clone();
+        if let Some(metadata) = body["metadata"].as_object_mut() {
+            metadata.remove("generation");
+            if let Some(Json::Object(annotations)) = metadata.get_mut("annotations") {
+                annotations.remove(annotation);
+                if annotations.is_empty() {
+                    metadata.remove("annotations");
+                }
+            }
+        }
+        Self::new(body, self.version, managed)
+    }
+
+    /// Whether it is the same, whatever the times at which its fields were written.
+    pub(crate) fn is_as(&self, body: &Json, managed: &[Entry]) -> bool {
+        let plain = |entries: &[Entry]| {
+            let mut entries: Vec<_> = entries
+                .iter()
+                .map(|entry| (entry.manager.clone(), entry.operation, entry.subresource, entry.fields.clone()))
+                .collect();
+            entries.sort();
+            entries
+        };
+        self.body == *body && plain(&self.managed) == plain(managed)
+    }
+}
+
+fn written(object: &Json, metadata: bool) -> String {
+    if !metadata {
+        return object.to_string();
+    }
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]}).to_string()
+}
