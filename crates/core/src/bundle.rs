@@ -170,6 +170,7 @@ mod tests {
             after: after.iter().map(|name| key(name)).collect::<BTreeSet<_>>(),
             protected: false,
             shared: BTreeSet::new(),
+            replace: false,
         }
     }
 

@@ -48,7 +48,7 @@ pub enum Rule {
     DeleteIsOwned,
     #[error("what is declared is not deleted")]
     DeclaredIsKept,
-    #[error("a delete leaves a tombstone")]
+    #[error("a delete leaves a tombstone, unless it makes room for what is declared")]
     DeleteLeavesTombstone,
     #[error("a delete rests on a complete and fresh look")]
     DeleteIsSeenWhole,
@@ -68,6 +68,10 @@ pub enum Rule {
     WithinBudget,
     #[error("deletes and other changes do not share a plan")]
     PruneLast,
+    #[error(
+        "what is declared is deleted only to be made anew, alone: where its app allows it, after its change was refused and the new one was not"
+    )]
+    ReplaceIsProven,
 }
 
 /// Every rule the plan breaks; empty for a sound plan.
@@ -144,16 +148,18 @@ fn check_delete(
     let owned = claim.is_some_and(|claim| claim.app == *snapshot.app && claim.uid.as_ref() == Some(&live.uid))
         && step.expect.as_ref().is_some_and(|expect| expect.uid == live.uid && expect.version.is_some());
     broken(owned, Rule::DeleteIsOwned);
-    broken(!declares(snapshot, &step.key), Rule::DeclaredIsKept);
+    let replaces = step.cause == Cause::Replace;
+    broken(!declares(snapshot, &step.key) || replaces, Rule::DeclaredIsKept);
+    broken(!replaces || replace_is_proven(step, live, snapshot, now), Rule::ReplaceIsProven);
     let declared_elsewhere = snapshot.elsewhere.get(&step.key).is_some_and(|elsewhere| elsewhere.declares);
     broken(!declared_elsewhere, Rule::DeclaredIsKept);
-    broken(step.claim.tombstone, Rule::DeleteLeavesTombstone);
+    broken(step.claim.tombstone != replaces, Rule::DeleteLeavesTombstone);
     let whole = snapshot.observation.states.values().all(Observed::is_known);
     broken(whole && now.since(snapshot.observation.at) <= FRESH, Rule::DeleteIsSeenWhole);
     broken(snapshot.retiring || !snapshot.bundle.resources().is_empty(), Rule::EmptyBundleKeepsAll);
     broken(now >= snapshot.target.quarantine_until && !snapshot.target.breaker_open, Rule::NoDeleteInDoubt);
     broken(!live.controlled, Rule::ControlledIsKept);
-    broken(matches!(step.cause, Cause::Prune | Cause::Retire), Rule::Permitted);
+    broken(matches!(step.cause, Cause::Prune | Cause::Retire | Cause::Replace), Rule::Permitted);
     let leave = snapshot.budget.allowance.as_ref().is_some_and(|leave| leave.bundle == snapshot.bundle.digest());
     let ordinary = claim.is_some_and(|claim| claim.origin == ClaimOrigin::Created && !claim.protected);
     let paid = claim.is_some_and(|claim| claim.tombstone && claim.origin != ClaimOrigin::Recovered);
@@ -161,14 +167,37 @@ fn check_delete(
     let rendered = snapshot.answers.fresh_render.is_some_and(|render| {
         render.of == snapshot.bundle.digest() && render.rendered == render.of && now.since(render.at) <= FRESH
     });
-    broken(snapshot.retiring || snapshot.rules.prune && rendered, Rule::PruneIsRendered);
+    broken(snapshot.retiring || replaces || snapshot.rules.prune && rendered, Rule::PruneIsRendered);
+}
+
+fn replace_is_proven(step: &Step, live: &Live, snapshot: &Snapshot<'_>, now: Timestamp) -> bool {
+    let Some(declared) = snapshot.bundle.resources().get(&step.key).filter(|_| !snapshot.retiring) else {
+        return false;
+    };
+    let made = Some(Box::new(declared.digest));
+    let refused = snapshot.answers.immutable.get(&step.key);
+    let taken = snapshot.answers.replacements.get(&step.key);
+    declared.resource.replace
+        && !declared.resource.protected
+        && snapshot.claims.get(&step.key).is_some_and(|claim| !claim.protected && claim.made != made)
+        && step.resource.as_ref() == Some(&declared.resource)
+        && refused.is_some_and(|refused| refused.uid == live.uid && refused.declared == declared.digest)
+        && taken.is_some_and(|taken| {
+            taken.uid == live.uid
+                && taken.version == live.version
+                && taken.declared == declared.digest
+                && taken.verdict.is_ok()
+                && now.since(taken.at) <= FRESH
+        })
 }
 
 fn check_deletes_together(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violation>) {
     let deletes = plan.steps.iter().filter(|step| step.verb == Verb::Delete);
     let Some(first) = deletes.clone().next() else { return };
     let paid_before = |step: &&Step| snapshot.claims.get(&step.key).is_some_and(|claim| claim.tombstone);
-    let new = deletes.clone().filter(|step| !paid_before(step)).count() as u64;
+    // What is declared is made again: it costs nothing.
+    let costs = |step: &&Step| !paid_before(step) && step.cause != Cause::Replace;
+    let new = deletes.clone().filter(costs).count() as u64;
     let budget = snapshot.budget;
     let leave =
         budget.allowance.as_ref().filter(|leave| leave.bundle == plan.bundle).map_or(0, |leave| u64::from(leave.left));
@@ -178,6 +207,10 @@ fn check_deletes_together(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut
     let within_fleet = beyond_leave <= left(fleet_budget(budget.fleet_owned), budget.fleet_spent);
     if !(within_app && within_fleet) {
         violations.push(Violation { key: first.key.clone(), rule: Rule::WithinBudget });
+    }
+    let replaces = deletes.clone().any(|step| step.cause == Cause::Replace);
+    if replaces && plan.steps.len() > 1 {
+        violations.push(Violation { key: first.key.clone(), rule: Rule::ReplaceIsProven });
     }
     if deletes.count() != plan.steps.len() {
         violations.push(Violation { key: first.key.clone(), rule: Rule::PruneLast });

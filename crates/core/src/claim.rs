@@ -31,6 +31,9 @@ pub struct Claim {
     /// It has ended as it was meant to, and the target removes it by itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<Ended>,
+    /// What it was made as, where it may be made anew: for the same declaration it is not made once more. Boxed, because few have it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub made: Option<Box<Digest>>,
 }
 
 /// How something ended that runs once.

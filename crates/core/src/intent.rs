@@ -85,7 +85,7 @@ pub struct Intent {
     pub plan: Digest,
     /// The bundle the plan holds the app at.
     pub bundle: Digest,
-    /// Digest of the declared resource, for creates and updates.
+    /// Digest of the declared resource, for creates and updates, and for a delete that makes room for it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub declared: Option<Digest>,
     /// `None` for a create: there must be nothing there.

@@ -22,6 +22,8 @@ pub enum Cause {
     Retire,
     /// The app goes back to its last good bundle.
     Rollback,
+    /// It cannot be changed into what is declared: it is deleted to be made anew.
+    Replace,
 }
 
 /// A state an app is in. Several can hold at once.
@@ -50,8 +52,16 @@ pub enum Permission {
 }
 
 impl Cause {
-    pub const ALL: [Self; 7] =
-        [Self::Declared, Self::Environment, Self::Drift, Self::Addition, Self::Prune, Self::Retire, Self::Rollback];
+    pub const ALL: [Self; 8] = [
+        Self::Declared,
+        Self::Environment,
+        Self::Drift,
+        Self::Addition,
+        Self::Prune,
+        Self::Retire,
+        Self::Rollback,
+        Self::Replace,
+    ];
 }
 
 impl State {
@@ -70,19 +80,19 @@ impl State {
 
 /// The table (design §6.11). Windows and manual mode gate changes, not healing: the app stays held at what a person last let through.
 pub const fn permission(cause: Cause, state: State) -> Permission {
-    use Cause::{Addition, Declared, Drift, Environment, Prune, Retire, Rollback};
+    use Cause::{Addition, Declared, Drift, Environment, Prune, Replace, Retire, Rollback};
     use Permission::{Act, Report, Wait};
     match (state, cause) {
         (State::Auto, _) => Act,
         (State::Observe | State::Frozen, _) => Report,
         (State::Suspended | State::TargetUnknown, _) => Wait,
         (State::Manual | State::WindowClosed, Drift | Addition | Rollback) => Act,
-        (State::Manual | State::WindowClosed, Declared | Environment | Prune | Retire) => Wait,
+        (State::Manual | State::WindowClosed, Declared | Environment | Prune | Retire | Replace) => Wait,
         // The bundle in question is the one the app is held at: reaching it is no change of mind.
         (State::Held, Declared | Drift | Addition | Rollback) => Act,
-        (State::Held, Environment | Prune | Retire) => Wait,
+        (State::Held, Environment | Prune | Retire | Replace) => Wait,
         (State::StoreStale, Declared | Drift | Addition | Rollback) => Act,
-        (State::StoreStale, Environment | Prune | Retire) => Wait,
+        (State::StoreStale, Environment | Prune | Retire | Replace) => Wait,
     }
 }
 
@@ -128,6 +138,7 @@ impl fmt::Display for Cause {
             Self::Prune => "prune",
             Self::Retire => "retire",
             Self::Rollback => "rollback",
+            Self::Replace => "replace",
         })
     }
 }
@@ -155,17 +166,17 @@ mod tests {
     /// The whole table, written down a second time and on purpose: A act, W wait, R report.
     #[test]
     fn the_table_of_modes_is_exactly_this() {
-        //        declared environment drift addition prune retire rollback
+        //        declared environment drift addition prune retire rollback replace
         let table = [
-            (State::Auto, "A A A A A A A"),
-            (State::Manual, "W W A A W W A"),
-            (State::Observe, "R R R R R R R"),
-            (State::WindowClosed, "W W A A W W A"),
-            (State::Frozen, "R R R R R R R"),
-            (State::Suspended, "W W W W W W W"),
-            (State::Held, "A W A A W W A"),
-            (State::StoreStale, "A W A A W W A"),
-            (State::TargetUnknown, "W W W W W W W"),
+            (State::Auto, "A A A A A A A A"),
+            (State::Manual, "W W A A W W A W"),
+            (State::Observe, "R R R R R R R R"),
+            (State::WindowClosed, "W W A A W W A W"),
+            (State::Frozen, "R R R R R R R R"),
+            (State::Suspended, "W W W W W W W W"),
+            (State::Held, "A W A A W W A W"),
+            (State::StoreStale, "A W A A W W A W"),
+            (State::TargetUnknown, "W W W W W W W W"),
         ];
         assert_eq!(table.map(|(state, _)| state), State::ALL);
         for (state, row) in table {
@@ -202,6 +213,7 @@ mod tests {
         for state in State::ALL.into_iter().filter(|state| *state != State::Auto) {
             assert_ne!(permission(Cause::Prune, state), Permission::Act);
             assert_ne!(permission(Cause::Retire, state), Permission::Act);
+            assert_ne!(permission(Cause::Replace, state), Permission::Act);
         }
     }
 }

@@ -109,6 +109,10 @@ mutants! {
     BaselineFromLook => "L1",
     /// Take any cluster that answers for the one that is meant.
     SkipIdentity => "S11",
+    /// Make anew whatever cannot be changed, whether its app allows it or not.
+    ReplaceWithoutLeave => "S1",
+    /// Delete what is to be made anew without asking whether the target would take the new one.
+    ReplaceWithoutProof => "S2",
 }
 
 #[cfg(feature = "mutants")]

@@ -47,7 +47,7 @@ pub struct Step {
     pub key: Key,
     pub verb: Verb,
     pub cause: Cause,
-    /// The declared resource, for creates and updates.
+    /// The declared resource, for creates and updates, and for a delete that makes room for it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resource: Option<Arc<Resource>>,
     /// What must still hold on the target; `None` for a create: nothing may be there.

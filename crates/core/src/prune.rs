@@ -25,6 +25,18 @@ pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -
     if snapshot.bundle.is_empty() && !snapshot.retiring && !Mutant::EmptyRenderPrunes.is_on() {
         return Err(Kept::EmptyBundle);
     }
+    doubt(snapshot, now)?;
+    if other_changes {
+        return Err(Kept::OtherChangesFirst);
+    }
+    if snapshot.unconsidered.is_some() {
+        return Err(Kept::OthersNotConsidered);
+    }
+    Ok(())
+}
+
+/// The guards of every delete, whatever it is for: nothing goes while something is in doubt.
+pub fn doubt(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), Kept> {
     if !snapshot.observation.is_complete() && !Mutant::ErrorReadAsEmpty.is_on() {
         return Err(Kept::IncompleteObservation);
     }
@@ -36,12 +48,6 @@ pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -
     }
     if snapshot.target.breaker_open {
         return Err(Kept::BreakerOpen);
-    }
-    if other_changes {
-        return Err(Kept::OtherChangesFirst);
-    }
-    if snapshot.unconsidered.is_some() {
-        return Err(Kept::OthersNotConsidered);
     }
     Ok(())
 }

@@ -45,12 +45,24 @@ pub enum Why {
     PreviewPending,
     #[error("the target would refuse the change: {problem}")]
     PreviewRefused { problem: String },
+    #[error("what is there cannot be changed into what is declared: {problem}")]
+    Immutable { problem: String, until: Timestamp },
+    #[error(
+        "what is there cannot be changed into what is declared: {problem}. To have it deleted and made anew, name it in `sync.replace`"
+    )]
+    ReplaceNotAllowed { problem: String, until: Timestamp },
+    #[error("whether it can be made anew is being asked; until then it stays")]
+    ReplacementPending,
+    #[error("it stays, because the target would not take the new one in its place: {problem}")]
+    ReplacementRefused { problem: String, until: Timestamp },
     #[error("it waits for {key}, which is not in place")]
     DependencyNotReady { key: Key },
     #[error("it waits for app {app} to converge")]
     AppNotReady { app: AppId },
     #[error("app {app} declares it now and will take it over")]
     HandOver { app: AppId },
+    #[error("it would have to be made anew, and app {app} declares it too: remove it from one of the two")]
+    DeclaredElsewhere { app: AppId },
     #[error("not deleted: {0}")]
     Kept(#[from] Kept),
 }

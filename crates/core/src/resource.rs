@@ -29,6 +29,9 @@ pub struct Resource {
     /// Fields of it that others may set.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub shared: BTreeSet<SharedField>,
+    /// Where what is there cannot be changed into this, it may be deleted and made anew.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub replace: bool,
 }
 
 /// A field of a declared object that others may set. What the path means is for the target to say.
@@ -64,6 +67,7 @@ mod tests {
             after: BTreeSet::new(),
             protected: false,
             shared: shared.iter().map(field).collect(),
+            replace: false,
         }
     }
 
@@ -78,6 +82,14 @@ mod tests {
             text(&plain),
             r#"{"key":"apps/Deployment:web:shop","api_version":"apps/v1","kind":"Deployment","body":{"spec":{"replicas":3}}}"#
         );
+    }
+
+    #[test]
+    fn the_leave_to_make_it_anew_is_part_of_the_declaration_and_reads_back() {
+        let replaced = Resource { replace: true, ..resource(&[]) };
+        assert!(text(&replaced).ends_with(r#","replace":true}"#));
+        assert_eq!(canonical::from_bytes(&canonical::to_bytes(&replaced)), Ok(replaced.clone()));
+        assert_ne!(replaced.digest(), resource(&[]).digest());
     }
 
     #[test]

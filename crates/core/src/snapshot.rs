@@ -14,7 +14,7 @@ use crate::key::Key;
 use crate::live::{Baseline, Observation};
 use crate::modes::States;
 use crate::mutant::Mutant;
-use crate::name::{AppId, LiveVersion, TargetIdentity};
+use crate::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use crate::time::{Span, Timestamp};
 
 /// One app at one instant.
@@ -117,6 +117,10 @@ pub struct Budget {
 pub struct Answers {
     pub fresh_render: Option<FreshRender>,
     pub previews: BTreeMap<Key, Preview>,
+    /// Changes that were refused because what is there cannot be changed.
+    pub immutable: BTreeMap<Key, Immutable>,
+    /// Whether the target would take what is declared as a new object.
+    pub replacements: BTreeMap<Key, Replacement>,
 }
 
 /// The store was read and rendered once more, without any cache.
@@ -139,6 +143,33 @@ pub struct Preview {
     pub verdict: Result<(), String>,
 }
 
+/// The target refused a change, because what is there cannot be changed into what is declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Immutable {
+    /// It was said of this object…
+    pub uid: Uid,
+    /// …of this declaration…
+    pub declared: Digest,
+    /// …and of these differences between the two, by their digest.
+    pub differences: Digest,
+    /// What the target said.
+    pub problem: String,
+}
+
+/// Whether the target would take a declaration as a new object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// It was asked for this object's sake…
+    pub uid: Uid,
+    /// …while it was in this state…
+    pub version: LiveVersion,
+    /// …and for this declaration.
+    pub declared: Digest,
+    /// When it was asked.
+    pub at: Timestamp,
+    pub verdict: Result<(), String>,
+}
+
 /// What must be found out before a decision can be made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
@@ -146,6 +177,8 @@ pub enum Question {
     Settle { intent: IntentId },
     /// Would the target accept this declaration over what is there?
     Preview { key: Key, version: LiveVersion, declared: Digest },
+    /// Would the target take this declaration as a new object, were this one not there?
+    Replace { key: Key, uid: Uid, version: LiveVersion, declared: Digest },
     /// Does the store, read afresh, still give this bundle?
     FreshRender { bundle: Digest },
 }

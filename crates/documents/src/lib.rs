@@ -28,7 +28,8 @@ pub use field::FieldProblem;
 pub use kinds::{
     Anchor, AppSpec, AuditSenders, AuditTrail, AuditWebhook, BootstrapSpec, BootstrapStore, Check, CoOwner, Count,
     Credentials, HealthRule, HttpCheck, IgnoreRule, Input, Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters,
-    PolicySpec, ScopeSpec, StoreCredentials, StoreSpec, Sync, TargetFamily, TargetSpec, Window, WindowTime,
+    PolicySpec, ReplaceRule, ScopeSpec, StoreCredentials, StoreSpec, Sync, TargetFamily, TargetSpec, Window,
+    WindowTime,
 };
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};
 pub use schema::{FieldLine, KindPage, UnknownKind, kind_pages, reference_markdown, schema};

@@ -73,6 +73,12 @@ pub enum Effect {
         target: TargetIdentity,
         resource: Arc<Resource>,
     },
+    /// Would the target take it as a new object? Answered like the other.
+    PreviewReplacement {
+        ticket: Ticket,
+        target: TargetIdentity,
+        resource: Arc<Resource>,
+    },
     Execute {
         ticket: Ticket,
         target: TargetIdentity,

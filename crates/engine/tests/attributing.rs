@@ -52,6 +52,7 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
         after: [].into(),
         protected: false,
         shared: [].into(),
+        replace: false,
     };
     let bundle = Bundle::new(app(), target(), vec![resource("a"), resource("b")]).expect("a valid bundle");
     let digest = bundle.digest();
@@ -67,6 +68,7 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
         rank: 0,
         protected: false,
         ended: None,
+        made: None,
     };
     let mut known = Facts::default();
     for change in [

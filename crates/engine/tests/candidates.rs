@@ -113,6 +113,33 @@ fn resources_get_their_keys_from_the_target_and_come_after_what_they_need() {
 }
 
 #[test]
+fn leave_to_make_anew_reaches_the_resources_it_is_about_and_never_what_is_protected() {
+    let tree = MemoryTree::of([
+        ("apps/shop/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: front }\n"),
+        ("apps/shop/b.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: back }\n"),
+        ("apps/shop/c.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: { name: web }\n"),
+    ]);
+    let app = |rules: &str| {
+        let app =
+            app("shop", &format!("  sync: {{ replace: [{rules}] }}\n")).replace("target: here", "target: cluster");
+        let target = "---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: cluster, scope: web }\nspec: { kind: kubernetes }\n";
+        app + target
+    };
+    // The files of the test know only one protected kind; a rule of another group may name it.
+    let rules = "{ group: apps, kind: Deployment, name: front }, { group: example.com, kind: Namespace }";
+    let ruled = documents(&app(rules)).source(&shop()).expect("the app is declared");
+    let source = AppSource { replaced: ruled.replaced, ..source() };
+    let (before, footprint) = rendered(&tree);
+    assert!(before.iter().all(|resource| !resource.replace));
+    let Considered::Rendered { resources, .. } =
+        consider(&source, &trees(tree.clone()), Some(&footprint), &Files::default())
+    else {
+        panic!("a rule that is new renders anew")
+    };
+    assert_eq!(resources.iter().map(|resource| resource.replace).collect::<Vec<_>>(), [true, false, false]);
+}
+
+#[test]
 fn rules_about_shared_fields_reach_the_resources_they_are_about_and_change_what_is_rendered() {
     let tree = MemoryTree::of([
         ("apps/shop/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: front }\n"),

@@ -204,6 +204,19 @@ fn fields_are_shared_on_clusters_only() {
 }
 
 #[test]
+fn what_takes_much_else_with_it_is_never_made_anew() {
+    for kind in ["Namespace", "CustomResourceDefinition", "PersistentVolumeClaim"] {
+        let told = told(&on_a_cluster(&format!("  sync: {{ replace: [{{ kind: Job }}, {{ kind: {kind} }}] }}\n")));
+        assert!(told.starts_with("setpoint/more.yaml:9:"), "{told}");
+        assert!(told.contains(&format!("`spec.sync.replace[1].kind`: a {kind} is never made anew")), "{told}");
+    }
+    let elsewhere = on_a_cluster("  sync: { replace: [{ group: example.com, kind: Namespace }] }\n");
+    assert!(read(&[("setpoint/a.yaml", CONTROL), ("setpoint/b.yaml", &elsewhere)]).is_ok());
+    let on_a_host = told(&app("shop", "  sync: { replace: [{ kind: Job }] }\n"));
+    assert!(on_a_host.contains("`spec.sync.replace`: only resources of a Kubernetes cluster"), "{on_a_host}");
+}
+
+#[test]
 fn all_mistakes_of_all_files_are_told_and_no_consequence_of_them() {
     let told = texts(
         read(&[

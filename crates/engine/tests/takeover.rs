@@ -31,6 +31,7 @@ fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
         rank: 0,
         protected: false,
         ended: None,
+        made: None,
     };
     let digest = Digest::of(b"");
     let intent = Intent {

@@ -83,13 +83,22 @@ const BUILT_IN: &[Group] = &[
 
 /// Deleting one takes much else with it: everything in a namespace, every object of a definition, the data of a volume.
 pub fn is_protected(group: &str, kind: &str) -> bool {
-    matches!(
-        (group, kind),
-        ("", "Namespace" | "PersistentVolume" | "PersistentVolumeClaim")
-            | ("apiextensions.k8s.io", "CustomResourceDefinition")
-            | ("snapshot.storage.k8s.io", "VolumeSnapshot" | "VolumeSnapshotContent")
-    )
+    PROTECTED.contains(&(group, kind))
 }
+
+/// Whether a kind of this name is protected in any group.
+pub fn is_protected_anywhere(kind: &str) -> bool {
+    PROTECTED.iter().any(|(_, protected)| *protected == kind)
+}
+
+const PROTECTED: &[GroupKind] = &[
+    ("", "Namespace"),
+    ("", "PersistentVolume"),
+    ("", "PersistentVolumeClaim"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("snapshot.storage.k8s.io", "VolumeSnapshot"),
+    ("snapshot.storage.k8s.io", "VolumeSnapshotContent"),
+];
 
 /// A kind by its group and its own name.
 pub type GroupKind = (&'static str, &'static str);
@@ -192,6 +201,7 @@ mod tests {
     fn what_takes_others_with_it_is_protected() {
         assert!(is_protected("", "Namespace") && is_protected("apiextensions.k8s.io", "CustomResourceDefinition"));
         assert!(!is_protected("", "ConfigMap") && !is_protected("example.com", "Namespace"));
+        assert!(is_protected_anywhere("VolumeSnapshot") && !is_protected_anywhere("ConfigMap"));
     }
 
     #[test]

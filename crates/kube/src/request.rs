@@ -192,6 +192,7 @@ mod tests {
             after: BTreeSet::new(),
             protected: false,
             shared: BTreeSet::new(),
+            replace: false,
         }
     }
 

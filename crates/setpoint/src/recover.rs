@@ -85,6 +85,7 @@ pub fn recovered_claims(
                         rank: declared.rank,
                         protected: declared.resource.protected,
                         ended: None,
+                        made: None,
                     };
                     claims.insert(place, claim);
                 }

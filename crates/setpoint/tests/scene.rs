@@ -225,6 +225,7 @@ pub(crate) fn resources(app: &AppId, count: u32, content: i64) -> Vec<Resource> 
         after: after_first(n),
         protected: false,
         shared: BTreeSet::new(),
+        replace: false,
     };
     (0..count).map(resource).collect()
 }

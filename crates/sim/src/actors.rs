@@ -1,15 +1,17 @@
 //! Those who are not the engine: authors who commit, people who order, strangers who meddle, rules that deny.
 
+use setpoint_core::claim::ClaimOrigin;
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 use setpoint_core::name::{Actor, AppId};
 use setpoint_core::time::Span;
 use setpoint_core::version::Revision;
 use setpoint_engine::{Command, Order, OrderId};
+use setpoint_target::memory::{FIXED, MemoryWorld};
 
 use crate::fault::Fault;
 use crate::repository::root;
-use crate::store::{Declared, Folder};
+use crate::store::{Declared, Folder, may_be_made_anew};
 use crate::world::{Happening, World};
 
 impl World {
@@ -37,7 +39,7 @@ impl World {
             13..=16 => self.meddle(app),
             17 => self.replace_objects(app),
             18 => self.control_an_object(app),
-            19 => self.deny_deletes(app),
+            19 => self.lay_down_rules(app),
             20 => self.sicken(app),
             21 | 22 => self.give_order(app),
             _ => self.fight(app),
@@ -139,7 +141,7 @@ impl World {
         self.hint(target);
     }
 
-    fn deny_deletes(&mut self, app: usize) {
+    fn lay_down_rules(&mut self, app: usize) {
         let target = self.universe.target_of(app);
         for key in self.universe.keys[app].clone() {
             if self.tape.happens("lift", 300) {
@@ -148,6 +150,8 @@ impl World {
                 self.deny_delete(target, &key);
             } else if self.tape.happens("invalid", 60) {
                 self.find_invalid(target, &key);
+            } else if !self.is_cluster(target) && may_be_made_anew(&key) && self.tape.happens("create denied", 400) {
+                self.targets[target].deny_create(&key);
             }
         }
     }
@@ -236,6 +240,34 @@ impl World {
             let declared: Declared =
                 self.universe.keys[app][..own].iter().take(5).map(|key| (key.clone(), 50)).collect();
             self.commit(app, Folder::Declares(declared));
+        }
+    }
+
+    /// What cannot be changed and may not be made anew, or was there before us, a person takes away.
+    /// Not while the app is held at something else, which would be made again.
+    pub(crate) fn remove_what_cannot_be_changed(&mut self) {
+        for app in 0..self.universe.folders() {
+            let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
+            if facts.is_some_and(|facts| facts.hold.is_some()) {
+                continue;
+            }
+            let target = self.universe.target_of(app);
+            for (key, content) in self.folder(app) {
+                let declared = self.universe.body(&key, content);
+                let stands = |world: &MemoryWorld| {
+                    world
+                        .objects()
+                        .any(|(at, object)| *at == key && object.live.value.get(FIXED) != declared.get(FIXED))
+                };
+                let place = (self.targets[target].identity().clone(), key.clone());
+                let claim = self.ledger.facts(&self.origin).claims.get(&place);
+                let made = claim.is_some_and(|claim| claim.origin == ClaimOrigin::Created) && self.is_ours(app, &key);
+                let left_alone = !may_be_made_anew(&key) || !made;
+                if left_alone && stands(&self.targets[target]) {
+                    self.remove(target, &key);
+                    self.hint(target);
+                }
+            }
         }
     }
 

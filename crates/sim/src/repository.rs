@@ -281,6 +281,7 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
             after: comes_before(key).into_iter().filter(|before| declared.contains_key(before)).collect(),
             protected: is_protected(kind),
             shared: BTreeSet::new(),
+            replace: false,
         }
     };
     Bundle::new(app.clone(), target.clone(), declared.iter().map(resource).collect())

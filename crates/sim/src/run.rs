@@ -100,6 +100,7 @@ impl World {
                 self.help_out();
                 next_help = self.now + 10 * MINUTE;
             }
+            self.remove_what_cannot_be_changed();
             let until = self.now + MINUTE;
             self.run_until(until, |_| false);
             self.now = self.now.max(until);

@@ -11,6 +11,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_core::version::Ancestry;
 use setpoint_store::MemoryTree;
+use setpoint_target::memory::FIXED;
 
 use crate::cluster::objects;
 use crate::repository::{Documents, Template};
@@ -174,7 +175,8 @@ fn index(id: &VersionId) -> Option<usize> {
     id.as_str().strip_prefix('c')?.parse().ok()
 }
 
-/// The resources a folder declares. The second key of a pair comes after the first; every seventh is protected.
+/// The resources a folder declares. The second key of a pair comes after the first; every seventh is protected; some have something
+/// that cannot be changed, and of these some may be made anew.
 pub fn resources(declared: &Declared) -> Vec<Resource> {
     let keys: Vec<_> = declared.keys().collect();
     let resource = |(n, (key, content)): (usize, (&Key, &u32))| {
@@ -190,17 +192,28 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
             after,
             protected: key.name().ends_with('7'),
             shared: [].into(),
+            replace: may_be_made_anew(key),
         }
     };
     declared.iter().enumerate().map(resource).collect()
 }
 
-/// What is declared under a key with a content.
+/// The third of ten of an app's own, and the second of those that several apps may declare.
+pub fn may_be_made_anew(key: &Key) -> bool {
+    let shared = key.name().starts_with("shared-");
+    key.name().ends_with(if shared { '1' } else { '3' })
+}
+
+/// What is declared under a key with a content. Where something cannot be changed, four contents have the same of it.
 pub fn body(key: &Key, content: u32) -> Value {
     if objects::is_of_cluster(key) {
         return objects::body(key, content);
     }
-    Value::map([("content", Value::int(content.into()))])
+    let content = i64::from(content);
+    if !may_be_made_anew(key) && !key.name().ends_with('4') {
+        return Value::map([("content", Value::int(content))]);
+    }
+    Value::map([("content", Value::int(content)), (FIXED, Value::int(content / 4))])
 }
 
 /// The bundle a folder makes.

@@ -41,6 +41,7 @@ fn file(number: usize, per_folder: usize) -> Resource {
         after: BTreeSet::new(),
         protected: false,
         shared: BTreeSet::new(),
+        replace: false,
     }
 }
 

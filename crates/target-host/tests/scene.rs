@@ -165,6 +165,7 @@ pub(crate) fn resource(kind: &str, name: &str, spec: Value) -> Resource {
         after: BTreeSet::new(),
         protected: false,
         shared: BTreeSet::new(),
+        replace: false,
     }
 }
 

@@ -338,7 +338,7 @@ fn conflicts_of(answer: &Result<Applied, Failure>) -> Vec<Conflict> {
 }
 
 /// Says that nothing may be there.
-fn never_there(mut body: Value) -> Value {
+pub(crate) fn never_there(mut body: Value) -> Value {
     if let Value::Map(fields) = &mut body
         && let Some(Value::Map(metadata)) = fields.get_mut("metadata")
     {

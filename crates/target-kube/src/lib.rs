@@ -1,7 +1,7 @@
 //! A Kubernetes cluster as a target: server-side apply, drift by what the server itself says is ours, and streams instead of polling.
 //!
 //! Reading order: [`wire`] (the only way out), `requests` (what is asked of a server), `identity` and `discovery` (who it is and what it serves),
-//! `records` (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set), `look`, `act`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
+//! `records` (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set), `look`, `act`, `replacing`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
 //! (how changes are noticed), `audit`, `audit_log` and `audit_webhook` (who made them), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the feature `http`; without it the
 //! caller brings a [`Wire`](wire::Wire).
 //!
@@ -25,6 +25,7 @@ mod look;
 mod memory;
 mod options;
 mod records;
+mod replacing;
 mod requests;
 mod schemas;
 mod settling;

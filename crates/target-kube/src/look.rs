@@ -337,10 +337,13 @@ impl Cluster {
             Some((object, sharing)) => sharing.fitted(body, object),
             None => body,
         };
-        let now = self.now();
-        let deadline = Deadline { leave_by: now + DRY_RUN_TIME, land_by: now + DRY_RUN_TIME };
         let manner = Manner { force: true, dry_run: true };
-        self.api.apply(place, &body, manner, deadline, (Urgency::Drift, None)).await
+        self.api.apply(place, &body, manner, self.dry_run_deadline(), (Urgency::Drift, None)).await
+    }
+
+    pub(crate) fn dry_run_deadline(&self) -> Deadline {
+        let until = self.now() + DRY_RUN_TIME;
+        Deadline { leave_by: until, land_by: until }
     }
 
     pub(crate) fn live_of(&self, named: Named, object: &Value, value: Arc<Value>, writer: Writer) -> Live {

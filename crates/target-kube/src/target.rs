@@ -175,6 +175,10 @@ impl Target for KubeTarget {
         Box::pin(async { self.0.tried(resource, Form::Metadata).await.map(drop) })
     }
 
+    fn preview_replacement<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+        Box::pin(self.0.preview_replacement(resource))
+    }
+
     fn forecast<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<Option<Vec<Difference>>, Refusal>> {
         Box::pin(self.0.forecast(resource))
     }

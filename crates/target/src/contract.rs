@@ -174,6 +174,13 @@ pub trait Target: Send + Sync + fmt::Debug {
     /// Whether the target would accept this declaration over what is there now. Changes nothing.
     fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>>;
 
+    /// Whether the target would take this declaration as a new object, were nothing there under its key. Changes nothing. What stands there is
+    /// deleted on the strength of it, so that a target that cannot tell says no.
+    fn preview_replacement<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+        let detail = format!("this target makes nothing anew: delete {} by hand if it must be", resource.key);
+        Box::pin(async { Err(Refusal { class: RefusalClass::Invalid, detail, retry_after: None }) })
+    }
+
     /// What would differ once this declaration was put over what is there, by the target's own word. `None` where it knows no more than the
     /// comparison with what it shows. For people: nothing is decided by it, and nothing changes.
     fn forecast<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<Option<Vec<Difference>>, Refusal>> {

@@ -42,6 +42,7 @@ pub(crate) fn resource(name: &str, content: i64) -> Resource {
         after: Default::default(),
         protected: false,
         shared: Default::default(),
+        replace: false,
     }
 }
 

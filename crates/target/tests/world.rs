@@ -1,13 +1,16 @@
 //! The world in memory: what each option changes, and what the outside world's hands do.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Live, Presence, Writer};
 use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_target::conformance::Steps;
+use setpoint_target::memory::FIXED;
 use setpoint_target::{
     Fence, MemoryOptions, MemoryTarget, MemoryWorld, Outcome, RefusalClass, Settlement, Target, Work,
 };
@@ -243,6 +246,25 @@ fn a_step_that_does_not_say_what_to_do_is_invalid() {
         assert_eq!(refused(&mut world, &work, fence()), RefusalClass::Invalid);
     }
     assert_eq!(world.change_count(), 1);
+}
+
+#[test]
+fn what_is_fixed_stays_as_it_was_made_whoever_writes() {
+    let (mut world, steps) = stage(options());
+    let fixed = |content: i64, fixed: i64| {
+        let body = Value::map([("content", Value::int(content)), (FIXED, Value::int(fixed))]);
+        Resource { body: Arc::new(body), ..resource("a", 1) }
+    };
+    let made = done(&mut world, &steps.create(&fixed(1, 1))).expect("an object");
+    assert_eq!(refused(&mut world, &steps.update(&fixed(1, 2), &made), fence()), RefusalClass::Immutable);
+    assert_eq!(world.preview(&fixed(1, 2)).expect_err("it is fixed").class, RefusalClass::Immutable);
+    assert_eq!(world.preview_replacement(&fixed(1, 2)), Ok(()));
+    world.edit(&resource("a", 1).key, &fixed(7, 9).body, "ada");
+    let (_, object) = world.objects().next().expect("it is there");
+    assert_eq!(object.live.value, fixed(7, 1).body);
+    assert_eq!(object.live.fingerprint, Live::fingerprint_of(&object.live.value));
+    world.deny_create(&resource("a", 1).key);
+    assert_eq!(world.preview_replacement(&fixed(1, 2)).expect_err("it is denied").class, RefusalClass::Denied);
 }
 
 #[test]

@@ -132,6 +132,7 @@ fn resource(app: &AppId, n: usize, changed: bool) -> anyhow::Result<Resource> {
         after: BTreeSet::new(),
         protected: false,
         shared: BTreeSet::new(),
+        replace: false,
     })
 }
 
@@ -159,5 +160,6 @@ fn claim(key: &Key, app: &AppId, around: &Surroundings, uid: &Uid) -> Claim {
         rank: 0,
         protected: false,
         ended: None,
+        made: None,
     }
 }

@@ -164,6 +164,7 @@ fn resource(number: usize) -> anyhow::Result<Resource> {
         after: BTreeSet::new(),
         protected: false,
         shared: BTreeSet::new(),
+        replace: false,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Judges each declared resource: in place, to be made, to be put right, or to be left alone with a reason.
 
 use crate::bundle::Declared;
+use crate::canonical;
 use crate::claim::{Claim, ClaimOrigin, Ended};
 use crate::diff::{Difference, diff};
 use crate::facts::Change;
@@ -13,9 +14,10 @@ use crate::name::{AppId, Uid};
 use crate::observed::{Blindness, Observed};
 use crate::plan::Step;
 use crate::report::Why;
-use crate::snapshot::{Elsewhere, Preview, Question};
+use crate::snapshot::{Elsewhere, Immutable, Preview, Question};
 use crate::value::Value;
 
+use super::replaced::Stuck;
 use super::{Cursor, Draft, Drift};
 
 pub(super) fn judge_all(draft: &mut Draft<'_>) {
@@ -63,7 +65,7 @@ fn not_seen(draft: &mut Draft<'_>, seen: &Seen<'_>, reason: Blindness) {
     draft.withhold(seen.key, declared_cause(draft, seen), Why::NotSeen { reason });
 }
 
-fn judge(draft: &mut Draft<'_>, seen: &Seen<'_>, presence: &Presence) {
+fn judge<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, presence: &'a Presence) {
     // The common case first, and without an allocation: ours, declaration unmoved, live state unmoved.
     if let (Presence::Present(live), Some(claim), Some(baseline)) = (presence, seen.claim, seen.baseline) {
         let unmoved = baseline.declared == seen.declared.digest && baseline.fingerprint == live.fingerprint;
@@ -94,11 +96,12 @@ fn judge(draft: &mut Draft<'_>, seen: &Seen<'_>, presence: &Presence) {
     }
 }
 
-fn absent(draft: &mut Draft<'_>, seen: &Seen<'_>) {
+fn absent<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>) {
     if let Some((claim, ended)) = seen.claim.and_then(|claim| Some((claim, ended_at(seen, claim)?))) {
         return has_ended(draft, seen, claim, ended);
     }
     draft.decision.in_sync = false;
+    draft.missing.push(seen.key);
     draft.decision.health = worse(draft.decision.health, Health::Progressing);
     let cause = if is_unmoved(draft, seen) { Cause::Drift } else { declared_cause(draft, seen) };
     let differences =
@@ -109,13 +112,14 @@ fn absent(draft: &mut Draft<'_>, seen: &Seen<'_>) {
     if !may_change(draft, seen, cause) || !is_surely_gone(draft, seen, cause) {
         return;
     }
+    let made = seen.declared.resource.replace.then(|| Box::new(seen.declared.digest));
     draft.step(Step {
         key: seen.key.clone(),
         verb: Verb::Create,
         cause,
         resource: Some(seen.declared.resource.clone()),
         expect: None,
-        claim: claim_for(draft, seen, None, ClaimOrigin::Created),
+        claim: Claim { made, ..claim_for(draft, seen, None, ClaimOrigin::Created) },
         from: seen.from(),
         rank: seen.declared.rank,
         differences: Vec::new(),
@@ -148,7 +152,7 @@ fn is_surely_gone(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool 
     sure
 }
 
-fn present(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) {
+fn present<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, live: &'a Live) {
     draft.decision.health = worse(draft.decision.health, live.health);
     let differences = comparable(diff(&seen.declared.resource.body, &live.value));
     let ours = seen.claim.is_some_and(|claim| is_ours(claim, live));
@@ -164,6 +168,11 @@ fn present(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) {
     };
     if matches!(cause, Cause::Drift | Cause::Addition) {
         drifted(draft, seen, cause, &differences, &live.writer);
+    }
+    if let Some(refused) = refused_as_immutable(draft, seen, live, &differences)
+        && is_settled_as_immutable(draft, seen, live, cause, refused)
+    {
+        return;
     }
     if !may_change(draft, seen, cause) || !(ours || may_adopt(draft, seen, live, cause)) {
         return;
@@ -184,6 +193,45 @@ fn present(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) {
         rank: seen.declared.rank,
         differences,
     });
+}
+
+/// What the target said when it refused this very change of this very object of ours.
+fn refused_as_immutable<'a>(
+    draft: &Draft<'a>,
+    seen: &Seen<'_>,
+    live: &Live,
+    differences: &[Difference],
+) -> Option<&'a Immutable> {
+    let refused = draft.snapshot.answers.immutable.get(seen.key)?;
+    let ours = draft.snapshot.claims.get(seen.key).is_some_and(|claim| claim.uid.as_ref() == Some(&live.uid));
+    let same = refused.uid == live.uid
+        && refused.declared == seen.declared.digest
+        && refused.differences == canonical::digest_of(&differences);
+    (ours && same).then_some(refused)
+}
+
+/// What was refused as immutable is left alone for a while, and then made anew where the app allows it; `false`: it is tried once more.
+fn is_settled_as_immutable<'a>(
+    draft: &mut Draft<'a>,
+    seen: &Seen<'a>,
+    live: &'a Live,
+    cause: Cause,
+    refused: &Immutable,
+) -> bool {
+    let Some(claim) = draft.snapshot.claims.get(seen.key) else { return false };
+    let stuck = Stuck { declared: seen.declared, claim, live };
+    match hindrance(draft, seen, cause) {
+        Some(Why::BackingOff { until }) => {
+            let why = stuck.why_not_yet(draft.snapshot, cause, refused, until);
+            draft.withhold(seen.key, cause, why);
+            true
+        }
+        None if stuck.may_be_allowed(cause) && stuck.is_allowed() => {
+            draft.stuck.push(stuck);
+            true
+        }
+        None | Some(_) => false,
+    }
 }
 
 /// The object is as declared. What may be left to do is bookkeeping: claim it, lift a tombstone, learn a baseline.
@@ -211,20 +259,28 @@ fn may_claim(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) -> bool {
 
 /// Whether the modes, the scope, back-off and dependencies allow a change now; reports where they do not.
 fn may_change(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool {
+    match hindrance(draft, seen, cause) {
+        Some(why) => {
+            draft.withhold(seen.key, cause, why);
+            false
+        }
+        None => true,
+    }
+}
+
+fn hindrance(draft: &Draft<'_>, seen: &Seen<'_>, cause: Cause) -> Option<Why> {
     let (permission, state) = draft.snapshot.states.permission(cause);
-    let why = if permission != Permission::Act {
-        Why::State { state }
-    } else if let Some(lacking) = draft.snapshot.rules.boundary.lacks(seen.key) {
-        Why::OutsideScope(lacking)
-    } else if let Some(until) = draft.snapshot.backing_off.get(seen.key).filter(|until| **until > draft.now) {
-        Why::BackingOff { until: *until }
-    } else if let Some(app) = draft.snapshot.waiting_for.first().filter(|_| cause == Cause::Declared) {
-        Why::AppNotReady { app: app.clone() }
-    } else {
-        return true;
-    };
-    draft.withhold(seen.key, cause, why);
-    false
+    if permission != Permission::Act {
+        return Some(Why::State { state });
+    }
+    if let Some(lacking) = draft.snapshot.rules.boundary.lacks(seen.key) {
+        return Some(Why::OutsideScope(lacking));
+    }
+    if let Some(until) = draft.snapshot.backing_off.get(seen.key).filter(|until| **until > draft.now) {
+        return Some(Why::BackingOff { until: *until });
+    }
+    let waits = draft.snapshot.waiting_for.first().filter(|_| cause == Cause::Declared);
+    waits.map(|app| Why::AppNotReady { app: app.clone() })
 }
 
 /// Whether something that is there and not ours may be taken over: only after the target said it would accept it.
@@ -261,6 +317,10 @@ fn is_adoptable(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, cause: Caus
 }
 
 fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: ClaimOrigin) -> Claim {
+    let same = |claim: &&Claim| uid.is_some() && (claim.uid.is_none() || claim.uid == uid);
+    let made = seen.claim.filter(same).and_then(|claim| claim.made.clone());
+    // Once it is meant to be something else, going back is something new.
+    let made = made.filter(|made| **made == seen.declared.digest);
     Claim {
         target: draft.snapshot.target.identity.clone(),
         key: seen.key.clone(),
@@ -271,6 +331,7 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
         rank: seen.declared.rank,
         protected: seen.declared.resource.protected,
         ended: None,
+        made,
     }
 }
 

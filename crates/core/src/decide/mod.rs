@@ -1,10 +1,12 @@
 //! The decision: `(Snapshot, now) → plan + report + questions`. Pure; equal input gives an equal answer.
 //!
 //! It never fails on what it is given: what cannot be done is withheld with a reason, what must be found out is asked.
-//! [`declared`] judges what the bundle declares, [`undeclared`] what we own beside it, [`order`] puts the steps in order.
+//! [`declared`] judges what the bundle declares, [`order`] puts the steps in order, [`replaced`] judges what has to be made anew, [`undeclared`] what we
+//! own beside what is declared.
 
 mod declared;
 mod order;
+mod replaced;
 #[cfg(test)]
 mod tests;
 mod undeclared;
@@ -65,6 +67,7 @@ pub fn decide(snapshot: &Snapshot<'_>, now: Timestamp) -> Decision {
     if !snapshot.retiring {
         declared::judge_all(&mut draft);
         order::put_in_order(&mut draft);
+        replaced::judge_all(&mut draft);
     }
     undeclared::judge_all(&mut draft);
     draft.finish()
@@ -75,6 +78,10 @@ struct Draft<'a> {
     snapshot: &'a Snapshot<'a>,
     now: Timestamp,
     decision: Decision,
+    /// What cannot be changed into its declaration.
+    stuck: Vec<replaced::Stuck<'a>>,
+    /// What is declared and not there.
+    missing: Vec<&'a Key>,
 }
 
 impl<'a> Draft<'a> {
@@ -96,7 +103,7 @@ impl<'a> Draft<'a> {
             in_sync: true,
             health: Health::Healthy,
         };
-        Self { snapshot, now, decision }
+        Self { snapshot, now, decision, stuck: Vec::new(), missing: Vec::new() }
     }
 
     fn step(&mut self, step: Step) {

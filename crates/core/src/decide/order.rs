@@ -14,10 +14,12 @@ pub(super) fn put_in_order(draft: &mut Draft<'_>) {
 
 /// A step runs only when all it comes after is in place or made by an earlier step of the same plan.
 fn hold_back_dependents(draft: &mut Draft<'_>) {
-    if draft.decision.plan.steps.is_empty() || draft.decision.report.is_empty() {
+    let waiting = draft.decision.report.iter().map(|withheld| &withheld.key);
+    let stuck = draft.stuck.iter().map(|stuck| &stuck.claim.key);
+    let mut not_ready: BTreeSet<Key> = waiting.chain(stuck).cloned().collect();
+    if draft.decision.plan.steps.is_empty() || not_ready.is_empty() {
         return;
     }
-    let mut not_ready: BTreeSet<Key> = draft.decision.report.iter().map(|withheld| withheld.key.clone()).collect();
     let mut steps = std::mem::take(&mut draft.decision.plan.steps);
     steps.sort_by(|a, b| (a.rank, &a.key).cmp(&(b.rank, &b.key)));
     for step in steps {

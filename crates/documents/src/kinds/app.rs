@@ -89,6 +89,8 @@ object! {
         "ignore" ignore: Vec<IgnoreRule> = Vec::new(),
         /// Others who may write some fields: no drift while they hold them. On Kubernetes only.
         "coOwners" co_owners: Vec<CoOwner> = Vec::new(),
+        /// Resources that may be deleted and made anew where they cannot be changed into what is declared. On Kubernetes only.
+        "replace" replace: Vec<ReplaceRule> = Vec::new(),
         /// How long a change may take to become healthy.
         "deadline" deadline: Duration<1, DAY> = Duration::seconds(10 * MINUTE),
         /// How often every resource is looked at again, against missed events.
@@ -191,6 +193,20 @@ object! {
         "name" name: Option<Line> = None,
         /// The fields, each with all below it.
         "paths" paths: Vec<FieldPath>,
+    }
+}
+
+object! {
+    /// Resources that may be deleted and made anew.
+    pub struct ReplaceRule {
+        /// Resources of this kind.
+        "kind" kind: Line,
+        /// Only those of this group of kinds, such as `apps`.
+        "group" group: Option<Line> = None,
+        /// Only those of this namespace.
+        "namespace" namespace: Option<Line> = None,
+        /// Only the one of this name.
+        "name" name: Option<Line> = None,
     }
 }
 

@@ -9,7 +9,8 @@ mod store;
 mod target;
 
 pub use app::{
-    AppSpec, Check, CoOwner, HttpCheck, IgnoreRule, Input, Mode, OnFailure, Parameters, Sync, Window, WindowTime,
+    AppSpec, Check, CoOwner, HttpCheck, IgnoreRule, Input, Mode, OnFailure, Parameters, ReplaceRule, Sync, Window,
+    WindowTime,
 };
 pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore};
 pub use notifier::{NotifierFormat, NotifierSpec};

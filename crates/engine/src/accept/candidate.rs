@@ -23,6 +23,8 @@ use setpoint_target::Unidentifiable;
 use setpoint_yaml::{Class, Diagnostic, Place};
 
 use super::documents::ControlDocuments;
+use super::replacing::replaced_in;
+use super::selector::Selector;
 use super::sharing::{SharingRule, shared_in};
 
 /// What an app is made from, as the control documents accepted *before* say. A candidate cannot say where it comes from itself.
@@ -38,6 +40,8 @@ pub struct AppSource {
     pub boundary: Boundary,
     /// Whether it may declare what Setpoint itself runs from.
     pub manages_setpoint: bool,
+    /// Which of its resources may be deleted and made anew.
+    pub replaced: Vec<Selector>,
 }
 
 /// What the accept plane must know of a target's kinds, without talking to the target.
@@ -107,6 +111,7 @@ impl ControlDocuments {
             shared: SharingRule::all_of(spec),
             boundary: self.boundary_of(app, spec),
             manages_setpoint: self.manages_setpoint(&app.scope),
+            replaced: replaced_in(spec),
         })
     }
 }
@@ -123,7 +128,8 @@ impl AppSource {
     /// Stands for the renderer and the source wherever a render is remembered.
     pub fn recipe(&self) -> Digest {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
-        let given = (inputs, &self.parameters, &self.shared, &self.boundary, self.manages_setpoint);
+        let rules = (&self.shared, &self.replaced);
+        let given = (inputs, &self.parameters, rules, &self.boundary, self.manages_setpoint);
         canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, given))
     }
 }
@@ -208,8 +214,9 @@ fn identified(
         }
         let protected = kinds.is_protected(&api_version, &kind);
         let shared = shared_in(&source.shared, &api_version, &kind, &key);
+        let replace = source.replaced.iter().any(|rule| rule.is_about(&api_version, &kind, &key)) && !protected;
         let (body, after) = (Arc::new(body), BTreeSet::new());
-        resources.push(Resource { key, api_version, kind, body, after, protected, shared });
+        resources.push(Resource { key, api_version, kind, body, after, protected, shared, replace });
     }
     let declared: Vec<(Key, &Value)> = resources.iter().map(|one| (one.key.clone(), one.body.as_ref())).collect();
     let mut after = kinds.after(&declared);

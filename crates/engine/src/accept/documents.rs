@@ -70,6 +70,7 @@ impl ControlDocuments {
                 after: BTreeSet::new(),
                 protected: false,
                 shared: BTreeSet::new(),
+                replace: false,
             });
         };
         self.apps.iter().for_each(|(id, app)| add("App", &id.scope, id.name.as_str(), &app.body));

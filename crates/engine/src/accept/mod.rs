@@ -8,6 +8,8 @@
 //! | [`documents`] | control documents, as resources of the root app's bundle and back |
 //! | [`boundaries`] | where the apps of a scope may write on a cluster |
 //! | [`references`], [`unsupported`] | what documents say of each other; what is not there yet and must not be ignored |
+//! | [`replacing`] | resources that may be deleted and made anew |
+//! | [`selector`] | which resources a rule is about |
 //! | [`sharing`] | fields that others may set |
 //! | [`controls`], [`windows`] | what accepted documents mean for the machine |
 //! | [`candidate`] | an app's revision: skipped, rendered, refused, or not to be had |
@@ -19,6 +21,8 @@ pub mod documents;
 mod flow;
 pub mod reading;
 mod references;
+mod replacing;
+pub mod selector;
 pub mod sharing;
 mod unsupported;
 pub mod windows;

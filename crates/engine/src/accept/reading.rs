@@ -65,7 +65,12 @@ pub fn documents_of(
             .targets
             .values()
             .flat_map(|target| check(&target.spec).into_iter().map(|problem| (target.place.clone(), problem)));
-        let slips = documents.references().into_iter().chain(documents.sharing()).chain(documents.unsupported());
+        let slips = documents
+            .references()
+            .into_iter()
+            .chain(documents.sharing())
+            .chain(documents.replacing())
+            .chain(documents.unsupported());
         let slips = slips.chain(of_targets);
         for (place, problem) in slips {
             let text = texts.get(&place.file).map_or("", String::as_str);

@@ -1,67 +1,58 @@
 //! Fields that others may set: what an app's rules name, whether its target can share it, and which resources a rule is about.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde::Serialize;
 use setpoint_core::key::Key;
 use setpoint_core::resource::SharedField;
 use setpoint_documents::{AppSpec, FieldPath, FieldProblem, Line, TargetFamily};
-use setpoint_kube::key::group_of;
 use setpoint_kube::shared::shareable;
 
 use super::documents::ControlDocuments;
 use super::reading::Slip;
+use super::selector::Selector;
 
 /// A rule of an app about fields that others may set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SharingRule {
-    group: Option<Arc<str>>,
-    kind: Option<Arc<str>>,
-    namespace: Option<Arc<str>>,
-    name: Option<Arc<str>>,
+    resources: Selector,
     fields: BTreeSet<SharedField>,
 }
 
 impl SharingRule {
     pub(super) fn all_of(app: &AppSpec) -> Vec<Self> {
         let ignored = app.sync.ignore.iter().map(|rule| Self {
-            group: text(rule.group.as_ref()),
-            kind: text(rule.kind.as_ref()),
-            namespace: text(rule.namespace.as_ref()),
-            name: text(rule.name.as_ref()),
+            resources: Selector::new(
+                rule.group.as_ref(),
+                rule.kind.as_ref(),
+                rule.namespace.as_ref(),
+                rule.name.as_ref(),
+            ),
             fields: fields(&rule.paths, None),
         });
         let co_owned = app.sync.co_owners.iter().map(|rule| Self {
-            group: text(rule.group.as_ref()),
-            kind: text(rule.kind.as_ref()),
-            namespace: text(rule.namespace.as_ref()),
-            name: text(rule.name.as_ref()),
+            resources: Selector::new(
+                rule.group.as_ref(),
+                rule.kind.as_ref(),
+                rule.namespace.as_ref(),
+                rule.name.as_ref(),
+            ),
             fields: fields(&rule.paths, Some(&rule.writer)),
         });
         ignored.chain(co_owned).collect()
     }
-
-    fn is_about(&self, api_version: &str, kind: &str, key: &Key) -> bool {
-        let fits = |wanted: &Option<Arc<str>>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-        fits(&self.group, group_of(api_version))
-            && fits(&self.kind, kind)
-            && fits(&self.namespace, key.namespace())
-            && fits(&self.name, key.name())
-    }
-}
-
-fn text(line: Option<&Line>) -> Option<Arc<str>> {
-    line.map(|line| line.as_str().into())
 }
 
 fn fields(paths: &[FieldPath], writer: Option<&Line>) -> BTreeSet<SharedField> {
-    paths.iter().map(|path| SharedField { path: path.as_str().into(), writer: text(writer) }).collect()
+    paths
+        .iter()
+        .map(|path| SharedField { path: path.as_str().into(), writer: writer.map(|line| line.as_str().into()) })
+        .collect()
 }
 
 /// What the rules say of one resource.
 pub(super) fn shared_in(rules: &[SharingRule], api_version: &str, kind: &str, key: &Key) -> BTreeSet<SharedField> {
-    let about = rules.iter().filter(|rule| rule.is_about(api_version, kind, key));
+    let about = rules.iter().filter(|rule| rule.resources.is_about(api_version, kind, key));
     about.flat_map(|rule| rule.fields.iter().cloned()).collect()
 }
 

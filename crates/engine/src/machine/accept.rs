@@ -10,6 +10,7 @@ use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, StoreName, VersionId};
 use setpoint_core::observed::Observed;
 use setpoint_core::resource::Resource;
+use setpoint_core::snapshot::Answers;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_ledger::Kind;
@@ -376,7 +377,10 @@ impl Machine {
         kept.failed = None;
         kept.baselines.retain(|key, _| keys.contains(key));
         kept.converged = false;
-        kept.answers = Default::default();
+        // What cannot be changed into a declaration cannot be in another bundle either: to try it again with each would only lengthen the back-off.
+        let mut immutable = std::mem::take(&mut kept.answers.immutable);
+        immutable.retain(|key, _| keys.contains(key));
+        kept.answers = Answers { immutable, ..Answers::default() };
         let deadline = kept.control.as_ref().map(|control| control.deadline);
         if let Some(deadline) = deadline {
             self.timers.set(Timer::Deadline(app.clone()), now + deadline);

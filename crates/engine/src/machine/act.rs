@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use setpoint_core::claim::Claim;
+use setpoint_core::canonical;
+use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::decide::Decision;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Change, Deletions};
@@ -14,6 +15,7 @@ use setpoint_core::modes::{Cause, Permission};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
 use setpoint_core::plan::{Plan, Step};
+use setpoint_core::snapshot::Immutable;
 use setpoint_core::time::Span;
 use setpoint_ledger::{Entry, Kind};
 use setpoint_target::{Fence, Granularity, Outcome, Refusal, RefusalClass, Work};
@@ -171,8 +173,10 @@ impl Machine {
     /// Deletes are paid for when they are intended, whatever comes of them; a tombstone's was paid for before.
     fn pay_for_deletes(&mut self, app: &AppId, steps: &[Step]) -> Option<Entry> {
         let claims = self.holdings.claims_of(app);
-        let unpaid =
-            |step: &&Step| step.verb == Verb::Delete && !claims.get(&step.key).is_some_and(|claim| claim.tombstone);
+        let paid = |step: &Step| claims.get(&step.key).is_some_and(|claim| claim.tombstone);
+        // What is made anew costs nothing, but what was there before us needs a person's leave.
+        let free = |step: &Step| step.cause == Cause::Replace && step.claim.origin != ClaimOrigin::Adopted;
+        let unpaid = |step: &&Step| step.verb == Verb::Delete && !paid(step) && !free(step);
         let count = steps.iter().filter(unpaid).count() as u32;
         let (now, held_at) = (self.now, self.bundle_digest_of(app));
         let kept = self.apps.get_mut(app)?;
@@ -291,6 +295,9 @@ impl Machine {
         if step.verb == Verb::Delete {
             kept.baselines.remove(&step.key);
         }
+        // What was said of the object as it was.
+        kept.answers.immutable.remove(&step.key);
+        kept.answers.replacements.remove(&step.key);
         let heals = matches!(step.cause, Cause::Drift | Cause::Addition);
         let input = step.resource.as_ref().map(|resource| resource.digest());
         if heals {
@@ -317,6 +324,11 @@ impl Machine {
         let Some(kept) = self.apps.get_mut(app) else { return };
         let input = step.resource.as_ref().map(|resource| resource.digest());
         let at_least = refusal.retry_after.unwrap_or(Span::ZERO);
+        if let (RefusalClass::Immutable, Some(declared), Some(expect)) = (refusal.class, input, &step.expect) {
+            let (uid, problem) = (expect.uid.clone(), refusal.detail.clone());
+            let differences = canonical::digest_of(&step.differences);
+            kept.answers.immutable.insert(step.key.clone(), Immutable { uid, declared, differences, problem });
+        }
         kept.setbacks.failed(&step.key, refusal.class, input, at_least, now);
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::name::AppId;
-use setpoint_core::snapshot::{FreshRender, Preview, Question};
+use setpoint_core::snapshot::{FreshRender, Preview, Question, Replacement};
 use setpoint_core::time::Span;
 use setpoint_target::{Refusal, RefusalClass};
 
@@ -39,6 +39,17 @@ impl Machine {
                     self.effects.push(Effect::Preview { ticket, target, resource });
                     asked.insert(ticket);
                 }
+                Question::Replace { key, uid, version, declared } => {
+                    // Something is deleted on the answer: it must be about this very declaration.
+                    let same = bundle.resources().get(&key).filter(|found| found.digest == declared);
+                    let Some(resource) = same.map(|found| found.resource.clone()) else { continue };
+                    let asked_at = self.now;
+                    let awaited = Awaited::Replacement { app: app.clone(), key, uid, version, declared, asked_at };
+                    let ticket = self.ask(awaited, self.settings.patience);
+                    let target = bundle.target().clone();
+                    self.effects.push(Effect::PreviewReplacement { ticket, target, resource });
+                    asked.insert(ticket);
+                }
             }
         }
         let phase = if asked.is_empty() { Phase::Idle } else { Phase::Asking(asked) };
@@ -62,19 +73,37 @@ impl Machine {
     }
 
     pub(super) fn previewed(&mut self, ticket: Ticket, verdict: Result<(), Refusal>) {
-        let Some(Awaited::Preview { app, key, version, declared }) = self.take(ticket) else { return };
-        // Only what the target would refuse again is a verdict; a failure to answer is none.
-        let is_verdict = |refusal: &Refusal| {
-            matches!(refusal.class, RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied)
-        };
-        if verdict.as_ref().is_err_and(|refusal| !is_verdict(refusal)) {
-            return self.question_failed(&app, ticket);
+        match self.take(ticket) {
+            Some(Awaited::Preview { app, key, version, declared }) => {
+                if verdict.as_ref().is_err_and(|refusal| !is_verdict(refusal)) {
+                    return self.question_failed(&app, ticket);
+                }
+                if let Some(kept) = self.apps.get_mut(&app) {
+                    let verdict = verdict.map_err(|refusal| refusal.detail);
+                    kept.answers.previews.insert(key, Preview { version, declared, verdict });
+                }
+                self.answered(&app, ticket);
+            }
+            Some(Awaited::Replacement { app, key, uid, version, declared, asked_at }) => {
+                // A new object would have to wait: so it is not proven that there will be one.
+                let waits = |refusal: &Refusal| refusal.class == RefusalClass::Unready;
+                if verdict.as_ref().is_err_and(|refusal| !is_verdict(refusal) && !waits(refusal)) {
+                    return self.question_failed(&app, ticket);
+                }
+                let now = self.now;
+                if let Some(kept) = self.apps.get_mut(&app) {
+                    if verdict.is_err() {
+                        // It is asked again, ever more rarely. That it cannot be changed is still what is wrong.
+                        kept.setbacks.failed(&key, RefusalClass::Immutable, Some(declared), Span::ZERO, now);
+                    }
+                    let verdict = verdict.map_err(|refusal| refusal.detail);
+                    let answer = Replacement { uid, version, declared, at: asked_at, verdict };
+                    kept.answers.replacements.insert(key, answer);
+                }
+                self.answered(&app, ticket);
+            }
+            _ => {}
         }
-        if let Some(kept) = self.apps.get_mut(&app) {
-            let verdict = verdict.map_err(|refusal| refusal.detail);
-            kept.answers.previews.insert(key, Preview { version, declared, verdict });
-        }
-        self.answered(&app, ticket);
     }
 
     pub(super) fn question_failed(&mut self, app: &AppId, ticket: Ticket) {
@@ -98,4 +127,9 @@ impl Machine {
             self.wants_look(app, Priority::Drift);
         }
     }
+}
+
+/// Only what the target would refuse again is a verdict; a failure to answer is none.
+fn is_verdict(refusal: &Refusal) -> bool {
+    matches!(refusal.class, RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied)
 }

@@ -119,7 +119,10 @@ impl Machine {
     pub(super) fn worth_a_look_at(&self, app: &AppId, why: &Why) -> Timestamp {
         let later = self.now + RECONSIDER;
         match why {
-            Why::BackingOff { until } => *until,
+            Why::BackingOff { until }
+            | Why::Immutable { until, .. }
+            | Why::ReplaceNotAllowed { until, .. }
+            | Why::ReplacementRefused { until, .. } => *until,
             Why::Kept(Kept::Quarantine { left }) => self.now + *left,
             Why::State { state: State::Suspended } => {
                 let facts = self.holdings.facts().apps.get(app);

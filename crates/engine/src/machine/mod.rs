@@ -46,7 +46,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::facts::Change;
 use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
-use setpoint_core::name::{AppId, LiveVersion, Scope, StoreName, TargetIdentity};
+use setpoint_core::name::{AppId, LiveVersion, Scope, StoreName, TargetIdentity, Uid};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_ledger::{Class, Entry};
@@ -123,6 +123,7 @@ enum Awaited {
     Afresh { app: AppId, bundle: Digest, asked: Timestamp },
     Look(AppId),
     Preview { app: AppId, key: Key, version: LiveVersion, declared: Digest },
+    Replacement { app: AppId, key: Key, uid: Uid, version: LiveVersion, declared: Digest, asked_at: Timestamp },
     Effects { app: AppId },
     Settlement(IntentId),
     Delivery(Note),
@@ -377,7 +378,9 @@ impl Machine {
                 self.rendering -= 1;
                 self.render_failed(&app);
             }
-            Some(Awaited::Afresh { app, .. } | Awaited::Preview { app, .. }) => self.question_failed(&app, ticket),
+            Some(Awaited::Afresh { app, .. } | Awaited::Preview { app, .. } | Awaited::Replacement { app, .. }) => {
+                self.question_failed(&app, ticket);
+            }
             Some(Awaited::Look(app)) => self.look_failed(&app),
             Some(Awaited::Effects { app }) => self.effects_unanswered(&app),
             Some(Awaited::Settlement(intent)) => self.settle_later(intent),

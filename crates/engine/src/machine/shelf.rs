@@ -153,6 +153,7 @@ mod tests {
             after: [].into(),
             protected: false,
             shared: [].into(),
+            replace: false,
         };
         let target = TargetIdentity::new("host-1").unwrap();
         Bundle::new(app.parse().unwrap(), target, (0..resources).map(resource).collect()).unwrap()

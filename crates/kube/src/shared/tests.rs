@@ -18,6 +18,7 @@ fn resource(body: &str, shared: &[(&str, Option<&str>)]) -> Resource {
         after: BTreeSet::new(),
         protected: false,
         shared: shared.iter().map(field).collect(),
+        replace: false,
         body: Arc::new(body),
     }
 }

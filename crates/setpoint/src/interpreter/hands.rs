@@ -170,6 +170,19 @@ impl Hands {
         Some(Event::Previewed { ticket, verdict })
     }
 
+    pub(super) async fn preview_replacement(
+        self: Arc<Self>,
+        ticket: Ticket,
+        target: TargetIdentity,
+        resource: Arc<Resource>,
+    ) -> Option<Event> {
+        let verdict = match self.reach(&target) {
+            Some((there, turns)) => self.in_turn(&turns, || there.preview_replacement(&resource)).await?,
+            None => Err(refusal(RefusalClass::Unavailable, not_connected(&target))),
+        };
+        Some(Event::Previewed { ticket, verdict })
+    }
+
     pub(super) async fn execute(
         self: Arc<Self>,
         ticket: Ticket,
@@ -364,6 +377,7 @@ mod tests {
             after: BTreeSet::new(),
             protected: false,
             shared: BTreeSet::new(),
+            replace: false,
         }
     }
 

@@ -16,6 +16,7 @@
 //! | [`killing`] | an agent that is killed in the middle of changes, again and again |
 //! | [`obeying`] | what people decide: suspensions, manual and observe mode |
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
+//! | [`replacing`] | what cannot be changed is made anew, or stays, on a cluster |
 //! | [`showing`] | what people are shown of a cluster: trees, logs, reasons, requests |
 //! | [`sparing`] | what a commit costs |
 //! | [`unprivileged`] | all of it, by an agent without rights |
@@ -34,6 +35,7 @@ mod killing;
 mod lab;
 mod obeying;
 mod pruning;
+mod replacing;
 mod showing;
 mod sparing;
 mod unprivileged;

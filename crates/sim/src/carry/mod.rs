@@ -77,6 +77,17 @@ impl World {
                 let verdict = self.targets[self.target_index(&target)].preview(&resource);
                 self.reply(from, Event::Previewed { ticket, verdict });
             }
+            Effect::PreviewReplacement { ticket, target, resource } => {
+                let target = self.target_index(&target);
+                let verdict = match self.outage(target) {
+                    Some(_) => Err(target::unavailable("no answer")),
+                    None => self.targets[target].preview_replacement(&resource),
+                };
+                if verdict.is_ok() {
+                    self.monitor.replacement_proven(self.now, &self.targets[target], &resource);
+                }
+                self.reply(from, Event::Previewed { ticket, verdict });
+            }
             Effect::Settle { ticket, target, intent, declared } => {
                 // The machine asks only once the effect can no longer land, by its own reckoning of elapsed time.
                 let ever = setpoint_core::time::Timestamp::from_millis(u64::MAX);

@@ -124,7 +124,7 @@ impl World {
         }
         if self.strikes(Fault::Unavailable, "unavailable") {
             let retry_after = self.tape.happens("says when", 500).then_some(Span::seconds(20));
-            let refusal = Refusal { class: RefusalClass::Unavailable, detail: "busy".into(), retry_after };
+            let refusal = Refusal { retry_after, ..unavailable("busy") };
             return Some(Outcome::Refused { refusal });
         }
         self.strikes(Fault::Conflict, "conflict").then(|| refused(RefusalClass::Conflict, "someone was faster"))
@@ -152,6 +152,10 @@ impl World {
         }
         outcome
     }
+}
+
+pub(super) fn unavailable(detail: &str) -> Refusal {
+    Refusal { class: RefusalClass::Unavailable, detail: detail.into(), retry_after: None }
 }
 
 fn refused(class: RefusalClass, detail: &str) -> Outcome {

@@ -111,6 +111,7 @@ pub(crate) fn resource(key: &Key, content: u32) -> Resource {
         after: [].into(),
         protected: kind.kind == "Namespace",
         shared: shared.into_iter().collect(),
+        replace: false,
     }
 }
 

@@ -80,6 +80,7 @@ impl World {
         let target = match &effect {
             Effect::Observe { target, .. }
             | Effect::Preview { target, .. }
+            | Effect::PreviewReplacement { target, .. }
             | Effect::Execute { target, .. }
             | Effect::Settle { target, .. } => self.target_index(target),
             _ => return Some(effect),
@@ -111,6 +112,13 @@ impl World {
                 Effect::Preview { ticket, resource, .. } => {
                     let doing = async move {
                         let verdict = on.preview(&resource).await;
+                        Event::Previewed { ticket, verdict }
+                    };
+                    link.begin(Errand::Asking, Box::pin(doing));
+                }
+                Effect::PreviewReplacement { ticket, resource, .. } => {
+                    let doing = async move {
+                        let verdict = on.preview_replacement(&resource).await;
                         Event::Previewed { ticket, verdict }
                     };
                     link.begin(Errand::Asking, Box::pin(doing));

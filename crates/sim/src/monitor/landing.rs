@@ -7,7 +7,7 @@ use setpoint_core::modes::Cause;
 use setpoint_core::plan::Step;
 use setpoint_target::{Fence, Outcome, RefusalClass, Work};
 
-use super::{Monitor, Scene, input, too_often};
+use super::{DELETE_WINDOW, Monitor, Scene, input, too_often};
 use crate::universe::settings;
 
 impl Monitor {
@@ -39,7 +39,7 @@ impl Monitor {
         });
         self.holds("S10", same, || format!("{} is not what {bundle} declares", step.key));
         let manual = scene.universe.is_manual(app);
-        let moves = matches!(step.cause, Cause::Declared | Cause::Prune);
+        let moves = matches!(step.cause, Cause::Declared | Cause::Prune | Cause::Replace);
         let let_through = !manual || !moves || self.let_through.contains(&passed);
         self.holds("S10", let_through, || format!("{app} moves to {bundle}, which nobody let through"));
     }
@@ -84,6 +84,14 @@ impl Monitor {
         let over =
             scene.facts.installed_at.zip(intent).is_some_and(|(installed, intent)| intent.at >= quarantine(installed));
         self.holds("S2", over, || format!("{} is deleted in quarantine", step.key));
+        let anew = step.cause == Cause::Replace;
+        // By what is durable: what is said to be made anew costs nothing.
+        self.holds("S3", intent.is_none_or(|intent| intent.declared.is_some() == anew), || {
+            format!("the intent to delete {} does not say what it is for", step.key)
+        });
+        if anew {
+            self.replace_landing(scene, step, intent);
+        }
         if step.cause == Cause::Prune {
             let bundle = intent.and_then(|intent| scene.bundles.get(&intent.bundle));
             let empty = bundle.is_some_and(|bundle| bundle.is_empty());
@@ -91,6 +99,28 @@ impl Monitor {
             let known = scene.undeclared_lately(app, &step.key, &self.governed);
             self.holds("S2", known, || format!("{} is deleted although the store declares it", step.key));
         }
+    }
+
+    /// What is declared is deleted only where its document allows that, after its change was refused and the target would take the new one.
+    fn replace_landing(&mut self, scene: &Scene<'_>, step: &Step, intent: Option<&Intent>) {
+        let bundle = intent.and_then(|intent| scene.bundles.get(&intent.bundle));
+        let Some(declared) = bundle.and_then(|bundle| bundle.resources().get(&step.key)) else {
+            return self.holds("S1", false, || format!("{} is made anew and nobody declares it", step.key));
+        };
+        let resource = &declared.resource;
+        self.holds("S1", resource.replace && !resource.protected, || {
+            format!("{} is deleted to be made anew, which nobody allowed", step.key)
+        });
+        let Some(Expect { uid, version: Some(version) }) = step.expect.clone() else {
+            return self.holds("S2", false, || format!("{} is made anew whatever was written since", step.key));
+        };
+        self.holds("S2", self.immutable.contains(&(step.key.clone(), uid, declared.digest)), || {
+            format!("{} is deleted to be made anew, though its change was not refused", step.key)
+        });
+        let proven = self.proven.get(&(step.key.clone(), version, declared.digest));
+        self.holds("S2", proven.is_some_and(|at| scene.now <= at + DELETE_WINDOW), || {
+            format!("{} is deleted before it is known that the new one will be taken", step.key)
+        });
     }
 
     /// An effect has landed.
@@ -126,6 +156,12 @@ impl Monitor {
                 self.holds("L3", !often, || format!("{key} is refused again and again and tried again and again"));
             }
             Outcome::Refused { .. } | Outcome::Unknown { .. } => {}
+        }
+        if let (Outcome::Refused { refusal }, Some(resource), Some(expect)) =
+            (outcome, &work.step.resource, &work.step.expect)
+            && refusal.class == RefusalClass::Immutable
+        {
+            self.immutable.insert((key.clone(), expect.uid.clone(), resource.digest()));
         }
         let made_by_us =
             scene.target.objects().filter(|(at, object)| *at == key && object.created_by.is_some()).count();

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use setpoint_core::digest::Digest;
 use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
-use setpoint_core::name::{AppId, TargetIdentity, Uid, VersionId};
+use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid, VersionId};
+use setpoint_core::resource::Resource;
 use setpoint_target::Work;
 use setpoint_target::memory::MemoryWorld;
 
@@ -57,6 +58,10 @@ pub struct Monitor {
     let_through: BTreeSet<(AppId, Digest)>,
     /// What retired apps left standing, because it is another's: nobody has to remember it.
     pub let_go: BTreeSet<(Key, Uid)>,
+    /// When a target last said that it would take a declaration as a new object, and in which version the old one was then.
+    proven: BTreeMap<(Key, LiveVersion, Digest), u64>,
+    /// Objects whose change into a declaration was refused, because they cannot be changed.
+    immutable: BTreeSet<(Key, Uid, Digest)>,
     governed: Governed,
     /// The script lets renders lose resources.
     pub renders_lie: bool,
@@ -99,6 +104,13 @@ impl Monitor {
 
     fn recent_tenures(&self, now: u64) -> usize {
         self.tenures.iter().rev().take_while(|at| now - **at < 10 * MINUTE).count()
+    }
+
+    /// A target said that it would take what is declared as a new object.
+    pub fn replacement_proven(&mut self, now: u64, target: &MemoryWorld, resource: &Resource) {
+        for (_, object) in target.objects().filter(|(key, _)| **key == resource.key) {
+            self.proven.insert((resource.key.clone(), object.live.version.clone(), resource.digest()), now);
+        }
     }
 
     /// Something broke a rule that no plan may break: the engine found it itself.

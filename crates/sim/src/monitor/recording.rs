@@ -21,7 +21,9 @@ impl Monitor {
             match change {
                 Change::OpenIntent { intent } if intent.verb == Verb::Delete => {
                     let uid = intent.expect.as_ref().map(|expect| expect.uid.clone());
-                    let first = uid.is_none_or(|uid| self.paid.insert((intent.key.clone(), uid)));
+                    // What is declared is deleted only to be made anew.
+                    let anew = intent.declared.is_some();
+                    let first = !anew && uid.is_none_or(|uid| self.paid.insert((intent.key.clone(), uid)));
                     let retiring = scene.facts.apps.get(&intent.app).is_some_and(|facts| facts.retiring);
                     if first && !retiring {
                         self.delete_intended(scene, &intent.app);

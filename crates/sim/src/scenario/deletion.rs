@@ -1,6 +1,6 @@
 //! What must not be deleted, whatever the store seems to say, and what must be once it can.
 
-use setpoint_engine::Order;
+use setpoint_engine::{OnFailure, Order};
 
 use super::Scenario;
 use super::acts::SHARED;
@@ -18,6 +18,9 @@ pub(super) fn all() -> Vec<Scenario> {
         store_flaps(),
         controlled_and_replaced(),
         denied_delete(),
+        made_anew(),
+        not_made_anew(),
+        refused_anew(),
     ]
 }
 
@@ -145,4 +148,46 @@ fn denied_delete() -> Scenario {
         .expect(120, "it is deleted and forgotten", |world| {
             world.deletes() == 1 && world.standing(0, 3..4) == 0 && world.claim(0, 3).is_none()
         })
+}
+
+/// The third of ten has something that cannot be changed and may be made anew.
+fn made_anew() -> Scenario {
+    Scenario::new("what cannot be changed is deleted and made anew where its app allows it")
+        .given(|world| world.declare(0, 0..4, 1))
+        .at(10, |world| world.declare(0, 0..4, 5))
+        .expect(40, "it was made anew, once", |world| world.stand(0, 0..4, 5) && world.deletes() == 1)
+        .expect(40, "it is ours and no tombstone", |world| world.claim(0, 3).is_some_and(|claim| !claim.tombstone))
+}
+
+/// The fourth has too, and may not be.
+fn not_made_anew() -> Scenario {
+    Scenario::new("what cannot be changed stays where its app does not allow to make it anew")
+        .with(|universe| {
+            universe.controls.apps.values_mut().for_each(|control| control.on_failure = OnFailure::Alert);
+        })
+        .given(|world| world.declare(0, [0, 1, 4], 1))
+        .at(10, |world| world.declare(0, [0, 1, 4], 5))
+        .expect(40, "the report says why", |world| world.reports(0, "replace not allowed"))
+        .expect(40, "it stands as it was", |world| world.stand(0, [4], 1) && world.deletes() == 0)
+        .expect(40, "the others have moved on", |world| world.stand(0, 0..2, 5))
+}
+
+fn refused_anew() -> Scenario {
+    Scenario::new("what cannot be changed stays as long as the target would not take the new one")
+        .with(|universe| {
+            universe.controls.apps.values_mut().for_each(|control| control.on_failure = OnFailure::Alert);
+        })
+        .given(|world| world.declare(0, 0..4, 1))
+        .at(10, |world| {
+            let key = world.key(0, 3).clone();
+            world.targets[0].deny_create(&key);
+            world.declare(0, 0..4, 5);
+        })
+        .expect(40, "it stands as it was", |world| world.stand(0, [3], 1) && world.deletes() == 0)
+        .expect(40, "the report says why", |world| world.reports(0, "replacement refused"))
+        .at(40, |world| {
+            let key = world.key(0, 3).clone();
+            world.allow(0, &key);
+        })
+        .expect(120, "it is made anew then", |world| world.stand(0, 0..4, 5) && world.deletes() == 1)
 }

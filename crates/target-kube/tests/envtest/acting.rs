@@ -96,3 +96,26 @@ async fn a_kind_that_is_not_served_has_no_objects_and_takes_none() {
     assert_eq!(class_of(&outcome), Some(RefusalClass::Invalid), "{outcome:?}");
     assert!(matches!(scene.observe(&old).await, Observed::Unknown { .. }));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_a_new_object_would_be_taken_is_found_out_beside_the_old_one() {
+    let scene = Scene::new("stand-in").await;
+    let long = "x".repeat(253);
+    let declared = scene.config_map(&long, &[("mode", "1")]);
+    scene.have(&declared).await;
+    let before = scene.stored(&declared);
+    assert_eq!(scene.target.preview_replacement(&declared).await, Ok(()), "its name is as long as a name can be");
+    assert_eq!(scene.stored(&declared), before);
+    let class = async |resource| scene.target.preview_replacement(resource).await.map_err(|refusal| refusal.class);
+    let wrong = scene.config_map(&long, &[("not a key", "1")]);
+    assert_eq!(class(&wrong).await, Err(RefusalClass::Invalid));
+    let forbidden = scene.server.forbid_creates(&scene.namespace);
+    assert_eq!(class(&declared).await, Err(RefusalClass::Denied));
+    drop(forbidden);
+    // What is on its way out leaves first.
+    scene.patch(&declared, "keeper", &json!({"metadata": {"finalizers": ["example.com/keep"]}}));
+    scene.remove(&declared);
+    assert_eq!(class(&declared).await, Err(RefusalClass::Unready));
+    scene.patch(&declared, "keeper", &json!({"metadata": {"finalizers": null}}));
+    assert!(class(&declared).await.is_err(), "where nothing is, nothing is made anew");
+}

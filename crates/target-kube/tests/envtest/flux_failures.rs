@@ -132,6 +132,8 @@ async fn f01_nothing_is_deleted_because_a_change_was_refused() {
             refusal.detail.ends_with("declare what it was, or another name; or delete it by hand, and it is made anew"),
             "{refusal}"
         );
+        // Nor by asking whether a new one would be taken, which all of these would.
+        assert_eq!(scene.target.preview_replacement(&changed).await, Ok(()), "{}", declared.key);
         assert_eq!(scene.stored(&declared), before);
         assert_eq!(scene.live(&declared).await.uid, made.uid);
     }

@@ -131,6 +131,7 @@ impl Scene {
             after: [].into(),
             protected: false,
             shared: [].into(),
+            replace: false,
         })
     }
 

@@ -55,6 +55,7 @@ impl Steps {
             rank: 0,
             protected: false,
             ended: None,
+            made: None,
         };
         let step = Step {
             key: key.clone(),

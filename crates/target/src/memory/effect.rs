@@ -10,7 +10,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
 
-use super::{MemoryWorld, refusal};
+use super::{MemoryWorld, check_fixed, refusal};
 use crate::contract::{Fence, Outcome, Refusal, RefusalClass, Work};
 
 /// The name our writes go by. Anyone could use it: it proves nothing.
@@ -53,7 +53,7 @@ impl MemoryWorld {
             (Verb::Update, Some(resource), Some(expect)) if resource.key == step.key => {
                 self.update(work.intent, resource, expect).map(Some)
             }
-            (Verb::Delete, None, Some(expect)) => self.delete(step, expect).map(|()| None),
+            (Verb::Delete, _, Some(expect)) => self.delete(step, expect).map(|()| None),
             (verb, ..) => {
                 let detail = format!("the step to {verb} {} does not say what to make or of which object", step.key);
                 Err(refusal(RefusalClass::Invalid, detail))
@@ -80,6 +80,7 @@ impl MemoryWorld {
         let key = &resource.key;
         let place = self.find(key, expect)?;
         self.check_denials(key, Verb::Update)?;
+        check_fixed(resource, &self.standing(key)[place].live)?;
         let version = self.note_change(key);
         let object = self.objects.get_mut(key).and_then(|standing| standing.get_mut(place));
         let object = object.expect("it was found a moment ago");

@@ -22,6 +22,9 @@ mod shared;
 
 pub use shared::{Fault, MemoryTarget};
 
+/// A field that is what it was when the object was made, whoever writes.
+pub const FIXED: &str = "fixed";
+
 /// What kind of system the world is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOptions {
@@ -146,7 +149,13 @@ impl MemoryWorld {
             [_] => Verb::Update,
             several => return Err(refusal(RefusalClass::Conflict, ambiguity(&resource.key, several.len()))),
         };
-        self.check_denials(&resource.key, verb)
+        self.check_denials(&resource.key, verb)?;
+        self.standing(&resource.key).iter().try_for_each(|object| check_fixed(resource, &object.live))
+    }
+
+    /// Whether the declaration would be accepted were nothing there.
+    pub fn preview_replacement(&self, resource: &Resource) -> Result<(), Refusal> {
+        self.check_denials(&resource.key, Verb::Create)
     }
 
     fn standing(&self, key: &Key) -> &[Object] {
@@ -168,10 +177,9 @@ impl MemoryWorld {
 impl MemoryWorld {
     /// Someone writes what stands under a key. `false`: nothing stands there.
     pub fn edit(&mut self, key: &Key, value: &Arc<Value>, who: &str) -> bool {
-        let fingerprint = Live::fingerprint_of(value);
         self.write_each(key, |live| {
-            live.value = Arc::clone(value);
-            live.fingerprint = fingerprint;
+            live.value = keeping_fixed(value, &live.value);
+            live.fingerprint = Live::fingerprint_of(&live.value);
             live.writer = Writer::Likely { who: who.to_owned() };
         })
     }
@@ -269,6 +277,23 @@ impl MemoryWorld {
         self.changed.insert(key.clone());
         LiveVersion::new(&self.changes.to_string()).expect("digits are a version")
     }
+}
+
+fn check_fixed(resource: &Resource, live: &Live) -> Result<(), Refusal> {
+    if live.value.get(FIXED) == resource.body.get(FIXED) {
+        return Ok(());
+    }
+    Err(refusal(RefusalClass::Immutable, format!("`{FIXED}` of {} cannot be changed", resource.key)))
+}
+
+/// A new value with what cannot be changed of the old one.
+fn keeping_fixed(new: &Arc<Value>, old: &Value) -> Arc<Value> {
+    let Some(kept) = old.get(FIXED).filter(|kept| new.get(FIXED) != Some(*kept)) else { return Arc::clone(new) };
+    let mut value = Value::clone(new);
+    if let Value::Map(fields) = &mut value {
+        fields.insert(FIXED.into(), kept.clone());
+    }
+    Arc::new(value)
 }
 
 fn ambiguity(key: &Key, count: usize) -> String {

@@ -191,6 +191,14 @@ impl Target for MemoryTarget {
         })
     }
 
+    fn preview_replacement<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+        let shared = self.shared();
+        answer(match shared.blindness(&resource.key) {
+            Some(reason) => Err(refusal(RefusalClass::Unavailable, reason.to_string())),
+            None => shared.world.preview_replacement(resource),
+        })
+    }
+
     fn execute(&self, work: Vec<Work>, fence: Fence) -> Answer<'_, Vec<Outcome>> {
         answer(self.shared().execute(&work, fence))
     }

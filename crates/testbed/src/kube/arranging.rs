@@ -108,32 +108,50 @@ impl ApiServer {
     }
 
     /// Lets nobody delete ConfigMaps of a namespace, and waits until that holds.
-    pub fn forbid_deletes(&self, namespace: &str) -> ForbiddenDeletes<'_> {
+    pub fn forbid_deletes(&self, namespace: &str) -> Forbidden<'_> {
+        self.forbid("DELETE", namespace, "nothing is deleted here")
+    }
+
+    /// Lets nobody create ConfigMaps in a namespace, and waits until that holds.
+    pub fn forbid_creates(&self, namespace: &str) -> Forbidden<'_> {
+        self.forbid("CREATE", namespace, "nothing is created here")
+    }
+
+    fn forbid(&self, operation: &str, namespace: &str, message: &str) -> Forbidden<'_> {
         let name = unique("keep");
+        let maps = format!("/api/v1/namespaces/{namespace}/configmaps");
+        let mut probe = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        self.create(&maps, &probe);
         let rule =
-            json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]});
+            json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": ["configmaps"]});
         let matches = json!({
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}, "resourceRules": [rule],
         });
         let spec = json!({
-            "matchConstraints": matches, "validations": [{"expression": "false", "message": "nothing is deleted here"}],
+            "matchConstraints": matches, "validations": [{"expression": "false", "message": message}],
         });
         let bound = json!({"policyName": name, "validationActions": ["Deny"]});
         for (kind, spec) in [("ValidatingAdmissionPolicy", spec), ("ValidatingAdmissionPolicyBinding", bound)] {
             let object = json!({
                 "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec,
             });
-            self.create(ForbiddenDeletes::collection(kind), &object);
+            self.create(Forbidden::collection(kind), &object);
         }
-        let maps = format!("/api/v1/namespaces/{namespace}/configmaps");
-        self.create(&maps, &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}));
+        probe["metadata"]["name"] = json!(format!("{name}-another"));
+        let another = probe.to_string();
         for _ in 0..LOOKS {
-            if self.request("DELETE", &format!("{maps}/{name}?dryRun=All"), None).status == 422 {
-                return ForbiddenDeletes { server: self, name };
+            let tried = match operation {
+                "DELETE" => self.request("DELETE", &format!("{maps}/{name}?dryRun=All"), None),
+                _ => {
+                    self.request("POST", &format!("{maps}?dryRun=All"), Some(("application/json", another.as_bytes())))
+                }
+            };
+            if tried.status == 422 {
+                return Forbidden { server: self, name };
             }
             self.cluster().keeper().pause();
         }
-        panic!("the server does not take note that deletes are forbidden in `{namespace}`");
+        panic!("the server does not take note that {operation} is forbidden in `{namespace}`");
     }
 
     /// Makes a service account and gives a token of it; to the server it is `system:serviceaccount:<namespace>:<name>`.
@@ -184,14 +202,14 @@ impl ApiServer {
     }
 }
 
-/// Deletes are forbidden until this is dropped, and for a moment after.
+/// Something is forbidden until this is dropped, and for a moment after.
 #[derive(Debug)]
-pub struct ForbiddenDeletes<'s> {
+pub struct Forbidden<'s> {
     server: &'s ApiServer,
     name: String,
 }
 
-impl ForbiddenDeletes<'_> {
+impl Forbidden<'_> {
     fn collection(kind: &str) -> &'static str {
         match kind {
             "ValidatingAdmissionPolicy" => "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
@@ -200,7 +218,7 @@ impl ForbiddenDeletes<'_> {
     }
 }
 
-impl Drop for ForbiddenDeletes<'_> {
+impl Drop for Forbidden<'_> {
     fn drop(&mut self) {
         for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
             // A test that fails may have stopped the server.

@@ -20,7 +20,7 @@ mod server;
 mod tools;
 mod webhook;
 
-pub use self::arranging::ForbiddenDeletes;
+pub use self::arranging::Forbidden;
 pub use self::client::Answer;
 pub use self::cluster::free_ports;
 pub use self::kubelet::Kubelet;

@@ -2,4 +2,5 @@
 
 mod examples;
 mod properties;
+mod replaced;
 mod world;

@@ -41,6 +41,7 @@ fn any_claim(n: u8) -> impl Strategy<Value = Option<Claim>> {
             tombstone,
             protected,
             ended: None,
+            made: None,
             rank,
             ..claim(n, None)
         })

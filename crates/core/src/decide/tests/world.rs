@@ -165,6 +165,7 @@ pub(super) fn resource(n: u8, content: u8) -> Resource {
         after: BTreeSet::new(),
         protected: false,
         shared: BTreeSet::new(),
+        replace: false,
     }
 }
 
@@ -198,6 +199,7 @@ pub(super) fn claim(n: u8, uid: Option<&str>) -> Claim {
         rank: 0,
         protected: false,
         ended: None,
+        made: None,
     }
 }
 

@@ -1,0 +1,57 @@
+//! Resources that may be deleted and made anew where they cannot be changed: which an app names, and which no app may.
+
+use setpoint_documents::{AppSpec, FieldProblem, ReplaceRule, TargetFamily};
+use setpoint_kube::kinds::{is_protected, is_protected_anywhere};
+
+use super::documents::ControlDocuments;
+use super::reading::Slip;
+use super::selector::Selector;
+
+pub(super) fn replaced_in(app: &AppSpec) -> Vec<Selector> {
+    let selector = |rule: &ReplaceRule| {
+        Selector::new(rule.group.as_ref(), Some(&rule.kind), rule.namespace.as_ref(), rule.name.as_ref())
+    };
+    app.sync.replace.iter().map(selector).collect()
+}
+
+impl ControlDocuments {
+    /// Rules that no target could follow, or must not.
+    pub(super) fn replacing(&self) -> Vec<Slip> {
+        let mut slips = Vec::new();
+        for app in self.apps.values() {
+            // A target that is not there is told elsewhere.
+            let Some(target) = self.targets.get(&app.spec.target) else { continue };
+            let found = match target.spec.family {
+                TargetFamily::Kubernetes => protected(&app.spec),
+                TargetFamily::Host | TargetFamily::Memory => elsewhere(&app.spec),
+            };
+            slips.extend(found.into_iter().map(|problem| (app.place.clone(), problem)));
+        }
+        slips
+    }
+}
+
+fn protected(app: &AppSpec) -> Vec<FieldProblem> {
+    let mut found = Vec::new();
+    for (n, rule) in app.sync.replace.iter().enumerate() {
+        let kind = rule.kind.as_str();
+        let is_protected = match &rule.group {
+            Some(group) => is_protected(group.as_str(), kind),
+            // It is about the kinds of that name in all groups.
+            None => is_protected_anywhere(kind),
+        };
+        if is_protected {
+            let message = format!("a {kind} is never made anew: deleting it takes much else with it");
+            let help = "remove the rule, and declare another name beside it instead";
+            found.push(FieldProblem::new(format!("spec.sync.replace[{n}].kind"), message, help));
+        }
+    }
+    found
+}
+
+fn elsewhere(app: &AppSpec) -> Vec<FieldProblem> {
+    let message = "only resources of a Kubernetes cluster are made anew";
+    let problem =
+        || FieldProblem::new("spec.sync.replace", message, "remove it: on this target everything can be changed");
+    (!app.sync.replace.is_empty()).then(problem).into_iter().collect()
+}
