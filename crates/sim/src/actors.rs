@@ -12,6 +12,7 @@ use setpoint_target::memory::{FIXED, MemoryWorld};
 use crate::fault::Fault;
 use crate::repository::root;
 use crate::store::{Declared, Folder, may_be_made_anew};
+use crate::universe::settings;
 use crate::world::{Happening, World};
 
 impl World {
@@ -243,9 +244,12 @@ impl World {
         }
     }
 
-    /// What cannot be changed and may not be made anew, or was there before us, a person takes away.
+    /// What cannot be changed and may not be made anew, was there before us, or is kept by a quarantine that a slow clock prolongs, a person takes away.
     /// Not while the app is held at something else, which would be made again.
     pub(crate) fn remove_what_cannot_be_changed(&mut self) {
+        let installed = self.ledger.facts(&self.origin).installed_at;
+        let over = installed.map(|installed| installed + settings().quarantine);
+        let quarantine = self.instances.iter().any(|instance| over.is_none_or(|over| instance.clock(self.now) < over));
         for app in 0..self.universe.folders() {
             let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
             if facts.is_some_and(|facts| facts.hold.is_some()) {
@@ -262,7 +266,7 @@ impl World {
                 let place = (self.targets[target].identity().clone(), key.clone());
                 let claim = self.ledger.facts(&self.origin).claims.get(&place);
                 let made = claim.is_some_and(|claim| claim.origin == ClaimOrigin::Created) && self.is_ours(app, &key);
-                let left_alone = !may_be_made_anew(&key) || !made;
+                let left_alone = !may_be_made_anew(&key) || !made || quarantine;
                 if left_alone && stands(&self.targets[target]) {
                     self.remove(target, &key);
                     self.hint(target);
