@@ -20,6 +20,8 @@ const LONGEST: Span = Span::minutes(10);
 pub(super) struct Breaker {
     /// Calls of the last half minute and whether they went well.
     calls: VecDeque<(Timestamp, bool)>,
+    /// Those of them that did not.
+    failures: usize,
     open_until: Option<Timestamp>,
     /// How often it opened in a row.
     times: u32,
@@ -39,16 +41,17 @@ impl Breaker {
     /// Notes a call. `true` when this one opens the breaker.
     fn note(&mut self, now: Timestamp, well: bool, fewest: u32) -> bool {
         self.calls.push_back((now, well));
-        while self.calls.front().is_some_and(|(at, _)| now.since(*at) > WINDOW) {
-            self.calls.pop_front();
+        self.failures += usize::from(!well);
+        while let Some((_, well)) = self.calls.pop_front_if(|(at, _)| now.since(*at) > WINDOW) {
+            self.failures -= usize::from(!well);
         }
-        let failures = self.calls.iter().filter(|(_, well)| !well).count();
-        let opens =
-            !self.is_closed_to_calls(now) && self.calls.len() >= fewest as usize && failures * 2 >= self.calls.len();
+        let most_fail = self.failures * 2 >= self.calls.len();
+        let opens = !self.is_closed_to_calls(now) && self.calls.len() >= fewest as usize && most_fail;
         if opens {
             self.open_until = Some(now + SHORTEST.doubled(self.times, LONGEST));
             self.times += 1;
             self.calls.clear();
+            self.failures = 0;
         }
         opens
     }

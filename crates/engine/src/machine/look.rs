@@ -30,7 +30,7 @@ impl Machine {
         }
         let Some(kept) = self.apps.get_mut(app) else { return };
         if kept.phase.is_idle() {
-            self.queue.push(app, priority, self.now);
+            self.queue.push(app, &kept.sent.target, priority, self.now);
         } else if !Mutant::LoseHintWhileBusy.is_on() {
             kept.again = Some(kept.again.map_or(priority, |again| again.min(priority)));
         }
@@ -68,8 +68,8 @@ impl Machine {
             (false, true) => *busy -= 1,
             _ => {}
         }
-        if is_idle && let Some(priority) = self.apps.get_mut(app).and_then(|kept| kept.again.take()) {
-            self.queue.push(app, priority, self.now);
+        if is_idle && let Some(priority) = kept.again.take() {
+            self.queue.push(app, &kept.sent.target, priority, self.now);
         }
     }
 
@@ -78,12 +78,9 @@ impl Machine {
             return;
         }
         while self.busy.values().sum::<usize>() < self.settings.most_busy {
-            let (apps, breakers, now) = (&self.apps, &self.breakers, self.now);
-            let may_start = |app: &AppId| {
-                let target = apps.get(app).map(|kept| &kept.sent.target);
-                let breaker = target.and_then(|target| breakers.get(target));
-                !breaker.is_some_and(|breaker| breaker.is_closed_to_calls(now))
-            };
+            let (breakers, now) = (&self.breakers, self.now);
+            let may_start =
+                |target: &TargetIdentity| !breakers.get(target).is_some_and(|breaker| breaker.is_closed_to_calls(now));
             let Some(app) = self.queue.pop(&self.busy, self.settings.most_busy, may_start) else { return };
             self.look(&app);
         }

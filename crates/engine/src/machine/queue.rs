@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use setpoint_core::name::{AppId, Scope};
+use setpoint_core::name::{AppId, Scope, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
 
 /// Why an app wants to be looked at, most urgent first.
@@ -29,24 +29,28 @@ impl Priority {
     }
 }
 
+/// One lane per scope and target: whether an app may start depends on nothing else, so only the first of each lane is asked.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    order: BTreeSet<(Timestamp, AppId)>,
-    places: BTreeMap<AppId, Timestamp>,
+    lanes: BTreeMap<Lane, BTreeSet<(Timestamp, AppId)>>,
+    places: BTreeMap<AppId, (Timestamp, TargetIdentity)>,
 }
 
+type Lane = (Scope, TargetIdentity);
+
 impl Queue {
-    /// Queues an app, or moves it forward. It is never moved back.
-    pub(super) fn push(&mut self, app: &AppId, priority: Priority, now: Timestamp) {
-        let due = now + priority.may_wait();
-        if let Some(place) = self.places.get(app).copied() {
-            if place <= due {
+    /// Queues an app of a target, or moves it forward. It is never moved back.
+    pub(super) fn push(&mut self, app: &AppId, target: &TargetIdentity, priority: Priority, now: Timestamp) {
+        let mut due = now + priority.may_wait();
+        if let Some((place, of)) = self.places.get(app) {
+            if *place <= due && of == target {
                 return;
             }
-            self.order.remove(&(place, app.clone()));
+            due = due.min(*place);
         }
-        self.order.insert((due, app.clone()));
-        self.places.insert(app.clone(), due);
+        self.remove(app);
+        self.lanes.entry((app.scope.clone(), target.clone())).or_default().insert((due, app.clone()));
+        self.places.insert(app.clone(), (due, target.clone()));
     }
 
     pub(super) fn holds(&self, app: &AppId) -> bool {
@@ -54,29 +58,36 @@ impl Queue {
     }
 
     pub(super) fn remove(&mut self, app: &AppId) {
-        if let Some(place) = self.places.remove(app) {
-            self.order.remove(&(place, app.clone()));
+        let Some((place, target)) = self.places.remove(app) else { return };
+        let lane = (app.scope.clone(), target);
+        if let Some(waiting) = self.lanes.get_mut(&lane) {
+            waiting.remove(&(place, app.clone()));
+            if waiting.is_empty() {
+                self.lanes.remove(&lane);
+            }
         }
     }
 
-    /// The next app that `may_start` lets through. While several scopes wait, none may hold more than a quarter of the slots
+    /// The next app whose target `may_start` lets through. While several scopes wait, none may hold more than a quarter of the slots
     /// (and always one): `busy` counts what each holds.
     pub(super) fn pop(
         &mut self,
         busy: &BTreeMap<Scope, usize>,
         slots: usize,
-        may_start: impl Fn(&AppId) -> bool,
+        may_start: impl Fn(&TargetIdentity) -> bool,
     ) -> Option<AppId> {
         let share = (slots / 4).max(1);
-        let startable = || self.order.iter().map(|(_, app)| app).filter(|app| may_start(app));
-        let fair = |app: &&AppId| busy.get(&app.scope).is_none_or(|held| *held < share);
-        let next = startable().find(fair).or_else(|| startable().next())?.clone();
+        let startable = || self.lanes.iter().filter(|((_, target), _)| may_start(target));
+        let fair = |((scope, _), _): &(&Lane, _)| busy.get(scope).is_none_or(|held| *held < share);
+        let first = |(_, waiting): (_, &BTreeSet<(Timestamp, AppId)>)| waiting.first().cloned();
+        let next = startable().filter(fair).filter_map(first).min().or_else(|| startable().filter_map(first).min());
+        let (_, next) = next?;
         self.remove(&next);
         Some(next)
     }
 
     pub(super) fn clear(&mut self) {
-        self.order.clear();
+        self.lanes.clear();
         self.places.clear();
     }
 }
@@ -93,6 +104,14 @@ mod tests {
         Timestamp::from_millis(0) + Span::seconds(seconds)
     }
 
+    fn target(text: &str) -> TargetIdentity {
+        TargetIdentity::new(text).unwrap()
+    }
+
+    fn push(queue: &mut Queue, app: &AppId, priority: Priority, now: Timestamp) {
+        queue.push(app, &target("one"), priority, now);
+    }
+
     fn pop(queue: &mut Queue) -> Option<String> {
         queue.pop(&BTreeMap::new(), 8, |_| true).map(|app| app.to_string())
     }
@@ -100,11 +119,11 @@ mod tests {
     #[test]
     fn urgent_work_comes_first_and_old_work_does_not_starve() {
         let mut queue = Queue::default();
-        queue.push(&app("a/sweep"), Priority::Sweep, at(0));
-        queue.push(&app("a/drift"), Priority::Drift, at(10));
-        queue.push(&app("a/person"), Priority::Person, at(11));
+        push(&mut queue, &app("a/sweep"), Priority::Sweep, at(0));
+        push(&mut queue, &app("a/drift"), Priority::Drift, at(10));
+        push(&mut queue, &app("a/person"), Priority::Person, at(11));
         assert_eq!(pop(&mut queue).as_deref(), Some("a/person"));
-        queue.push(&app("a/late"), Priority::Person, at(301));
+        push(&mut queue, &app("a/late"), Priority::Person, at(301));
         assert_eq!(pop(&mut queue).as_deref(), Some("a/drift"));
         assert_eq!(pop(&mut queue).as_deref(), Some("a/sweep"), "it has waited its five minutes");
     }
@@ -112,23 +131,38 @@ mod tests {
     #[test]
     fn an_app_has_one_place_and_only_moves_forward() {
         let mut queue = Queue::default();
-        queue.push(&app("a/x"), Priority::Sweep, at(0));
-        queue.push(&app("a/x"), Priority::Person, at(1));
-        queue.push(&app("a/x"), Priority::Sweep, at(2));
-        assert_eq!(queue.order.first().unwrap().0, at(1));
+        push(&mut queue, &app("a/x"), Priority::Sweep, at(0));
+        push(&mut queue, &app("a/x"), Priority::Person, at(1));
+        push(&mut queue, &app("a/x"), Priority::Sweep, at(2));
+        assert_eq!(queue.places[&app("a/x")].0, at(1));
         assert!(pop(&mut queue).is_some() && pop(&mut queue).is_none());
+        assert!(queue.lanes.is_empty(), "nothing is left of a lane that nobody waits in");
     }
 
     #[test]
     fn one_scope_does_not_take_all_slots_while_another_waits() {
         let mut queue = Queue::default();
         for n in 0..5 {
-            queue.push(&app(&format!("greedy/{n}")), Priority::Person, at(0));
+            push(&mut queue, &app(&format!("greedy/{n}")), Priority::Person, at(0));
         }
-        queue.push(&app("modest/x"), Priority::Sweep, at(0));
+        push(&mut queue, &app("modest/x"), Priority::Sweep, at(0));
         let busy = BTreeMap::from([(Scope::new("greedy").unwrap(), 2)]);
         let next = queue.pop(&busy, 8, |_| true).map(|app| app.to_string());
         assert_eq!(next.as_deref(), Some("modest/x"));
         assert!(queue.pop(&busy, 8, |_| true).is_some(), "alone it may have them all");
+    }
+
+    #[test]
+    fn what_may_not_start_keeps_nobody_else_waiting() {
+        let mut queue = Queue::default();
+        let [down, up] = ["down", "up"].map(target);
+        queue.push(&app("a/first"), &down, Priority::Person, at(0));
+        queue.push(&app("a/second"), &up, Priority::Person, at(1));
+        let mut next = || queue.pop(&BTreeMap::new(), 8, |target| *target == up).map(|app| app.to_string());
+        assert_eq!(next().as_deref(), Some("a/second"));
+        assert_eq!(next(), None);
+        queue.push(&app("a/first"), &up, Priority::Sweep, at(2));
+        let mut next = || queue.pop(&BTreeMap::new(), 8, |target| *target == up).map(|app| app.to_string());
+        assert_eq!(next().as_deref(), Some("a/first"), "it was moved to another target");
     }
 }
