@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use gix_transport::Protocol;
 use gix_transport::client::blocking_io::Transport;
@@ -42,6 +42,8 @@ struct Inner {
     branch: Branch,
     place: Place,
     inspector: Inspector,
+    /// The version that was opened last, for as long as somebody reads it: the apps of a store are rendered from one version, several at a time.
+    opened: Mutex<Option<(VersionId, Weak<dyn Tree>)>>,
 }
 
 /// Where versions are read from.
@@ -72,7 +74,7 @@ impl GitStore {
             }
         };
         let inspector = Inspector::new(options.limits.version);
-        Ok(Self { inner: Arc::new(Inner { options, address, branch, place, inspector }) })
+        Ok(Self { inner: Arc::new(Inner { options, address, branch, place, inspector, opened: Mutex::default() }) })
     }
 
     pub fn address(&self) -> &Address {
@@ -189,7 +191,19 @@ impl Inner {
     }
 
     fn tree(&self, version: &VersionId) -> Result<Arc<dyn Tree>, StoreError> {
-        self.noting_damage(self.repository()?.tree(version, self.options.path.as_ref(), &self.inspector))
+        let of_version = |(of, tree): &(VersionId, Weak<dyn Tree>)| if of == version { tree.upgrade() } else { None };
+        if let Some(tree) = self.opened().as_ref().and_then(of_version) {
+            return Ok(tree);
+        }
+        let tree = self.repository()?.tree(version, self.options.path.as_ref(), &self.inspector);
+        let tree = self.noting_damage(tree)?;
+        *self.opened() = Some((version.clone(), Arc::downgrade(&tree)));
+        Ok(tree)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Option<(VersionId, Weak<dyn Tree>)>> {
+        // It is replaced as a whole.
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -16,6 +16,8 @@ use crate::watch::pages::Listing;
 
 /// From so many objects of a kind in one place on, a list costs less than asking for each.
 const WORTH_A_LIST: usize = 8;
+/// A list brings what else is there too: with so many times as many beside them, asking for each costs less.
+const MOST_BESIDE: usize = 16;
 
 /// What is looked for under a key.
 pub(crate) type Sought = (Key, Option<Arc<Resource>>);
@@ -26,6 +28,9 @@ impl Cluster {
         let mut absent = BTreeSet::new();
         for kind in self.unknown_by_kind(sought).into_values().filter(|kind| kind.len() >= WORTH_A_LIST) {
             let (key, declared) = kind[0];
+            if self.records.are_beyond(key, kind.len() * MOST_BESIDE) {
+                continue;
+            }
             let Ok(collection) = self.collection(key, declared.as_deref()).await else { continue };
             let Some(names) = self.few_names_in(&collection, kind.len()).await else { continue };
             let missing = kind.into_iter().map(|(key, _)| key).filter(|key| !names.contains(key.name()));

@@ -44,6 +44,8 @@ pub(crate) struct Record {
     pub(crate) owned: bool,
     /// The declaration itself, as long as anyone has it: most looks are about the very same one.
     resource: Weak<Resource>,
+    /// The same where others may set something of it: what streams tell of the object is judged by it, whoever else has it.
+    kept: Option<Arc<Resource>>,
     /// What a stream told that does not fit. Only a look clears it, and only if nothing was told meanwhile.
     pub(crate) suspicions: u32,
 }
@@ -89,6 +91,7 @@ impl Record {
             schema: None,
             owned: false,
             resource,
+            kept: None,
             suspicions: 0,
         }
     }
@@ -114,11 +117,20 @@ impl Record {
     pub(crate) fn share(&mut self, sharing: &Sharing) {
         self.lent = sharing.lent().clone();
         self.scaler.clone_from(&sharing.scaler);
+        if let Some(resource) = self.resource() {
+            self.be_of(&resource);
+        }
+    }
+
+    /// Remembers where the declaration is.
+    fn be_of(&mut self, resource: &Arc<Resource>) {
+        self.resource = Arc::downgrade(resource);
+        self.kept = (!resource.shared.is_empty() || !self.lent.is_empty()).then(|| Arc::clone(resource));
     }
 
     /// The declaration, if anyone still has it.
     pub(crate) fn resource(&self) -> Option<Arc<Resource>> {
-        self.resource.upgrade()
+        self.kept.clone().or_else(|| self.resource.upgrade())
     }
 
     /// Whether it is of this declaration.
@@ -143,7 +155,8 @@ pub(crate) struct Records(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    records: BTreeMap<Key, Record>,
+    /// Boxed: the nodes of a tree are half empty, and there may be a hundred thousand.
+    records: BTreeMap<Key, Box<Record>>,
     sets: FieldSets,
     /// What has to be remembered or forgotten beyond our life.
     moved: BTreeSet<Key>,
@@ -161,14 +174,14 @@ impl State {
             record.passed = if moved { Some(before.version.clone()) } else { before.passed.clone() };
         }
         self.untaken.remove(key);
-        self.records.insert(key.clone(), record);
+        self.records.insert(key.clone(), Box::new(record));
         self.moved.insert(key.clone());
     }
 }
 
 impl Records {
     pub(crate) fn get(&self, key: &Key) -> Option<Record> {
-        self.state().records.get(key).cloned()
+        self.state().records.get(key).map(|record| Record::clone(record))
     }
 
     pub(crate) fn has(&self, key: &Key) -> bool {
@@ -177,7 +190,7 @@ impl Records {
 
     /// Looks at a record in its place.
     pub(crate) fn with<T>(&self, key: &Key, look: impl FnOnce(&mut Record) -> T) -> Option<T> {
-        self.state().records.get_mut(key).map(look)
+        self.state().records.get_mut(key).map(|record| look(record))
     }
 
     /// What is remembered of an object that is in place by all that was told of it, for this declaration or for none.
@@ -188,9 +201,9 @@ impl Records {
             if !record.is_of(resource) {
                 return None;
             }
-            record.resource = Arc::downgrade(resource);
+            record.be_of(resource);
         }
-        Some(record.clone())
+        Some(Record::clone(record))
     }
 
     /// Takes the record of a look. Whether a stream has told of another version while there was none: then it stays suspect.
@@ -236,7 +249,7 @@ impl Records {
         }
         record.move_to(seen.version.clone());
         record.standing = seen.standing;
-        record.resource = Arc::downgrade(seen.resource);
+        record.be_of(seen.resource);
         state.moved.insert(key.clone());
     }
 
@@ -257,6 +270,15 @@ impl Records {
     pub(crate) fn keys_of(&self, class: &str, namespace: &str) -> BTreeSet<Key> {
         let within = |key: &&Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);
         self.state().records.keys().filter(within).cloned().collect()
+    }
+
+    /// Whether there are records of more than so many objects of a key's kind and namespace.
+    pub(crate) fn are_beyond(&self, key: &Key, most: usize) -> bool {
+        // No object's name begins with a space, or with anything before it.
+        let Ok(first) = Key::new(key.class(), key.namespace(), " ") else { return false };
+        let beside = |other: &&Key| other.class() == key.class() && other.namespace() == key.namespace();
+        let state = self.state();
+        state.records.range(first..).map(|(other, _)| other).take_while(beside).nth(most).is_some()
     }
 
     /// What has moved since this was last asked, in the form that is stored. `judged`: the rule of a user by which an object's health is
@@ -281,7 +303,7 @@ impl Records {
             if suspicions > 0 {
                 outdated.push(key.clone());
             }
-            state.records.entry(key).or_insert(Record { ours, beside, lent, suspicions, ..record });
+            state.records.entry(key).or_insert_with(|| Box::new(Record { ours, beside, lent, suspicions, ..record }));
         }
         outdated
     }
@@ -374,6 +396,7 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
         schema: stored.schema,
         owned: stored.owned,
         resource: Weak::new(),
+        kept: None,
         suspicions: 0,
     };
     Some((record, stored.judged))

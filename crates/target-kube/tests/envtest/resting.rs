@@ -216,6 +216,21 @@ async fn many_new_objects_are_looked_for_by_one_list() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_few_new_objects_beside_many_of_ours_are_asked_for_by_name() {
+    let scene = at_rest("crowded").await;
+    for n in 0..129 {
+        scene.have(&scene.config_map(&format!("old{n}"), &[("mode", "1")])).await;
+    }
+    asked(&scene);
+    let resources: Vec<_> = (0..8).map(|n| scene.config_map(&format!("new{n}"), &[("mode", "1")])).collect();
+    let wanted = resources.iter().map(|resource| (resource.key.clone(), Some(Arc::clone(resource)))).collect();
+    let states = scene.target.observe(wanted, now()).await.states;
+    assert!(states.values().all(|state| matches!(state, Observed::Known { value: Presence::Absent, .. })));
+    let names = asked(&scene).into_iter().filter(|asked| asked.contains("/configmaps/new")).count();
+    assert_eq!(names, 8, "a list would bring the 129 others too");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_object_that_lost_our_label_is_still_ours_and_still_watched() {
     let scene = at_rest("unlabelled").await;
     let declared = scene.config_map("a", &[("mode", "1")]);
