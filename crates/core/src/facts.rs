@@ -4,6 +4,7 @@
 //! the records are all folds of the same changes by [`Facts::apply`], so they can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,15 +17,15 @@ use crate::name::{Actor, AppId, TargetIdentity};
 use crate::time::Timestamp;
 use crate::version::Revision;
 
-/// Everything the engine must not forget.
+/// Everything the engine must not forget. Claims and facts of apps are shared: the engine, its indexes and the ledger hold the same ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// When this installation first opened its ledger; deletes are withheld for a while after it.
     pub installed_at: Option<Timestamp>,
-    pub claims: BTreeMap<(TargetIdentity, Key), Claim>,
+    pub claims: BTreeMap<(TargetIdentity, Key), Arc<Claim>>,
     /// Intents whose end is not recorded. At most one per key: see [`Facts::busy`].
     pub intents: BTreeMap<IntentId, Intent>,
-    pub apps: BTreeMap<AppId, AppFacts>,
+    pub apps: BTreeMap<AppId, Arc<AppFacts>>,
     /// The open intent on each key: an index of `intents`.
     busy: BTreeMap<(TargetIdentity, Key), IntentId>,
 }
@@ -133,7 +134,7 @@ pub enum Change {
     /// A claim is made, or its UID or tombstone changes. Moving a resource between apps is this one change too: it names
     /// the app it is taken `from`, and does not apply when another holds it by now.
     PutClaim {
-        claim: Claim,
+        claim: Arc<Claim>,
         #[serde(skip_serializing_if = "Option::is_none", default)]
         from: Option<AppId>,
     },
@@ -152,7 +153,7 @@ pub enum Change {
     },
     PutApp {
         app: AppId,
-        facts: Box<AppFacts>,
+        facts: Arc<AppFacts>,
     },
     /// A retired app is forgotten once nothing of it is left.
     ForgetApp {
@@ -189,13 +190,14 @@ impl Facts {
     ) -> Self {
         let intents: BTreeMap<_, _> = intents.into_iter().map(|intent| (intent.id, intent)).collect();
         let busy = intents.values().map(|intent| ((intent.target.clone(), intent.key.clone()), intent.id)).collect();
-        let claims = claims.into_iter().map(|claim| ((claim.target.clone(), claim.key.clone()), claim)).collect();
-        Self { installed_at, claims, intents, apps: apps.into_iter().collect(), busy }
+        let claims = claims.into_iter().map(|claim| ((claim.target.clone(), claim.key.clone()), Arc::new(claim)));
+        let apps = apps.into_iter().map(|(app, facts)| (app, Arc::new(facts)));
+        Self { installed_at, claims: claims.collect(), intents, apps: apps.collect(), busy }
     }
 
     /// Every bundle that is needed to go on from these facts.
     pub fn bundles(&self) -> BTreeSet<Digest> {
-        let of_apps = self.apps.values().flat_map(AppFacts::bundles);
+        let of_apps = self.apps.values().flat_map(|facts| facts.bundles());
         of_apps.chain(self.intents.values().map(|intent| intent.bundle)).collect()
     }
 
@@ -224,7 +226,7 @@ impl Facts {
                 self.busy.remove(&(closed.target, closed.key));
             }
             Change::PutApp { app, facts } => {
-                self.apps.insert(app.clone(), (**facts).clone());
+                self.apps.insert(app.clone(), Arc::clone(facts));
             }
             Change::ForgetApp { app } => {
                 self.apps.remove(app).ok_or_else(|| Misfit::NoApp { app: app.clone() })?;
@@ -234,7 +236,7 @@ impl Facts {
     }
 
     /// A claim changes hands only from the app that is named, and never while that app is changing the object.
-    fn put_claim(&mut self, claim: &Claim, from: Option<&AppId>) -> Result<(), Misfit> {
+    fn put_claim(&mut self, claim: &Arc<Claim>, from: Option<&AppId>) -> Result<(), Misfit> {
         let place = (claim.target.clone(), claim.key.clone());
         if let Some(holder) = self.claims.get(&place).map(|held| &held.app).filter(|holder| **holder != claim.app) {
             if from != Some(holder) {
@@ -246,7 +248,7 @@ impl Facts {
                 return Err(Misfit::Busy { target, key, intent });
             }
         }
-        self.claims.insert(place, claim.clone());
+        self.claims.insert(place, Arc::clone(claim));
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Everything a decision may look at, borrowed from whoever holds it. What is not in here cannot influence a plan.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,7 @@ pub struct Snapshot<'a> {
     /// The app has converged at this bundle before: without a baseline, a difference is drift and not a declared change.
     pub converged_before: bool,
     /// This app's claims on this target.
-    pub claims: &'a BTreeMap<Key, Claim>,
+    pub claims: &'a BTreeMap<Key, Arc<Claim>>,
     /// Keys of this app that another app claims or declares.
     pub elsewhere: &'a BTreeMap<Key, Elsewhere>,
     pub baselines: &'a BTreeMap<Key, Baseline>,
@@ -87,14 +88,14 @@ pub struct TargetStanding {
 pub struct Elsewhere {
     pub app: AppId,
     /// Its claim, where it owns the object.
-    pub claim: Option<Claim>,
+    pub claim: Option<Arc<Claim>>,
     pub declares: bool,
 }
 
 impl Elsewhere {
     /// Its claim, where it owns the object and no longer declares it: free to be taken over.
     pub fn handed_over(&self) -> Option<&Claim> {
-        self.claim.as_ref().filter(|_| !self.declares)
+        self.claim.as_deref().filter(|_| !self.declares)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who did it: asked once drift was recorded, answered whenever the target's audit trail tells, and never waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::claim::{Claim, ClaimOrigin};
@@ -73,9 +74,9 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
     let mut known = Facts::default();
     for change in [
         Change::Installed { at: at(0) },
-        Change::PutApp { app: app(), facts: Box::new(facts) },
-        Change::PutClaim { claim: claim("a"), from: None },
-        Change::PutClaim { claim: claim("b"), from: None },
+        Change::PutApp { app: app(), facts: Arc::new(facts) },
+        Change::PutClaim { claim: Arc::new(claim("a")), from: None },
+        Change::PutClaim { claim: Arc::new(claim("b")), from: None },
     ] {
         known.apply(&change).expect("the changes fit each other");
     }

@@ -1,6 +1,7 @@
 //! What a new holder of the log does about changes that a former one had under way.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::digest::Digest;
@@ -51,8 +52,8 @@ fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
     let mut facts = Facts::default();
     for change in [
         Change::Installed { at: at(0) },
-        Change::PutApp { app, facts: Box::new(AppFacts::new(target)) },
-        Change::PutClaim { claim, from: None },
+        Change::PutApp { app, facts: Arc::new(AppFacts::new(target)) },
+        Change::PutClaim { claim: Arc::new(claim), from: None },
         Change::OpenIntent { intent },
     ] {
         facts.apply(&change).expect("the changes fit each other");

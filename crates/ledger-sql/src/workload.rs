@@ -161,5 +161,5 @@ fn open_intent(id: IntentId) -> Vec<Change> {
     });
     let claim = serde_json::from_value(claim).expect("a claim's stored form");
     let intent = serde_json::from_value(intent).expect("an intent's stored form");
-    vec![Change::PutClaim { claim, from: None }, Change::OpenIntent { intent }]
+    vec![Change::PutClaim { claim: Arc::new(claim), from: None }, Change::OpenIntent { intent }]
 }

@@ -55,7 +55,7 @@ async fn loading_while_others_write_answers_one_moment() {
             for n in 0..200 {
                 let app = format!("web/app-{n}").parse().expect("an app's name");
                 let target = setpoint_core::name::TargetIdentity::new("machine").expect("a target");
-                let facts = Box::new(setpoint_core::facts::AppFacts::new(target));
+                let facts = Arc::new(setpoint_core::facts::AppFacts::new(target));
                 let known = entry("app").with_change(Change::PutApp { app, facts });
                 let mut batch = batch(&lease, vec![known]);
                 batch.now = at(2);
@@ -116,7 +116,7 @@ async fn a_claim_that_the_table_gives_to_another_log_stops_the_ledger() {
     let ledger = place.open().await;
     let lease = lease(&ledger, "a").await;
     let claim = json!({ "target": "machine", "key": "file::/a", "app": "web/shop", "origin": "created" });
-    let claim: Claim = serde_json::from_value(claim).expect("a claim's stored form");
+    let claim: Arc<Claim> = serde_json::from_value(claim).expect("a claim's stored form");
     let put = entry("claim").with_change(Change::PutClaim { claim: claim.clone(), from: None });
     ledger.append(batch(&lease, vec![put])).await.expect("appended");
     let mut other_hand = SqliteConnectOptions::new().filename(place.database()).connect().await.expect("a connection");

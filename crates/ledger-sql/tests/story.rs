@@ -1,5 +1,7 @@
 //! A ledger with something of everything in it, for tests that damage or verify one.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change};
@@ -38,7 +40,7 @@ fn accepted(n: u64) -> Change {
     let mut facts = AppFacts::new(target());
     let accepted = json!({ "bundle": Digest::of(b"bundle"), "sequence": n, "revision": {}, "at": at(0) });
     facts.accepted = serde_json::from_value(accepted).ok();
-    Change::PutApp { app: app(n), facts: Box::new(facts) }
+    Change::PutApp { app: app(n), facts: Arc::new(facts) }
 }
 
 fn of(kind: Kind, subject: &str) -> Entry {

@@ -1,5 +1,7 @@
 //! Applying the changes of a batch so that they can be taken back: one that does not fit leaves no trace of the others.
 
+use std::sync::Arc;
+
 use setpoint_core::claim::Claim;
 use setpoint_core::facts::{AppFacts, Change, Facts, Misfit};
 use setpoint_core::intent::{Intent, IntentEnd, IntentId};
@@ -17,10 +19,10 @@ pub struct Undo(Vec<Step>);
 #[derive(Debug)]
 enum Step {
     Installed,
-    Claim { place: (TargetIdentity, Key), before: Option<Claim> },
+    Claim { place: (TargetIdentity, Key), before: Option<Arc<Claim>> },
     Opened { id: IntentId },
     Closed { intent: Intent },
-    App { app: AppId, before: Option<Box<AppFacts>> },
+    App { app: AppId, before: Option<Arc<AppFacts>> },
 }
 
 /// Applies the changes of all entries, or none of them.
@@ -48,7 +50,7 @@ impl Step {
     /// `None` where there is nothing to remember: the change will not fit.
     fn before(facts: &Facts, change: &Change) -> Option<Self> {
         let claim = |place: (TargetIdentity, Key)| Self::Claim { before: facts.claims.get(&place).cloned(), place };
-        let app = |app: &AppId| Self::App { before: facts.apps.get(app).cloned().map(Box::new), app: app.clone() };
+        let app = |app: &AppId| Self::App { before: facts.apps.get(app).cloned(), app: app.clone() };
         Some(match change {
             Change::Installed { .. } => Self::Installed,
             Change::PutClaim { claim: put, .. } => claim((put.target.clone(), put.key.clone())),
@@ -71,7 +73,7 @@ impl Step {
             Self::Closed { intent } => {
                 facts.apply(&Change::OpenIntent { intent }).expect("it was open until the change that is taken back");
             }
-            Self::App { app, before: Some(before) } => drop(facts.apps.insert(app, *before)),
+            Self::App { app, before: Some(before) } => drop(facts.apps.insert(app, before)),
             Self::App { app, before: None } => drop(facts.apps.remove(&app)),
         }
     }

@@ -157,7 +157,7 @@ async fn record(recovery: &Recovery, ledger: &dyn Ledger, claims: Vec<Claim>, cl
     let now = clock.now();
     let mut of_app: BTreeMap<AppId, Vec<Change>> = BTreeMap::new();
     for claim in claims {
-        of_app.entry(claim.app.clone()).or_default().push(Change::PutClaim { claim, from: None });
+        of_app.entry(claim.app.clone()).or_default().push(Change::PutClaim { claim: Arc::new(claim), from: None });
     }
     let entries: Vec<Entry> = of_app.into_iter().map(|(app, changes)| entry(recovery, &app, changes, clock)).collect();
     if entries.is_empty() {

@@ -48,7 +48,7 @@ impl Surroundings {
 pub(super) struct AtRest {
     app: AppId,
     bundle: Bundle,
-    claims: BTreeMap<Key, Claim>,
+    claims: BTreeMap<Key, Arc<Claim>>,
     baselines: BTreeMap<Key, Baseline>,
     observation: Observation,
 }
@@ -66,7 +66,7 @@ impl AtRest {
         };
         for (n, (key, declared)) in at_rest.bundle.resources().iter().enumerate() {
             let live = live(&format!("uid-{number}-{n}"), &declared.resource.body)?;
-            at_rest.claims.insert(key.clone(), claim(key, &at_rest.app, around, &live.uid));
+            at_rest.claims.insert(key.clone(), Arc::new(claim(key, &at_rest.app, around, &live.uid)));
             let baseline = Baseline { declared: declared.digest, fingerprint: live.fingerprint };
             at_rest.baselines.insert(key.clone(), baseline);
             at_rest.observation.states.insert(key.clone(), Observed::known(Presence::Present(live), NOW));

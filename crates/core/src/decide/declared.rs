@@ -1,5 +1,7 @@
 //! Judges each declared resource: in place, to be made, to be put right, or to be left alone with a reason.
 
+use std::sync::Arc;
+
 use crate::bundle::Declared;
 use crate::canonical;
 use crate::claim::{Claim, ClaimOrigin, Ended};
@@ -28,7 +30,7 @@ pub(super) fn judge_all(draft: &mut Draft<'_>) {
     for (key, declared) in snapshot.bundle.resources() {
         let elsewhere = snapshot.elsewhere.get(key);
         let handed_over = elsewhere.and_then(Elsewhere::handed_over);
-        let claim = claims.seek(key).or(handed_over);
+        let claim = claims.seek(key).map(AsRef::as_ref).or(handed_over);
         let seen = Seen { key, declared, claim, baseline: baselines.seek(key), elsewhere };
         match states.seek(key) {
             Some(Observed::Known { value, .. }) => judge(draft, &seen, value),
@@ -138,7 +140,7 @@ fn has_ended(draft: &mut Draft<'_>, seen: &Seen<'_>, claim: &Claim, ended: Ended
     }
     let kept = Claim { ended: Some(ended), ..claim_for(draft, seen, claim.uid.clone(), claim.origin) };
     if kept != *claim {
-        draft.decision.changes.push(Change::PutClaim { claim: kept, from: seen.from() });
+        draft.decision.changes.push(Change::PutClaim { claim: Arc::new(kept), from: seen.from() });
     }
 }
 
@@ -243,7 +245,7 @@ fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     let ended = live.ended.then(|| Ended { declared: seen.declared.digest, failed: live.health == Health::Degraded });
     let claim = Claim { ended, ..claim_for(draft, seen, Some(live.uid.clone()), origin) };
     if seen.claim != Some(&claim) {
-        draft.decision.changes.push(Change::PutClaim { claim, from: seen.from() });
+        draft.decision.changes.push(Change::PutClaim { claim: Arc::new(claim), from: seen.from() });
     }
     let baseline = Baseline { declared: seen.declared.digest, fingerprint: live.fingerprint };
     if seen.baseline != Some(&baseline) {

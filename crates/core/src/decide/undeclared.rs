@@ -1,5 +1,7 @@
 //! Judges what we own and no longer declare: forget it where it is gone, delete it where every guard agrees, keep it elsewhere.
 
+use std::sync::Arc;
+
 use crate::claim::{Claim, ClaimOrigin};
 use crate::facts::Change;
 use crate::intent::{Expect, Verb};
@@ -74,7 +76,7 @@ fn judge<'a>(
         // We made something here whose UID nobody could tell us. It may be this: remembered, but not ours to delete.
         Presence::Present(live) if claim.uid.is_none() => {
             let claim = Claim { uid: Some(live.uid.clone()), origin: ClaimOrigin::Adopted, ..claim.clone() };
-            draft.decision.changes.push(Change::PutClaim { claim, from: None });
+            draft.decision.changes.push(Change::PutClaim { claim: Arc::new(claim), from: None });
             None
         }
         Presence::Absent | Presence::Present(_) if !draft.snapshot.is_gone(key, draft.now) => {

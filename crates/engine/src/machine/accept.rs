@@ -1,6 +1,7 @@
 //! The accept plane: from a store's head to a durable bundle. Nothing here touches a target.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
@@ -314,7 +315,7 @@ impl Machine {
 
     fn hold_rewritten(&mut self, app: &AppId, revision: &Revision) {
         let Some(kept) = self.apps.get(app) else { return };
-        let mut facts = kept.sent.clone();
+        let mut facts = AppFacts::clone(&kept.sent);
         let Some(accepted) = facts.accepted.as_ref().map(|accepted| accepted.revision.clone()) else { return };
         let offered = revision.clone();
         let text = format!(
@@ -336,7 +337,7 @@ impl Machine {
         let durable = self.holdings.facts().apps.get(app).cloned();
         let Some(kept) = self.apps.get_mut(app) else { return };
         let offered = kept.sent.accepted.as_ref().map(|accepted| accepted.revision.to_string()).unwrap_or_default();
-        kept.sent = durable.unwrap_or_else(|| AppFacts::new(kept.sent.target.clone()));
+        kept.sent = durable.unwrap_or_else(|| Arc::new(AppFacts::new(kept.sent.target.clone())));
         let text =
             format!("{offered} is refused for {app}: the ledger cannot record it. The last accepted bundle stays");
         self.tell(NoteKind::Refused, app.to_string(), text);
@@ -344,7 +345,7 @@ impl Machine {
 
     fn accept(&mut self, app: &AppId, revision: &Revision, bundle: Bundle) {
         let Some(kept) = self.apps.get_mut(app) else { return };
-        let mut facts = kept.sent.clone();
+        let mut facts = AppFacts::clone(&kept.sent);
         facts.blessed = None;
         let sequence = facts.accepted.as_ref().map_or(1, |accepted| accepted.sequence + 1);
         let (digest, at) = (bundle.digest(), self.now);

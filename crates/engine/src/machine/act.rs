@@ -2,12 +2,13 @@
 //! intent; the results of one rank and the intents of the next are one batch and one sync.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use setpoint_core::canonical;
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::decide::Decision;
 use setpoint_core::digest::Digest;
-use setpoint_core::facts::{Change, Deletions};
+use setpoint_core::facts::{AppFacts, Change, Deletions};
 use setpoint_core::intent::{Intent, IntentEnd, IntentId, Verb};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Baseline, Live};
@@ -107,7 +108,7 @@ impl Machine {
             self.last_intent += 1;
             let id = IntentId { epoch, number: self.last_intent };
             let intent = intent_of(id, app, &step, plan, bundle, fence, now);
-            let put = Change::PutClaim { claim: step.claim.clone(), from: step.from.clone() };
+            let put = Change::PutClaim { claim: Arc::new(step.claim.clone()), from: step.from.clone() };
             let subject = format!("{app} {}", step.key);
             let entry = Entry::new(Kind::Intent, app.scope.clone(), subject, super::entries::engine(), now);
             let entry = entry.with_data("cause", step.cause.to_string()).with_data("verb", step.verb.to_string());
@@ -183,7 +184,7 @@ impl Machine {
         if count == 0 {
             return None;
         }
-        let mut facts = kept.sent.clone();
+        let mut facts = AppFacts::clone(&kept.sent);
         let leave = facts.allowance.as_mut().filter(|leave| Some(leave.bundle) == held_at);
         let allowed = leave.map_or(0, |leave| {
             let allowed = leave.left.min(count);
@@ -193,9 +194,10 @@ impl Machine {
         facts.allowance = facts.allowance.filter(|leave| leave.left > 0);
         facts.deletions.retain(|deletions| now.since(deletions.at) < Span::hours(24));
         facts.deletions.push(Deletions { at: now, count: count - allowed });
-        kept.sent = facts.clone();
+        let facts = Arc::new(facts);
+        kept.sent = Arc::clone(&facts);
         let entry = self.app_entry(Kind::AppState, app).with_data("what", "deletes intended");
-        Some(entry.with_change(Change::PutApp { app: app.clone(), facts: Box::new(facts) }))
+        Some(entry.with_change(Change::PutApp { app: app.clone(), facts }))
     }
 
     /// The intents are durable. An effect that cannot leave in time does not leave at all.
@@ -352,8 +354,9 @@ impl Machine {
         let durable = self.holdings.facts().apps.get(app).cloned();
         if let (Some(kept), Some(durable)) = (self.apps.get_mut(app), durable) {
             // What was to be paid for was not: neither the budget nor a person's leave is spent.
-            kept.sent.deletions = durable.deletions;
-            kept.sent.allowance = durable.allowance;
+            let sent = Arc::make_mut(&mut kept.sent);
+            sent.deletions.clone_from(&durable.deletions);
+            sent.allowance.clone_from(&durable.allowance);
         }
         self.set_phase(app, Phase::Idle);
         self.timers.set_no_later(Timer::Look(app.clone()), self.now + Span::seconds(1));
@@ -399,7 +402,8 @@ fn claim_after(step: &Step, live: Option<&Live>) -> Option<Change> {
         return Some(dropped(step));
     }
     let uid = Some(live?.uid.clone());
-    (step.claim.uid != uid).then(|| Change::PutClaim { claim: Claim { uid, ..step.claim.clone() }, from: None })
+    (step.claim.uid != uid)
+        .then(|| Change::PutClaim { claim: Arc::new(Claim { uid, ..step.claim.clone() }), from: None })
 }
 
 /// The claim after a step that did not happen: what was not made is not owned. (With the mistake, a refused delete leaves an orphan.)

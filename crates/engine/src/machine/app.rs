@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use setpoint_core::bundle::Bundle;
 use setpoint_core::decide::Drift;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
@@ -29,7 +28,7 @@ pub(super) struct App {
     pub(super) control: Option<AppControl>,
     /// Its facts as last *sent* to the ledger. New facts are made from these, so that two changes on their way do not undo
     /// each other; decisions rest on the durable ones.
-    pub(super) sent: AppFacts,
+    pub(super) sent: Arc<AppFacts>,
     pub(super) phase: Phase,
     /// Something happened while the app was busy: look again afterwards.
     pub(super) again: Option<Priority>,
@@ -40,8 +39,8 @@ pub(super) struct App {
     pub(super) setbacks: Setbacks,
     /// The newest revision that was rendered, whatever came of it.
     pub(super) considered: Option<Revision>,
-    /// The bundle whose keys are in the index of declared keys.
-    pub(super) indexed: Option<Arc<Bundle>>,
+    /// The bundle whose keys are in the index of declared keys, and these. Not the bundle itself: it would be open for good.
+    pub(super) indexed: Option<(Digest, Box<[Key]>)>,
     pub(super) rendering: bool,
     pub(super) render_failures: u32,
     /// Looks in a row that did not see everything.
@@ -91,7 +90,7 @@ impl Phase {
 }
 
 impl App {
-    pub(super) fn new(sent: AppFacts) -> Self {
+    pub(super) fn new(sent: Arc<AppFacts>) -> Self {
         Self {
             control: None,
             sent,

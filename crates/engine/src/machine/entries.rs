@@ -1,6 +1,7 @@
 //! The entries the machine records.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change};
@@ -51,8 +52,9 @@ impl Machine {
         then: Then,
     ) {
         let Some(kept) = self.apps.get_mut(app) else { return };
-        kept.sent = facts.clone();
-        let entry = entry.with_change(Change::PutApp { app: app.clone(), facts: Box::new(facts) });
+        let facts = Arc::new(facts);
+        kept.sent = Arc::clone(&facts);
+        let entry = entry.with_change(Change::PutApp { app: app.clone(), facts });
         self.append_for(order, vec![entry], bundles, then);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use setpoint_core::canonical;
 use setpoint_core::decide::{Decision, Drift};
+use setpoint_core::facts::AppFacts;
 use setpoint_core::live::{Health, Observation};
 use setpoint_core::modes::State;
 use setpoint_core::name::AppId;
@@ -90,7 +91,7 @@ impl Machine {
         let good = facts.accepted.as_ref().filter(|accepted| accepted.bundle == decision.plan.bundle);
         let known = facts.last_good.as_ref().map(|good| good.bundle);
         if let Some(good) = good.filter(|good| Some(good.bundle) != known) {
-            let mut sent = kept.sent.clone();
+            let mut sent = AppFacts::clone(&kept.sent);
             sent.last_good = Some(good.clone());
             self.put_app(app, sent, Kind::AppState, "converged", Then::Nothing);
         }

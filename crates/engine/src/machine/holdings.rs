@@ -1,6 +1,7 @@
 //! The facts as the machine holds them, with the indexes it needs to find its way in them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use setpoint_core::claim::Claim;
 use setpoint_core::facts::{AppFacts, Change, Facts, Misfit};
@@ -14,18 +15,54 @@ const DAY: Span = Span::hours(24);
 #[derive(Debug, Default)]
 pub(super) struct Holdings {
     facts: Facts,
-    owned: BTreeMap<AppId, BTreeMap<Key, Claim>>,
+    owned: BTreeMap<AppId, BTreeMap<Key, Arc<Claim>>>,
     /// Deletes of all apps, oldest first.
     deletions: VecDeque<(Timestamp, u32)>,
     /// Apps whose durable bundle declares a key.
-    declared: BTreeMap<(TargetIdentity, Key), BTreeSet<AppId>>,
+    declared: BTreeMap<TargetIdentity, BTreeMap<Key, Declarers>>,
+}
+
+/// The apps that declare one key. Nearly always it is one: a set of its own for each key would be most of what the index takes.
+#[derive(Debug)]
+enum Declarers {
+    One(AppId),
+    Several(BTreeSet<AppId>),
+}
+
+impl Declarers {
+    fn iter(&self) -> impl Iterator<Item = &AppId> {
+        let (one, several) = match self {
+            Self::One(app) => (Some(app), None),
+            Self::Several(apps) => (None, Some(apps)),
+        };
+        one.into_iter().chain(several.into_iter().flatten())
+    }
+
+    fn add(&mut self, app: &AppId) {
+        match self {
+            Self::One(known) if known == app => {}
+            Self::One(known) => *self = Self::Several([known.clone(), app.clone()].into()),
+            Self::Several(apps) => drop(apps.insert(app.clone())),
+        }
+    }
+
+    /// Takes an app away. Whether none is left.
+    fn remove(&mut self, app: &AppId) -> bool {
+        match self {
+            Self::One(known) => known == app,
+            Self::Several(apps) => {
+                apps.remove(app);
+                apps.is_empty()
+            }
+        }
+    }
 }
 
 impl Holdings {
     pub(super) fn new(facts: Facts) -> Self {
-        let mut owned = BTreeMap::<AppId, BTreeMap<Key, Claim>>::new();
+        let mut owned = BTreeMap::<AppId, BTreeMap<Key, Arc<Claim>>>::new();
         for claim in facts.claims.values() {
-            owned.entry(claim.app.clone()).or_default().insert(claim.key.clone(), claim.clone());
+            owned.entry(claim.app.clone()).or_default().insert(claim.key.clone(), Arc::clone(claim));
         }
         let mut deletions: Vec<_> = facts
             .apps
@@ -52,7 +89,7 @@ impl Holdings {
                 if let Some(owned) = from.as_ref().and_then(|from| self.owned.get_mut(from)) {
                     owned.remove(&claim.key);
                 }
-                self.owned.entry(claim.app.clone()).or_default().insert(claim.key.clone(), claim.clone());
+                self.owned.entry(claim.app.clone()).or_default().insert(claim.key.clone(), Arc::clone(claim));
             }
             Change::DropClaim { key, app, .. } => {
                 if let Some(owned) = self.owned.get_mut(app) {
@@ -72,8 +109,8 @@ impl Holdings {
         }
     }
 
-    pub(super) fn claims_of(&self, app: &AppId) -> &BTreeMap<Key, Claim> {
-        static NONE: BTreeMap<Key, Claim> = BTreeMap::new();
+    pub(super) fn claims_of(&self, app: &AppId) -> &BTreeMap<Key, Arc<Claim>> {
+        static NONE: BTreeMap<Key, Arc<Claim>> = BTreeMap::new();
         self.owned.get(app).unwrap_or(&NONE)
     }
 
@@ -99,25 +136,33 @@ impl Holdings {
         before: impl Iterator<Item = &'a Key>,
         after: impl Iterator<Item = &'a Key>,
     ) {
+        let declared = self.declared.entry(target.clone()).or_default();
         for key in before {
-            if let Some(apps) = self.declared.get_mut(&(target.clone(), key.clone())) {
-                apps.remove(app);
+            if declared.get_mut(key).is_some_and(|apps| apps.remove(app)) {
+                declared.remove(key);
             }
         }
         for key in after {
-            self.declared.entry((target.clone(), key.clone())).or_default().insert(app.clone());
+            match declared.get_mut(key) {
+                Some(apps) => apps.add(app),
+                None => drop(declared.insert(key.clone(), Declarers::One(app.clone()))),
+            }
         }
     }
 
     /// Another app that declares the key.
     pub(super) fn declared_by_other(&self, target: &TargetIdentity, key: &Key, app: &AppId) -> Option<&AppId> {
-        self.declared.get(&(target.clone(), key.clone()))?.iter().find(|other| *other != app)
+        self.declarers(target, key).find(|other| *other != app)
     }
 
     /// The apps that own or declare a key.
     pub(super) fn interested_in(&self, target: &TargetIdentity, key: &Key) -> impl Iterator<Item = &AppId> {
         let place = (target.clone(), key.clone());
         let owner = self.facts.claims.get(&place).map(|claim| &claim.app);
-        owner.into_iter().chain(self.declared.get(&place).into_iter().flatten())
+        owner.into_iter().chain(self.declarers(target, key))
+    }
+
+    fn declarers(&self, target: &TargetIdentity, key: &Key) -> impl Iterator<Item = &AppId> {
+        self.declared.get(target).and_then(|keys| keys.get(key)).into_iter().flat_map(Declarers::iter)
     }
 }

@@ -89,7 +89,8 @@ pub struct Machine {
     bundles: Shelf,
     stores: BTreeMap<StoreName, Store>,
     breakers: BTreeMap<TargetIdentity, Breaker>,
-    apps: BTreeMap<AppId, App>,
+    /// Boxed: an app is large, and the nodes of a tree are half empty.
+    apps: BTreeMap<AppId, Box<App>>,
     /// Apps that are gone once that is durable. Until then there is none of that name.
     forgetting: BTreeSet<AppId>,
     unsettled: BTreeMap<IntentId, Unsettled>,

@@ -42,7 +42,7 @@ impl Machine {
         keys: &BTreeSet<Key>,
         observation: &Observation,
     ) -> Option<(Decision, Option<String>)> {
-        let mut facts = self.holdings.facts().apps.get(app)?.clone();
+        let mut facts = AppFacts::clone(self.holdings.facts().apps.get(app)?);
         facts.retiring = self.is_retiring(app);
         let budget = self.budget(app, &facts);
         let kept = self.apps.get(app)?;
@@ -116,7 +116,7 @@ impl Machine {
             let claim = self.holdings.facts().claims.get(&(target.clone(), key.clone()));
             if let Some(claim) = claim.filter(|claim| claim.app != *app) {
                 let declares = self.still_declares(&claim.app, key);
-                return Some(Elsewhere { app: claim.app.clone(), claim: Some(claim.clone()), declares });
+                return Some(Elsewhere { app: claim.app.clone(), claim: Some(Arc::clone(claim)), declares });
             }
             let other = self.holdings.declared_by_other(target, key, app)?;
             Some(Elsewhere { app: other.clone(), claim: None, declares: true })
@@ -148,8 +148,7 @@ impl Machine {
     /// declares it takes it over. That is how an app is renamed. A document that came back counts at once, as above.
     pub(super) fn has_given_up(&self, app: &AppId) -> bool {
         let Some(facts) = self.holdings.facts().apps.get(app) else { return true };
-        let frozen = |kept: &App| facts.frozen && kept.sent.frozen;
-        self.is_retiring(app) || self.apps.get(app).is_some_and(frozen)
+        self.is_retiring(app) || self.apps.get(app).is_some_and(|kept| facts.frozen && kept.sent.frozen)
     }
 
     /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.
@@ -238,13 +237,13 @@ impl Machine {
 
     pub(super) fn index(&mut self, app: &AppId, bundle: Option<&Arc<Bundle>>) {
         let Some(kept) = self.apps.get_mut(app) else { return };
-        let digest = |bundle: Option<&Arc<Bundle>>| bundle.map(|bundle| bundle.digest());
-        if digest(kept.indexed.as_ref()) == digest(bundle) {
+        if kept.indexed.as_ref().map(|(digest, _)| *digest) == bundle.map(|bundle| bundle.digest()) {
             return;
         }
-        let before = std::mem::replace(&mut kept.indexed, bundle.cloned());
+        let after = bundle.map(|bundle| (bundle.digest(), bundle.resources().keys().cloned().collect()));
+        let before = std::mem::replace(&mut kept.indexed, after);
         let target = kept.sent.target.clone();
-        let keys = || before.iter().flat_map(|bundle| bundle.resources().keys());
+        let keys = || before.iter().flat_map(|(_, keys)| keys);
         self.holdings.declares(app, &target, keys(), bundle.iter().flat_map(|bundle| bundle.resources().keys()));
         // What this app no longer declares, another may have been waiting for.
         let waiting: BTreeSet<AppId> =

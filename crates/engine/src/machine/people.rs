@@ -1,6 +1,7 @@
 //! People: their orders, what they are told, and the deadline after which they are told.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::digest::Digest;
@@ -130,7 +131,7 @@ impl Machine {
     /// Back to the last good bundle, until a newer one than the failed is accepted.
     fn roll_back(&mut self, app: &AppId, failed: Option<Digest>) {
         let Some(kept) = self.apps.get(app) else { return };
-        let mut facts = kept.sent.clone();
+        let mut facts = AppFacts::clone(&kept.sent);
         let (Some(accepted), Some(good), None) = (&facts.accepted, &facts.last_good, &facts.hold) else { return };
         // What was accepted in the meantime has not failed.
         if accepted.bundle == good.bundle || Some(accepted.bundle) != failed {
@@ -145,7 +146,7 @@ impl Machine {
 
     fn hold_failed(&mut self, app: &AppId, failed: Option<Digest>) {
         let Some(kept) = self.apps.get(app) else { return };
-        let mut facts = kept.sent.clone();
+        let mut facts = AppFacts::clone(&kept.sent);
         let bundle = self.pin_of(app, &facts);
         if facts.hold.is_none() && bundle == failed {
             let why = HoldReason::Asked { reason: "it did not converge by its deadline".into() };
@@ -180,7 +181,7 @@ impl Machine {
 
     pub(super) fn suspension_ended(&mut self, app: &AppId) {
         let Some(kept) = self.apps.get(app) else { return };
-        let mut facts = kept.sent.clone();
+        let mut facts = AppFacts::clone(&kept.sent);
         facts.suspension = None;
         let entry = self.app_entry(Kind::AppState, app).with_data("what", "suspension ended");
         let entry = entry.with_data("skipped", self.skipped(app));
@@ -211,7 +212,7 @@ impl Machine {
                 if holding { "there is no such app" } else { "this instance does not hold the ledger now: try again" };
             return self.answer_order(Some(*id), Err(problem));
         };
-        let mut facts = kept.sent.clone();
+        let mut facts = AppFacts::clone(&kept.sent);
         let mut then = Then::Look { app: app.clone(), priority: Priority::Person };
         let mut changes = Vec::new();
         let kind = match order {
@@ -308,7 +309,7 @@ impl Machine {
         let recovered = self.holdings.claims_of(app).values().filter(|claim| claim.origin == ClaimOrigin::Recovered);
         recovered
             .map(|claim| Change::PutClaim {
-                claim: Claim { origin: ClaimOrigin::Created, ..claim.clone() },
+                claim: Arc::new(Claim { origin: ClaimOrigin::Created, ..Claim::clone(claim) }),
                 from: None,
             })
             .collect()

@@ -2,6 +2,7 @@
 //! app; being held at its bundle means that the controls worked out from that bundle are in force.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
@@ -74,7 +75,7 @@ impl Machine {
         let Some(kept) = self.apps.get_mut(&root) else { return };
         kept.converged = true;
         kept.health = Health::Healthy;
-        let mut facts = kept.sent.clone();
+        let mut facts = AppFacts::clone(&kept.sent);
         self.deadline_met(&root);
         let good = facts.accepted.clone().filter(|accepted| accepted.bundle == bundle);
         if good.is_some() && good.as_ref().map(|good| good.bundle) != facts.last_good.as_ref().map(|good| good.bundle) {
@@ -95,7 +96,7 @@ impl Machine {
 
     /// An acceptance is on its way into the ledger: until it is durable what was accepted before is in force.
     pub(super) fn is_being_accepted(&self, app: &AppId) -> bool {
-        let bundle = |facts: Option<&AppFacts>| facts?.accepted.as_ref().map(|accepted| accepted.bundle);
+        let bundle = |facts: Option<&Arc<AppFacts>>| facts?.accepted.as_ref().map(|accepted| accepted.bundle);
         bundle(self.apps.get(app).map(|kept| &kept.sent)) != bundle(self.holdings.facts().apps.get(app))
     }
 }

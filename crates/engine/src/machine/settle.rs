@@ -1,6 +1,7 @@
 //! Finding out how an intent ended that nobody answered for: by looking, never by repeating.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use setpoint_core::claim::Claim;
 use setpoint_core::facts::Change;
@@ -110,7 +111,7 @@ impl Machine {
         let uid = Some(live.uid.clone());
         let claim = self.holdings.facts().claims.get(&(intent.target.clone(), intent.key.clone()))?;
         let ours = claim.app == intent.app && claim.uid != uid;
-        ours.then(|| Change::PutClaim { claim: Claim { uid, ..claim.clone() }, from: None })
+        ours.then(|| Change::PutClaim { claim: Arc::new(Claim { uid, ..Claim::clone(claim) }), from: None })
     }
 
     /// What was not made is not owned.

@@ -21,7 +21,7 @@ use super::{Awaited, Machine, Then};
 /// How an app stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppStatus {
-    pub facts: AppFacts,
+    pub facts: Arc<AppFacts>,
     pub converged: bool,
     pub busy: bool,
     /// It is busy, or will be without anything else happening: a version is to be rendered, a look is due.
@@ -93,7 +93,7 @@ impl Machine {
         let facts = self.holdings.facts();
         let unsettled = |intent: &&IntentId| facts.intents.get(intent).is_some_and(|intent| intent.app == *app);
         Some(AppStatus {
-            facts: facts.apps.get(app).cloned().unwrap_or_else(|| kept.sent.clone()),
+            facts: facts.apps.get(app).cloned().unwrap_or_else(|| Arc::clone(&kept.sent)),
             converged: kept.converged,
             busy,
             pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app) || self.is_being_recorded(app),

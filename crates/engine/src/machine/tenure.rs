@@ -4,6 +4,7 @@
 //! under way has an open intent in the log. The new holder waits until those can no longer land, settles them, then acts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change, Facts};
@@ -136,7 +137,7 @@ impl Machine {
     /// Builds everything in memory from what is durable.
     fn take_up(&mut self, facts: Facts, bundles: BTreeMap<Digest, PackedBundle>) {
         self.bundles = Shelf::new(bundles);
-        self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), App::new(row.clone()))).collect();
+        self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), Box::new(App::new(Arc::clone(row))))).collect();
         let open: Vec<_> = facts.intents.iter().map(|(id, intent)| (*id, self.settles_former_from(intent))).collect();
         let first_time = facts.installed_at.is_none();
         self.holdings = Holdings::new(facts);
@@ -290,7 +291,9 @@ impl Machine {
         if nothing_left || self.forgetting.contains(app) {
             return;
         }
-        self.apps.entry(app.clone()).or_insert_with(|| App::new(AppFacts::new(control.target.clone())));
+        self.apps
+            .entry(app.clone())
+            .or_insert_with(|| Box::new(App::new(Arc::new(AppFacts::new(control.target.clone())))));
         self.take_up_app(app, Some(control));
     }
 
@@ -339,7 +342,7 @@ impl Machine {
             kept.considered = None;
         }
         let known = self.holdings.facts().apps.contains_key(app);
-        let mut facts = kept.sent.clone();
+        let mut facts = AppFacts::clone(&kept.sent);
         // An app that is being retired goes on being retired when its document is removed: that is how people do it.
         facts.retiring = control.as_ref().map_or(facts.retiring, |control| control.retire);
         facts.frozen = control.is_none() && !facts.retiring;
@@ -347,7 +350,7 @@ impl Machine {
         // In another mode, or with other windows, it may be held at another bundle.
         self.redeclare(app);
         let Some(kept) = self.apps.get(app) else { return };
-        if facts != kept.sent || !known {
+        if facts != *kept.sent || !known {
             self.put_app(
                 app,
                 facts,
@@ -372,7 +375,7 @@ impl Machine {
             return Some(control);
         }
         if self.holdings.claims_of(app).is_empty() {
-            kept.sent = AppFacts::new(control.target.clone());
+            kept.sent = Arc::new(AppFacts::new(control.target.clone()));
             kept.considered = None;
             return Some(control);
         }

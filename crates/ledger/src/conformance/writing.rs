@@ -1,5 +1,7 @@
 //! Cases about writing: durability, all or nothing, order, fencing, facts, claims, bundles.
 
+use std::sync::Arc;
+
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change, Facts};
 use setpoint_core::time::Span;
@@ -114,8 +116,8 @@ pub(super) async fn facts_are_the_fold_of_the_records(harness: &dyn Harness) {
         open_intent(1, 2),
         close_intent(1, 1),
         drop_claim(1),
-        Change::PutApp { app: app(), facts: Box::new(AppFacts::new(target())) },
-        Change::PutApp { app: "web/old".parse().unwrap(), facts: Box::new(AppFacts::new(target())) },
+        Change::PutApp { app: app(), facts: Arc::new(AppFacts::new(target())) },
+        Change::PutApp { app: "web/old".parse().unwrap(), facts: Arc::new(AppFacts::new(target())) },
         Change::ForgetApp { app: "web/old".parse().unwrap() },
     ];
     let mut expected = Facts::default();

@@ -10,6 +10,7 @@ use setpoint_api::answer::{
 };
 use setpoint_api::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest};
 use setpoint_api::{Agent, Problem, ProblemKind};
+use setpoint_core::facts::AppFacts;
 use setpoint_core::live::Health;
 use setpoint_core::modes::State;
 use setpoint_core::name::{Actor, AppId};
@@ -103,7 +104,7 @@ impl Answers {
             .collect();
         resources.extend(orphans);
         let refused = refused.map(|Refused { revision, problem, at }| RefusedVersion { revision, problem, at });
-        let (last_good, hold, suspension) = (facts.last_good, facts.hold, facts.suspension);
+        let AppFacts { last_good, hold, suspension, .. } = AppFacts::clone(&facts);
         Ok(AppDetail {
             summary,
             last_good,

@@ -16,10 +16,12 @@ use crate::complaint::told;
 /// Where they are in the database.
 const AREA: &str = "footprints";
 
+/// By the bundle that the render gave, as they are written down: in a tenth of the room, and each is read once for every version.
+type Kept = BTreeMap<AppId, Vec<(Digest, Box<[u8]>)>>;
+
 #[derive(Debug)]
 pub(super) struct Footprints {
-    /// By the bundle that the render gave.
-    kept: Mutex<BTreeMap<AppId, BTreeMap<Digest, Footprint>>>,
+    kept: Mutex<Kept>,
     scratch: Option<Arc<Scratch>>,
     log: Arc<dyn Log>,
 }
@@ -41,29 +43,29 @@ impl Footprints {
     /// What the render that gave this bundle was made from, if anyone remembers.
     pub(super) async fn of(&self, app: &AppId, bundle: Digest) -> Option<Footprint> {
         if let Some(kept) = self.kept().get(app) {
-            return kept.get(&bundle).cloned();
+            let (_, written) = kept.iter().find(|(of, _)| *of == bundle)?;
+            return read(written).map(|written| written.footprint);
         }
-        let read = self.scratch.as_ref()?.get(AREA, &app.to_string()).await;
-        let written = read.unwrap_or_else(|error| {
+        let stored = self.scratch.as_ref()?.get(AREA, &app.to_string()).await;
+        let stored = stored.unwrap_or_else(|error| {
             self.unusable(&error);
             None
         })?;
-        // One that another version of this program wrote differently is as good as none.
-        let Written { bundle: of, footprint } = serde_json::from_slice(&written).ok()?;
-        self.kept().entry(app.clone()).or_default().insert(of, footprint.clone());
+        let Written { bundle: of, footprint } = read(&stored)?;
+        self.kept().entry(app.clone()).or_default().push((of, stored.into()));
         (of == bundle).then_some(footprint)
     }
 
     /// Keeps the footprint of a render, and of the accepted one.
     pub(super) async fn keep(&self, app: &AppId, bundle: Digest, footprint: Footprint, accepted: Option<Digest>) {
+        let written = serde_json::to_vec(&Written { bundle, footprint }).expect("it has text keys only");
         {
             let mut all = self.kept();
             let kept = all.entry(app.clone()).or_default();
-            kept.retain(|digest, _| Some(*digest) == accepted);
-            kept.insert(bundle, footprint.clone());
+            kept.retain(|(of, _)| Some(*of) == accepted && *of != bundle);
+            kept.push((bundle, written.as_slice().into()));
         }
         let Some(scratch) = &self.scratch else { return };
-        let written = serde_json::to_vec(&Written { bundle, footprint }).expect("it has text keys only");
         scratch.put(AREA, &app.to_string(), &written).await.unwrap_or_else(|error| self.unusable(&error));
     }
 
@@ -87,7 +89,12 @@ impl Footprints {
         self.log.say(&format!("renders are not remembered: {}", told(error)));
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<AppId, BTreeMap<Digest, Footprint>>> {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// One that another version of this program wrote differently is as good as none.
+fn read(written: &[u8]) -> Option<Written> {
+    serde_json::from_slice(written).ok()
 }

@@ -94,7 +94,7 @@ impl Monitor {
 
     /// An app's facts are about to be what these say.
     pub(super) fn document_followed(&mut self, scene: &Ledgered<'_>, app: &AppId, facts: &AppFacts) {
-        let before = scene.facts.apps.get(app);
+        let before = scene.facts.apps.get(app).map(AsRef::as_ref);
         match &facts.suspension {
             Some(suspension) => {
                 let since = self.governed.suspended.get(app).map_or(scene.now, |(since, _)| *since);

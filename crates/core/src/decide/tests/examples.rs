@@ -115,7 +115,7 @@ fn what_a_person_said_was_made_is_ours_without_adoption() {
     let decision = world.decide();
     assert!(decision.plan.is_empty() && decision.report.is_empty(), "{:?}", decision.report);
     let learned = Claim { uid: Some(Uid::new("u1").unwrap()), ..claim(1, None) };
-    assert_eq!(decision.changes, [Change::PutClaim { claim: learned, from: None }]);
+    assert_eq!(decision.changes, [Change::PutClaim { claim: Arc::new(learned), from: None }]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn another_incarnation_under_our_key_is_let_go_and_not_deleted() {
 #[test]
 fn a_tombstone_stays_until_absence_is_seen() {
     let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1).claim(2, Some("u2")).live(2, "u2", 1).rendered_afresh();
-    world.claims.get_mut(&key(2)).unwrap().tombstone = true;
+    world.claimed(2).tombstone = true;
     world.budget.spent = 1;
     assert_eq!(verbs(&world.decide()), [(Verb::Delete, Cause::Prune)], "its delete was paid for");
     assert!(matches!(&world.absent(2).decide().changes[..], [Change::DropClaim { .. }]));
@@ -165,12 +165,9 @@ fn every_guard_keeps_on_its_own() {
         ),
         (|w| w.target.breaker_open = true, |why| *why == Why::Kept(Kept::BreakerOpen)),
         (|w| *w = w.clone().absent(1), |why| *why == Why::Kept(Kept::OtherChangesFirst)),
-        (|w| w.claims.get_mut(&key(2)).unwrap().origin = ClaimOrigin::Adopted, |why| *why == Why::Kept(Kept::Adopted)),
-        (
-            |w| w.claims.get_mut(&key(2)).unwrap().origin = ClaimOrigin::Recovered,
-            |why| *why == Why::Kept(Kept::Recovered),
-        ),
-        (|w| w.claims.get_mut(&key(2)).unwrap().protected = true, |why| *why == Why::Kept(Kept::Protected)),
+        (|w| w.claimed(2).origin = ClaimOrigin::Adopted, |why| *why == Why::Kept(Kept::Adopted)),
+        (|w| w.claimed(2).origin = ClaimOrigin::Recovered, |why| *why == Why::Kept(Kept::Recovered)),
+        (|w| w.claimed(2).protected = true, |why| *why == Why::Kept(Kept::Protected)),
         (|w| w.budget.spent = 1, |why| matches!(why, Why::Kept(Kept::OverBudget { .. }))),
         (|w| w.budget.fleet_spent = 10, |why| matches!(why, Why::Kept(Kept::OverFleetBudget { .. }))),
         (|w| w.states = w.states.with(State::StoreStale), |why| *why == Why::State { state: State::StoreStale }),
@@ -260,7 +257,7 @@ fn a_resource_moves_between_apps_without_a_delete() {
     let other: AppId = "web/old".parse().unwrap();
     let theirs = Claim { app: other.clone(), ..claim(1, Some("u1")) };
     let mut taker = World::new(&[(1, 1)]).live(1, "u1", 1);
-    let elsewhere = Elsewhere { app: other.clone(), claim: Some(theirs), declares: false };
+    let elsewhere = Elsewhere { app: other.clone(), claim: Some(Arc::new(theirs)), declares: false };
     taker.elsewhere.insert(key(1), elsewhere.clone());
     let decision = taker.decide();
     let [Change::PutClaim { claim, from }] = &decision.changes[..] else { panic!("{:?}", decision.changes) };
@@ -316,7 +313,7 @@ fn dependents_wait_for_what_is_not_in_place() {
 fn retiring_deletes_what_we_made_and_lets_go_of_what_was_there_before() {
     let mut world = World::new(&[(1, 1), (2, 1)]).converged(1, "u1", 1).converged(2, "u2", 1);
     world.retiring = true;
-    world.claims.get_mut(&key(2)).unwrap().origin = ClaimOrigin::Adopted;
+    world.claimed(2).origin = ClaimOrigin::Adopted;
     let decision = world.decide();
     assert_eq!(verbs(&decision), [(Verb::Delete, Cause::Retire)]);
     assert!(matches!(&decision.changes[..], [Change::DropClaim { key: dropped, .. }] if *dropped == key(2)));
@@ -326,7 +323,7 @@ fn retiring_deletes_what_we_made_and_lets_go_of_what_was_there_before() {
 fn what_a_kept_object_was_made_after_is_kept_too() {
     let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1).claim(2, Some("u2")).live(2, "u2", 1).rendered_afresh();
     world = world.claim(3, Some("u3")).live(3, "u3", 1);
-    world.claims.get_mut(&key(3)).unwrap().rank = 1;
+    world.claimed(3).rank = 1;
     world.budget.owned = 100;
     assert_eq!(world.decide().plan.deletes(), 2);
     world.backing_off.insert(key(3), NOW + Span::seconds(9));
@@ -339,7 +336,7 @@ fn what_a_kept_object_was_made_after_is_kept_too() {
 fn retiring_lets_go_of_what_was_there_before_whatever_a_person_allowed() {
     let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1);
     world.retiring = true;
-    world.claims.get_mut(&key(1)).unwrap().origin = ClaimOrigin::Adopted;
+    world.claimed(1).origin = ClaimOrigin::Adopted;
     let (by, bundle) = (Actor::new("ada").unwrap(), world.bundle.digest());
     world.budget.allowance = Some(PruneAllowance { left: 5, bundle, by, reason: "other things".into() });
     assert_eq!(world.decide().plan.deletes(), 0);

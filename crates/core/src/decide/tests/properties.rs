@@ -61,7 +61,7 @@ fn any_world() -> impl Strategy<Value = World> {
         let mut world = World::new(&declared);
         for (n, (presence, claim, content, base, intent)) in (0u8..6).zip(per_key) {
             world.observation.states.extend(presence.map(|presence| (key(n), presence)));
-            world.claims.extend(claim.map(|claim| (key(n), claim)));
+            world.claims.extend(claim.map(|claim| (key(n), Arc::new(claim))));
             if base < 3 {
                 let declared = resource(n, content.unwrap_or(base)).digest();
                 let fingerprint = Live::fingerprint_of(&body(base));
@@ -101,14 +101,14 @@ fn carry_out(world: &World, decision: &Decision) -> World {
         }
     }
     for step in &decision.plan.steps {
-        next.claims.insert(step.key.clone(), step.claim.clone());
+        next.claims.insert(step.key.clone(), Arc::new(step.claim.clone()));
         let presence = match (&step.resource, step.verb) {
             (Some(resource), Verb::Create | Verb::Update) => {
                 let uid = step.expect.as_ref().map_or("new", |expect| expect.uid.as_str());
                 let mut made = live(uid, 0);
                 made.value = Arc::clone(&resource.body);
                 made.fingerprint = Live::fingerprint_of(&made.value);
-                next.claims.get_mut(&step.key).unwrap().uid = Some(made.uid.clone());
+                Arc::make_mut(next.claims.get_mut(&step.key).unwrap()).uid = Some(made.uid.clone());
                 let baseline = Baseline { declared: resource.digest(), fingerprint: made.fingerprint };
                 next.baselines.insert(step.key.clone(), baseline);
                 Presence::Present(made)

@@ -1,6 +1,7 @@
 //! What cannot be changed: who may have it made anew, and what must be known before.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::bundle::Bundle;
 use crate::canonical;
@@ -77,7 +78,7 @@ fn what_cannot_be_changed_is_deleted_only_once_the_target_would_take_the_new_one
 #[test]
 fn what_was_deleted_to_be_made_anew_is_made_as_ours() {
     let mut world = ready();
-    world.claims = world.decide().plan.steps.into_iter().map(|step| (step.key, step.claim)).collect();
+    world.claims = world.decide().plan.steps.into_iter().map(|step| (step.key, Arc::new(step.claim))).collect();
     world.baselines.clear();
     let decision = world.absent(1).decide();
     assert_eq!(verbs(&decision), [(Verb::Create, Cause::Declared)]);
@@ -89,7 +90,7 @@ fn what_was_deleted_to_be_made_anew_is_made_as_ours() {
 #[test]
 fn what_was_made_as_declared_is_not_made_anew_for_the_same_declaration_by_any_later_process() {
     let mut world = ready();
-    world.claims.get_mut(&key(1)).unwrap().made = Some(Box::new(replaceable(1, 2).digest()));
+    world.claimed(1).made = Some(Box::new(replaceable(1, 2).digest()));
     world.baselines.clear();
     let tried = world.decide();
     assert_eq!(verbs(&tried), [(Verb::Update, Cause::Declared)]);
@@ -98,7 +99,7 @@ fn what_was_made_as_declared_is_not_made_anew_for_the_same_declaration_by_any_la
     let problem = "spec.selector cannot be changed".to_owned();
     assert_eq!(reasons(&world.decide()), [Why::Immutable { problem, until }]);
     assert!(tried.plan.steps[0].claim.made.is_some(), "trying to update it does not forget that");
-    world.claims.get_mut(&key(1)).unwrap().made = Some(Box::new(replaceable(1, 1).digest()));
+    world.claimed(1).made = Some(Box::new(replaceable(1, 1).digest()));
     world.backing_off.clear();
     assert_eq!(verbs(&world.decide()), [(Verb::Delete, Cause::Replace)]);
     world.answers.immutable.clear();
@@ -195,10 +196,10 @@ fn every_guard_of_a_delete_keeps_it() {
     assert_eq!(kept(|world| world.observation.at = NOW - Span::seconds(61)), guard(Kept::OldObservation));
     let quarantine = kept(|world| world.target.quarantine_until = NOW + Span::seconds(9));
     assert_eq!(quarantine, guard(Kept::Quarantine { left: Span::seconds(9) }));
-    assert_eq!(kept(|world| world.claims.get_mut(&key(1)).unwrap().protected = true), guard(Kept::Protected));
-    let recovered = kept(|world| world.claims.get_mut(&key(1)).unwrap().origin = ClaimOrigin::Recovered);
+    assert_eq!(kept(|world| world.claimed(1).protected = true), guard(Kept::Protected));
+    let recovered = kept(|world| world.claimed(1).origin = ClaimOrigin::Recovered);
     assert_eq!(recovered, guard(Kept::Recovered));
-    let adopted = kept(|world| world.claims.get_mut(&key(1)).unwrap().origin = ClaimOrigin::Adopted);
+    let adopted = kept(|world| world.claimed(1).origin = ClaimOrigin::Adopted);
     assert_eq!(adopted, guard(Kept::Adopted));
     let controlled = kept(|world| {
         let live = crate::live::Live { controlled: true, ..live("u1", 1) };
@@ -214,7 +215,7 @@ fn every_guard_of_a_delete_keeps_it() {
 #[test]
 fn what_was_there_before_us_is_made_anew_with_a_person_s_leave() {
     let mut world = ready();
-    world.claims.get_mut(&key(1)).unwrap().origin = ClaimOrigin::Adopted;
+    world.claimed(1).origin = ClaimOrigin::Adopted;
     let (bundle, by) = (world.bundle.digest(), Actor::new("ada").unwrap());
     world.budget.allowance = Some(PruneAllowance { left: 1, bundle, by, reason: "moved".into() });
     assert_eq!(verbs(&world.decide()), [(Verb::Delete, Cause::Replace)]);
@@ -296,10 +297,10 @@ fn the_linter_finds_a_replacement_that_is_not_proven() {
     assert_eq!(moved, [Rule::ReplaceIsProven]);
     let old = broken(|world| world.answers.replacements.get_mut(&key(1)).unwrap().at = NOW - Span::seconds(61));
     assert_eq!(old, [Rule::ReplaceIsProven]);
-    let protected = broken(|world| world.claims.get_mut(&key(1)).unwrap().protected = true);
+    let protected = broken(|world| world.claimed(1).protected = true);
     assert!(protected.contains(&Rule::ReplaceIsProven), "{protected:?}");
     let again = broken(|world| {
-        world.claims.get_mut(&key(1)).unwrap().made = Some(Box::new(replaceable(1, 2).digest()));
+        world.claimed(1).made = Some(Box::new(replaceable(1, 2).digest()));
     });
     assert_eq!(again, [Rule::ReplaceIsProven]);
     let mut forbidden = plan.clone();

@@ -41,7 +41,7 @@ pub(super) struct World {
     pub(super) states: States,
     pub(super) retiring: bool,
     pub(super) converged_before: bool,
-    pub(super) claims: BTreeMap<Key, Claim>,
+    pub(super) claims: BTreeMap<Key, Arc<Claim>>,
     pub(super) elsewhere: BTreeMap<Key, Elsewhere>,
     pub(super) baselines: BTreeMap<Key, Baseline>,
     pub(super) observation: Observation,
@@ -98,8 +98,13 @@ impl World {
         self
     }
 
+    /// The claim on a key, to be changed.
+    pub(super) fn claimed(&mut self, n: u8) -> &mut Claim {
+        Arc::make_mut(self.claims.get_mut(&key(n)).unwrap())
+    }
+
     pub(super) fn claim(mut self, n: u8, uid: Option<&str>) -> Self {
-        self.claims.insert(key(n), claim(n, uid));
+        self.claims.insert(key(n), Arc::new(claim(n, uid)));
         self
     }
 
