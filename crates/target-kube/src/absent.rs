@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_core::resource::Resource;
-use setpoint_kube::object;
 
 use crate::cluster::Cluster;
 use crate::requests::{Collection, Form, PAGE, Urgency};
@@ -52,15 +51,12 @@ impl Cluster {
 
     /// The names of all objects of a kind; `None` if there are so many more than these that asking for each costs less, or if nobody can tell.
     async fn few_names_in(&self, collection: &Collection, sought: usize) -> Option<BTreeSet<String>> {
-        let mut names = BTreeSet::new();
         let listing = Listing {
             selection: None,
             form: Form::Metadata,
             urgency: Urgency::Drift,
             pages: 1 + sought.div_ceil(PAGE),
         };
-        let take = |object| names.extend(object::name(&object).map(str::to_owned));
-        let whole = self.some_pages(collection, listing, take).await;
-        whole.ok().flatten().map(|_| names)
+        self.some_names_in(collection, listing).await.ok().flatten()
     }
 }

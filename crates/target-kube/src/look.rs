@@ -28,7 +28,7 @@ use setpoint_target::Wanted;
 use crate::absent::Sought;
 use crate::cluster::{Cluster, Named, Unplaced};
 use crate::discovery::Unserved;
-use crate::records::{Record, Seen};
+use crate::records::{Look, Record, Seen};
 use crate::requests::{Applied, Deadline, Failure, Form, Manner, Place, Urgency};
 use crate::wire::within;
 
@@ -132,11 +132,11 @@ impl Cluster {
             }
             Err(error) => return Err(Blindness::Malformed { detail: error.to_string() }),
         };
-        let told = self.records.suspicions(key);
+        let look = self.records.begin_look(key);
         let form = if declared.is_some() { Form::Whole } else { Form::Metadata };
         match self.api.get(&place, form, urgency).await {
             Ok(object) => {
-                let live = self.compared(key, declared, &place, &object, told).await?;
+                let live = self.compared(&look, declared, &place, &object).await?;
                 self.watches.saw(key, Some(&live.version), self.is_covered(&object));
                 Ok(Presence::Present(live))
             }
@@ -161,12 +161,12 @@ impl Cluster {
     /// A live object compared with its declaration.
     pub(crate) async fn compared(
         &self,
-        key: &Key,
+        look: &Look<'_>,
         declared: Option<&Arc<Resource>>,
         place: &Place,
         object: &Value,
-        told: u32,
     ) -> Result<Live, Blindness> {
+        let key = look.key();
         let named = Named::of(object)?;
         let Some(resource) = declared else {
             let value = Arc::new(identifying(key));
@@ -177,7 +177,7 @@ impl Cluster {
             Some(record) if record.is_of(resource) => {
                 // Where co-owners hold something else than they did, what is ours is taken anew.
                 if record.lent == *sharing.lent()
-                    && let Some(live) = self.by_record(key, resource, object, &record, &sharing, told)?
+                    && let Some(live) = self.by_record(look, resource, object, &record, &sharing)?
                     && (live.value == resource.body || !self.has_schema_moved(resource, &record).await)
                 {
                     return Ok(live);
@@ -191,20 +191,20 @@ impl Cluster {
             }
             None => {}
         }
-        self.by_dry_run(key, resource, place, object, &sharing, told).await
+        self.by_dry_run(look, resource, place, object, &sharing).await
     }
 
     /// Compares with the record of this declaration. `None` where the object says literally what is declared, but not what the record says:
     /// then the record has to be taken anew.
     fn by_record(
         &self,
-        key: &Key,
+        look: &Look<'_>,
         resource: &Arc<Resource>,
         object: &Value,
         record: &Record,
         sharing: &Sharing,
-        told: u32,
     ) -> Result<Option<Live>, Blindness> {
+        let key = look.key();
         let named = Named::of(object)?;
         let entries = entries_of(object)?;
         if self.lost_ownership(record, &entries) {
@@ -213,7 +213,7 @@ impl Cluster {
         }
         let Some((value, paths)) = self.difference(resource, object, record, &entries, sharing) else {
             let (standing, covered) = (self.standing(object), self.is_covered(object));
-            self.records.seen_in_place(key, Seen { resource, version: &named.version, standing, covered }, told);
+            self.records.seen_in_place(key, Seen { resource, version: &named.version, standing, covered }, look.told);
             let record = record.clone().at(named.version, standing);
             return Ok(Some(in_place(resource, &record)));
         };
@@ -267,13 +267,13 @@ impl Cluster {
     /// Asks the server what applying the declaration would give, and compares with that.
     async fn by_dry_run(
         &self,
-        key: &Key,
+        look: &Look<'_>,
         resource: &Arc<Resource>,
         place: &Place,
         object: &Value,
         sharing: &Sharing,
-        told: u32,
     ) -> Result<Live, Blindness> {
+        let key = look.key();
         let named = Named::of(object)?;
         let answer = match self.dry_run(resource, place, Some((object, sharing))).await {
             Ok(applied) if Mutant::BaselineFromLook.is_on() => held_as(object, &applied.object),
@@ -296,12 +296,12 @@ impl Cluster {
         let entries = entries_of(object)?;
         let difference = self.difference(resource, object, &record, &entries, sharing);
         // The baseline holds whatever is there now; only what is there now in place may be answered without a look.
-        let settled = difference.is_none() && self.is_covered(object) && self.records.suspicions(key) == told;
+        let settled = difference.is_none() && self.is_covered(object) && self.records.suspicions(key) == look.told;
         record.suspicions = u32::from(!settled);
         record.schema = self.schemas.known(&resource.api_version);
         record.owned = applied_by(&entries, &self.api.manager).is_some();
         let in_place = in_place(resource, &record);
-        if self.records.put_seen(key, record) {
+        if self.records.put_seen(look, record) {
             self.watches.tell(key.clone());
         }
         Ok(match difference {

@@ -149,6 +149,27 @@ pub(crate) struct Seen<'a> {
     pub(crate) covered: bool,
 }
 
+/// A look at an object that is under way.
+#[derive(Debug)]
+pub(crate) struct Look<'a> {
+    records: &'a Records,
+    number: (Key, u64),
+    /// How many suspicions there were when it began.
+    pub(crate) told: u32,
+}
+
+impl Look<'_> {
+    pub(crate) fn key(&self) -> &Key {
+        &self.number.0
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        self.records.state().looks.remove(&self.number);
+    }
+}
+
 /// The records of one cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Records(Mutex<State>);
@@ -160,8 +181,11 @@ struct State {
     sets: FieldSets,
     /// What has to be remembered or forgotten beyond our life.
     moved: BTreeSet<Key>,
-    /// The version in which a stream last told of an object that there is no record of: a look at it may be under way, and have seen an older one.
-    untaken: BTreeMap<Key, LiveVersion>,
+    /// What is being looked at, with the version in which a stream told of it meanwhile though there is no record of it: the look may have seen an
+    /// older one. By who looks.
+    looks: BTreeMap<(Key, u64), Option<LiveVersion>>,
+    /// How many looks have begun.
+    begun: u64,
 }
 
 impl State {
@@ -173,7 +197,6 @@ impl State {
             let moved = before.version != record.version;
             record.passed = if moved { Some(before.version.clone()) } else { before.passed.clone() };
         }
-        self.untaken.remove(key);
         self.records.insert(key.clone(), Box::new(record));
         self.moved.insert(key.clone());
     }
@@ -206,10 +229,22 @@ impl Records {
         Some(Record::clone(record))
     }
 
-    /// Takes the record of a look. Whether a stream has told of another version while there was none: then it stays suspect.
-    pub(crate) fn put_seen(&self, key: &Key, mut record: Record) -> bool {
+    /// A look begins: what streams tell of the object until it ends may be news to it.
+    pub(crate) fn begin_look(&self, key: &Key) -> Look<'_> {
         let mut state = self.state();
-        let news = state.untaken.get(key).is_some_and(|version| *version != record.version);
+        state.begun += 1;
+        let number = (key.clone(), state.begun);
+        state.looks.insert(number.clone(), None);
+        let told = state.records.get(key).map_or(0, |record| record.suspicions);
+        Look { records: self, number, told }
+    }
+
+    /// Takes the record of a look. Whether a stream has told of another version while there was none: then it stays suspect.
+    pub(crate) fn put_seen(&self, look: &Look<'_>, mut record: Record) -> bool {
+        let key = &look.number.0;
+        let mut state = self.state();
+        let meanwhile = state.looks.get(&look.number).and_then(Option::as_ref);
+        let news = meanwhile.is_some_and(|version| *version != record.version);
         record.suspicions = record.suspicions.max(u32::from(news));
         state.put(key, record);
         news
@@ -221,11 +256,12 @@ impl Records {
     }
 
     /// A stream tells of an object that there is no record of. Whether there still is none.
-    pub(crate) fn told_of_unknown(&self, key: &Key, version: LiveVersion) -> bool {
+    pub(crate) fn told_of_unknown(&self, key: &Key, version: &LiveVersion) -> bool {
         let mut state = self.state();
         let unknown = !state.records.contains_key(key);
         if unknown {
-            state.untaken.insert(key.clone(), version);
+            let looks = state.looks.range_mut((key.clone(), 0)..=(key.clone(), u64::MAX));
+            looks.for_each(|(_, told)| *told = Some(version.clone()));
         }
         unknown
     }

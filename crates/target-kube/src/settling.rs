@@ -64,7 +64,7 @@ impl Cluster {
         declared: Option<&Resource>,
         place: &Place,
     ) -> Result<Option<Settlement>, String> {
-        let told = self.records.suspicions(&intent.key);
+        let look = self.records.begin_look(&intent.key);
         let object = match self.api.get(place, Form::Whole, Urgency::Bundle).await {
             Ok(object) => object,
             Err(failure) if failure.is_absence_of(intent.key.name()) => return self.end_of_absent(intent).map(Some),
@@ -86,7 +86,7 @@ impl Cluster {
             End::NotYet => self.move_on(intent, place, named).await,
             End::Written => {
                 let resource = declared.map(|resource| Arc::new(resource.clone()));
-                let live: Result<Live, _> = self.compared(&intent.key, resource.as_ref(), place, &object, told).await;
+                let live: Result<Live, _> = self.compared(&look, resource.as_ref(), place, &object).await;
                 Ok(Some(Settlement::Done { live: Some(live.map_err(|reason| reason.to_string())?) }))
             }
         }

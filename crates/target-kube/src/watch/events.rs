@@ -69,7 +69,7 @@ impl Cluster {
         let Told { kind, form, object } = told;
         let Ok(named) = Named::of(&object) else { return self.suspect(key) };
         let Some(record) = self.records.get(key) else {
-            if !self.records.told_of_unknown(key, named.version) {
+            if !self.records.told_of_unknown(key, &named.version) {
                 self.suspect(key);
             }
             return;

@@ -1,5 +1,7 @@
 //! Lists, page by page and item by item: none is ever held whole.
 
+use std::collections::BTreeSet;
+
 use futures_util::StreamExt;
 use setpoint_core::value::Value;
 use setpoint_kube::object;
@@ -34,7 +36,7 @@ impl Cluster {
     ) -> Result<String, Failure> {
         let listing = Listing { selection, form, urgency: Urgency::Sweep, pages: MOST_PAGES };
         let state = self.some_pages(collection, listing, take).await?;
-        state.ok_or_else(|| Failure::Malformed { detail: "a list does not end".to_owned() })
+        state.ok_or_else(endless)
     }
 
     /// Hands over each item of the first pages of a list. Answers the state it is of; `None` if there is more of it.
@@ -69,10 +71,32 @@ impl Cluster {
     }
 
     /// The names of all objects of a kind, as they are now.
-    pub(crate) async fn names_in(&self, collection: &Collection) -> Result<Vec<String>, Failure> {
-        let mut names = Vec::new();
-        let take = |object: Value| names.extend(object::name(&object).map(str::to_owned));
-        self.pages(collection, None, Form::Metadata, take).await?;
-        Ok(names)
+    pub(crate) async fn names_in(&self, collection: &Collection) -> Result<BTreeSet<String>, Failure> {
+        let listing = Listing { selection: None, form: Form::Metadata, urgency: Urgency::Sweep, pages: MOST_PAGES };
+        let names = self.some_names_in(collection, listing).await?;
+        names.ok_or_else(endless)
     }
+
+    /// The names of all objects in the first pages of a list; `None` if there is more of it. An object without a name may be any: then the list
+    /// says nothing.
+    pub(crate) async fn some_names_in(
+        &self,
+        collection: &Collection,
+        listing: Listing<'_>,
+    ) -> Result<Option<BTreeSet<String>>, Failure> {
+        let (mut names, mut nameless) = (BTreeSet::new(), false);
+        let take = |object: Value| match object::name(&object) {
+            Some(name) => drop(names.insert(name.to_owned())),
+            None => nameless = true,
+        };
+        let state = self.some_pages(collection, listing, take).await?;
+        if nameless {
+            return Err(Failure::Malformed { detail: "an object in a list has no name".to_owned() });
+        }
+        Ok(state.map(|_| names))
+    }
+}
+
+fn endless() -> Failure {
+    Failure::Malformed { detail: "a list does not end".to_owned() }
 }

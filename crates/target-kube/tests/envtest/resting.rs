@@ -206,8 +206,10 @@ async fn many_new_objects_are_looked_for_by_one_list() {
     };
     let by_list = found().await;
     assert_eq!(by_list.len(), 2, "the list, and what it names: {by_list:?}");
-    // A list that is refused or breaks off says nothing about what is not there.
-    for fault in [Fault::Status { code: 403, retry_after: None }, Fault::Half] {
+    // A list that is refused, breaks off or holds what has no name says nothing about what is not there.
+    let nameless = r#"{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a3"}},{"metadata":{}}]}"#;
+    let nameless = Fault::Answer { code: 200, body: nameless.to_owned() };
+    for fault in [Fault::Status { code: 403, retry_after: None }, Fault::Half, nameless] {
         let rule = scene.proxy.add(Rule::new("GET", "/configmaps?limit", fault));
         let by_name = found().await;
         assert_eq!((by_name.len(), scene.proxy.struck(rule)), (21, 1), "{by_name:?}");
