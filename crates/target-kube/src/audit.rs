@@ -2,6 +2,10 @@
 //!
 //! A look that finds something changed or gone keeps what the object says about it, since putting it right takes that away. Events come when the
 //! server hands them over, often later. Whoever asks waits for them here; nothing else does.
+#![cfg_attr(
+    not(any(feature = "http", test)),
+    expect(dead_code, reason = "nobody tells of requests where nothing speaks HTTP")
+)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
