@@ -242,9 +242,11 @@ impl Conductor {
             }
             Effect::RenderAfresh { ticket, app } => self.spawn(hands.render_afresh(ticket, app)),
             Effect::Observe { ticket, target, wanted } => self.spawn(hands.observe(ticket, target, wanted)),
-            Effect::Preview { ticket, target, resource } => self.spawn(hands.preview(ticket, target, resource)),
+            Effect::Preview { ticket, target, resource } => {
+                self.spawn(hands.preview(ticket, target, resource, <dyn Target>::preview));
+            }
             Effect::PreviewReplacement { ticket, target, resource } => {
-                self.spawn(hands.preview_replacement(ticket, target, resource));
+                self.spawn(hands.preview(ticket, target, resource, <dyn Target>::preview_replacement));
             }
             Effect::Settle { ticket, target, intent, declared } => {
                 self.spawn(hands.settle(ticket, target, intent, declared));

@@ -51,6 +51,9 @@ pub(super) struct Hands {
 /// A target and the turns at it: a pool for each, so that one that hangs keeps no other waiting.
 type Reach = (Arc<dyn Target>, Arc<Semaphore>);
 
+/// One of the questions whether a target would take a resource.
+type Preview = for<'a> fn(&'a (dyn Target + 'static), &'a Resource) -> Answer<'a, Result<(), Refusal>>;
+
 impl Hands {
     pub(super) fn new(surroundings: Arc<Surroundings>, patience: Span, limits: Limits) -> Self {
         Self {
@@ -157,27 +160,16 @@ impl Hands {
         Some(Event::Observed { ticket, observation })
     }
 
+    /// Asks a target whether it would take a resource, in one of the ways that can be asked.
     pub(super) async fn preview(
         self: Arc<Self>,
         ticket: Ticket,
         target: TargetIdentity,
         resource: Arc<Resource>,
+        ask: Preview,
     ) -> Option<Event> {
         let verdict = match self.reach(&target) {
-            Some((there, turns)) => self.in_turn(&turns, || there.preview(&resource)).await?,
-            None => Err(refusal(RefusalClass::Unavailable, not_connected(&target))),
-        };
-        Some(Event::Previewed { ticket, verdict })
-    }
-
-    pub(super) async fn preview_replacement(
-        self: Arc<Self>,
-        ticket: Ticket,
-        target: TargetIdentity,
-        resource: Arc<Resource>,
-    ) -> Option<Event> {
-        let verdict = match self.reach(&target) {
-            Some((there, turns)) => self.in_turn(&turns, || there.preview_replacement(&resource)).await?,
+            Some((there, turns)) => self.in_turn(&turns, || ask(&*there, &resource)).await?,
             None => Err(refusal(RefusalClass::Unavailable, not_connected(&target))),
         };
         Some(Event::Previewed { ticket, verdict })
