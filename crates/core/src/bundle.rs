@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::canonical::{self, Unreadable};
 use crate::digest::Digest;
@@ -35,10 +36,12 @@ pub struct Bundle {
 
 /// What a bundle is on disk: the content its digest is taken over. Written by [`written`].
 #[derive(Deserialize)]
-struct Stored {
+struct Stored<'a> {
     app: AppId,
     target: TargetIdentity,
-    resources: Vec<Arc<Resource>>,
+    /// As they were written, so that their digests are taken without writing them again.
+    #[serde(borrow)]
+    resources: Vec<&'a RawValue>,
 }
 
 /// Why resources cannot make a bundle.
@@ -58,28 +61,28 @@ pub enum BadBundle {
 
 impl Bundle {
     pub fn new(app: AppId, target: TargetIdentity, resources: Vec<Resource>) -> Result<Self, BadBundle> {
-        Self::build(app, target, resources.into_iter().map(Arc::new).collect())
+        let mut resources = resources;
+        resources.sort_by(|a, b| a.key.cmp(&b.key));
+        let mut digests = Vec::with_capacity(resources.len());
+        let bytes = written(&app, &target, &resources, |resource| digests.push(Digest::of(resource)));
+        Self::of(app, target, resources.into_iter().zip(digests).collect(), Digest::of(&bytes))
     }
 
-    fn build(app: AppId, target: TargetIdentity, mut resources: Vec<Arc<Resource>>) -> Result<Self, BadBundle> {
-        resources.sort_by(|a, b| a.key.cmp(&b.key));
-        if let Some(pair) = resources.windows(2).find(|pair| pair[0].key == pair[1].key) {
-            return Err(BadBundle::DeclaredTwice { key: pair[0].key.clone() });
+    /// Of resources in the order of their keys, each with its digest.
+    fn of(
+        app: AppId,
+        target: TargetIdentity,
+        resources: Vec<(Resource, Digest)>,
+        digest: Digest,
+    ) -> Result<Self, BadBundle> {
+        if let Some(pair) = resources.windows(2).find(|pair| pair[0].0.key == pair[1].0.key) {
+            return Err(BadBundle::DeclaredTwice { key: pair[0].0.key.clone() });
         }
         let ranks = ranks(&resources)?;
-        let mut digests = Vec::with_capacity(resources.len());
-        let bytes = written(&app, &target, resources.iter().map(AsRef::as_ref), |resource| {
-            digests.push(Digest::of(resource));
+        let declared = resources.into_iter().zip(ranks).map(|((resource, digest), rank)| {
+            (resource.key.clone(), Declared { resource: Arc::new(resource), digest, rank })
         });
-        let resources = resources
-            .into_iter()
-            .zip(digests)
-            .map(|(resource, digest)| {
-                let declared = Declared { digest, rank: ranks[&resource.key], resource };
-                (declared.resource.key.clone(), declared)
-            })
-            .collect();
-        Ok(Self { app, target, resources, digest: Digest::of(&bytes) })
+        Ok(Self { app, target, resources: declared.collect(), digest })
     }
 
     pub fn app(&self) -> &AppId {
@@ -114,8 +117,14 @@ impl Bundle {
         if found != wanted {
             return Err(BadBundle::OtherDigest { wanted, found });
         }
-        let stored: Stored = canonical::from_bytes(bytes)?;
-        Self::build(stored.app, stored.target, stored.resources)
+        let stored: Stored<'_> = canonical::from_bytes(bytes)?;
+        let read = |written: &&RawValue| {
+            let bytes = written.get().as_bytes();
+            Ok((canonical::from_bytes(bytes)?, Digest::of(bytes)))
+        };
+        let mut resources = stored.resources.iter().map(read).collect::<Result<Vec<(Resource, _)>, Unreadable>>()?;
+        resources.sort_by(|(a, _), (b, _)| a.key.cmp(&b.key));
+        Self::of(stored.app, stored.target, resources, wanted)
     }
 }
 
@@ -124,7 +133,7 @@ impl Bundle {
 fn written<'a>(
     app: &AppId,
     target: &TargetIdentity,
-    resources: impl Iterator<Item = &'a Resource>,
+    resources: impl IntoIterator<Item = &'a Resource>,
     mut each: impl FnMut(&[u8]),
 ) -> Vec<u8> {
     let mut bytes = b"{\"app\":".to_vec();
@@ -132,7 +141,7 @@ fn written<'a>(
     bytes.extend_from_slice(b",\"target\":");
     canonical::append(target, &mut bytes);
     bytes.extend_from_slice(b",\"resources\":[");
-    for (n, resource) in resources.enumerate() {
+    for (n, resource) in resources.into_iter().enumerate() {
         if n > 0 {
             bytes.push(b',');
         }
@@ -144,14 +153,14 @@ fn written<'a>(
     bytes
 }
 
-fn ranks(resources: &[Arc<Resource>]) -> Result<BTreeMap<Key, u32>, BadBundle> {
-    let declared = |key: &Key| resources.binary_search_by(|resource| resource.key.cmp(key)).is_ok();
-    for resource in resources {
-        if let Some(missing) = resource.after.iter().find(|key| !declared(key)) {
+fn ranks(resources: &[(Resource, Digest)]) -> Result<Vec<u32>, BadBundle> {
+    let is_declared = |key: &Key| resources.binary_search_by(|(resource, _)| resource.key.cmp(key)).is_ok();
+    for (resource, _) in resources {
+        if let Some(missing) = resource.after.iter().find(|key| !is_declared(key)) {
             return Err(BadBundle::MissingDependency { key: resource.key.clone(), missing: missing.clone() });
         }
     }
-    Ok(graph::ranks(resources.iter().map(|resource| (resource.key.clone(), resource.after.clone())).collect())?)
+    Ok(graph::ranks(resources.iter().map(|(resource, _)| (&resource.key, &resource.after)))?)
 }
 
 #[cfg(test)]

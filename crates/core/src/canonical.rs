@@ -5,11 +5,10 @@
 //! `{"$secret":…}`, `{"$deferred":…}`. A declared key that starts with `$` gets one more `$`, so nothing can pose as one.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -39,7 +38,7 @@ pub struct Unreadable {
 }
 
 /// Reads canonical bytes back.
-pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
+pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {
     serde_json::from_slice(bytes).map_err(|error| Unreadable { problem: error.to_string() })
 }
 
@@ -119,19 +118,44 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut map = BTreeMap::<Arc<str>, Value>::new();
-        while let Some(key) = access.next_key::<Cow<'de, str>>()? {
-            match key.strip_prefix('$') {
-                Some(rest) if rest.starts_with('$') => {
-                    map.insert(rest.into(), access.next_value()?);
-                }
-                Some(_) => return special_value(&key, &mut access),
-                None => {
-                    map.insert(key.as_ref().into(), access.next_value()?);
-                }
+        let mut fields = Vec::new();
+        while let Some(name) = access.next_key()? {
+            match name {
+                Name::Field(name) => fields.push((name, access.next_value()?)),
+                Name::Special(name) => return special_value(&name, &mut access),
             }
         }
-        Ok(Value::Map(map.into()))
+        Ok(Value::Map(fields.into_iter().collect()))
+    }
+}
+
+/// What stands before a `:`.
+enum Name {
+    Field(Arc<str>),
+    Special(String),
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+struct NameVisitor;
+
+impl Visitor<'_> for NameVisitor {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Name, E> {
+        Ok(match name.strip_prefix('$') {
+            Some(rest) if rest.starts_with('$') => Name::Field(rest.into()),
+            Some(_) => Name::Special(name.to_owned()),
+            None => Name::Field(name.into()),
+        })
     }
 }
 

@@ -82,6 +82,11 @@ impl<const N: usize> From<[(Arc<str>, Value); N]> for Fields {
 /// Of a field that comes twice the last one counts.
 impl FromIterator<(Arc<str>, Value)> for Fields {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, Value)>>(fields: I) -> Self {
+        let fields: Vec<_> = fields.into_iter().collect();
+        // What was written in order, as all that we write is, costs no tree.
+        if fields.is_sorted_by(|(one, _), (next, _)| one < next) {
+            return Self(fields);
+        }
         fields.into_iter().collect::<BTreeMap<_, _>>().into()
     }
 }

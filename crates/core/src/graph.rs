@@ -10,56 +10,51 @@ pub struct Cycle<N: Display> {
     pub path: Vec<N>,
 }
 
-/// For each node the length of the longest chain of nodes before it. Nodes of one rank are independent of each other.
+/// For each node, in the order given, the length of the longest chain of nodes before it. Nodes of one rank are independent of each other.
 ///
 /// Edges to nodes that are not in the graph are ignored: whether that is an error is the caller's to say.
-pub fn ranks<N: Ord + Clone + Display>(after: BTreeMap<N, BTreeSet<N>>) -> Result<BTreeMap<N, u32>, Cycle<N>> {
-    let mut waiting = after;
-    let known: BTreeSet<N> = waiting.keys().cloned().collect();
-    for before in waiting.values_mut() {
-        before.retain(|node| known.contains(node));
+pub fn ranks<'a, N: Ord + Clone + Display + 'a>(
+    after: impl IntoIterator<Item = (&'a N, &'a BTreeSet<N>)>,
+) -> Result<Vec<u32>, Cycle<N>> {
+    let (nodes, after): (Vec<&N>, Vec<&BTreeSet<N>>) = after.into_iter().unzip();
+    let places: BTreeMap<&N, usize> = nodes.iter().enumerate().map(|(place, node)| (*node, place)).collect();
+    let before: Vec<Vec<usize>> =
+        after.iter().map(|before| before.iter().filter_map(|node| places.get(node).copied()).collect()).collect();
+    let mut followers = vec![Vec::new(); nodes.len()];
+    for (place, before) in before.iter().enumerate() {
+        before.iter().for_each(|earlier| followers[*earlier].push(place));
     }
-    let mut followers = BTreeMap::<N, Vec<N>>::new();
-    for (node, before) in &waiting {
-        for earlier in before {
-            followers.entry(earlier.clone()).or_default().push(node.clone());
-        }
-    }
-    let mut ranks = BTreeMap::new();
-    let mut ready: Vec<N> =
-        waiting.iter().filter(|(_, before)| before.is_empty()).map(|(node, _)| node.clone()).collect();
-    let mut rank = 0;
+    let mut waits_for: Vec<usize> = before.iter().map(Vec::len).collect();
+    let mut ready: Vec<usize> = (0..nodes.len()).filter(|place| waits_for[*place] == 0).collect();
+    let (mut ranks, mut rank, mut ranked) = (vec![0; nodes.len()], 0, 0);
     while !ready.is_empty() {
         let mut next = Vec::new();
-        for node in ready {
-            waiting.remove(&node);
-            for follower in followers.get(&node).into_iter().flatten() {
-                let before = waiting.get_mut(follower).expect("a follower is ranked only after all before it");
-                before.remove(&node);
-                if before.is_empty() {
-                    next.push(follower.clone());
+        for place in ready {
+            (ranks[place], ranked) = (rank, ranked + 1);
+            for follower in &followers[place] {
+                waits_for[*follower] -= 1;
+                if waits_for[*follower] == 0 {
+                    next.push(*follower);
                 }
             }
-            ranks.insert(node, rank);
         }
-        ready = next;
-        rank += 1;
+        (ready, rank) = (next, rank + 1);
     }
-    if waiting.is_empty() { Ok(ranks) } else { Err(find_cycle(&waiting)) }
+    if ranked == nodes.len() { Ok(ranks) } else { Err(find_cycle(&nodes, &before, &waits_for)) }
 }
 
-/// Every remaining node waits for another remaining one, so walking "waits for" must come back to a node already seen.
-fn find_cycle<N: Ord + Clone + Display>(waiting: &BTreeMap<N, BTreeSet<N>>) -> Cycle<N> {
-    let mut path: Vec<N> = Vec::new();
-    let mut node = waiting.keys().next().expect("called with nodes left").clone();
+/// Every node that still waits does so for another that does, so walking "waits for" must come back to a node already seen.
+fn find_cycle<N: Clone + Display>(nodes: &[&N], before: &[Vec<usize>], waits_for: &[usize]) -> Cycle<N> {
+    let mut path: Vec<usize> = Vec::new();
+    let mut node = waits_for.iter().position(|waits| *waits > 0).expect("called with nodes left");
     loop {
         if let Some(start) = path.iter().position(|seen| *seen == node) {
             path.drain(..start);
             path.push(node);
-            return Cycle { path };
+            return Cycle { path: path.into_iter().map(|place| nodes[place].clone()).collect() };
         }
-        let next = waiting[&node].iter().find(|before| waiting.contains_key(before));
-        let next = next.expect("a node is left only if it waits for another that is left").clone();
+        let next = before[node].iter().find(|place| waits_for[**place] > 0);
+        let next = *next.expect("a node is left only if it waits for another that is left");
         path.push(std::mem::replace(&mut node, next));
     }
 }
@@ -75,24 +70,25 @@ mod tests {
 
     #[test]
     fn ranks_are_longest_chains() {
-        let ranks = ranks(graph(&[(1, &[]), (2, &[1]), (3, &[1, 2]), (4, &[])])).unwrap();
-        assert_eq!(ranks, BTreeMap::from([(1, 0), (2, 1), (3, 2), (4, 0)]));
+        let ranks = ranks(&graph(&[(1, &[]), (2, &[1]), (3, &[1, 2]), (4, &[9])])).unwrap();
+        assert_eq!(ranks, [0, 1, 2, 0]);
     }
 
     #[test]
     fn a_cycle_is_reported_by_name_and_without_its_tail() {
-        let error = ranks(graph(&[(1, &[2]), (2, &[3]), (3, &[2])])).unwrap_err();
+        let error = ranks(&graph(&[(1, &[2]), (2, &[3]), (3, &[2])])).unwrap_err();
         assert_eq!(error.to_string(), "they wait for each other: 2 → 3 → 2");
-        let error = ranks(graph(&[(1, &[1])])).unwrap_err();
+        let error = ranks(&graph(&[(1, &[1])])).unwrap_err();
         assert_eq!(error.path, [1, 1]);
     }
 
     proptest! {
         #[test]
         fn every_node_ranks_above_what_it_waits_for(edges in proptest::collection::btree_map(0u8..12, proptest::collection::btree_set(0u8..12, 0..3), 0..12)) {
-            match ranks(edges.clone()) {
+            match ranks(&edges) {
                 Ok(ranks) => {
                     prop_assert_eq!(ranks.len(), edges.len());
+                    let ranks: BTreeMap<_, _> = edges.keys().zip(ranks).collect();
                     for (node, before) in &edges {
                         for earlier in before.iter().filter(|earlier| edges.contains_key(earlier)) {
                             prop_assert!(ranks[node] > ranks[earlier]);

@@ -17,10 +17,10 @@ use setpoint_target::{Hint, Outcome, Refusal, Settlement};
 
 use crate::controls::Controls;
 use crate::effect::Ticket;
-use crate::machine::PackedBundle;
+use crate::machine::Shelf;
 
 /// Something that happened outside of the machine.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Event {
     Started,
     /// The instant of a [`WakeAt`](crate::Effect::WakeAt) has come.
@@ -45,7 +45,7 @@ pub enum Event {
     Loaded {
         epoch: u64,
         facts: Box<Facts>,
-        bundles: BTreeMap<Digest, PackedBundle>,
+        bundles: Shelf,
     },
     LoadFailed {
         epoch: u64,

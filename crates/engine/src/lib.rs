@@ -12,4 +12,4 @@ pub mod machine;
 pub use controls::{AppControl, Controls, Mode, OnFailure, Settings, StoreControl, TargetControl};
 pub use effect::{Effect, Note, NoteKind, Ticket};
 pub use event::{Command, Event, Order, OrderId, RenderOutcome};
-pub use machine::{Machine, PackedBundle};
+pub use machine::{Machine, Shelf};

@@ -17,7 +17,7 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
 use setpoint_engine::{
-    AppControl, Controls, Effect, Event, Machine, Mode, OnFailure, PackedBundle, Settings, TargetControl, Ticket,
+    AppControl, Controls, Effect, Event, Machine, Mode, OnFailure, Settings, Shelf, TargetControl, Ticket,
 };
 use setpoint_ledger::{Entry, Kind};
 use setpoint_target::Granularity;
@@ -96,7 +96,8 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
     let controls =
         Controls { apps: [(app(), control)].into(), targets: [(target(), reach)].into(), ..Controls::default() };
     let mut machine = Machine::new(Settings::default());
-    let bundles = [(digest, PackedBundle::of(&bundle))].into();
+    let bundles = Shelf::default();
+    bundles.put(bundle.into());
     let mut effects = Vec::new();
     for event in [
         Event::Started,

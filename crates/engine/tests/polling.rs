@@ -1,13 +1,13 @@
 //! How often stores are asked for their heads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Change, Facts};
 use setpoint_core::name::{StoreName, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Controls, Effect, Event, Machine, Settings, StoreControl, Ticket};
+use setpoint_engine::{Controls, Effect, Event, Machine, Settings, Shelf, StoreControl, Ticket};
 
 const INTERVAL: Span = Span::seconds(30);
 
@@ -34,7 +34,7 @@ fn holding(stores: &[(&str, &str)]) -> (Machine, Vec<Effect>) {
     machine.step(at(0), Event::LeaseGranted { epoch: 1, expires: at(3_600_000) });
     let mut facts = Facts::default();
     facts.apply(&Change::Installed { at: at(0) }).expect("it fits");
-    machine.step(at(0), Event::Loaded { epoch: 1, facts: Box::new(facts), bundles: BTreeMap::new() });
+    machine.step(at(0), Event::Loaded { epoch: 1, facts: Box::new(facts), bundles: Shelf::default() });
     let mut effects = machine.step(at(0), Event::Controls(controls(stores)));
     effects.extend(machine.step(at(0), Event::Woke));
     (machine, effects)

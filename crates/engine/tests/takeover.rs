@@ -1,6 +1,5 @@
 //! What a new holder of the log does about changes that a former one had under way.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::claim::{Claim, ClaimOrigin};
@@ -10,7 +9,7 @@ use setpoint_core::intent::{Expect, Intent, IntentId, Verb};
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Effect, Event, Machine, Settings};
+use setpoint_engine::{Effect, Event, Machine, Settings, Shelf};
 
 fn at(seconds: u64) -> Timestamp {
     Timestamp::from_millis(0) + Span::seconds(seconds)
@@ -70,7 +69,7 @@ fn settles_this_at_once(machine: &mut Machine, now: Timestamp, epoch: u64, facts
     machine.step(now, Event::Started);
     machine.step(now, Event::Woke);
     machine.step(now, Event::LeaseGranted { epoch, expires: now + Span::seconds(15) });
-    let loaded = Event::Loaded { epoch, facts: Box::new(facts), bundles: BTreeMap::new() };
+    let loaded = Event::Loaded { epoch, facts: Box::new(facts), bundles: Shelf::default() };
     machine.step(now, loaded).iter().any(|effect| matches!(effect, Effect::Settle { .. }))
 }
 

@@ -109,25 +109,25 @@ impl Entry {
     }
 }
 
-/// An entry in its place in a log.
+/// An entry in its place in a log. Fields in the order in which they are written, so that they need not be put in order each time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    pub v: u8,
-    pub origin: Origin,
-    pub epoch: u64,
-    /// Also its index in the Merkle tree.
-    pub seq: u64,
-    pub kind: Kind,
-    pub scope: Scope,
-    pub subject: String,
     pub actor: Actor,
-    pub time: Timestamp,
-    pub data: Map<String, Value>,
-    pub changes: Vec<Change>,
     /// SHA-256 of salt and body. The salt goes with the body: without it the digest of a short text is no clue.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub body: Option<Digest>,
+    pub changes: Vec<Change>,
+    pub data: Map<String, Value>,
+    pub epoch: u64,
+    pub kind: Kind,
+    pub origin: Origin,
+    pub scope: Scope,
+    /// Also its index in the Merkle tree.
+    pub seq: u64,
+    pub subject: String,
+    pub time: Timestamp,
+    pub v: u8,
 }
 
 impl Record {

@@ -106,9 +106,10 @@ impl ControlDocuments {
     fn circles(&self) -> Option<Slip> {
         let edges = self.apps.iter().map(|(id, app)| {
             let before = app.spec.sync.depends_on.iter();
-            (id.clone(), before.map(|name| AppId::new(id.scope.clone(), name.clone())).collect())
+            (id, before.map(|name| AppId::new(id.scope.clone(), name.clone())).collect())
         });
-        let cycle = graph::ranks(edges.collect()).err()?;
+        let edges: BTreeMap<_, BTreeSet<_>> = edges.collect();
+        let cycle = graph::ranks(edges.iter().map(|(id, before)| (*id, before))).err()?;
         let app = self.apps.get(cycle.path.first()?)?;
         let problem = FieldProblem::new("spec.sync.dependsOn", cycle.to_string(), "remove one of the dependencies");
         Some((app.place.clone(), problem))

@@ -357,7 +357,7 @@ impl Machine {
             .with_data("bundle", digest.to_string())
             .with_data("resources", bundle.resources().len());
         let bytes = bundle.to_bytes();
-        self.bundles.put(bundle, &bytes);
+        self.bundles.put(Arc::new(bundle));
         let bundles = BTreeMap::from([(digest, bytes)]);
         self.put_app_by(app, facts, entry, bundles, Then::Accepted { app: app.clone() });
     }

@@ -65,11 +65,10 @@ use holdings::Holdings;
 use people::{NOT_RECORDED, Notes};
 use queue::{Priority, Queue};
 use settle::Unsettled;
-use shelf::Shelf;
 use tenure::Tenure;
 use timers::{Timer, Timers};
 
-pub use shelf::PackedBundle;
+pub use shelf::Shelf;
 pub use status::{AppStatus, Refused, Standing, StoreStatus};
 
 /// The engine of one log: accepts versions and holds apps at them.

@@ -1,38 +1,29 @@
-//! The bundles apps are held at. Those in use are open; the others are packed: most apps rest most of the time, and what they declare is
-//! most of what a machine would have in memory.
+//! The bundles apps are held at. Those that were used lately are open; the others are packed: most apps rest most of the time, and what they
+//! declare is most of what a machine would have in memory.
 //!
-//! Packing is no I/O and changes nothing but the room that is needed.
+//! Packing is no I/O and changes nothing but the room that is needed. A bundle is packed when it must give way, so that few apps never pay for it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use setpoint_core::bundle::{BadBundle, Bundle};
+use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 
 /// So many resources may be in open bundles beside those in use. Opening one costs some ten microseconds for each of its resources.
 const MOST_OPEN: usize = 4_096;
 
 /// A bundle in little room.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PackedBundle {
+#[derive(Debug)]
+struct PackedBundle {
     digest: Digest,
     resources: usize,
     bytes: Box<[u8]>,
 }
 
 impl PackedBundle {
-    /// Packs the bytes of the bundle that has this digest; an error if they are not its bytes.
-    pub fn of_bytes(bytes: &[u8], digest: Digest) -> Result<Self, BadBundle> {
-        Ok(Self::packed(&Bundle::from_bytes(bytes, digest)?, bytes))
-    }
-
-    pub fn of(bundle: &Bundle) -> Self {
-        Self::packed(bundle, &bundle.to_bytes())
-    }
-
-    fn packed(bundle: &Bundle, bytes: &[u8]) -> Self {
+    fn of(bundle: &Bundle) -> Self {
         let (digest, resources) = (bundle.digest(), bundle.resources().len());
-        Self { digest, resources, bytes: lz4_flex::compress_prepend_size(bytes).into() }
+        Self { digest, resources, bytes: lz4_flex::compress_prepend_size(&bundle.to_bytes()).into() }
     }
 
     fn open(&self) -> Arc<Bundle> {
@@ -43,94 +34,95 @@ impl PackedBundle {
 
 /// Bundles by digest.
 #[derive(Debug, Default)]
-pub(super) struct Shelf {
-    packed: BTreeMap<Digest, PackedBundle>,
-    open: Mutex<Open>,
-}
+pub struct Shelf(Mutex<Shelved>);
 
-/// Bundles that were used lately, with when.
+/// Each bundle stands in one of the two.
 #[derive(Debug, Default)]
-struct Open {
-    bundles: BTreeMap<Digest, (Arc<Bundle>, u64)>,
+struct Shelved {
+    packed: BTreeMap<Digest, PackedBundle>,
+    /// With when they were used last.
+    open: BTreeMap<Digest, (Arc<Bundle>, u64)>,
     uses: u64,
+    /// How many there are in open ones.
     resources: usize,
 }
 
 impl Shelf {
-    pub(super) fn new(bundles: BTreeMap<Digest, PackedBundle>) -> Self {
-        Self { packed: bundles, open: Mutex::default() }
-    }
-
-    pub(super) fn put(&mut self, bundle: Bundle, bytes: &[u8]) {
-        let digest = bundle.digest();
-        self.packed.insert(digest, PackedBundle::packed(&bundle, bytes));
-        self.opened().put(digest, Arc::new(bundle));
+    pub fn put(&self, bundle: Arc<Bundle>) {
+        self.shelved().put(bundle);
     }
 
     pub(super) fn get(&self, digest: &Digest) -> Option<Arc<Bundle>> {
-        let packed = self.packed.get(digest)?;
-        let mut open = self.opened();
-        if let Some(bundle) = open.used(digest) {
+        let mut shelved = self.shelved();
+        if let Some(bundle) = shelved.used(digest) {
             return Some(bundle);
         }
-        let bundle = packed.open();
-        open.put(*digest, Arc::clone(&bundle));
+        let bundle = shelved.packed.get(digest)?.open();
+        shelved.put(Arc::clone(&bundle));
         Some(bundle)
     }
 
     /// How many resources a bundle has.
     pub(super) fn size(&self, digest: &Digest) -> Option<usize> {
-        self.packed.get(digest).map(|packed| packed.resources)
+        let shelved = self.shelved();
+        let open = shelved.open.get(digest).map(|(bundle, _)| bundle.resources().len());
+        open.or_else(|| shelved.packed.get(digest).map(|packed| packed.resources))
     }
 
     pub(super) fn has(&self, digest: &Digest) -> bool {
-        self.packed.contains_key(digest)
+        let shelved = self.shelved();
+        shelved.open.contains_key(digest) || shelved.packed.contains_key(digest)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.packed.len()
+        let shelved = self.shelved();
+        shelved.open.len() + shelved.packed.len()
     }
 
-    pub(super) fn retain(&mut self, mut is_used: impl FnMut(&Digest) -> bool) {
-        self.packed.retain(|digest, _| is_used(digest));
-        self.opened().retain(|digest| self.packed.contains_key(digest));
+    pub(super) fn retain(&mut self, is_used: impl Fn(&Digest) -> bool) {
+        self.shelved().retain(is_used);
     }
 
-    fn opened(&self) -> MutexGuard<'_, Open> {
-        // Nothing else depends on it, and whatever is in it is right.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shelved(&self) -> MutexGuard<'_, Shelved> {
+        // Whatever is in it is right: a bundle that goes from one of the two to the other stands in both for a moment, and never in none.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl Shelved {
     fn used(&mut self, digest: &Digest) -> Option<Arc<Bundle>> {
         self.uses += 1;
-        let (bundle, used) = self.bundles.get_mut(digest)?;
+        let (bundle, used) = self.open.get_mut(digest)?;
         *used = self.uses;
         Some(Arc::clone(bundle))
     }
 
-    fn put(&mut self, digest: Digest, bundle: Arc<Bundle>) {
+    fn put(&mut self, bundle: Arc<Bundle>) {
+        let digest = bundle.digest();
         self.uses += 1;
         self.resources += bundle.resources().len();
-        if let Some((before, _)) = self.bundles.insert(digest, (bundle, self.uses)) {
+        if let Some((before, _)) = self.open.insert(digest, (bundle, self.uses)) {
             self.resources -= before.resources().len();
         }
-        while self.resources > MOST_OPEN && self.bundles.len() > 1 {
-            let longest_unused = self.bundles.iter().min_by_key(|(_, (_, used))| *used).map(|(digest, _)| *digest);
-            longest_unused.into_iter().for_each(|digest| self.close(&digest));
+        self.packed.remove(&digest);
+        while self.resources > MOST_OPEN && self.open.len() > 1 {
+            let longest_unused = self.open.iter().min_by_key(|(_, (_, used))| *used).map(|(digest, _)| *digest);
+            longest_unused.into_iter().for_each(|digest| self.pack(&digest));
         }
     }
 
-    fn close(&mut self, digest: &Digest) {
-        if let Some((bundle, _)) = self.bundles.remove(digest) {
+    fn pack(&mut self, digest: &Digest) {
+        if let Some((bundle, _)) = self.open.get(digest) {
             self.resources -= bundle.resources().len();
+            self.packed.insert(*digest, PackedBundle::of(bundle));
+            self.open.remove(digest);
         }
     }
 
     fn retain(&mut self, is_used: impl Fn(&Digest) -> bool) {
-        let unused: Vec<_> = self.bundles.keys().filter(|digest| !is_used(digest)).copied().collect();
-        unused.iter().for_each(|digest| self.close(digest));
+        self.packed.retain(|digest, _| is_used(digest));
+        self.open.retain(|digest, _| is_used(digest));
+        self.resources = self.open.values().map(|(bundle, _)| bundle.resources().len()).sum();
     }
 }
 
@@ -144,7 +136,7 @@ mod tests {
     use super::*;
 
     /// The bundle of an app with so many resources.
-    fn bundle(app: &str, resources: usize) -> Bundle {
+    fn bundle(app: &str, resources: usize) -> Arc<Bundle> {
         let resource = |number: usize| Resource {
             key: Key::new("File", "", &format!("/{number}")).unwrap(),
             api_version: "host.setpoint.dev/v1".into(),
@@ -156,62 +148,71 @@ mod tests {
             replace: false,
         };
         let target = TargetIdentity::new("host-1").unwrap();
-        Bundle::new(app.parse().unwrap(), target, (0..resources).map(resource).collect()).unwrap()
+        Arc::new(Bundle::new(app.parse().unwrap(), target, (0..resources).map(resource).collect()).unwrap())
     }
 
-    fn shelf_of(bundles: &[Bundle]) -> Shelf {
-        let mut shelf = Shelf::default();
-        for bundle in bundles {
-            shelf.put(bundle.clone(), &bundle.to_bytes());
-        }
+    fn shelf_of(bundles: &[Arc<Bundle>]) -> Shelf {
+        let shelf = Shelf::default();
+        bundles.iter().for_each(|bundle| shelf.put(Arc::clone(bundle)));
         shelf
+    }
+
+    fn is_open(shelf: &Shelf, bundle: &Bundle) -> bool {
+        let (shelved, digest) = (shelf.shelved(), bundle.digest());
+        let [open, packed] = [shelved.open.contains_key(&digest), shelved.packed.contains_key(&digest)];
+        assert_ne!(open, packed, "it stands in one of the two");
+        open
     }
 
     #[test]
     fn what_was_put_there_is_found_whether_it_is_open_or_packed() {
         let bundles: Vec<_> = ["default/a", "default/b", "default/c"].map(|app| bundle(app, MOST_OPEN / 2)).into();
         let shelf = shelf_of(&bundles);
-        assert_eq!(shelf.opened().bundles.len(), 2, "the room for open ones is bounded");
         for _ in 0..2 {
             for bundle in &bundles {
-                assert_eq!(shelf.get(&bundle.digest()).as_deref(), Some(bundle));
+                assert_eq!(bundles.iter().filter(|bundle| is_open(&shelf, bundle)).count(), 2, "their room is bounded");
+                assert_eq!(shelf.get(&bundle.digest()).as_ref(), Some(bundle));
                 assert_eq!(shelf.size(&bundle.digest()), Some(MOST_OPEN / 2));
+                assert!(shelf.has(&bundle.digest()) && shelf.len() == bundles.len());
             }
         }
-        assert_eq!(shelf.opened().resources, MOST_OPEN);
+        assert_eq!(shelf.shelved().resources, MOST_OPEN);
     }
 
     #[test]
     fn the_one_that_was_not_used_for_longest_is_packed_first_and_the_last_stays_however_large() {
         let [first, second, large] = [bundle("default/a", 10), bundle("default/b", 10), bundle("default/c", MOST_OPEN)];
-        let shelf = shelf_of(&[first.clone(), second.clone()]);
+        let shelf = shelf_of(&[Arc::clone(&first), Arc::clone(&second)]);
         shelf.get(&first.digest());
-        let mut shelf = shelf;
         let rest = bundle("default/d", MOST_OPEN - 10);
-        shelf.put(rest.clone(), &rest.to_bytes());
-        let is_open = |shelf: &Shelf, bundle: &Bundle| shelf.opened().bundles.contains_key(&bundle.digest());
+        shelf.put(Arc::clone(&rest));
         assert_eq!([&first, &second, &rest].map(|bundle| is_open(&shelf, bundle)), [true, false, true]);
-        shelf.put(large.clone(), &large.to_bytes());
+        shelf.put(Arc::clone(&large));
         assert_eq!([&first, &rest, &large].map(|bundle| is_open(&shelf, bundle)), [false, false, true]);
     }
 
     #[test]
-    fn what_nobody_uses_is_gone() {
-        let bundles = [bundle("default/a", 1), bundle("default/b", 2)];
-        let mut shelf = shelf_of(&bundles);
-        let [kept, dropped] = [bundles[0].digest(), bundles[1].digest()];
-        shelf.retain(|digest| *digest == kept);
-        assert!(shelf.has(&kept) && !shelf.has(&dropped) && shelf.get(&dropped).is_none());
-        assert_eq!((shelf.len(), shelf.opened().resources), (1, 1));
+    fn what_is_put_there_again_takes_the_room_of_one() {
+        let bundle = bundle("default/a", 3);
+        let shelf = shelf_of(&[Arc::clone(&bundle), bundle]);
+        assert_eq!((shelf.len(), shelf.shelved().resources), (1, 3));
     }
 
     #[test]
-    fn packing_saves_room_and_takes_nothing_but_the_bytes_of_the_bundle() {
+    fn what_nobody_uses_is_gone() {
+        let bundles = [bundle("default/a", 1), bundle("default/b", 2), bundle("default/c", MOST_OPEN)];
+        let mut shelf = shelf_of(&bundles);
+        let [kept, packed, open] = bundles.map(|bundle| bundle.digest());
+        shelf.retain(|digest| *digest == kept);
+        for dropped in [packed, open] {
+            assert!(!shelf.has(&dropped) && shelf.get(&dropped).is_none());
+        }
+        assert_eq!((shelf.get(&kept).is_some(), shelf.len(), shelf.shelved().resources), (true, 1, 1));
+    }
+
+    #[test]
+    fn packing_saves_room() {
         let bundle = bundle("default/a", 50);
-        let bytes = bundle.to_bytes();
-        let packed = PackedBundle::of_bytes(&bytes, bundle.digest()).unwrap();
-        assert_eq!(packed, PackedBundle::of(&bundle));
-        assert!(packed.bytes.len() * 5 < bytes.len());
-        assert!(PackedBundle::of_bytes(b"{}", bundle.digest()).is_err());
+        assert!(PackedBundle::of(&bundle).bytes.len() * 5 < bundle.to_bytes().len());
     }
 }

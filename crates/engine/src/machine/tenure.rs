@@ -22,7 +22,7 @@ use super::app::App;
 use super::holdings::Holdings;
 use super::people::NOT_RECORDED;
 use super::queue::Priority;
-use super::shelf::{PackedBundle, Shelf};
+use super::shelf::Shelf;
 use super::timers::Timer;
 use super::{Awaited, Machine, Then};
 
@@ -95,7 +95,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn loaded(&mut self, epoch: u64, facts: Facts, bundles: BTreeMap<Digest, PackedBundle>) {
+    pub(super) fn loaded(&mut self, epoch: u64, facts: Facts, bundles: Shelf) {
         let Tenure::Loading { epoch: current, expires } = self.tenure else { return };
         if current != epoch {
             return;
@@ -135,8 +135,8 @@ impl Machine {
     }
 
     /// Builds everything in memory from what is durable.
-    fn take_up(&mut self, facts: Facts, bundles: BTreeMap<Digest, PackedBundle>) {
-        self.bundles = Shelf::new(bundles);
+    fn take_up(&mut self, facts: Facts, bundles: Shelf) {
+        self.bundles = bundles;
         self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), Box::new(App::new(Arc::clone(row))))).collect();
         let open: Vec<_> = facts.intents.iter().map(|(id, intent)| (*id, self.settles_former_from(intent))).collect();
         let first_time = facts.installed_at.is_none();
@@ -325,8 +325,8 @@ impl Machine {
 
     /// Apps that wait for each other wait for ever: people must know which.
     fn tell_cycles(&mut self) {
-        let depends_on = self.controls.apps.iter().map(|(app, control)| (app.clone(), control.depends_on.clone()));
-        if let Err(cycle) = graph::ranks(depends_on.collect()) {
+        let depends_on = self.controls.apps.iter().map(|(app, control)| (app, &control.depends_on));
+        if let Err(cycle) = graph::ranks(depends_on) {
             let subject = cycle.path.first().map(ToString::to_string).unwrap_or_default();
             let text = format!("{cycle}. Their declared changes wait until one of the `dependsOn` is removed");
             self.tell(NoteKind::DependencyCycle, subject, text);

@@ -38,9 +38,12 @@ pub(super) struct Timers {
 
 impl Timers {
     pub(super) fn set(&mut self, timer: Timer, at: Timestamp) {
-        self.cancel(&timer);
-        self.due.insert((at, timer.clone()));
-        self.set.insert(timer, at);
+        match self.set.insert(timer.clone(), at) {
+            Some(before) if before == at => return,
+            Some(before) => drop(self.due.remove(&(before, timer.clone()))),
+            None => {}
+        }
+        self.due.insert((at, timer));
     }
 
     /// Sets it unless it is due earlier already.

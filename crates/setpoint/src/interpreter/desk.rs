@@ -6,11 +6,11 @@ use std::error::Error;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use setpoint_core::bundle::BadBundle;
+use setpoint_core::bundle::{BadBundle, Bundle};
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Event, PackedBundle, Ticket};
+use setpoint_engine::{Event, Shelf, Ticket};
 use setpoint_ledger::{Batch, Class, Entry, Lease, LeaseRequest, Ledger, LedgerError};
 use tokio::time::timeout;
 
@@ -176,14 +176,14 @@ impl Desk {
 
     /// The facts and exactly the bundles they name. One bundle that cannot be had is a failure of the whole: an app without
     /// its bundle would look like an app that declares nothing.
-    async fn loaded(&self) -> Result<(Facts, BTreeMap<Digest, PackedBundle>), Failure> {
+    async fn loaded(&self) -> Result<(Facts, Shelf), Failure> {
         let ledger = self.ledger()?;
         let facts = self.judged(&ledger, ledger.load(&self.surroundings.origin).await)?.facts;
-        let mut bundles = BTreeMap::new();
+        let bundles = Shelf::default();
         for digest in facts.bundles() {
             let bytes = self.judged(&ledger, ledger.bundle(&digest).await)?.ok_or(Failure::NoBundle { digest })?;
             let unusable = |source| Failure::BadBundle { digest, source: Box::new(source) };
-            bundles.insert(digest, PackedBundle::of_bytes(&bytes, digest).map_err(unusable)?);
+            bundles.put(Arc::new(Bundle::from_bytes(&bytes, digest).map_err(unusable)?));
         }
         Ok((facts, bundles))
     }

@@ -7,7 +7,7 @@ use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Change, Facts};
 use setpoint_core::intent::Verb;
-use setpoint_engine::{Event, PackedBundle};
+use setpoint_engine::{Event, Shelf};
 use setpoint_ledger::{Batch, Class, Entry, LeaseRequest};
 
 use crate::fault::Fault;
@@ -66,11 +66,12 @@ impl World {
 
     pub(super) fn load(&mut self, from: Recipient, epoch: u64) {
         let facts = self.ledger.facts(&self.origin).clone();
-        let bundles: BTreeMap<_, _> = facts
+        let bundles = Shelf::default();
+        facts
             .bundles()
-            .into_iter()
-            .filter_map(|digest| Some((digest, PackedBundle::of(self.bundles.get(&digest)?))))
-            .collect();
+            .iter()
+            .filter_map(|digest| self.bundles.get(digest))
+            .for_each(|bundle| bundles.put(Arc::clone(bundle)));
         self.reply(from, Event::Loaded { epoch, facts: Box::new(facts), bundles });
     }
 
