@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::acting::ActingAs;
 use crate::claim::Claim;
 use crate::digest::Digest;
 use crate::hold::{Hold, Suspension};
@@ -60,6 +61,9 @@ pub struct AppFacts {
     /// The app is being taken down on purpose.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub retiring: bool,
+    /// In whose name its changes are made, as its documents last said: an app that is being taken down may have none any more.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub acting_as: Option<Arc<ActingAs>>,
 }
 
 impl AppFacts {
@@ -76,6 +80,7 @@ impl AppFacts {
             blessed: None,
             frozen: false,
             retiring: false,
+            acting_as: None,
         }
     }
 

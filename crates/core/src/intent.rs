@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::acting::ActingAs;
 use crate::digest::Digest;
 use crate::key::Key;
 use crate::name::{AppId, BadName, LiveVersion, TargetIdentity, Uid};
@@ -91,6 +93,9 @@ pub struct Intent {
     /// `None` for a create: there must be nothing there.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expect: Option<Expect>,
+    /// In whose name it is made, where not in the agent's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub acting_as: Option<Arc<ActingAs>>,
     pub at: Timestamp,
     /// The effect leaves before this instant or not at all.
     pub leave_by: Timestamp,

@@ -4,6 +4,7 @@
 //! whose it is), [`bundle`] (what was accepted), [`facts`] (what is durable), [`decide`] (what to do about it),
 //! [`check`] (what no plan may ever do).
 
+pub mod acting;
 pub mod boundary;
 pub mod bundle;
 pub mod canonical;

@@ -128,6 +128,14 @@ checked_text!(
     }
 );
 checked_text!(
+    /// A user or a group of clusters that may be acted as. What Kubernetes keeps for itself (`system:masters`, nodes, its own parts) is none;
+    /// service accounts are.
+    Principal, "user or group", "a user or a group to act as", |text| printable(text).or_else(|| {
+        let is_kept = text.starts_with("system:") && !is_service_account(text);
+        is_kept.then_some("what begins with `system:` is Kubernetes' own, except `system:serviceaccount:NAMESPACE:NAME`")
+    })
+);
+checked_text!(
     /// An expression in CEL. Whether it is one is for who evaluates it to say.
     Expression, "CEL expression", "an expression", |text| {
         (text.trim().is_empty() || text.len() > 4096).then_some("write 1 to 4096 bytes of CEL")
@@ -140,6 +148,18 @@ checked_text!(
         (!plain).then_some("use 1 to 1024 printable characters on one line")
     }
 );
+
+impl Principal {
+    pub fn is_service_account(&self) -> bool {
+        is_service_account(&self.0)
+    }
+}
+
+fn is_service_account(text: &str) -> bool {
+    let parts = text.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
+    let plain = |part: &str| AppName::new(part).is_ok();
+    parts.is_some_and(|(namespace, name)| plain(namespace) && plain(name))
+}
 
 impl Address {
     pub fn socket(&self) -> SocketAddr {

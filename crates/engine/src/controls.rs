@@ -1,7 +1,9 @@
 //! What the accepted control documents say, as the machine needs it, and the machine's own settings.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use setpoint_core::acting::ActingAs;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::snapshot::Rules;
@@ -33,6 +35,8 @@ pub struct AppControl {
     /// The stores it is rendered from.
     pub stores: BTreeSet<StoreName>,
     pub rules: Rules,
+    /// In whose name its changes are made on the target, where not in the agent's.
+    pub acting_as: Option<Arc<ActingAs>>,
     pub mode: Mode,
     /// Take the app down: delete what it made, then forget it.
     pub retire: bool,

@@ -13,7 +13,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_ledger::Entry;
-use setpoint_target::{Fence, Sightings, Wanted, Work};
+use setpoint_target::{Asker, Fence, Sightings, Wanted, Work};
 
 use crate::event::OrderId;
 
@@ -67,17 +67,20 @@ pub enum Effect {
         ticket: Ticket,
         target: TargetIdentity,
         wanted: Wanted,
+        asker: Asker,
     },
     Preview {
         ticket: Ticket,
         target: TargetIdentity,
         resource: Arc<Resource>,
+        asker: Asker,
     },
     /// Would the target take it as a new object? Answered like the other.
     PreviewReplacement {
         ticket: Ticket,
         target: TargetIdentity,
         resource: Arc<Resource>,
+        asker: Asker,
     },
     Execute {
         ticket: Ticket,

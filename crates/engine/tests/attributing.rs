@@ -85,6 +85,7 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
         target: target(),
         stores: BTreeSet::new(),
         rules: Rules::default(),
+        acting_as: None,
         mode: Mode::Observe,
         retire: false,
         depends_on: BTreeSet::new(),

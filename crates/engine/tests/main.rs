@@ -5,6 +5,7 @@ mod boundaries;
 mod candidates;
 mod control_documents;
 mod controls;
+mod identities;
 mod polling;
 mod refusals;
 mod scene;

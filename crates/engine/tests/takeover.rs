@@ -44,6 +44,7 @@ fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
         bundle: digest,
         declared: Some(digest),
         expect,
+        acting_as: None,
         at: at(0),
         leave_by: at(5),
         land_by: at(35),

@@ -21,7 +21,7 @@ enum Step {
     Installed,
     Claim { place: (TargetIdentity, Key), before: Option<Arc<Claim>> },
     Opened { id: IntentId },
-    Closed { intent: Intent },
+    Closed { intent: Box<Intent> },
     App { app: AppId, before: Option<Arc<AppFacts>> },
 }
 
@@ -56,7 +56,7 @@ impl Step {
             Change::PutClaim { claim: put, .. } => claim((put.target.clone(), put.key.clone())),
             Change::DropClaim { target, key, .. } => claim((target.clone(), key.clone())),
             Change::OpenIntent { intent } => Self::Opened { id: intent.id },
-            Change::CloseIntent { intent, .. } => Self::Closed { intent: facts.intents.get(intent)?.clone() },
+            Change::CloseIntent { intent, .. } => Self::Closed { intent: Box::new(facts.intents.get(intent)?.clone()) },
             Change::PutApp { app: put, .. } => app(put),
             Change::ForgetApp { app: forgotten } => app(forgotten),
         })
@@ -71,7 +71,9 @@ impl Step {
                 .apply(&Change::CloseIntent { intent: id, end: IntentEnd::Done })
                 .expect("it was opened by the change that is taken back"),
             Self::Closed { intent } => {
-                facts.apply(&Change::OpenIntent { intent }).expect("it was open until the change that is taken back");
+                facts
+                    .apply(&Change::OpenIntent { intent: *intent })
+                    .expect("it was open until the change that is taken back");
             }
             Self::App { app, before: Some(before) } => drop(facts.apps.insert(app, before)),
             Self::App { app, before: None } => drop(facts.apps.remove(&app)),

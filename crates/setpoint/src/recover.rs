@@ -16,7 +16,7 @@ use setpoint_core::name::{Actor, AppId, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Span;
 use setpoint_ledger::{Batch, Entry, Kind, LeaseRequest, Ledger, LedgerError, Origin};
-use setpoint_target::{Refusal, Target, Wanted};
+use setpoint_target::{Asker, Refusal, Target, Wanted};
 
 use crate::doors::Clock;
 
@@ -148,7 +148,7 @@ async fn look(
             Ok(found) => return Err(RecoverError::OtherTarget { expected, found }),
             Err(source) => return Err(RecoverError::Unidentified { target: expected, source }),
         }
-        observations.insert(expected, target.observe(wanted, clock.now()).await);
+        observations.insert(expected, target.observe(wanted, Asker::default(), clock.now()).await);
     }
     Ok(observations)
 }

@@ -14,7 +14,8 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_target::memory::Fault;
 use setpoint_target::{
-    Answer, Capabilities, Fence, Hint, MemoryTarget, Outcome, Refusal, Settlement, Target, Unidentifiable, Wanted, Work,
+    Answer, Asker, Capabilities, Fence, Hint, MemoryTarget, Outcome, Refusal, Settlement, Target, Unidentifiable,
+    Wanted, Work,
 };
 
 use crate::scene::{Scene, app, body, controls, key, resources, until, until_converged};
@@ -129,12 +130,16 @@ impl Target for Blocked {
         self.inner.key(api_version, kind, body)
     }
 
-    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
-        if wanted.contains_key(&self.hung) { Box::pin(std::future::pending()) } else { self.inner.observe(wanted, now) }
+    fn observe(&self, wanted: Wanted, asker: Asker, now: Timestamp) -> Answer<'_, Observation> {
+        if wanted.contains_key(&self.hung) {
+            Box::pin(std::future::pending())
+        } else {
+            self.inner.observe(wanted, asker, now)
+        }
     }
 
-    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
-        self.inner.preview(resource)
+    fn preview<'a>(&'a self, resource: &'a Resource, asker: &'a Asker) -> Answer<'a, Result<(), Refusal>> {
+        self.inner.preview(resource, asker)
     }
 
     fn execute(&self, work: Vec<Work>, fence: Fence) -> Answer<'_, Vec<Outcome>> {

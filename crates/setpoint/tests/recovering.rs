@@ -12,7 +12,7 @@ use setpoint_core::observed::Blindness;
 use setpoint_core::report::{Kept, Why};
 use setpoint_core::time::Span;
 use setpoint_engine::{Command, Order, OrderId};
-use setpoint_target::Target;
+use setpoint_target::{Asker, Target};
 
 use crate::scene::{Scene, app, bundle, identity, key, origin, resources, until, until_converged};
 
@@ -113,7 +113,7 @@ async fn only_what_is_declared_and_there_is_claimed() {
     scene.target.with_world(|world| world.remove(&key(&shop, 0)));
     let declared = bundle(&shop, resources(&shop, 2, 1));
     let wanted = declared.resources().keys().map(|key| (key.clone(), None)).collect();
-    let seen = scene.target.observe(wanted, Clock::start().now()).await;
+    let seen = scene.target.observe(wanted, Asker::default(), Clock::start().now()).await;
     let observations = BTreeMap::from([(identity(), seen)]);
     let claims = recovered_claims(std::slice::from_ref(&declared), &observations).expect("both can be seen");
     let keys: Vec<_> = claims.iter().map(|claim| claim.key.clone()).collect();

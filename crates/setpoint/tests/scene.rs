@@ -253,6 +253,7 @@ pub(crate) fn controls(apps: &[&AppId]) -> Controls {
         target: identity(),
         stores: BTreeSet::from([store_of(app)]),
         rules: Rules::default(),
+        acting_as: None,
         mode: Mode::Auto,
         retire: false,
         depends_on: BTreeSet::new(),

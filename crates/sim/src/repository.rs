@@ -93,6 +93,7 @@ pub fn bootstrap(controls: &mut Controls, of: Option<Digest>) {
         target: TargetIdentity::new("engine").expect("a plain identity"),
         stores: [bootstrap_store()].into(),
         rules: Rules::default(),
+        acting_as: None,
         mode: Mode::Auto,
         retire: false,
         depends_on: BTreeSet::new(),

@@ -290,6 +290,7 @@ fn control(tape: &mut Tape, store: StoreName, target: TargetIdentity) -> AppCont
         target,
         stores: BTreeSet::from([store]),
         rules: Rules { adopt: !tape.happens("no adoption", 150), ..Rules::default() },
+        acting_as: None,
         mode,
         retire: false,
         depends_on: BTreeSet::new(),

@@ -12,7 +12,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_target::conformance::Steps;
-use setpoint_target::{Fence, Outcome, Target, Wanted};
+use setpoint_target::{Asker, Fence, Outcome, Target, Wanted};
 use setpoint_target_host::{API_VERSION, HostOptions, HostTarget, check};
 
 const CONTENT: usize = 1024;
@@ -87,7 +87,7 @@ async fn measure(count: usize, per_folder: usize, looks: usize, trust_stat: bool
 
 async fn look(target: &HostTarget, wanted: &Wanted, there: bool) -> Duration {
     let start = Instant::now();
-    let seen = target.observe(wanted.clone(), now()).await;
+    let seen = target.observe(wanted.clone(), Asker::default(), now()).await;
     let elapsed = start.elapsed();
     let right = |state: &Observed<Presence>| matches!(state.as_known(), Some(Presence::Present(_))) == there;
     assert!(seen.states.values().all(right));

@@ -14,8 +14,8 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
 use setpoint_target::{
-    Answer, Capabilities, Fence, Granularity, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable,
-    Wanted, Work,
+    Answer, Asker, Capabilities, Fence, Granularity, Hint, Outcome, Refusal, RefusalClass, Settlement, Target,
+    Unidentifiable, Wanted, Work,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -132,7 +132,7 @@ impl Target for HostTarget {
         read_as(api_version, kind, body).map(|resource| resource.key()).map_err(|problem| Unidentifiable { problem })
     }
 
-    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
+    fn observe(&self, wanted: Wanted, _: Asker, now: Timestamp) -> Answer<'_, Observation> {
         let keys: Vec<Key> = wanted.keys().cloned().collect();
         let seen = self.blocking(move |host| host.observe(&wanted, now));
         Box::pin(async move {
@@ -142,7 +142,7 @@ impl Target for HostTarget {
         })
     }
 
-    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+    fn preview<'a>(&'a self, resource: &'a Resource, _: &'a Asker) -> Answer<'a, Result<(), Refusal>> {
         let resource = resource.clone();
         let verdict = self.blocking(move |host| host.preview(&resource));
         Box::pin(async { verdict.await.unwrap_or_else(|| Err(panicked())) })

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use setpoint_core::live::Presence;
 use setpoint_core::observed::Blindness;
 use setpoint_core::value::Value;
-use setpoint_target::{Outcome, RefusalClass, Target};
+use setpoint_target::{Asker, Outcome, RefusalClass, Target};
 use setpoint_target_host::disk::Call;
 
 use crate::scene::{Scene, Script, directory, file, file_with, is_root, refusal, resource};
@@ -100,7 +100,8 @@ async fn the_link_at_the_path_itself_is_replaced_and_not_followed() {
 async fn a_preview_refuses_what_is_invalid_or_stands_in_the_way() {
     let scene = Scene::new();
     fs::create_dir(scene.at("/folder")).unwrap();
-    let class = async |resource| scene.target.preview(&resource).await.map_err(|refusal| refusal.class);
+    let class =
+        async |resource| scene.target.preview(&resource, &Asker::default()).await.map_err(|refusal| refusal.class);
     assert_eq!(class(file("/folder", "x")).await, Err(RefusalClass::Invalid));
     assert_eq!(class(file("/not/there/yet", "x")).await, Ok(()));
     assert_eq!(
@@ -127,7 +128,7 @@ async fn what_an_agent_without_rights_may_not_do_is_refused_by_the_preview_and_b
         (directory("/closed/a", "0755"), "run it as root"),
         (file("/closed/not-yet/a", "x"), "run it as root"),
     ] {
-        let previewed = scene.target.preview(&resource).await.expect_err("it may not");
+        let previewed = scene.target.preview(&resource, &Asker::default()).await.expect_err("it may not");
         assert_eq!(previewed.class, RefusalClass::Denied);
         assert!(previewed.detail.contains(says), "{previewed}");
         let outcome = scene.create(&resource).await;

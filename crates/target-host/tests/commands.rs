@@ -7,7 +7,7 @@ use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
-use setpoint_target::{Fence, Outcome, RefusalClass, Target};
+use setpoint_target::{Asker, Fence, Outcome, RefusalClass, Target};
 
 use crate::scene::{Scene, fence, now, refusal, resource};
 
@@ -51,7 +51,7 @@ async fn a_command_that_is_no_longer_declared_leaves_nothing_to_delete() {
     let scene = scene();
     let declared = marker(&scene);
     let live = scene.have(&declared).await;
-    let seen = scene.target.observe([(declared.key.clone(), None)].into(), now()).await;
+    let seen = scene.target.observe([(declared.key.clone(), None)].into(), Asker::default(), now()).await;
     assert_eq!(seen.states[&declared.key].as_known(), Some(&Presence::Absent));
     let outcome = scene.execute(vec![scene.steps.delete(&declared.key, &live)]).await.remove(0);
     assert_eq!(outcome, Outcome::Done { live: None });

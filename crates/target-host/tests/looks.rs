@@ -11,7 +11,7 @@ use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
-use setpoint_target::Target;
+use setpoint_target::{Asker, Target};
 use setpoint_target_host::disk::{Call, Probe};
 
 use crate::scene::{EIO, Scene, Script, directory, file, file_with, is_root, link, now, os_error, resource};
@@ -164,7 +164,7 @@ async fn what_the_stat_says_is_believed_only_when_asked_and_never_when_it_is_fre
     let look = async |at| {
         probe.taken();
         let wanted = [(declared.key.clone(), Some(Arc::clone(&declared)))].into();
-        let seen = scene.target.observe(wanted, at).await;
+        let seen = scene.target.observe(wanted, Asker::default(), at).await;
         let equal = match seen.states.values().next().and_then(|state| state.as_known()) {
             Some(Presence::Present(live)) => live.value == declared.body,
             _ => false,

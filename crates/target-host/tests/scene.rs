@@ -15,7 +15,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_target::conformance::Steps;
-use setpoint_target::{Fence, Outcome, Refusal, Target, Work};
+use setpoint_target::{Asker, Fence, Outcome, Refusal, Target, Work};
 use setpoint_target_host::disk::{Call, Probe};
 use setpoint_target_host::{API_VERSION, HostOptions, HostTarget, check};
 use tempfile::TempDir;
@@ -87,7 +87,7 @@ impl Scene {
 
     pub(crate) async fn look(&self, resource: &Resource) -> Observed<Presence> {
         let wanted = [(resource.key.clone(), Some(Arc::new(resource.clone())))].into();
-        let mut seen = self.target.observe(wanted, now()).await;
+        let mut seen = self.target.observe(wanted, Asker::default(), now()).await;
         seen.states.remove(&resource.key).unwrap()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use setpoint_core::digest::DigestKey;
 use setpoint_core::secret::{Secret, SecretRef};
 use setpoint_core::value::Value;
-use setpoint_target::{Outcome, RefusalClass, Target};
+use setpoint_target::{Asker, Outcome, RefusalClass, Target};
 use setpoint_target_host::Secrets;
 
 use crate::scene::{Scene, refusal, resource};
@@ -44,7 +44,8 @@ async fn a_sealed_content_is_written_open_and_compared_closed() {
     assert_ne!(edited.value, declared.body);
     assert!(!format!("{edited:?}").contains("stolen"));
     // Whoever removes the declaration does not thereby show the content.
-    let alone = scene.target.observe([(declared.key.clone(), None)].into(), crate::scene::now()).await;
+    let alone =
+        scene.target.observe([(declared.key.clone(), None)].into(), Asker::default(), crate::scene::now()).await;
     assert!(!format!("{alone:?}").contains("stolen"));
 }
 
@@ -52,7 +53,7 @@ async fn a_sealed_content_is_written_open_and_compared_closed() {
 async fn what_cannot_be_opened_is_refused_and_leaves_nothing() {
     let scene = Scene::new();
     let declared = with_content(sealed("db"));
-    let previewed = scene.target.preview(&declared).await.map_err(|refusal| refusal.class);
+    let previewed = scene.target.preview(&declared, &Asker::default()).await.map_err(|refusal| refusal.class);
     assert_eq!(previewed, Err(RefusalClass::Denied));
     let scene = Scene::with(|options| options.secrets = Some(Arc::new(Vault)));
     let outcome: Outcome = scene.create(&with_content(sealed("other"))).await;

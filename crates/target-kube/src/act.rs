@@ -15,7 +15,6 @@ use setpoint_core::live::Live;
 use setpoint_core::modes::Cause;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::Blindness;
-use setpoint_core::plan::Step;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_kube::compare::additions_among;
@@ -29,7 +28,7 @@ use setpoint_target::{Fence, Outcome, Refusal, RefusalClass, Work};
 use crate::cluster::{Cluster, Named};
 use crate::look::{entries_of, in_place};
 use crate::records::Record;
-use crate::requests::{Applied, Deadline, Failure, Form, Manner, Place, Urgency};
+use crate::requests::{Applied, Behalf, Deadline, Failure, Form, Manner, Place, Urgency};
 use crate::sharing::unreadable;
 
 /// Steps of one rank that are sent at once, before the flow of the cluster says less.
@@ -94,7 +93,7 @@ impl Cluster {
         match (step.verb, &step.resource, &step.expect) {
             (Verb::Create, Some(resource), _) => self.create(work, resource, &place, deadline).await,
             (Verb::Update, Some(resource), Some(expect)) => self.update(work, resource, expect, &place, deadline).await,
-            (Verb::Delete, _, Some(expect)) => self.delete(step, expect, &place, deadline).await,
+            (Verb::Delete, _, Some(expect)) => self.delete(work, expect, &place, deadline).await,
             _ => {
                 refused(RefusalClass::Invalid, format!("a step to {} {} does not say what to do", step.verb, step.key))
             }
@@ -110,7 +109,7 @@ impl Cluster {
         let sending = Sending { installation: &self.installation, intent: Some(work.intent), expect: None };
         let body = never_there(for_request(resource, &sending));
         let manner = Manner { force: false, dry_run: false };
-        match self.api.apply(place, &body, manner, deadline, errand(&work.step)).await {
+        match self.api.apply(place, &body, manner, deadline, behalf(work)).await {
             Ok(applied) if applied.created => self.applied(work, resource, place, applied, &sharing, deadline).await,
             Ok(_) => Outcome::Unknown {
                 detail: format!("{} was there, and the server changed it all the same", resource.key),
@@ -149,18 +148,18 @@ impl Cluster {
                 Some(object) => shared.sharing.fitted(body, object),
                 None => body,
             };
-            self.api.apply(place, &body, Manner { force, dry_run: false }, deadline, errand(&work.step)).await
+            self.api.apply(place, &body, Manner { force, dry_run: false }, deadline, behalf(work)).await
         };
         let mut shared = Shared::nothing(expect);
         if !resource.shared.is_empty() && !Mutant::ForceEverything.is_on() {
-            shared = self.shared_now(&work.step, resource, expect, place).await?;
+            shared = self.shared_now(work, resource, expect, place).await?;
         }
         let mut answer = send(false, &shared).await;
         let scaled = |answer: &Result<Applied, Failure>| {
             conflicts_of(answer).iter().any(|conflict| conflict.subresource == SCALE)
         };
         if shared.over.is_none() && scaled(&answer) {
-            shared = self.shared_now(&work.step, resource, expect, place).await?;
+            shared = self.shared_now(work, resource, expect, place).await?;
             if !shared.sharing.lent().is_empty() {
                 answer = send(false, &shared).await;
             }
@@ -176,7 +175,7 @@ impl Cluster {
     /// What of the object that is to be updated others may set. Nothing is sent if it has moved on since.
     async fn shared_now(
         &self,
-        step: &Step,
+        work: &Work,
         resource: &Resource,
         expect: &Expect,
         place: &Place,
@@ -185,7 +184,7 @@ impl Cluster {
             let detail = format!("{} is not what it was when this was decided: decide anew", resource.key);
             refused(RefusalClass::Conflict, detail)
         };
-        let object = match self.api.get(place, Form::Whole, errand(step).0).await {
+        let object = match self.api.get(place, Form::Whole, behalf(work)).await {
             Ok(object) => object,
             Err(failure) if failure.is_absence_of(resource.key.name()) => return Err(moved_on()),
             Err(failure) => return Err(Outcome::Refused { refusal: refusal_of(&failure, &resource.key) }),
@@ -234,7 +233,7 @@ impl Cluster {
             return Outcome::Unknown { detail: reason.to_string() };
         }
         // What could not be taken out is still there, which the answer shows: it will be decided anew.
-        if let Ok(Some(without)) = self.take_out_additions(&work.step, place, &object, sharing, deadline).await {
+        if let Ok(Some(without)) = self.take_out_additions(work, place, &object, sharing, deadline).await {
             object = without;
         }
         match self.after_write(resource, &object, sharing) {
@@ -286,14 +285,14 @@ impl Cluster {
     /// Takes out what strangers added to lists that are meant to be complete; `None` if there is nothing.
     async fn take_out_additions(
         &self,
-        step: &Step,
+        work: &Work,
         place: &Place,
         object: &Value,
         sharing: &Sharing,
         deadline: Deadline,
     ) -> Result<Option<Value>, Failure> {
         let malformed = |reason: Blindness| Failure::Malformed { detail: reason.to_string() };
-        let Some(record) = self.records.get(&step.key) else { return Ok(None) };
+        let Some(record) = self.records.get(&work.step.key) else { return Ok(None) };
         let (named, entries) = (Named::of(object).map_err(malformed)?, entries_of(object).map_err(malformed)?);
         let added = additions_among(object, &entries, &record.ours, &record.beside, &sharing.additions()).complete;
         let mut pointers: Vec<String> = added.iter().filter_map(|path| pointer(object, path)).collect();
@@ -302,16 +301,16 @@ impl Cluster {
         }
         // From the back, so that what is still to be taken out of a list stays where it is.
         pointers.sort_by(|one, other| by_place(other, one));
-        self.api.take_out(place, named.version.as_str(), &pointers, deadline, errand(step)).await.map(Some)
+        self.api.take_out(place, named.version.as_str(), &pointers, deadline, behalf(work)).await.map(Some)
     }
 
-    async fn delete(&self, step: &Step, expect: &Expect, place: &Place, deadline: Deadline) -> Outcome {
-        match self.api.delete(place, expect, deadline, errand(step)).await {
+    async fn delete(&self, work: &Work, expect: &Expect, place: &Place, deadline: Deadline) -> Outcome {
+        match self.api.delete(place, expect, deadline, behalf(work)).await {
             Ok(()) => {}
-            Err(failure) if failure.is_absence_of(step.key.name()) => {}
+            Err(failure) if failure.is_absence_of(work.step.key.name()) => {}
             Err(failure) => return failure.outcome(),
         }
-        self.records.forget(&step.key);
+        self.records.forget(&work.step.key);
         Outcome::Done { live: None }
     }
 }
@@ -360,13 +359,13 @@ fn by_place(one: &str, other: &str) -> Ordering {
     }
 }
 
-fn errand(step: &Step) -> (Urgency, Option<&setpoint_core::name::AppId>) {
+fn behalf(Work { step, acting_as, .. }: &Work) -> Behalf<'_> {
     let urgency = match step.cause {
         Cause::Drift | Cause::Addition => Urgency::Drift,
         Cause::Prune | Cause::Retire => Urgency::Prune,
         _ => Urgency::Bundle,
     };
-    (urgency, Some(&step.claim.app))
+    Behalf { urgency, app: Some(&step.claim.app), acting_as: acting_as.as_ref() }
 }
 
 fn refused(class: RefusalClass, detail: String) -> Outcome {

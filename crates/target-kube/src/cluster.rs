@@ -66,7 +66,6 @@ impl Cluster {
                 sender,
                 manager: field_manager(&options.installation),
                 fencing_manager: fencing_manager(&options.installation),
-                impersonate: options.impersonate,
                 signature: signature.clone(),
                 signed: AtomicU16::new(0),
             },

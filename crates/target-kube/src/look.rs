@@ -23,13 +23,13 @@ use setpoint_kube::path::FieldPath;
 use setpoint_kube::request::{Sending, for_request};
 use setpoint_kube::shared::Sharing;
 use setpoint_kube::{object, project, shape};
-use setpoint_target::Wanted;
+use setpoint_target::{Asker, Wanted};
 
 use crate::absent::Sought;
 use crate::cluster::{Cluster, Named, Unplaced};
 use crate::discovery::Unserved;
 use crate::records::{Look, Record, Seen};
-use crate::requests::{Applied, Deadline, Failure, Form, Manner, Place, Urgency};
+use crate::requests::{Applied, Behalf, Deadline, Failure, Form, Manner, Place, Urgency};
 use crate::wire::within;
 
 /// How many objects of one look are asked for at once, before the flow of the cluster says less.
@@ -39,7 +39,7 @@ const DRY_RUN_TIME: Span = Span::seconds(10);
 const BEGINNING: Span = Span::seconds(20);
 
 impl Cluster {
-    pub(crate) async fn observe(&self, wanted: Wanted, now: Timestamp) -> Observation {
+    pub(crate) async fn observe(&self, wanted: Wanted, asker: Asker, now: Timestamp) -> Observation {
         wanted.keys().for_each(|key| self.watches.want(key));
         let (mut states, unseen) = self.split_remembered(wanted, now);
         if unseen.is_empty() {
@@ -54,13 +54,14 @@ impl Cluster {
         self.hear_streams_out(&unseen).await;
         let (remembered, unseen) = self.split_remembered(unseen, now);
         let absent = self.absent_by_lists(&unseen).await;
+        let on = Behalf::of(&asker, Urgency::Drift);
         let looks = unseen.into_iter().map(|(key, declared)| {
             let is_absent = absent.contains(&key);
             async move {
                 if is_absent {
                     return (key.clone(), Observed::known(self.saw_nothing(&key), now));
                 }
-                let seen = self.look_at(&key, declared.as_ref(), Urgency::Drift).await;
+                let seen = self.look_at(&key, declared.as_ref(), on).await;
                 (key, seen.map_or_else(Observed::unknown, |presence| Observed::known(presence, now)))
             }
         });
@@ -114,7 +115,7 @@ impl Cluster {
         &self,
         key: &Key,
         declared: Option<&Arc<Resource>>,
-        urgency: Urgency,
+        on: Behalf<'_>,
     ) -> Result<Presence, Blindness> {
         let place = match self.place(key, declared.map(|resource| &**resource)).await {
             Ok(place) => place,
@@ -134,9 +135,9 @@ impl Cluster {
         };
         let look = self.records.begin_look(key);
         let form = if declared.is_some() { Form::Whole } else { Form::Metadata };
-        match self.api.get(&place, form, urgency).await {
+        match self.api.get(&place, form, on.looking()).await {
             Ok(object) => {
-                let live = self.compared(&look, declared, &place, &object).await?;
+                let live = self.compared(&look, declared, &place, &object, on).await?;
                 self.watches.saw(key, Some(&live.version), self.is_covered(&object));
                 Ok(Presence::Present(live))
             }
@@ -165,6 +166,7 @@ impl Cluster {
         declared: Option<&Arc<Resource>>,
         place: &Place,
         object: &Value,
+        on: Behalf<'_>,
     ) -> Result<Live, Blindness> {
         let key = look.key();
         let named = Named::of(object)?;
@@ -191,7 +193,7 @@ impl Cluster {
             }
             None => {}
         }
-        self.by_dry_run(look, resource, place, object, &sharing).await
+        self.by_dry_run(look, resource, place, (object, &sharing), on).await
     }
 
     /// Compares with the record of this declaration. `None` where the object says literally what is declared, but not what the record says:
@@ -270,12 +272,12 @@ impl Cluster {
         look: &Look<'_>,
         resource: &Arc<Resource>,
         place: &Place,
-        object: &Value,
-        sharing: &Sharing,
+        (object, sharing): (&Value, &Sharing),
+        on: Behalf<'_>,
     ) -> Result<Live, Blindness> {
         let key = look.key();
         let named = Named::of(object)?;
-        let answer = match self.dry_run(resource, place, Some((object, sharing))).await {
+        let answer = match self.dry_run(resource, place, Some((object, sharing)), on).await {
             Ok(applied) if Mutant::BaselineFromLook.is_on() => held_as(object, &applied.object),
             Ok(applied) => applied.object,
             // It would be refused: whoever applies it will hear why. Until then it is compared as it is written.
@@ -327,6 +329,7 @@ impl Cluster {
         resource: &Resource,
         place: &Place,
         over: Option<(&Value, &Sharing)>,
+        on: Behalf<'_>,
     ) -> Result<Applied, Failure> {
         let malformed = |reason: Blindness| Failure::Malformed { detail: reason.to_string() };
         let named = over.map(|(object, _)| Named::of(object)).transpose().map_err(malformed)?;
@@ -338,7 +341,7 @@ impl Cluster {
             None => body,
         };
         let manner = Manner { force: true, dry_run: true };
-        self.api.apply(place, &body, manner, self.dry_run_deadline(), (Urgency::Drift, None)).await
+        self.api.apply(place, &body, manner, self.dry_run_deadline(), on).await
     }
 
     pub(crate) fn dry_run_deadline(&self) -> Deadline {

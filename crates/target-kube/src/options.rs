@@ -53,8 +53,6 @@ pub struct KubeOptions {
     pub trust_streams: bool,
     /// Audit events will come, and all about one instant within this long of each other.
     pub audit: Option<Span>,
-    /// In whose name requests are made, where not in that of the connection.
-    pub impersonate: Option<Arc<str>>,
 }
 
 impl KubeOptions {
@@ -71,7 +69,6 @@ impl KubeOptions {
             identity_holds: Span::seconds(30),
             trust_streams: true,
             audit: None,
-            impersonate: None,
         }
     }
 }

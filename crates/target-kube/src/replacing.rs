@@ -11,11 +11,11 @@ use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_kube::object;
 use setpoint_kube::request::{Sending, for_request};
-use setpoint_target::{Refusal, RefusalClass};
+use setpoint_target::{Asker, Refusal, RefusalClass};
 
 use crate::act::{never_there, refusal_of};
 use crate::cluster::Cluster;
-use crate::requests::{Form, Manner, Place, Urgency};
+use crate::requests::{Behalf, Form, Manner, Place, Urgency};
 
 /// So many characters of a stand-in's name are unlike the real one's.
 const UNLIKE: usize = 8;
@@ -23,11 +23,12 @@ const UNLIKE: usize = 8;
 const LONG: usize = 24;
 
 impl Cluster {
-    pub(crate) async fn preview_replacement(&self, resource: &Resource) -> Result<(), Refusal> {
+    pub(crate) async fn preview_replacement(&self, resource: &Resource, asker: &Asker) -> Result<(), Refusal> {
+        let on = Behalf::of(asker, Urgency::Drift);
         let refusal = |class, detail| Refusal { class, detail, retry_after: None };
         self.visit().await.map_err(|reason| refusal(RefusalClass::Unavailable, reason.to_string()))?;
         let place = self.place(&resource.key, Some(resource)).await.map_err(|error| error.refusal())?;
-        let found = self.api.get(&place, Form::Metadata, Urgency::Drift).await;
+        let found = self.api.get(&place, Form::Metadata, on).await;
         let stands = found.map_err(|failure| refusal_of(&failure, &resource.key))?;
         if let Some(since) = object::deletion_timestamp(&stands) {
             let detail = format!("{} is being deleted since {since}: it is made anew once it is gone", resource.key);
@@ -38,7 +39,7 @@ impl Cluster {
         let body = never_there(named(for_request(resource, &sending), &name));
         let place = Place { name: name.into(), ..place };
         let manner = Manner { force: false, dry_run: true };
-        let answer = self.api.apply(&place, &body, manner, self.dry_run_deadline(), (Urgency::Drift, None)).await;
+        let answer = self.api.apply(&place, &body, manner, self.dry_run_deadline(), on).await;
         match answer {
             Ok(applied) if applied.created => Ok(()),
             Ok(_) => Err(refusal(RefusalClass::Conflict, format!("{} is there already", place.name))),

@@ -22,7 +22,7 @@ use setpoint_target::{RefusalClass, Settlement};
 
 use crate::cluster::{Cluster, Named, Unplaced};
 use crate::discovery::Unserved;
-use crate::requests::{Collection, Deadline, Form, Place, Urgency};
+use crate::requests::{Behalf, Collection, Deadline, Form, Place, Urgency};
 
 /// From so long after its time on, no clock is wrong enough for an effect to be still under way.
 const LONG_OVER: Span = Span::minutes(10);
@@ -65,7 +65,7 @@ impl Cluster {
         place: &Place,
     ) -> Result<Option<Settlement>, String> {
         let look = self.records.begin_look(&intent.key);
-        let object = match self.api.get(place, Form::Whole, Urgency::Bundle).await {
+        let object = match self.api.get(place, Form::Whole, behalf(intent).looking()).await {
             Ok(object) => object,
             Err(failure) if failure.is_absence_of(intent.key.name()) => return self.end_of_absent(intent).map(Some),
             Err(failure) => return Err(failure.to_string()),
@@ -86,7 +86,8 @@ impl Cluster {
             End::NotYet => self.move_on(intent, place, named).await,
             End::Written => {
                 let resource = declared.map(|resource| Arc::new(resource.clone()));
-                let live: Result<Live, _> = self.compared(&look, resource.as_ref(), place, &object).await;
+                let live: Result<Live, _> =
+                    self.compared(&look, resource.as_ref(), place, &object, behalf(intent)).await;
                 Ok(Some(Settlement::Done { live: Some(live.map_err(|reason| reason.to_string())?) }))
             }
         }
@@ -100,7 +101,7 @@ impl Cluster {
         let expect = Expect { uid: named.uid, version: Some(named.version) };
         let mark = fence(&api_version, kind, &intent.key, &expect, intent.id);
         let by = self.now() + FENCE_TIME;
-        match self.api.fence(place, &mark, Deadline { leave_by: by, land_by: by }).await {
+        match self.api.fence(place, &mark, Deadline { leave_by: by, land_by: by }, behalf(intent)).await {
             Ok(()) => Ok(Some(Settlement::NotDone)),
             Err(failure) => match failure.refusal() {
                 // Whoever was first: the next look tells.
@@ -142,6 +143,10 @@ impl Cluster {
         let over = self.now() > intent.land_by;
         over.then_some(()).ok_or_else(|| format!("intent {} may still land: ask again later", intent.id))
     }
+}
+
+fn behalf(Intent { app, acting_as, .. }: &Intent) -> Behalf<'_> {
+    Behalf { urgency: Urgency::Bundle, app: Some(app), acting_as: acting_as.as_ref() }
 }
 
 /// How an effect ended that met an object.

@@ -18,8 +18,8 @@ use setpoint_kube::key::{Scope, group_of};
 use setpoint_kube::kinds::{BuiltIn, built_in};
 use setpoint_kube::shared::Sharing;
 use setpoint_target::{
-    Answer, Capabilities, Fence, Granularity, Hint, LogQuestion, LogReader, Outcome, Refusal, RefusalClass, Requests,
-    Settlement, Sightings, Target, Tree, Unidentifiable, Unwell, Wanted, Work,
+    Answer, Asker, Capabilities, Fence, Granularity, Hint, LogQuestion, LogReader, Outcome, Refusal, RefusalClass,
+    Requests, Settlement, Sightings, Target, Tree, Unidentifiable, Unwell, Wanted, Work,
 };
 
 use crate::act::refusal_of;
@@ -30,7 +30,7 @@ use crate::audit_log::Complaint;
 use crate::audit_webhook::AuditWebhook;
 use crate::cluster::Cluster;
 use crate::options::KubeOptions;
-use crate::requests::{Form, Tally, Urgency};
+use crate::requests::{Behalf, Form, Tally, Urgency};
 use crate::watch::Watching;
 
 /// A Kubernetes cluster as a system under management. Clones are one target.
@@ -111,13 +111,14 @@ impl Cluster {
     }
 
     /// What the server would make of a declaration over what is there; `None` before it where nothing is.
-    async fn tried(&self, resource: &Resource, form: Form) -> Result<(Option<Value>, Value), Refusal> {
+    async fn tried(&self, resource: &Resource, form: Form, asker: &Asker) -> Result<(Option<Value>, Value), Refusal> {
+        let on = Behalf::of(asker, Urgency::People);
         let unavailable = |detail: String| Refusal { class: RefusalClass::Unavailable, detail, retry_after: None };
         self.visit().await.map_err(|reason| unavailable(reason.to_string()))?;
         let place = self.place(&resource.key, Some(resource)).await.map_err(|error| error.refusal())?;
         // What others may set below the items of lists is found by the items that are there.
         let form = if resource.shared.is_empty() { form } else { Form::Whole };
-        let is = match self.api.get(&place, form, Urgency::People).await {
+        let is = match self.api.get(&place, form, on).await {
             Ok(object) => Some(object),
             Err(failure) if failure.is_absence_of(resource.key.name()) => None,
             Err(failure) => return Err(refusal_of(&failure, &resource.key)),
@@ -126,13 +127,13 @@ impl Cluster {
             Some(object) => self.sharing(resource, object).await.map_err(|reason| unavailable(reason.to_string()))?,
             None => Sharing::default(),
         };
-        let answer = self.dry_run(resource, &place, is.as_ref().map(|object| (object, &sharing))).await;
+        let answer = self.dry_run(resource, &place, is.as_ref().map(|object| (object, &sharing)), on).await;
         let would_be = answer.map_err(|failure| refusal_of(&failure, &resource.key))?.object;
         Ok((is, would_be))
     }
 
-    async fn forecast(&self, resource: &Resource) -> Result<Option<Vec<Difference>>, Refusal> {
-        let (is, would_be) = self.tried(resource, Form::Whole).await?;
+    async fn forecast(&self, resource: &Resource, asker: &Asker) -> Result<Option<Vec<Difference>>, Refusal> {
+        let (is, would_be) = self.tried(resource, Form::Whole, asker).await?;
         // Of what is not there yet the whole declaration is the difference, and that is what the step says.
         Ok(is.map(|is| forecast(&would_be, &is, &self.digest_key)))
     }
@@ -167,20 +168,24 @@ impl Target for KubeTarget {
         self.0.key(api_version, kind, body)
     }
 
-    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
-        Box::pin(self.0.observe(wanted, now))
+    fn observe(&self, wanted: Wanted, asker: Asker, now: Timestamp) -> Answer<'_, Observation> {
+        Box::pin(self.0.observe(wanted, asker, now))
     }
 
-    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
-        Box::pin(async { self.0.tried(resource, Form::Metadata).await.map(drop) })
+    fn preview<'a>(&'a self, resource: &'a Resource, asker: &'a Asker) -> Answer<'a, Result<(), Refusal>> {
+        Box::pin(async { self.0.tried(resource, Form::Metadata, asker).await.map(drop) })
     }
 
-    fn preview_replacement<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
-        Box::pin(self.0.preview_replacement(resource))
+    fn preview_replacement<'a>(&'a self, resource: &'a Resource, asker: &'a Asker) -> Answer<'a, Result<(), Refusal>> {
+        Box::pin(self.0.preview_replacement(resource, asker))
     }
 
-    fn forecast<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<Option<Vec<Difference>>, Refusal>> {
-        Box::pin(self.0.forecast(resource))
+    fn forecast<'a>(
+        &'a self,
+        resource: &'a Resource,
+        asker: &'a Asker,
+    ) -> Answer<'a, Result<Option<Vec<Difference>>, Refusal>> {
+        Box::pin(self.0.forecast(resource, asker))
     }
 
     fn execute(&self, work: Vec<Work>, fence: Fence) -> Answer<'_, Vec<Outcome>> {

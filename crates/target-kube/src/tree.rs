@@ -22,7 +22,7 @@ use setpoint_target::{Tree, TreeObject, Unwell, Wanted};
 
 use crate::cluster::Cluster;
 use crate::discovery::Unserved;
-use crate::requests::{Collection, Failure, Form, Urgency};
+use crate::requests::{Behalf, Collection, Failure, Form, Urgency};
 use crate::watch::pages::Listing;
 use crate::wire::within;
 
@@ -117,7 +117,7 @@ impl Cluster {
             Err(error) => return Specimen::bare(key, Standing::Unseen(error.to_string())),
         };
         let form = if is_known_by_metadata(key.class(), &self.health) { Form::Metadata } else { Form::Whole };
-        match self.api.get(&place, form, Urgency::People).await {
+        match self.api.get(&place, form, Behalf::agent(Urgency::People)).await {
             Ok(object) => self.specimen(key, object, true),
             Err(failure) if failure.is_absence_of(key.name()) => Specimen::bare(key, Standing::Missing),
             Err(failure) => Specimen::bare(key, Standing::Unseen(failure.to_string())),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::BoxStream;
+use setpoint_core::acting::ActingAs;
 use setpoint_core::time::Span;
 
 /// What a request does.
@@ -27,7 +28,7 @@ pub struct Request {
     /// The type of what is sent, and its bytes.
     pub content: Option<(&'static str, Vec<u8>)>,
     /// In whose name it is made, where not in that of the connection.
-    pub impersonate: Option<Arc<str>>,
+    pub impersonate: Option<Arc<ActingAs>>,
     /// What a change is written down under in the server's audit trail.
     pub audit_id: Option<String>,
     /// Its answer does not end by itself, so it must not share a connection's limited room with short ones.

@@ -6,11 +6,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use setpoint_core::acting::ActingAs;
 use setpoint_core::diff::Difference;
 use setpoint_core::intent::{Intent, IntentId};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Live, Observation, Writer};
-use setpoint_core::name::{LiveVersion, TargetIdentity};
+use setpoint_core::name::{AppId, LiveVersion, TargetIdentity};
 use setpoint_core::plan::Step;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
@@ -27,6 +28,15 @@ pub type Wanted = BTreeMap<Key, Option<Arc<Resource>>>;
 
 /// What was seen that somebody else did: each object with the version it was in, `None` where it was gone.
 pub type Sightings = BTreeMap<Key, Option<LiveVersion>>;
+
+/// On whose behalf a target is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asker {
+    /// `None` where it is asked for several at once, or for nobody in particular.
+    pub app: Option<AppId>,
+    /// In whose name what would change something is asked, and what is asked for that; `None` for the agent's own.
+    pub acting_as: Option<Arc<ActingAs>>,
+}
 
 /// What a target can do, so that the engine does not have to know which one it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +71,8 @@ pub enum Granularity {
 pub struct Work {
     pub intent: IntentId,
     pub step: Step,
+    /// In whose name it is done, where not in the agent's: as the intent says.
+    pub acting_as: Option<Arc<ActingAs>>,
 }
 
 /// Under whose right and until when an effect may leave.
@@ -169,22 +181,27 @@ pub trait Target: Send + Sync + fmt::Debug {
     fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable>;
 
     /// Looks at the given keys.
-    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation>;
+    fn observe(&self, wanted: Wanted, asker: Asker, now: Timestamp) -> Answer<'_, Observation>;
 
     /// Whether the target would accept this declaration over what is there now. Changes nothing.
-    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>>;
+    fn preview<'a>(&'a self, resource: &'a Resource, asker: &'a Asker) -> Answer<'a, Result<(), Refusal>>;
 
     /// Whether the target would take this declaration as a new object, were nothing there under its key. Changes nothing. What stands there is
     /// deleted on the strength of it, so that a target that cannot tell says no.
-    fn preview_replacement<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+    fn preview_replacement<'a>(&'a self, resource: &'a Resource, asker: &'a Asker) -> Answer<'a, Result<(), Refusal>> {
+        let _ = asker;
         let detail = format!("this target makes nothing anew: delete {} by hand if it must be", resource.key);
         Box::pin(async { Err(Refusal { class: RefusalClass::Invalid, detail, retry_after: None }) })
     }
 
     /// What would differ once this declaration was put over what is there, by the target's own word. `None` where it knows no more than the
     /// comparison with what it shows. For people: nothing is decided by it, and nothing changes.
-    fn forecast<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<Option<Vec<Difference>>, Refusal>> {
-        Box::pin(async { self.preview(resource).await.map(|()| None) })
+    fn forecast<'a>(
+        &'a self,
+        resource: &'a Resource,
+        asker: &'a Asker,
+    ) -> Answer<'a, Result<Option<Vec<Difference>>, Refusal>> {
+        Box::pin(async { self.preview(resource, asker).await.map(|()| None) })
     }
 
     /// Carries out steps under durable intents; one outcome per step, in order.
@@ -205,7 +222,7 @@ pub trait Target: Send + Sync + fmt::Debug {
 
     /// The objects asked for with what has come of them, for people. Where a target knows of nothing that objects own, only themselves.
     fn tree(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Tree> {
-        Box::pin(async move { Tree::flat(self.observe(wanted, now).await) })
+        Box::pin(async move { Tree::flat(self.observe(wanted, Asker::default(), now).await) })
     }
 
     /// Those of these objects that are not healthy, and why, for people; none where nobody could say more than the observation does.

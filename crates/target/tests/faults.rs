@@ -12,7 +12,9 @@ use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Span;
 use setpoint_target::conformance::Steps;
 use setpoint_target::memory::Fault;
-use setpoint_target::{Hint, MemoryOptions, MemoryTarget, Outcome, RefusalClass, Settlement, Target, Wanted, Work};
+use setpoint_target::{
+    Asker, Hint, MemoryOptions, MemoryTarget, Outcome, RefusalClass, Settlement, Target, Wanted, Work,
+};
 
 use crate::scene::{at, at_once, fence, identity, poll, resource, value, world};
 
@@ -90,13 +92,13 @@ fn a_hidden_key_is_unknown_for_the_given_reason_until_it_is_revealed() {
     let reason = Blindness::Partial { detail: "page 2 was lost".to_owned() };
     target.hide(&hidden, reason.clone());
     let wanted = Wanted::from([(hidden.clone(), None), (seen.clone(), None)]);
-    let observation = at_once(target.observe(wanted.clone(), at(0)));
+    let observation = at_once(target.observe(wanted.clone(), Asker::default(), at(0)));
     assert_eq!(observation.states[&hidden], Observed::unknown(reason));
     assert!(observation.states[&seen].is_known());
-    let preview = at_once(target.preview(&resource("a", 1)));
+    let preview = at_once(target.preview(&resource("a", 1), &Asker::default()));
     assert_eq!(preview.expect_err("nobody can tell").class, RefusalClass::Unavailable);
     target.reveal_all();
-    assert!(at_once(target.observe(wanted, at(0))).is_complete());
+    assert!(at_once(target.observe(wanted, Asker::default(), at(0))).is_complete());
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn another_identity_blinds_and_refuses_with_both_names() {
     let work = steps.create(&resource("a", 1));
     target.with_world(|world| world.become_another(TargetIdentity::new("machine-2").expect("a valid identity")));
     let key = work.step.key.clone();
-    let observation = at_once(target.observe(Wanted::from([(key.clone(), None)]), at(0)));
+    let observation = at_once(target.observe(Wanted::from([(key.clone(), None)]), Asker::default(), at(0)));
     let (expected, found) = ("machine-1".to_owned(), "machine-2".to_owned());
     assert_eq!(observation.states[&key], Observed::unknown(Blindness::OtherIdentity { expected, found }));
     let Outcome::Refused { refusal } = execute(&target, &work) else { panic!("it is not our system") };

@@ -13,8 +13,8 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_target::conformance::failures;
 use setpoint_target::{
-    Answer, Capabilities, Fence, Hint, MemoryOptions, MemoryTarget, Outcome, Refusal, RefusalClass, Settlement, Target,
-    Unidentifiable, Wanted, Work,
+    Answer, Asker, Capabilities, Fence, Hint, MemoryOptions, MemoryTarget, Outcome, Refusal, RefusalClass, Settlement,
+    Target, Unidentifiable, Wanted, Work,
 };
 
 use crate::conforming::InMemory;
@@ -114,9 +114,9 @@ impl Target for Mistaken {
         Ok(key)
     }
 
-    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
+    fn observe(&self, wanted: Wanted, asker: Asker, now: Timestamp) -> Answer<'_, Observation> {
         Box::pin(async move {
-            let mut seen = self.inner.observe(wanted, now).await;
+            let mut seen = self.inner.observe(wanted, asker, now).await;
             if self.makes(Mistake::AnswersKnownKeysOnly) {
                 seen.states.retain(|_, state| state.is_known());
             }
@@ -128,12 +128,12 @@ impl Target for Mistaken {
         })
     }
 
-    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+    fn preview<'a>(&'a self, resource: &'a Resource, asker: &'a Asker) -> Answer<'a, Result<(), Refusal>> {
         if self.makes(Mistake::PreviewsByDoing) {
             let value = Arc::clone(&resource.body);
             self.inner.with_world(|world| world.edit(&resource.key, &value, "preview"));
         }
-        self.inner.preview(resource)
+        self.inner.preview(resource, asker)
     }
 
     fn execute(&self, mut work: Vec<Work>, mut fence: Fence) -> Answer<'_, Vec<Outcome>> {

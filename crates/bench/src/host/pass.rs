@@ -14,7 +14,7 @@ use setpoint_core::digest::DigestKey;
 use setpoint_core::live::Presence;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
-use setpoint_target::{Target, Wanted};
+use setpoint_target::{Asker, Target, Wanted};
 use setpoint_target_host::{API_VERSION, HostOptions, HostTarget, check};
 use tokio::runtime::Runtime;
 
@@ -124,7 +124,7 @@ fn shortest_look(runtime: &Runtime, root: &Path, workload: Workload, trust_stat:
     options.trust_stat = trust_stat;
     let target = HostTarget::open(options)?;
     let wanted = wanted(workload)?;
-    let look = || runtime.block_on(target.observe(wanted.clone(), wall()));
+    let look = || runtime.block_on(target.observe(wanted.clone(), Asker::default(), wall()));
     let seen = look();
     for (key, state) in &seen.states {
         let Some(Presence::Present(live)) = state.as_known() else { return Err(anyhow!("{key} was not seen")) };

@@ -15,6 +15,6 @@ pub use app::{
 pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore};
 pub use notifier::{NotifierFormat, NotifierSpec};
 pub use policy::{Count, PolicySpec};
-pub use scope::ScopeSpec;
+pub use scope::{ActAs, ScopeSpec};
 pub use store::{Credentials, StoreCredentials, StoreSpec};
 pub use target::{AuditSenders, AuditTrail, AuditWebhook, HealthRule, TargetFamily, TargetSpec};

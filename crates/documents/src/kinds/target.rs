@@ -7,7 +7,7 @@ use setpoint_yaml::{Class, Node};
 use crate::declaration::{object, one_of, words};
 use crate::duration::{Duration, MINUTE};
 use crate::reader::Reader;
-use crate::text::{AbsolutePath, Address, Expression, GroupKind, Label, Line};
+use crate::text::{AbsolutePath, Address, Expression, GroupKind, Label, Line, Principal};
 
 object! {
     /// A system under management.
@@ -29,6 +29,9 @@ object! {
         "audit" audit: Option<AuditTrail> = None,
         /// When objects of a kind are healthy that say it in a way of their own; each kind once.
         "health" health: Vec<HealthRule> = Vec::new(),
+        /// The users and groups in whose name apps of other scopes may write on a cluster: those that their Scopes name in `actAs`. If said, a
+        /// scope that names none may not use it.
+        "identities" identities: Option<Vec<Principal>> = None,
     }
 }
 
@@ -102,6 +105,7 @@ fn fields_fit_the_family(target: &TargetSpec, node: Node<'_>, reader: &mut Reade
         ("context", "kubernetes", target.context.is_some() && target.family != TargetFamily::Kubernetes),
         ("namespace", "kubernetes", target.namespace.is_some() && target.family != TargetFamily::Kubernetes),
         ("audit", "kubernetes", target.audit.is_some() && target.family != TargetFamily::Kubernetes),
+        ("identities", "kubernetes", target.identities.is_some() && target.family != TargetFamily::Kubernetes),
         ("health", "kubernetes", !target.health.is_empty() && target.family != TargetFamily::Kubernetes),
     ];
     for (field, family, _) in strangers.iter().filter(|(_, _, stranger)| *stranger) {

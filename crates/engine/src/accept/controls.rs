@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
+use setpoint_core::acting::ActingAs;
 use setpoint_core::boundary::Boundary;
 use setpoint_core::canonical;
 use setpoint_core::digest::Digest;
@@ -56,12 +58,16 @@ impl ControlDocuments {
     ) -> WorkedOut {
         let mut working = Working { now, reached, known, closed: BTreeMap::new(), controls: Controls::default() };
         let mut unreached = BTreeMap::new();
+        let identities = self.identities();
         for (id, app) in &self.apps {
-            let boundary = self.boundary_of(id, &app.spec);
+            let bounds = Bounds {
+                boundary: self.boundary_of(id, &app.spec),
+                acting_as: self.acting_as(&identities, id, &app.spec),
+            };
             match working.target_of(id, &app.spec) {
-                Some(target) => working.add(id, app, target, boundary),
+                Some(target) => working.add(id, app, target, bounds),
                 None => {
-                    working.controls.unreached.insert(id.clone(), document_of(app, &boundary));
+                    working.controls.unreached.insert(id.clone(), document_of(app, &bounds));
                     unreached.insert(id.clone(), app.spec.target.clone());
                 }
             }
@@ -113,15 +119,16 @@ impl<'a> Working<'a> {
         Some(identity.clone())
     }
 
-    fn add(&mut self, id: &AppId, app: &'a ControlDocument<AppSpec>, target: TargetIdentity, boundary: Boundary) {
+    fn add(&mut self, id: &AppId, app: &'a ControlDocument<AppSpec>, target: TargetIdentity, bounds: Bounds) {
         let spec = &app.spec;
         let sync = &spec.sync;
         let depends_on = sync.depends_on.iter().map(|name| AppId::new(id.scope.clone(), name.clone()));
         let control = AppControl {
-            document: document_of(app, &boundary),
+            document: document_of(app, &bounds),
             target,
             stores: spec.inputs.iter().map(|input| input.store.clone()).collect(),
-            rules: Rules { prune: sync.prune, adopt: sync.adopt, boundary },
+            rules: Rules { prune: sync.prune, adopt: sync.adopt, boundary: bounds.boundary },
+            acting_as: bounds.acting_as,
             mode: match sync.mode {
                 DeclaredMode::Auto => Mode::Auto,
                 DeclaredMode::Manual => Mode::Manual,
@@ -147,9 +154,15 @@ impl<'a> Working<'a> {
     }
 }
 
-/// What an app is held by: its document, and the boundary that another document draws around it.
-fn document_of(app: &ControlDocument<AppSpec>, boundary: &Boundary) -> Digest {
-    canonical::digest_of(&(&app.body, boundary))
+/// What another document says of an app.
+struct Bounds {
+    boundary: Boundary,
+    acting_as: Option<Arc<ActingAs>>,
+}
+
+/// What an app is held by: its document, and the bounds that another document sets it.
+fn document_of(app: &ControlDocument<AppSpec>, Bounds { boundary, acting_as }: &Bounds) -> Digest {
+    canonical::digest_of(&(&app.body, boundary, acting_as))
 }
 
 fn key_of(window: &Window) -> WindowKey<'_> {

@@ -19,6 +19,7 @@ pub mod candidate;
 pub mod controls;
 pub mod documents;
 mod flow;
+mod identities;
 pub mod reading;
 mod references;
 mod replacing;

@@ -103,17 +103,19 @@ impl Machine {
         }
         entries.extend(self.pay_for_deletes(app, &steps));
         let first = IntentId { epoch, number: self.last_intent + 1 };
+        let acting_as = self.acting_as(app);
         let mut current = Vec::with_capacity(steps.len());
         for step in steps {
             self.last_intent += 1;
-            let id = IntentId { epoch, number: self.last_intent };
-            let intent = intent_of(id, app, &step, plan, bundle, fence, now);
+            let work =
+                Work { intent: IntentId { epoch, number: self.last_intent }, step, acting_as: acting_as.clone() };
+            let (step, intent) = (&work.step, intent_of(&work, app, plan, bundle, fence, now));
             let put = Change::PutClaim { claim: Arc::new(step.claim.clone()), from: step.from.clone() };
             let subject = format!("{app} {}", step.key);
             let entry = Entry::new(Kind::Intent, app.scope.clone(), subject, super::entries::engine(), now);
             let entry = entry.with_data("cause", step.cause.to_string()).with_data("verb", step.verb.to_string());
             entries.push(entry.with_change(put).with_change(Change::OpenIntent { intent }));
-            current.push(Work { intent: id, step });
+            current.push(work);
         }
         if let Some(batch) = self.batch_of(app) {
             batch.current = current;
@@ -364,16 +366,15 @@ impl Machine {
 }
 
 fn intent_of(
-    id: IntentId,
+    Work { intent, step, acting_as }: &Work,
     app: &AppId,
-    step: &Step,
     plan: Digest,
     bundle: Digest,
     fence: Fence,
     at: setpoint_core::time::Timestamp,
 ) -> Intent {
     Intent {
-        id,
+        id: *intent,
         app: app.clone(),
         target: step.claim.target.clone(),
         key: step.key.clone(),
@@ -382,6 +383,7 @@ fn intent_of(
         bundle,
         declared: step.resource.as_ref().map(|resource| resource.digest()),
         expect: step.expect.clone(),
+        acting_as: acting_as.clone(),
         at,
         leave_by: fence.leave_by,
         land_by: fence.land_by,

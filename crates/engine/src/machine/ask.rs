@@ -36,7 +36,8 @@ impl Machine {
                     let awaited = Awaited::Preview { app: app.clone(), key, version, declared };
                     let ticket = self.ask(awaited, self.settings.patience);
                     let target = bundle.target().clone();
-                    self.effects.push(Effect::Preview { ticket, target, resource });
+                    let asker = self.asker(app);
+                    self.effects.push(Effect::Preview { ticket, target, resource, asker });
                     asked.insert(ticket);
                 }
                 Question::Replace { key, uid, version, declared } => {
@@ -47,7 +48,8 @@ impl Machine {
                     let awaited = Awaited::Replacement { app: app.clone(), key, uid, version, declared, asked_at };
                     let ticket = self.ask(awaited, self.settings.patience);
                     let target = bundle.target().clone();
-                    self.effects.push(Effect::PreviewReplacement { ticket, target, resource });
+                    let asker = self.asker(app);
+                    self.effects.push(Effect::PreviewReplacement { ticket, target, resource, asker });
                     asked.insert(ticket);
                 }
             }

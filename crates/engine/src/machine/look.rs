@@ -96,7 +96,8 @@ impl Machine {
         let Some(bundle) = self.bundle_digest_of(app).filter(|_| !wanted.is_empty()) else { return };
         let ticket = self.ask(Awaited::Look(app.clone()), self.settings.patience);
         self.set_phase(app, Phase::Looking { bundle, outdated: BTreeSet::new() });
-        self.effects.push(Effect::Observe { ticket, target, wanted });
+        let asker = self.asker(app);
+        self.effects.push(Effect::Observe { ticket, target, wanted, asker });
     }
 
     /// Nothing is left of an app that was taken down, or whose document is gone.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use setpoint_core::acting::ActingAs;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::check::check;
 use setpoint_core::decide::{Decision, decide};
@@ -16,6 +17,7 @@ use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::snapshot::{Budget, Elsewhere, Snapshot, TargetStanding};
 use setpoint_core::time::Timestamp;
+use setpoint_target::Asker;
 
 use crate::controls::{AppControl, Mode};
 use crate::effect::NoteKind;
@@ -149,6 +151,19 @@ impl Machine {
     pub(super) fn has_given_up(&self, app: &AppId) -> bool {
         let Some(facts) = self.holdings.facts().apps.get(app) else { return true };
         self.is_retiring(app) || self.apps.get(app).is_some_and(|kept| facts.frozen && kept.sent.frozen)
+    }
+
+    /// In whose name an app's changes are made: what its documents say, or said last where they are gone. Never the agent's own for want of them.
+    pub(super) fn acting_as(&self, app: &AppId) -> Option<Arc<ActingAs>> {
+        let kept = self.apps.get(app)?;
+        match &kept.control {
+            Some(control) => control.acting_as.clone(),
+            None => kept.sent.acting_as.clone(),
+        }
+    }
+
+    pub(super) fn asker(&self, app: &AppId) -> Asker {
+        Asker { app: Some(app.clone()), acting_as: self.acting_as(app) }
     }
 
     /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.

@@ -14,7 +14,7 @@ use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::report::Withheld;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
-use setpoint_target::Wanted;
+use setpoint_target::{Asker, Wanted};
 
 use super::{Awaited, Machine, Then};
 
@@ -134,13 +134,13 @@ impl Machine {
         }
     }
 
-    /// Where an app is held and what has to be looked at to plan for it with this bundle; `None` for an unknown app.
-    pub fn wanted_for(&self, app: &AppId, bundle: &Bundle) -> Option<(TargetIdentity, Wanted)> {
+    /// Where an app is held, what has to be looked at to plan for it with this bundle, and on whose behalf; `None` for an unknown app.
+    pub fn wanted_for(&self, app: &AppId, bundle: &Bundle) -> Option<(TargetIdentity, Wanted, Asker)> {
         let target = self.apps.get(app)?.sent.target.clone();
         let owned = self.holdings.claims_of(app).keys().map(|key| (key.clone(), None));
         let declared = bundle.resources().iter();
         let declared = declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))));
-        Some((target, owned.chain(declared).collect()))
+        Some((target, owned.chain(declared).collect(), self.asker(app)))
     }
 
     /// What would be decided for an app that has been seen like this, were it to be held at this bundle.

@@ -346,6 +346,9 @@ impl Machine {
         // An app that is being retired goes on being retired when its document is removed: that is how people do it.
         facts.retiring = control.as_ref().map_or(facts.retiring, |control| control.retire);
         facts.frozen = control.is_none() && !facts.retiring;
+        if let Some(control) = &control {
+            facts.acting_as.clone_from(&control.acting_as);
+        }
         kept.control = control;
         // In another mode, or with other windows, it may be held at another bundle.
         self.redeclare(app);

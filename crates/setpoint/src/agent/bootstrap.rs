@@ -71,6 +71,7 @@ impl Bootstrap {
             target: Self::engine(),
             stores: [Self::store()].into(),
             rules: Rules::default(),
+            acting_as: None,
             mode: Mode::Auto,
             retire: false,
             depends_on: Default::default(),

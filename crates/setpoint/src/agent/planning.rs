@@ -13,7 +13,7 @@ use setpoint_core::plan::Step;
 use setpoint_core::report::Withheld;
 use setpoint_core::version::Revision;
 use setpoint_engine::machine::AppStatus;
-use setpoint_target::Target;
+use setpoint_target::{Asker, Target};
 
 use super::answers::{Answers, ended};
 use super::bootstrap::Bootstrap;
@@ -103,25 +103,26 @@ impl Answers {
         // What cannot be planned is no empty plan.
         let cannot = |why: String| Problem::new(ProblemKind::Unavailable, format!("{app} cannot be planned: {why}"));
         let forgotten = || cannot("the engine does not hold it now; try again".to_owned());
-        let (identity, wanted) = self.handle.wanted_for(app, bundle).await.map_err(ended)?.ok_or_else(forgotten)?;
+        let found = self.handle.wanted_for(app, bundle).await.map_err(ended)?;
+        let (identity, wanted, asker) = found.ok_or_else(forgotten)?;
         let target = self.provider.target_of(&identity);
         let target =
             target.ok_or_else(|| cannot(format!("target {identity} is not connected: see the agent's log")))?;
-        let observation = target.observe(wanted, self.clock.now()).await;
+        let observation = target.observe(wanted, asker.clone(), self.clock.now()).await;
         let decision = self.handle.what_if(app, bundle, observation).await.map_err(ended)?;
         let Decision { plan, report, .. } = decision.ok_or_else(forgotten)?;
         let mut steps = Vec::new();
         for step in plan.steps {
-            steps.push(previewed(target.as_ref(), step).await);
+            steps.push(previewed(target.as_ref(), step, &asker).await);
         }
         Ok((steps, report))
     }
 }
 
 /// The step with the target's word on it: what would differ, or why it would be refused.
-async fn previewed(target: &dyn Target, step: Step) -> PlanStep {
+async fn previewed(target: &dyn Target, step: Step, asker: &Asker) -> PlanStep {
     let answer = match &step.resource {
-        Some(resource) => target.forecast(resource).await,
+        Some(resource) => target.forecast(resource, asker).await,
         None => Ok(None),
     };
     let (differences, refused) = match answer {

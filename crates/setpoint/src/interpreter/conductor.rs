@@ -241,12 +241,14 @@ impl Conductor {
                 self.spawn(hands.render(ticket, Rendering { app, revision, accepted, descends_from }));
             }
             Effect::RenderAfresh { ticket, app } => self.spawn(hands.render_afresh(ticket, app)),
-            Effect::Observe { ticket, target, wanted } => self.spawn(hands.observe(ticket, target, wanted)),
-            Effect::Preview { ticket, target, resource } => {
-                self.spawn(hands.preview(ticket, target, resource, <dyn Target>::preview));
+            Effect::Observe { ticket, target, wanted, asker } => {
+                self.spawn(hands.observe(ticket, target, wanted, asker));
             }
-            Effect::PreviewReplacement { ticket, target, resource } => {
-                self.spawn(hands.preview(ticket, target, resource, <dyn Target>::preview_replacement));
+            Effect::Preview { ticket, target, resource, asker } => {
+                self.spawn(hands.preview(ticket, target, (resource, asker), <dyn Target>::preview));
+            }
+            Effect::PreviewReplacement { ticket, target, resource, asker } => {
+                self.spawn(hands.preview(ticket, target, (resource, asker), <dyn Target>::preview_replacement));
             }
             Effect::Settle { ticket, target, intent, declared } => {
                 self.spawn(hands.settle(ticket, target, intent, declared));

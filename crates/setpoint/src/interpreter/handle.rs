@@ -10,7 +10,7 @@ use setpoint_core::time::Span;
 use setpoint_engine::machine::{AppStatus, Standing};
 use setpoint_engine::{Command, Controls, Event, Machine};
 use setpoint_ledger::LedgerError;
-use setpoint_target::Wanted;
+use setpoint_target::{Asker, Wanted};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -98,12 +98,12 @@ impl Handle {
         self.ask(move |machine| machine.wanted_of(&app)).await
     }
 
-    /// Where an app is held and what has to be looked at to plan for it with this bundle.
+    /// Where an app is held, what has to be looked at to plan for it with this bundle, and on whose behalf.
     pub async fn wanted_for(
         &self,
         app: &AppId,
         bundle: &Arc<Bundle>,
-    ) -> Result<Option<(TargetIdentity, Wanted)>, Ended> {
+    ) -> Result<Option<(TargetIdentity, Wanted, Asker)>, Ended> {
         let (app, bundle) = (app.clone(), Arc::clone(bundle));
         self.ask(move |machine| machine.wanted_for(&app, &bundle)).await
     }

@@ -18,7 +18,9 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_engine::{Event, Note, Ticket};
-use setpoint_target::{Answer, Fence, Outcome, Refusal, RefusalClass, Settlement, Sightings, Target, Wanted, Work};
+use setpoint_target::{
+    Answer, Asker, Fence, Outcome, Refusal, RefusalClass, Settlement, Sightings, Target, Wanted, Work,
+};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{timeout, timeout_at};
 
@@ -52,7 +54,7 @@ pub(super) struct Hands {
 type Reach = (Arc<dyn Target>, Arc<Semaphore>);
 
 /// One of the questions whether a target would take a resource.
-type Preview = for<'a> fn(&'a (dyn Target + 'static), &'a Resource) -> Answer<'a, Result<(), Refusal>>;
+type Preview = for<'a> fn(&'a (dyn Target + 'static), &'a Resource, &'a Asker) -> Answer<'a, Result<(), Refusal>>;
 
 impl Hands {
     pub(super) fn new(surroundings: Arc<Surroundings>, patience: Span, limits: Limits) -> Self {
@@ -151,10 +153,11 @@ impl Hands {
         ticket: Ticket,
         target: TargetIdentity,
         wanted: Wanted,
+        asker: Asker,
     ) -> Option<Event> {
         let observation = match self.reach(&target) {
             // The instant of a look is when it begins, which is after the wait for a turn.
-            Some((there, turns)) => self.in_turn(&turns, || there.observe(wanted, self.now())).await?,
+            Some((there, turns)) => self.in_turn(&turns, || there.observe(wanted, asker, self.now())).await?,
             None => unseen(&wanted, &target, self.now()),
         };
         Some(Event::Observed { ticket, observation })
@@ -165,11 +168,11 @@ impl Hands {
         self: Arc<Self>,
         ticket: Ticket,
         target: TargetIdentity,
-        resource: Arc<Resource>,
+        (resource, asker): (Arc<Resource>, Asker),
         ask: Preview,
     ) -> Option<Event> {
         let verdict = match self.reach(&target) {
-            Some((there, turns)) => self.in_turn(&turns, || ask(&*there, &resource)).await?,
+            Some((there, turns)) => self.in_turn(&turns, || ask(&*there, &resource, &asker)).await?,
             None => Err(refusal(RefusalClass::Unavailable, not_connected(&target))),
         };
         Some(Event::Previewed { ticket, verdict })
@@ -410,7 +413,7 @@ mod tests {
         let hands = hands(&target, Clock::start());
         let other = TargetIdentity::new("machine-2").unwrap();
         let wanted: Wanted = work().into_iter().map(|work| (work.step.key, work.step.resource)).collect();
-        let seen = Arc::clone(&hands).observe(Ticket(1), other.clone(), wanted.clone()).await;
+        let seen = Arc::clone(&hands).observe(Ticket(1), other.clone(), wanted.clone(), Asker::default()).await;
         let Some(Event::Observed { observation, .. }) = seen else { panic!("{seen:?}") };
         assert_eq!(observation.states.keys().collect::<Vec<_>>(), wanted.keys().collect::<Vec<_>>());
         assert!(observation.states.values().all(|state| !state.is_known()));

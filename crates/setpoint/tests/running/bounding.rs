@@ -30,10 +30,11 @@ async fn no_app_may_declare_the_data_folder_or_the_bootstrap_document() {
 }
 
 mod envtest {
+    use serde_json::json;
     use setpoint_api::answer::AppDetail;
 
     use super::super::cluster::envtest::Scene;
-    use super::super::lab::withholds;
+    use super::super::lab::{Agent, withholds};
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn case_44_nothing_is_written_outside_of_the_scope() {
@@ -80,6 +81,40 @@ mod envtest {
         assert_eq!(scene.colour("first").as_deref(), Some("blue"));
         let stray = scene.server.request("GET", &format!("/api/v1/namespaces/{elsewhere}/configmaps/stray"), None);
         assert_eq!(stray.status, 404, "{stray:?}");
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn apps_write_in_the_name_of_their_scope_though_the_agent_may_do_everything() {
+        let mut scene = Scene::new("named");
+        let (server, namespace) = (scene.server, scene.namespace.clone());
+        let elsewhere = server.fresh_namespace("elsewhere");
+        let user = format!("system:serviceaccount:{namespace}:deployer");
+        server.service_account(&namespace, "deployer");
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": namespace},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "get", "patch", "delete"]}],
+        });
+        server.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", &role);
+        server.grant(&user, &namespace, Some(&namespace));
+        let stray = |name: &str| {
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: {name}, namespace: {elsewhere} }}\n")
+        };
+        scene.lab.control("default", "Scope", &format!("{{ actAs: {{ user: '{user}' }} }}"));
+        scene.lab.app("shop").write("apps/shop/stray.yaml", &stray("stray"));
+        scene.config("shop", "first", "red");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        let there = async |_: &Agent| (scene.colour("first").as_deref() == Some("red")).then_some(());
+        agent.until("what may be written is there", there).await;
+        let refused = format!("User \"{user}\" cannot patch resource");
+        let told = async |_: &Agent| scene.lab.told(&["history", "shop"]).contains(&refused).then_some(());
+        agent.until("the refusal is told", told).await;
+        let answer = server.request("GET", &format!("/api/v1/namespaces/{elsewhere}/configmaps/stray"), None);
+        assert_eq!(answer.status, 404, "{answer:?}");
+
+        server.grant(&user, &namespace, Some(&elsewhere));
+        agent.until_converged("shop", &head).await;
         agent.stop().await;
     }
 }

@@ -68,16 +68,16 @@ impl World {
                 let bundle = self.render_afresh(from, &app);
                 self.reply(from, Event::RenderedAfresh { ticket, bundle });
             }
-            Effect::Observe { ticket, target, wanted } => {
+            Effect::Observe { ticket, target, wanted, .. } => {
                 let target = self.target_index(&target);
                 let observation = self.look(from, target, &wanted);
                 self.reply(from, Event::Observed { ticket, observation });
             }
-            Effect::Preview { ticket, target, resource } => {
+            Effect::Preview { ticket, target, resource, .. } => {
                 let verdict = self.targets[self.target_index(&target)].preview(&resource);
                 self.reply(from, Event::Previewed { ticket, verdict });
             }
-            Effect::PreviewReplacement { ticket, target, resource } => {
+            Effect::PreviewReplacement { ticket, target, resource, .. } => {
                 let target = self.target_index(&target);
                 let verdict = match self.outage(target) {
                     Some(_) => Err(target::unavailable("no answer")),

@@ -101,24 +101,24 @@ impl World {
         if let Some(link) = self.clusters[target].links.get_mut(&from.instance) {
             let on = link.target.clone();
             match effect {
-                Effect::Observe { ticket, wanted, .. } => {
+                Effect::Observe { ticket, wanted, asker, .. } => {
                     self.script.looks += 1;
                     let doing = async move {
-                        let observation = on.observe(wanted, now).await;
+                        let observation = on.observe(wanted, asker, now).await;
                         Event::Observed { ticket, observation }
                     };
                     link.begin(Errand::Asking, Box::pin(doing));
                 }
-                Effect::Preview { ticket, resource, .. } => {
+                Effect::Preview { ticket, resource, asker, .. } => {
                     let doing = async move {
-                        let verdict = on.preview(&resource).await;
+                        let verdict = on.preview(&resource, &asker).await;
                         Event::Previewed { ticket, verdict }
                     };
                     link.begin(Errand::Asking, Box::pin(doing));
                 }
-                Effect::PreviewReplacement { ticket, resource, .. } => {
+                Effect::PreviewReplacement { ticket, resource, asker, .. } => {
                     let doing = async move {
-                        let verdict = on.preview_replacement(&resource).await;
+                        let verdict = on.preview_replacement(&resource, &asker).await;
                         Event::Previewed { ticket, verdict }
                     };
                     link.begin(Errand::Asking, Box::pin(doing));

@@ -82,7 +82,7 @@ fn describe(effect: &Effect) -> String {
             format!("append {}", entries.collect::<Vec<_>>().join(" | "))
         }
         Effect::Execute { work, fence, .. } => {
-            let steps = work.iter().map(|Work { intent, step }| {
+            let steps = work.iter().map(|Work { intent, step, .. }| {
                 let Step { verb, key, expect, cause, differences, .. } = step;
                 format!("{intent} {verb:?} {key} {expect:?} for {cause:?} {differences:?}")
             });

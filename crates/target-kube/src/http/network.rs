@@ -84,11 +84,13 @@ impl HttpWire {
             headers.insert(AUTHORIZATION, secret_header(&format!("Bearer {}", token.current().open()))?);
         }
         if let Some(who) = &request.impersonate {
-            headers.insert("impersonate-user", secret_header(who)?);
+            headers.insert("impersonate-user", plain_header(&who.user)?);
+            for group in &who.groups {
+                headers.append("impersonate-group", plain_header(group)?);
+            }
         }
         if let Some(id) = request.audit_id {
-            let bad = |error: reqwest::header::InvalidHeaderValue| WireError::NotSent { detail: error.to_string() };
-            headers.insert("audit-id", HeaderValue::from_str(&id).map_err(bad)?);
+            headers.insert("audit-id", plain_header(&id)?);
         }
         if let Some((kind, bytes)) = request.content {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -96,6 +98,10 @@ impl HttpWire {
         }
         Ok((client, sent))
     }
+}
+
+fn plain_header(text: &str) -> Result<HeaderValue, WireError> {
+    HeaderValue::from_str(text).map_err(|error| WireError::NotSent { detail: error.to_string() })
 }
 
 fn secret_header(text: &str) -> Result<HeaderValue, WireError> {

@@ -131,7 +131,10 @@ fn advice(status: &Status) -> &'static str {
         401 => "renew the credentials of the target",
         403 if is_terminating(status) => "it is made once the old namespace is gone",
         403 if is_over_quota(status) => "free something there, or raise the quota",
-        403 if status.message.contains(" cannot ") => "grant that to the identity of the target",
+        403 if may_not_impersonate(status) => {
+            "grant the agent the verb `impersonate` on the user, group or service account that `actAs` of the Scope names"
+        }
+        403 if status.message.contains(" cannot ") => "grant that to this user",
         403 => "change the declaration, or what forbids it",
         404 if status.message.starts_with("namespaces ") => "declare the namespace, or create it",
         404 => "it is tried again as soon as it is served",
@@ -154,6 +157,11 @@ const TOO_LARGE: &str = "split it, or keep its content elsewhere";
 /// Nothing is made in a namespace that is being deleted; it may be made again once that is gone.
 fn is_terminating(status: &Status) -> bool {
     status.causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+/// The agent may not act in the name it was to act in, which says nothing of what that one may do.
+fn may_not_impersonate(status: &Status) -> bool {
+    status.message.contains(" cannot impersonate")
 }
 
 /// There is no reason of its own for it.
@@ -194,7 +202,18 @@ mod tests {
     fn a_refusal_says_what_to_do_and_whose_fault_it_is() {
         for (code, message, class, advice) in [
             (401, "Unauthorized", RefusalClass::Denied, "renew the credentials"),
-            (403, r#"secrets is forbidden: User "a" cannot create resource"#, RefusalClass::Denied, "grant that"),
+            (
+                403,
+                r#"secrets is forbidden: User "a" cannot create resource"#,
+                RefusalClass::Denied,
+                "grant that to this user",
+            ),
+            (
+                403,
+                r#"users "b" is forbidden: User "a" cannot impersonate resource "users" in API group """#,
+                RefusalClass::Denied,
+                "grant the agent the verb `impersonate`",
+            ),
             (403, "forbidden: exceeded quota: few, requested: pods=1", RefusalClass::Unready, "raise the quota"),
             (403, r#"admission webhook "a" denied the request: no"#, RefusalClass::Denied, "change the declaration"),
             (404, r#"namespaces "a" not found"#, RefusalClass::Unready, "declare the namespace"),

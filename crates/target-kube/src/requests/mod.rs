@@ -12,12 +12,10 @@ mod flow;
 mod place;
 mod sending;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use setpoint_core::intent::Expect;
 use setpoint_core::mutant::Mutant;
-use setpoint_core::name::AppId;
 use setpoint_core::value::Value;
 use setpoint_kube::audit::{Signature, Verb};
 use setpoint_kube::object;
@@ -26,7 +24,7 @@ pub use counts::{Call, Tally};
 pub(crate) use failure::Failure;
 pub use flow::{Flow, Taken, Turn, Urgency};
 pub(crate) use place::{Collection, Place, escaped};
-pub(crate) use sending::{Deadline, Errand, Sender};
+pub(crate) use sending::{Behalf, Deadline, Errand, Sender};
 use sending::{MOST_OF_DISCOVERY, MOST_OF_OBJECT, Reply};
 
 use crate::wire::{Body, Method, Request};
@@ -91,7 +89,6 @@ pub(crate) struct Api {
     pub(crate) manager: String,
     /// The one we put marks on objects under that end what may be under way to them.
     pub(crate) fencing_manager: String,
-    pub(crate) impersonate: Option<Arc<str>>,
     pub(crate) signature: Signature,
     /// Tells the audit ids of one instant apart.
     pub(crate) signed: AtomicU16,
@@ -99,28 +96,28 @@ pub(crate) struct Api {
 
 impl Api {
     /// A quorum read: what is there, not what some cache remembers.
-    pub(crate) async fn get(&self, place: &Place, form: Form, urgency: Urgency) -> Result<Value, Failure> {
-        self.read_object(place, form, Errand { call: Call::Get, urgency, app: None }).await
+    pub(crate) async fn get(&self, place: &Place, form: Form, on: Behalf<'_>) -> Result<Value, Failure> {
+        self.read_object(place, form, Call::Get, on).await
     }
 
     /// The same for the object that tells which cluster this is.
     pub(crate) async fn get_identifying(&self, place: &Place) -> Result<Value, Failure> {
-        let errand = Errand { call: Call::Discovery, urgency: Urgency::People, app: None };
-        self.read_object(place, Form::Metadata, errand).await
+        self.read_object(place, Form::Metadata, Call::Discovery, Behalf::agent(Urgency::People)).await
     }
 
-    async fn read_object(&self, place: &Place, form: Form, errand: Errand<'_>) -> Result<Value, Failure> {
+    async fn read_object(&self, place: &Place, form: Form, call: Call, on: Behalf<'_>) -> Result<Value, Failure> {
         let accept = if form == Form::Whole { JSON } else { METADATA };
         let cached = if Mutant::ReadFromCache.is_on() { "?resourceVersion=0" } else { "" };
         let path = format!("{}{cached}", place.path());
-        let reply = self.sender.read(&self.read(path, accept), errand, MOST_OF_OBJECT).await?;
+        let request = Request { impersonate: on.acting_as.cloned(), ..read(path, accept) };
+        let reply = self.sender.read(&request, errand(call, on), MOST_OF_OBJECT).await?;
         understood(&reply)
     }
 
     /// Something about the server itself.
     pub(crate) async fn ask(&self, path: String, urgency: Urgency) -> Result<Value, Failure> {
         let errand = Errand { call: Call::Discovery, urgency, app: None };
-        let reply = self.sender.read(&self.read(path, AGGREGATED), errand, MOST_OF_DISCOVERY).await?;
+        let reply = self.sender.read(&read(path, AGGREGATED), errand, MOST_OF_DISCOVERY).await?;
         understood(&reply)
     }
 
@@ -131,9 +128,9 @@ impl Api {
         body: &Value,
         manner: Manner,
         deadline: Deadline,
-        errand: (Urgency, Option<&AppId>),
+        on: Behalf<'_>,
     ) -> Result<Applied, Failure> {
-        self.apply_as(&self.manager, place, body, manner, deadline, errand).await
+        self.apply_as(&self.manager, place, body, manner, deadline, on).await
     }
 
     async fn apply_as(
@@ -143,7 +140,7 @@ impl Api {
         body: &Value,
         manner: Manner,
         deadline: Deadline,
-        (urgency, app): (Urgency, Option<&AppId>),
+        on: Behalf<'_>,
     ) -> Result<Applied, Failure> {
         let bytes = object::write(body).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
         let mut path = format!("{}?fieldManager={}&fieldValidation=Strict", place.path(), escaped(manager));
@@ -152,17 +149,20 @@ impl Api {
             path.push_str("&dryRun=All");
         }
         let call = if manner.dry_run { Call::DryRun } else { Call::Apply };
-        let reply = self
-            .change((Method::Patch, place), path, Some((APPLY, bytes)), deadline, Errand { call, urgency, app })
-            .await?;
+        let reply = self.change((Method::Patch, place), path, Some((APPLY, bytes)), deadline, (call, on)).await?;
         Ok(Applied { created: reply.code == 201, object: understood(&reply)? })
     }
 
     /// Puts on an object what says that it moved on.
-    pub(crate) async fn fence(&self, place: &Place, mark: &Value, deadline: Deadline) -> Result<(), Failure> {
+    pub(crate) async fn fence(
+        &self,
+        place: &Place,
+        mark: &Value,
+        deadline: Deadline,
+        on: Behalf<'_>,
+    ) -> Result<(), Failure> {
         let manner = Manner { force: false, dry_run: false };
-        let errand = (Urgency::Bundle, None);
-        self.apply_as(&self.fencing_manager, place, mark, manner, deadline, errand).await.map(drop)
+        self.apply_as(&self.fencing_manager, place, mark, manner, deadline, on).await.map(drop)
     }
 
     /// Takes out what stands at these JSON pointers, if the object is still in this version.
@@ -172,7 +172,7 @@ impl Api {
         version: &str,
         pointers: &[String],
         deadline: Deadline,
-        (urgency, app): (Urgency, Option<&AppId>),
+        on: Behalf<'_>,
     ) -> Result<Value, Failure> {
         let text = |text: &str| Value::str(text);
         // Set to what it was: the server refuses that as soon as it is another.
@@ -182,8 +182,8 @@ impl Api {
         let patch = Value::Seq(held.into_iter().chain(pointers.iter().map(removal)).collect());
         let bytes = object::write(&patch).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
         let path = format!("{}?fieldManager={}", place.path(), escaped(&self.manager));
-        let errand = Errand { call: Call::Patch, urgency, app };
-        let reply = self.change((Method::Patch, place), path, Some((JSON_PATCH, bytes)), deadline, errand).await?;
+        let content = Some((JSON_PATCH, bytes));
+        let reply = self.change((Method::Patch, place), path, content, deadline, (Call::Patch, on)).await?;
         understood(&reply)
     }
 
@@ -193,7 +193,7 @@ impl Api {
         place: &Place,
         expect: &Expect,
         deadline: Deadline,
-        (urgency, app): (Urgency, Option<&AppId>),
+        on: Behalf<'_>,
     ) -> Result<(), Failure> {
         let mut held = vec![("uid", Value::str(expect.uid.as_str()))];
         held.extend(expect.version.as_ref().map(|version| ("resourceVersion", Value::str(version.as_str()))));
@@ -205,10 +205,8 @@ impl Api {
             ("propagationPolicy", Value::str("Background")),
         ]);
         let bytes = object::write(&options).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
-        let errand = Errand { call: Call::Delete, urgency, app };
-        self.change((Method::Delete, place), format!("{}?", place.path()), Some((JSON, bytes)), deadline, errand)
-            .await
-            .map(drop)
+        let (path, content) = (format!("{}?", place.path()), Some((JSON, bytes)));
+        self.change((Method::Delete, place), path, content, deadline, (Call::Delete, on)).await.map(drop)
     }
 
     /// One page of a list, as it is now.
@@ -227,14 +225,14 @@ impl Api {
         }
         let accept = if form == Form::Whole { JSON } else { METADATA_LIST };
         let errand = Errand { call: Call::List, urgency, app: None };
-        self.sender.open(self.read(path, accept), errand).await
+        self.sender.open(read(path, accept), errand).await
     }
 
     /// What a container has logged; the query says how much. With `streams` it does not end by itself.
     pub(crate) async fn log(&self, pod: &Place, query: &str, streams: bool) -> Result<Body, Failure> {
         let path = format!("{}/log?{query}", pod.path());
         let errand = Errand { call: Call::Log, urgency: Urgency::People, app: None };
-        self.sender.open(Request { streams, ..self.read(path, TEXT) }, errand).await
+        self.sender.open(Request { streams, ..read(path, TEXT) }, errand).await
     }
 
     /// A stream of changes.
@@ -261,12 +259,7 @@ impl Api {
         }
         let accept = if form == Form::Whole { JSON } else { METADATA };
         let errand = Errand { call: Call::Watch, urgency: Urgency::Sweep, app: None };
-        self.sender.open(Request { streams: true, ..self.read(path, accept) }, errand).await
-    }
-
-    fn read(&self, path: String, accept: &'static str) -> Request {
-        let impersonate = self.impersonate.clone();
-        Request { method: Method::Get, path, accept, content: None, impersonate, audit_id: None, streams: false }
+        self.sender.open(Request { streams: true, ..read(path, accept) }, errand).await
     }
 
     /// What the server is to write down a change of ours under, so that it is known for ours.
@@ -283,7 +276,7 @@ impl Api {
         mut path: String,
         content: Option<(&'static str, Vec<u8>)>,
         deadline: Deadline,
-        errand: Errand<'_>,
+        (call, on): (Call, Behalf<'_>),
     ) -> Result<Reply, Failure> {
         let left = deadline.land_by.since(self.sender.now());
         let seconds = left.as_millis() / 1_000;
@@ -293,14 +286,22 @@ impl Api {
         let joint = if path.ends_with('?') { "" } else { "&" };
         path.push_str(&format!("{joint}timeout={seconds}s"));
         let audit_id = Some(self.audit_id(method, place));
-        let request = Request { method, content, audit_id, ..self.read(path, JSON) };
-        self.sender.exchange(request, errand, deadline, MOST_OF_OBJECT).await
+        let request = Request { method, content, audit_id, impersonate: on.acting_as.cloned(), ..read(path, JSON) };
+        self.sender.exchange(request, errand(call, on), deadline, MOST_OF_OBJECT).await
     }
 }
 
 /// Servers close a stream by themselves; asked for a length, they do so in good order.
 const STREAM_SECONDS: u32 = 1_800;
 pub(crate) const PAGE: usize = 500;
+
+fn read(path: String, accept: &'static str) -> Request {
+    Request { method: Method::Get, path, accept, content: None, impersonate: None, audit_id: None, streams: false }
+}
+
+fn errand(call: Call, on: Behalf<'_>) -> Errand<'_> {
+    Errand { call, urgency: on.urgency, app: on.app }
+}
 
 fn understood(reply: &Reply) -> Result<Value, Failure> {
     object::read(&reply.bytes).map_err(|error| Failure::Malformed { detail: error.to_string() })

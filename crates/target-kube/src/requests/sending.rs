@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
+use setpoint_core::acting::ActingAs;
 use setpoint_core::name::AppId;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_kube::status::Status;
-use setpoint_target::Fence;
+use setpoint_target::{Asker, Fence};
 
 use super::counts::{Call, Counts};
 use super::failure::Failure;
@@ -38,7 +39,33 @@ impl From<Fence> for Deadline {
     }
 }
 
-/// On whose behalf a request is made.
+/// On whose behalf a request is made, and in whose name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behalf<'a> {
+    pub(crate) urgency: Urgency,
+    /// Whose request it is; `None` where it serves several.
+    pub(crate) app: Option<&'a AppId>,
+    /// The agent's own name if `None`.
+    pub(crate) acting_as: Option<&'a Arc<ActingAs>>,
+}
+
+impl<'a> Behalf<'a> {
+    /// The agent's own, for whoever it may be.
+    pub(crate) fn agent(urgency: Urgency) -> Self {
+        Self { urgency, app: None, acting_as: None }
+    }
+
+    pub(crate) fn of(asker: &'a Asker, urgency: Urgency) -> Self {
+        Self { urgency, app: asker.app.as_ref(), acting_as: asker.acting_as.as_ref() }
+    }
+
+    /// The same in the agent's own name: looks are the agent's, whatever an app may read.
+    pub(crate) fn looking(self) -> Self {
+        Self { acting_as: None, ..self }
+    }
+}
+
+/// What a request does, and for whom.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errand<'a> {
     pub(crate) call: Call,

@@ -3,7 +3,7 @@
 use serde_json::json;
 use setpoint_core::live::Presence;
 use setpoint_core::observed::Observed;
-use setpoint_target::{Outcome, RefusalClass, Target};
+use setpoint_target::{Asker, Outcome, RefusalClass, Target};
 use setpoint_target_kube::Call;
 use setpoint_testbed::kube::proxy::Seen;
 use setpoint_testbed::kube::{Fault, Rule};
@@ -60,7 +60,10 @@ async fn what_the_server_does_not_take_is_refused_with_its_words() {
     assert_eq!(class_of(&outcome), Some(RefusalClass::Invalid), "{outcome:?}");
     let Outcome::Refused { refusal } = outcome else { panic!("it was refused") };
     assert!(refusal.detail.contains("daata"), "{}", refusal.detail);
-    assert_eq!(scene.target.preview(&unknown).await.map_err(|refusal| refusal.class), Err(RefusalClass::Invalid));
+    assert_eq!(
+        scene.target.preview(&unknown, &Asker::default()).await.map_err(|refusal| refusal.class),
+        Err(RefusalClass::Invalid)
+    );
     let homeless = scene.resource(&json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "nowhere-at-all"},
     }));
@@ -84,11 +87,13 @@ async fn a_kind_that_is_not_served_has_no_objects_and_takes_none() {
     assert_eq!(class_of(&outcome), Some(RefusalClass::Unready), "{outcome:?}");
     // Declared or not, it is absent only where nothing can be there.
     let claimed = [(widget.key.clone(), None)].into();
-    let seen = scene.target.observe(claimed, super::scene::now()).await.states.remove(&widget.key).unwrap();
+    let seen =
+        scene.target.observe(claimed, Asker::default(), super::scene::now()).await.states.remove(&widget.key).unwrap();
     assert!(matches!(seen, Observed::Known { value: Presence::Absent, .. }), "{seen:?}");
     scene.proxy.add(Rule::new("GET", "/customresourcedefinitions", Fault::Status { code: 403, retry_after: None }));
     let claimed = [(widget.key.clone(), None)].into();
-    let seen = scene.target.observe(claimed, super::scene::now()).await.states.remove(&widget.key).unwrap();
+    let seen =
+        scene.target.observe(claimed, Asker::default(), super::scene::now()).await.states.remove(&widget.key).unwrap();
     assert!(matches!(seen, Observed::Unknown { .. }), "{seen:?}");
     assert!(matches!(scene.observe(&widget).await, Observed::Unknown { .. }));
     let old = object("apps/v1beta1", "Deployment");
@@ -104,9 +109,15 @@ async fn whether_a_new_object_would_be_taken_is_found_out_beside_the_old_one() {
     let declared = scene.config_map(&long, &[("mode", "1")]);
     scene.have(&declared).await;
     let before = scene.stored(&declared);
-    assert_eq!(scene.target.preview_replacement(&declared).await, Ok(()), "its name is as long as a name can be");
+    assert_eq!(
+        scene.target.preview_replacement(&declared, &Asker::default()).await,
+        Ok(()),
+        "its name is as long as a name can be"
+    );
     assert_eq!(scene.stored(&declared), before);
-    let class = async |resource| scene.target.preview_replacement(resource).await.map_err(|refusal| refusal.class);
+    let class = async |resource| {
+        scene.target.preview_replacement(resource, &Asker::default()).await.map_err(|refusal| refusal.class)
+    };
     let wrong = scene.config_map(&long, &[("not a key", "1")]);
     assert_eq!(class(&wrong).await, Err(RefusalClass::Invalid));
     let forbidden = scene.server.forbid_creates(&scene.namespace);

@@ -16,13 +16,13 @@ use setpoint_testbed::kube::{ApiServer, AuditSender, AuditWebhook as PostedTo, O
 
 use super::scene::Scene;
 
-fn server() -> &'static ApiServer {
+pub(super) fn server() -> &'static ApiServer {
     static SERVER: OnceLock<ApiServer> = OnceLock::new();
     SERVER.get_or_init(|| ApiServer::own(Options { audit_log: true, ..Options::default() }))
 }
 
 /// A target that follows its server's audit log.
-async fn audited(name: &str) -> Scene {
+pub(super) async fn audited(name: &str) -> Scene {
     let mut scene = Scene::on(server(), name, |options| {
         options.trust_streams = false;
         options.audit = Some(Span::millis(300));
@@ -33,17 +33,17 @@ async fn audited(name: &str) -> Scene {
 }
 
 /// Somebody who may do everything and is known by a certificate.
-fn jane() -> PathBuf {
+pub(super) fn jane() -> PathBuf {
     server().kubeconfig_with_certificate("jane", Some("system:masters"))
 }
 
-fn run_as(user: &Path, arguments: &[&str], input: &str) {
+pub(super) fn run_as(user: &Path, arguments: &[&str], input: &str) {
     let output = server().kubectl_as(user, arguments, input.as_bytes());
     assert!(output.status.success(), "kubectl {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Who is proven to have done what was seen; the rest of the words about it.
-async fn proven(scene: &Scene, resource: &Resource, live: Option<&Live>) -> Proof {
+pub(super) async fn proven(scene: &Scene, resource: &Resource, live: Option<&Live>) -> Proof {
     let version = live.map(|live| live.version.clone());
     let seen = [(resource.key.clone(), version)].into();
     let mut writers = scene.in_time(scene.target.attribute(seen)).await;
@@ -57,9 +57,9 @@ async fn proven(scene: &Scene, resource: &Resource, live: Option<&Live>) -> Proo
     }
 }
 
-struct Proof {
-    who: String,
-    acting_as: Option<String>,
+pub(super) struct Proof {
+    pub(super) who: String,
+    pub(super) acting_as: Option<String>,
     from: String,
     audit_id: String,
     how: String,

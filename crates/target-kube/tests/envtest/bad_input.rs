@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use setpoint_core::live::Presence;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
-use setpoint_target::{Outcome, Refusal, RefusalClass, Target};
+use setpoint_target::{Asker, Outcome, Refusal, RefusalClass, Target};
 use setpoint_testbed::kube::{Fault, Rule};
 
 use super::definitions::{fields, version};
@@ -114,7 +114,7 @@ async fn case_44_a_verb_that_is_forbidden_is_denied_with_what_to_grant() {
     for denied in [elsewhere, cluster_wide, secret] {
         let refusal = refusal_among_good_ones(&scene, &denied).await;
         assert_eq!(refusal.class, RefusalClass::Denied, "{refusal}");
-        assert!(refusal.detail.ends_with("grant that to the identity of the target"), "{refusal}");
+        assert!(refusal.detail.ends_with("grant that to this user"), "{refusal}");
         assert!(!refusal.detail.contains("swordfish"), "{refusal}");
         let seen = scene.observe(&denied).await;
         assert!(matches!(&seen, Observed::Unknown { reason: Blindness::Denied { .. } }), "{seen:?}");
@@ -172,7 +172,7 @@ async fn an_object_beyond_the_quota_waits_and_is_made_when_there_is_room() {
     let secret = scene.resource(&json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one", "namespace": scene.namespace}, "stringData": {"a": "b"},
     }));
-    until("the quota is known", async || scene.target.preview(&secret).await.is_err()).await;
+    until("the quota is known", async || scene.target.preview(&secret, &Asker::default()).await.is_err()).await;
     let refusal = refusal_among_good_ones(&scene, &secret).await;
     assert_eq!(refusal.class, RefusalClass::Unready, "{refusal}");
     assert!(refusal.detail.contains("count/secrets") && refusal.detail.ends_with("or raise the quota"), "{refusal}");

@@ -10,7 +10,7 @@ use setpoint_core::live::{Health, Presence};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_kube::object;
-use setpoint_target::{Outcome, RefusalClass, Settlement, Target};
+use setpoint_target::{Asker, Outcome, RefusalClass, Settlement, Target};
 use setpoint_target_kube::{Call, ShortMemory};
 use setpoint_testbed::kube::{Fault, Rule};
 
@@ -133,7 +133,7 @@ async fn f01_nothing_is_deleted_because_a_change_was_refused() {
             "{refusal}"
         );
         // Nor by asking whether a new one would be taken, which all of these would.
-        assert_eq!(scene.target.preview_replacement(&changed).await, Ok(()), "{}", declared.key);
+        assert_eq!(scene.target.preview_replacement(&changed, &Asker::default()).await, Ok(()), "{}", declared.key);
         assert_eq!(scene.stored(&declared), before);
         assert_eq!(scene.live(&declared).await.uid, made.uid);
     }
@@ -214,9 +214,15 @@ async fn f04_what_could_not_be_read_is_unknown_whatever_the_error() {
         let seen = scene.observe(&declared).await;
         assert!(matches!(seen, Observed::Unknown { .. }), "{code} was answered with {seen:?}");
         let claimed = [(declared.key.clone(), None)].into();
-        let seen = scene.target.observe(claimed, super::scene::now()).await.states.remove(&declared.key).unwrap();
+        let seen = scene
+            .target
+            .observe(claimed, Asker::default(), super::scene::now())
+            .await
+            .states
+            .remove(&declared.key)
+            .unwrap();
         assert!(matches!(seen, Observed::Unknown { .. }), "{code} was answered with {seen:?}");
-        assert!(scene.target.preview(&declared).await.is_err(), "{code}");
+        assert!(scene.target.preview(&declared, &Asker::default()).await.is_err(), "{code}");
         scene.proxy.remove(rule);
     }
     assert_eq!(scene.written(), 0);

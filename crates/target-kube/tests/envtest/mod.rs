@@ -1,6 +1,7 @@
 //! Everything that needs a real API server.
 
 mod acting;
+mod acting_as;
 mod auditing;
 mod bad_input;
 mod conforming;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use setpoint_core::live::Presence;
 use setpoint_core::observed::Observed;
-use setpoint_target::Target;
+use setpoint_target::{Asker, Target};
 use setpoint_target_kube::{Memory, ShortMemory};
 use setpoint_testbed::kube::proxy::Seen;
 use setpoint_testbed::kube::{Fault, Rule};
@@ -193,7 +193,7 @@ async fn many_new_objects_are_looked_for_by_one_list() {
     let resources: Vec<_> = (0..20).map(|n| scene.config_map(&format!("a{n}"), &[("mode", "1")])).collect();
     let found = async || {
         let wanted = resources.iter().map(|resource| (resource.key.clone(), Some(Arc::clone(resource)))).collect();
-        let states = scene.target.observe(wanted, now()).await.states;
+        let states = scene.target.observe(wanted, Asker::default(), now()).await.states;
         let is_absent = |state: &Observed<Presence>| match state {
             Observed::Known { value: Presence::Absent, .. } => true,
             Observed::Known { .. } => false,
@@ -226,7 +226,7 @@ async fn a_few_new_objects_beside_many_of_ours_are_asked_for_by_name() {
     asked(&scene);
     let resources: Vec<_> = (0..8).map(|n| scene.config_map(&format!("new{n}"), &[("mode", "1")])).collect();
     let wanted = resources.iter().map(|resource| (resource.key.clone(), Some(Arc::clone(resource)))).collect();
-    let states = scene.target.observe(wanted, now()).await.states;
+    let states = scene.target.observe(wanted, Asker::default(), now()).await.states;
     assert!(states.values().all(|state| matches!(state, Observed::Known { value: Presence::Absent, .. })));
     let names = asked(&scene).into_iter().filter(|asked| asked.contains("/configmaps/new")).count();
     assert_eq!(names, 8, "a list would bring the 129 others too");

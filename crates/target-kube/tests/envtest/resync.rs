@@ -8,7 +8,7 @@ use setpoint_core::diff::diff;
 use setpoint_core::live::Presence;
 use setpoint_core::observed::Observed;
 use setpoint_core::resource::Resource;
-use setpoint_target::Target;
+use setpoint_target::{Asker, Target};
 use setpoint_target_kube::Call;
 
 use super::scene::{Scene, now};
@@ -65,7 +65,7 @@ impl Scene {
     /// Where what is there differs from what is declared.
     pub(crate) async fn differences(&self, resources: &[&Arc<Resource>]) -> Vec<String> {
         let wanted = resources.iter().map(|resource| (resource.key.clone(), Some(Arc::clone(resource)))).collect();
-        let states = self.target.observe(wanted, now()).await.states;
+        let states = self.target.observe(wanted, Asker::default(), now()).await.states;
         let of = |resource: &&Arc<Resource>| match &states[&resource.key] {
             Observed::Known { value: Presence::Present(live), .. } => {
                 diff(&resource.body, &live.value).iter().map(|found| format!("{}: {found}", resource.key)).collect()

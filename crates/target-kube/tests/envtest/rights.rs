@@ -12,22 +12,24 @@ impl Scene {
         let (server, namespace) = (scene.server, scene.namespace.clone());
         let token = server.service_account(&namespace, "tenant");
         let user = format!("system:serviceaccount:{namespace}:tenant");
-        let role = |part: &str, rules: &Json| {
-            let name = format!("{namespace}-{part}");
-            let role = json!({
-                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
-            });
-            server.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", &role);
-            name
-        };
-        server.grant(&user, &role("all", rules), Some(&namespace));
+        server.grant(&user, &scene.role("all", rules), Some(&namespace));
         let who = json!([{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]);
-        server.grant(&user, &role("who", &who), None);
+        server.grant(&user, &scene.role("who", &who), None);
         let kubeconfig = scene.proxy.kubeconfig(server, &token);
         scene.restart(|options| {
             options.wire = wire(&kubeconfig);
             adjust(options);
         });
         scene
+    }
+
+    /// A role that no other test has.
+    pub(crate) fn role(&self, part: &str, rules: &Json) -> String {
+        let name = format!("{}-{part}", self.namespace);
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
+        });
+        self.server.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", &role);
+        name
     }
 }

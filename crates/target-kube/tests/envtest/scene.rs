@@ -15,7 +15,7 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_kube::object;
 use setpoint_target::conformance::Steps;
-use setpoint_target::{Fence, Hint, Outcome, Settlement, Target, Work};
+use setpoint_target::{Asker, Fence, Hint, Outcome, Settlement, Target, Work};
 use setpoint_target_kube::http::{Connection, HttpWire};
 use setpoint_target_kube::{AuditWebhook, Clock, KubeOptions, KubeTarget};
 use setpoint_testbed::kube::{ApiServer, Proxy};
@@ -168,7 +168,7 @@ impl Scene {
 
     pub(crate) async fn observe(&self, resource: &Arc<Resource>) -> Observed<Presence> {
         let wanted = [(resource.key.clone(), Some(Arc::clone(resource)))].into();
-        self.target.observe(wanted, now()).await.states.remove(&resource.key).unwrap()
+        self.target.observe(wanted, Asker::default(), now()).await.states.remove(&resource.key).unwrap()
     }
 
     pub(crate) async fn live(&self, resource: &Arc<Resource>) -> Live {

@@ -7,7 +7,7 @@ use setpoint_core::live::{Live, Writer};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::{Resource, SharedField};
 use setpoint_core::value::Value;
-use setpoint_target::Target;
+use setpoint_target::{Asker, Target};
 use setpoint_testbed::kube::{Fault, Rule};
 
 use super::scene::Scene;
@@ -116,7 +116,7 @@ async fn an_ignored_field_is_given_at_first_and_then_left_alone_while_others_are
     scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &patch))).succeeded();
     scene.rests(&declared).await;
     let moved = declare("6");
-    let forecast = scene.target.forecast(&moved).await.unwrap().unwrap();
+    let forecast = scene.target.forecast(&moved, &Asker::default()).await.unwrap().unwrap();
     let shown: Vec<String> = forecast.iter().map(ToString::to_string).collect();
     assert_eq!(shown, [r#"data.size: "6" → "5""#]);
     scene.heal(&moved).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use setpoint_core::live::Writer;
 use setpoint_core::resource::Resource;
-use setpoint_target::{Outcome, RefusalClass, Target};
+use setpoint_target::{Asker, Outcome, RefusalClass, Target};
 use setpoint_target_kube::Call;
 use setpoint_testbed::kube::{Verdict, Webhook};
 
@@ -142,7 +142,7 @@ async fn class_07_a_sidecar_that_a_webhook_puts_in_is_no_drift_and_a_strangers_i
         })
     };
     let probe = scene.resource(&deployment("probe"));
-    let asked = async || scene.target.preview(&probe).await.is_ok() && webhook.asked() > 0;
+    let asked = async || scene.target.preview(&probe, &Asker::default()).await.is_ok() && webhook.asked() > 0;
     until("the webhook is asked", asked).await;
     let declared = scene.resyncs_once_made(&deployment("web")).await;
     let containers = &scene.stored(&declared)["spec"]["template"]["spec"]["containers"];

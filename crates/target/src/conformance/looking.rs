@@ -7,7 +7,7 @@ use setpoint_core::value::Value;
 
 use super::stage::Stage;
 use super::{Verdict, ensure};
-use crate::contract::{Hint, Outcome, Settlement};
+use crate::contract::{Asker, Hint, Outcome, Settlement};
 
 pub(super) async fn the_system_itself_says_who_it_is(stage: &Stage<'_>) -> Verdict {
     let again = stage.target().identity().await;
@@ -37,7 +37,7 @@ pub(super) async fn every_key_asked_for_is_answered(stage: &Stage<'_>) -> Verdic
     stage.have(&samples[1]).await?;
     let asked_at = stage.subject.now();
     let wanted = samples.iter().map(|sample| (sample.key.clone(), None)).collect();
-    let seen = stage.target().observe(wanted, asked_at).await;
+    let seen = stage.target().observe(wanted, Asker::default(), asked_at).await;
     ensure(seen.at == asked_at, || format!("the look began at {asked_at:?}, it says {:?}", seen.at))?;
     ensure(seen.states.len() == samples.len(), || format!("3 keys were asked for, not {:?}", seen.states.keys()))?;
     for (sample, there) in samples.iter().zip([false, true, false]) {
@@ -92,7 +92,7 @@ pub(super) async fn a_preview_changes_nothing(stage: &Stage<'_>) -> Verdict {
     let (there, missing) = (stage.first(0), stage.first(1));
     let before = stage.have(&there).await?;
     for resource in [&missing, &there, &stage.second(0)] {
-        let answer = stage.target().preview(resource).await;
+        let answer = stage.target().preview(resource, &Asker::default()).await;
         if stage.target().capabilities().previews {
             ensure(answer.is_ok(), || format!("{} would not be accepted: {answer:?}", resource.key))?;
         }

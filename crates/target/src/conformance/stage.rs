@@ -10,7 +10,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 
 use super::{Form, Steps, Subject, Verdict, ensure};
-use crate::contract::{Fence, Outcome, RefusalClass, Settlement, Target, Work};
+use crate::contract::{Asker, Fence, Outcome, RefusalClass, Settlement, Target, Work};
 
 /// No check uses a sample beyond these.
 const SAMPLES: usize = 8;
@@ -105,7 +105,7 @@ impl<'a> Stage<'a> {
 
     pub(super) async fn observe(&self, keys: impl IntoIterator<Item = &Key>) -> Observation {
         let wanted = keys.into_iter().map(|key| (key.clone(), self.declared(key))).collect();
-        self.target().observe(wanted, self.subject.now()).await
+        self.target().observe(wanted, Asker::default(), self.subject.now()).await
     }
 
     /// The declaration of the sample with this key.

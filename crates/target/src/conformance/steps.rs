@@ -68,7 +68,7 @@ impl Steps {
             rank: 0,
             differences: Vec::new(),
         };
-        Work { intent: IntentId { epoch: Self::EPOCH, number }, step }
+        Work { intent: IntentId { epoch: Self::EPOCH, number }, step, acting_as: None }
     }
 
     /// The intent of a step that lands by this instant or never.
@@ -83,6 +83,7 @@ impl Steps {
             bundle: Digest::of(b"bundle"),
             declared: work.step.resource.as_ref().map(|resource| resource.digest()),
             expect: work.step.expect.clone(),
+            acting_as: work.acting_as.clone(),
             at: land_by,
             leave_by: land_by,
             land_by,

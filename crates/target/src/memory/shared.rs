@@ -16,7 +16,8 @@ use setpoint_core::value::Value;
 
 use super::{MemoryWorld, naming, refusal};
 use crate::contract::{
-    Answer, Capabilities, Fence, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable, Wanted, Work,
+    Answer, Asker, Capabilities, Fence, Hint, Outcome, Refusal, RefusalClass, Settlement, Target, Unidentifiable,
+    Wanted, Work,
 };
 
 /// What goes wrong with one call of [`Target::execute`].
@@ -179,11 +180,11 @@ impl Target for MemoryTarget {
         naming::key_of(api_version, kind, body)
     }
 
-    fn observe(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Observation> {
+    fn observe(&self, wanted: Wanted, _: Asker, now: Timestamp) -> Answer<'_, Observation> {
         answer(self.shared().observe(&wanted, now))
     }
 
-    fn preview<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+    fn preview<'a>(&'a self, resource: &'a Resource, _: &'a Asker) -> Answer<'a, Result<(), Refusal>> {
         let shared = self.shared();
         answer(match shared.blindness(&resource.key) {
             Some(reason) => Err(refusal(RefusalClass::Unavailable, reason.to_string())),
@@ -191,7 +192,7 @@ impl Target for MemoryTarget {
         })
     }
 
-    fn preview_replacement<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Result<(), Refusal>> {
+    fn preview_replacement<'a>(&'a self, resource: &'a Resource, _: &'a Asker) -> Answer<'a, Result<(), Refusal>> {
         let shared = self.shared();
         answer(match shared.blindness(&resource.key) {
             Some(reason) => Err(refusal(RefusalClass::Unavailable, reason.to_string())),

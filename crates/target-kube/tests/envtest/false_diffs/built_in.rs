@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use setpoint_kube::object;
-use setpoint_target::Target;
+use setpoint_target::{Asker, Target};
 
 use crate::envtest::scene::Scene;
 
@@ -186,7 +186,7 @@ async fn class_09_one_port_of_two_protocols_is_two_items() {
     // Which of two a later change is about, nobody could say.
     let twice = json!({"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]});
     let twice = scene.resource(&deployment(&scene, "twice", &nothing(), &nothing(), &twice));
-    let refusal = scene.target.preview(&twice).await.unwrap_err();
+    let refusal = scene.target.preview(&twice, &Asker::default()).await.unwrap_err();
     assert!(refusal.detail.contains("duplicate"), "{refusal}");
 }
 
@@ -246,7 +246,7 @@ async fn class_18_a_field_that_does_not_exist_is_refused_by_name_and_never_dropp
     let scene = Scene::new("unknown").await;
     let misspelt = deployment(&scene, "web", &nothing(), &json!({"hostnetwork": true}), &json!({"imagee": "web:2"}));
     let misspelt = scene.resource(&misspelt);
-    let refusal = scene.target.preview(&misspelt).await.unwrap_err();
+    let refusal = scene.target.preview(&misspelt, &Asker::default()).await.unwrap_err();
     assert!(refusal.detail.contains("hostnetwork") || refusal.detail.contains("imagee"), "{refusal}");
     let declared = scene.resource(&deployment(&scene, "web", &nothing(), &nothing(), &nothing()));
     scene.have(&declared).await;

@@ -1,0 +1,80 @@
+//! In whose name the apps of a scope write on clusters: what its Scope document says, within what those who lend clusters allow.
+//!
+//! Whoever may name a user has its rights, so a name is worth nothing by itself: on a cluster of another scope only those count that its Target
+//! document lists, no two scopes have the same one, and what Kubernetes keeps for itself cannot be named at all (`Principal`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::acting::ActingAs;
+use setpoint_core::name::{AppId, Scope, TargetName};
+use setpoint_documents::{ActAs, AppSpec, FieldProblem, Principal, TargetFamily, TargetSpec};
+
+use super::documents::{ControlDocument, ControlDocuments};
+use super::reading::Slip;
+
+/// The names of all scopes that have one, each once for all its apps.
+pub(super) type Identities<'a> = BTreeMap<&'a Scope, Arc<ActingAs>>;
+
+impl ControlDocuments {
+    pub(super) fn identities(&self) -> Identities<'_> {
+        let named = self.scopes.iter().filter_map(|(scope, document)| Some((scope, document.spec.act_as.as_ref()?)));
+        named.map(|(scope, act_as)| (scope, Arc::new(acting(act_as)))).collect()
+    }
+
+    /// In whose name an app writes. On a host nobody can be impersonated.
+    pub(super) fn acting_as(&self, identities: &Identities<'_>, id: &AppId, app: &AppSpec) -> Option<Arc<ActingAs>> {
+        let target = self.targets.get(&app.target);
+        let is_cluster = target.is_none_or(|target| target.spec.family == TargetFamily::Kubernetes);
+        identities.get(&id.scope).filter(|_| is_cluster).cloned()
+    }
+
+    /// Names that were not lent, or that another scope has.
+    pub(super) fn misnamed(&self) -> Vec<Slip> {
+        let mut slips = Vec::new();
+        let mut taken: BTreeMap<&Principal, &Scope> = BTreeMap::new();
+        for (scope, document) in &self.scopes {
+            let mut add = |problem| slips.push((document.place.clone(), problem));
+            let act_as = document.spec.act_as.as_ref();
+            for name in &document.spec.targets {
+                let lent = self.targets.get(name).filter(|target| lends(target, scope));
+                lent.into_iter().flat_map(|target| not_lent(name, target, act_as)).for_each(&mut add);
+            }
+            let Some(act_as) = act_as else { continue };
+            if let Some(other) = taken.insert(&act_as.user, scope) {
+                let message = format!("the Scope `{other}` acts as `{}` too", act_as.user);
+                add(FieldProblem::new("spec.actAs.user", message, "give each scope a user of its own"));
+            }
+        }
+        slips
+    }
+}
+
+fn lends(target: &ControlDocument<TargetSpec>, scope: &Scope) -> bool {
+    target.spec.family == TargetFamily::Kubernetes && target.scope != *scope
+}
+
+/// What of a scope's name the lender of a cluster did not list. One that lists names lends the cluster under these alone.
+fn not_lent(name: &TargetName, target: &ControlDocument<TargetSpec>, act_as: Option<&ActAs>) -> Vec<FieldProblem> {
+    let owner = &target.scope;
+    let Some(act_as) = act_as else {
+        let nameless = target.spec.identities.is_some().then(|| {
+            let message = format!("the Target `{name}` of the scope `{owner}` is lent only under names that it lists");
+            let help = format!("add `actAs` with a user of `spec.identities` of the Target `{name}`");
+            FieldProblem::new("spec.actAs", message, help)
+        });
+        return nameless.into_iter().collect();
+    };
+    let groups = act_as.groups.iter().enumerate().map(|(n, group)| (format!("spec.actAs.groups[{n}]"), group));
+    let named = std::iter::once(("spec.actAs.user".to_owned(), &act_as.user)).chain(groups);
+    let listed = |principal: &Principal| target.spec.identities.iter().flatten().any(|one| one == principal);
+    let problem = |(path, principal): (String, &Principal)| {
+        let message = format!("nobody may act as `{principal}` on the Target `{name}` of the scope `{owner}`");
+        FieldProblem::new(path, message, format!("list it in `spec.identities` of the Target `{name}`"))
+    };
+    named.filter(|(_, principal)| !listed(principal)).map(problem).collect()
+}
+
+fn acting(ActAs { user, groups }: &ActAs) -> ActingAs {
+    ActingAs { user: user.as_str().into(), groups: groups.iter().map(|group| group.as_str().into()).collect() }
+}
