@@ -70,6 +70,9 @@ pub struct TargetStanding {
     pub identity: TargetIdentity,
     /// Empty where requests are not counted.
     pub requests: Tally,
+    /// What is not as good as it could be about how it is held, and what to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degraded: Option<String>,
 }
 
 /// How an app stands, in one word.

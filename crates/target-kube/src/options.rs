@@ -51,6 +51,10 @@ pub struct KubeOptions {
     pub identity_holds: Span,
     /// Believe that what a caught-up stream tells nothing about is as it was when last seen. Without it every look is a request.
     pub trust_streams: bool,
+    /// Streams of kinds that are open at once. What there is none left for is listed from time to time.
+    pub most_streams: usize,
+    /// All of that is listed once in this time.
+    pub poll_round: Span,
     /// Audit events will come, and all about one instant within this long of each other.
     pub audit: Option<Span>,
 }
@@ -68,6 +72,8 @@ impl KubeOptions {
             identity: None,
             identity_holds: Span::seconds(30),
             trust_streams: true,
+            most_streams: 500,
+            poll_round: Span::minutes(5),
             audit: None,
         }
     }

@@ -216,6 +216,10 @@ impl Target for KubeTarget {
         Box::pin(async { Arc::clone(&self.0).logs(wanted, question).await })
     }
 
+    fn degraded(&self) -> Option<String> {
+        self.0.watches.degraded()
+    }
+
     fn request_counts(&self) -> Requests {
         self.0.api.sender.counts.told()
     }

@@ -243,6 +243,11 @@ pub trait Target: Send + Sync + fmt::Debug {
         })
     }
 
+    /// What is not as good as it could be about how this target is held, and what to do about it; for people.
+    fn degraded(&self) -> Option<String> {
+        None
+    }
+
     /// How many requests were sent.
     fn request_counts(&self) -> Requests {
         Requests::default()

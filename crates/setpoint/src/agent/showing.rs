@@ -49,7 +49,8 @@ impl Answers {
         let mut counted = Counted::default();
         for (target, identity, connection) in self.provider.connections() {
             let requests = connection.request_counts();
-            let standing = TargetStanding { target, identity: identity.clone(), requests: words(&requests.all) };
+            let (requests_of_all, degraded) = (words(&requests.all), connection.degraded());
+            let standing = TargetStanding { target, identity: identity.clone(), requests: requests_of_all, degraded };
             counted.targets.push(standing);
             counted.of_apps.insert(identity, requests.of_apps);
         }

@@ -23,6 +23,11 @@ pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
         page.heading("Stores");
         page.table(0, &stores(&overview.stores, &screen));
     }
+    let degraded = || overview.targets.iter().filter_map(|target| Some((target, target.degraded.as_ref()?)));
+    if degraded().next().is_some() {
+        page.heading("Degraded");
+        degraded().for_each(|(target, why)| page.field(target.target.as_str(), Painted::new(why, Paint::Warn)));
+    }
     if overview.targets.iter().any(|target| !target.requests.is_empty()) {
         page.heading("Requests");
         page.table(0, &requests(&overview.targets, &overview.apps));

@@ -213,10 +213,12 @@ impl Watches {
     pub(super) fn restrict(&self, class: &Arc<str>) {
         let mut state = self.state();
         state.restricted.insert(Arc::clone(class));
-        state.streams.remove(&StreamId { class: Arc::clone(class), namespace: "".into() });
+        let whole = StreamId { class: Arc::clone(class), namespace: "".into() };
+        state.streams.remove(&whole);
+        state.polled.remove(&whole);
         let namespaces: Vec<StreamId> = state.asked.iter().filter(|id| id.class == *class).cloned().collect();
         for id in namespaces {
-            state.open(id);
+            self.open(&mut state, id);
         }
         state.wake_listeners();
         drop(state);

@@ -6,6 +6,7 @@
 //! - [`lines`]: bytes to events and items.
 //! - `pages`: lists.
 //! - `streams`, `single`: keeping streams open.
+//! - `polling`: what there is no stream left for.
 //! - `beginning`: waiting for streams that have just been opened.
 //! - `events`: what an event means.
 
@@ -13,6 +14,7 @@ mod beginning;
 mod events;
 mod lines;
 pub(crate) mod pages;
+mod polling;
 mod single;
 mod streams;
 
@@ -22,13 +24,12 @@ use std::task::Waker;
 
 use setpoint_core::key::Key;
 use setpoint_core::name::LiveVersion;
+use setpoint_core::time::Span;
 use setpoint_target::Hint;
 
 use self::events::Told;
 use crate::turns::Signal;
 
-/// Streams of kinds. Beyond this looks are requests.
-const MOST_STREAMS: usize = 500;
 /// Streams of single objects.
 const MOST_SINGLE: usize = 100;
 
@@ -41,6 +42,8 @@ pub struct Watching {
     pub caught_up: usize,
     /// Objects that are watched one by one, because they bear no label of ours.
     pub single: usize,
+    /// Kinds, or kinds in one namespace, that are listed from time to time, because there are streams enough.
+    pub polled: usize,
     /// What is not watched, and so only noticed by the regular look.
     pub unwatched: usize,
     /// Why the streams that are not caught up are not.
@@ -55,13 +58,19 @@ pub(crate) struct StreamId {
 }
 
 /// The streams of one cluster, and what they have to say.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watches {
     state: Mutex<State>,
+    /// Streams of kinds. Beyond this they are polled.
+    most_streams: usize,
+    /// These are all listed once in this time.
+    poll_round: Span,
     /// There is something to hint at.
     news: Signal,
     /// There is a stream to open.
     wanted: Signal,
+    /// There is something to poll.
+    to_poll: Signal,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +78,8 @@ struct State {
     /// Somebody keeps the streams open.
     driven: bool,
     streams: BTreeMap<StreamId, Progress>,
+    /// What there was no stream left for.
+    polled: BTreeSet<StreamId>,
     /// Kinds that may be watched only namespace by namespace.
     restricted: BTreeSet<Arc<str>>,
     /// All that was asked about, so that a restricted kind knows its namespaces.
@@ -107,6 +118,11 @@ enum Fresh {
 }
 
 impl Watches {
+    pub(crate) fn new(most_streams: usize, poll_round: Span) -> Self {
+        let (news, wanted, to_poll) = (Signal::default(), Signal::default(), Signal::default());
+        Self { state: Mutex::default(), most_streams, poll_round, news, wanted, to_poll }
+    }
+
     /// Somebody looks at this key: its kind is watched from now on.
     pub(crate) fn want(&self, key: &Key) {
         let of_namespace = StreamId { class: key.class().into(), namespace: key.namespace().into() };
@@ -118,9 +134,22 @@ impl Watches {
         let id =
             if restricted { of_namespace.clone() } else { StreamId { namespace: "".into(), ..of_namespace.clone() } };
         state.asked.insert(of_namespace);
-        state.open(id);
+        self.open(&mut state, id);
         drop(state);
         self.wanted.raise();
+    }
+
+    fn open(&self, state: &mut State, id: StreamId) {
+        if state.streams.contains_key(&id) {
+            return;
+        }
+        if state.streams.len() >= self.most_streams {
+            state.polled.insert(id);
+            self.to_poll.raise();
+            return;
+        }
+        state.streams.insert(id.clone(), Progress { begins: true, ..Progress::default() });
+        state.fresh.push(Fresh::Kind(id));
     }
 
     /// Whether everything that happened to a labelled object of this kind has been told.
@@ -166,6 +195,7 @@ impl Watches {
             streams: state.streams.len(),
             caught_up: state.streams.values().filter(|progress| progress.caught_up).count(),
             single: state.single.len(),
+            polled: state.polled.len(),
             unwatched: state.unwatched.len(),
             troubles: state.streams.values().filter_map(|progress| progress.trouble.clone()).collect(),
         }
@@ -193,14 +223,6 @@ impl Watches {
 }
 
 impl State {
-    fn open(&mut self, id: StreamId) {
-        if self.streams.contains_key(&id) || self.streams.len() >= MOST_STREAMS {
-            return;
-        }
-        self.streams.insert(id.clone(), Progress { begins: true, ..Progress::default() });
-        self.fresh.push(Fresh::Kind(id));
-    }
-
     fn let_go(&mut self, key: &Key) {
         self.unwatched.remove(key);
         if let Some(single) = self.single.remove(key) {

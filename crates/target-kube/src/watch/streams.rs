@@ -86,7 +86,7 @@ impl Cluster {
         let relists = Places::new(RELISTS);
         let mut running: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         // So that there is always something to wait for.
-        running.push(std::future::pending().boxed());
+        running.push(self.poll_in_turn(&relists).boxed());
         loop {
             for fresh in self.watches.take_fresh() {
                 running.push(match fresh {
@@ -147,9 +147,7 @@ impl Cluster {
         // A stream of another cluster would speak of objects that only bear the same names.
         self.visit().await.map_err(|reason| Unplaced::Unserved(Unserved::Unknown(reason)))?;
         let collection = self.collection_of(id).await?;
-        let selection =
-            Selection { selector: "labelSelector", expression: format!("{INSTALLATION_LABEL}={}", self.installation) };
-        let followed = self.follow_from(id, &collection, &selection, course, relists).await;
+        let followed = self.follow_from(id, &collection, &self.selection(), course, relists).await;
         Ok(followed.unwrap_or_else(Ended::from))
     }
 
@@ -230,8 +228,13 @@ impl Cluster {
         }
     }
 
+    /// What bears our label.
+    pub(super) fn selection(&self) -> Selection {
+        Selection { selector: "labelSelector", expression: format!("{INSTALLATION_LABEL}={}", self.installation) }
+    }
+
     /// Lists what is there, for servers that do not tell it as events. Answers the state it is of.
-    async fn list(
+    pub(super) async fn list(
         &self,
         id: &StreamId,
         collection: &Collection,
@@ -245,7 +248,7 @@ impl Cluster {
         Ok(version)
     }
 
-    async fn collection_of(&self, id: &StreamId) -> Result<Collection, Unplaced> {
+    pub(super) async fn collection_of(&self, id: &StreamId) -> Result<Collection, Unplaced> {
         let (group, kind) = group_and_kind(&id.class);
         let served = self.discovery.find(&self.api, group, kind, None).await?;
         let namespace = if served.namespaced { Arc::clone(&id.namespace) } else { "".into() };
@@ -254,7 +257,7 @@ impl Cluster {
 }
 
 /// Kinds that are well by being there: their streams bring metadata only, and no Secret's content.
-fn form_of(class: &str) -> Form {
+pub(super) fn form_of(class: &str) -> Form {
     let (group, kind) = group_and_kind(class);
     let plain = match group {
         "" => matches!(kind, "ConfigMap" | "Secret" | "ServiceAccount" | "LimitRange" | "Endpoints"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use setpoint_core::live::Presence;
 use setpoint_core::observed::Observed;
+use setpoint_core::time::Span;
 use setpoint_target::{Asker, Target};
 use setpoint_target_kube::{Memory, ShortMemory};
 use setpoint_testbed::kube::proxy::Seen;
@@ -249,4 +250,35 @@ async fn an_object_that_lost_our_label_is_still_ours_and_still_watched() {
     scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
     scene.hint_about(&declared.key).await;
     assert_ne!(scene.live(&declared).await.value, declared.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_there_is_no_stream_left_for_is_polled_and_that_is_told() {
+    let scene = Scene::with("polled", |options| {
+        options.most_streams = 1;
+        options.poll_round = Span::seconds(1);
+    })
+    .await;
+    let streamed = scene.config_map("settings", &[("mode", "safe")]);
+    let polled = scene.resource(&json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "word", "namespace": scene.namespace}, "data": {"word": "Zmlyc3Q="},
+    }));
+    scene.have(&streamed).await;
+    scene.have(&polled).await;
+    scene.observe(&streamed).await;
+    assert_eq!(scene.target.degraded(), None);
+    scene.observe(&polled).await;
+    let watching = scene.target.watching();
+    assert_eq!((watching.streams, watching.polled), (1, 1));
+    let told = scene.target.degraded().expect("it is degraded");
+    assert!(
+        told.starts_with("1 kinds or namespaces are polled every 1.0 s, as 1 streams are open already: "),
+        "{told}"
+    );
+    assert!(told.ends_with("spread the apps over several Targets"), "{told}");
+
+    scene.patch(&polled, "stranger", &json!({"data": {"word": "c2Vjb25k"}}));
+    scene.hint_about(&polled.key).await;
+    assert_ne!(scene.live(&polled).await.value, polled.body, "it has drifted");
 }

@@ -1,0 +1,79 @@
+//! What there is no stream left for: listed in turn, so that changes are noticed all the same, only later.
+
+use std::collections::BTreeSet;
+
+use setpoint_core::time::Span;
+
+use super::streams::form_of;
+use super::{StreamId, Watches};
+use crate::cluster::Cluster;
+use crate::turns::Places;
+
+/// A round takes longer where there is so much to list: lists are dear.
+const SHORTEST_PAUSE: Span = Span::millis(500);
+
+/// Kinds that are named at the most.
+const MOST_NAMED: usize = 5;
+
+fn some(kinds: &[&str]) -> String {
+    let named = kinds.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+    if kinds.len() > MOST_NAMED { format!("{named} and {} more", kinds.len() - MOST_NAMED) } else { named }
+}
+
+impl Cluster {
+    /// Lists in turn what is not streamed. Never ends.
+    pub(super) async fn poll_in_turn(&self, relists: &Places) {
+        let mut last = None;
+        loop {
+            let Some((id, pause)) = self.watches.next_to_poll(last.as_ref()) else {
+                self.watches.to_poll.heard().await;
+                continue;
+            };
+            // What cannot be listed now is listed in the next round; until then looks find out what is there.
+            self.poll(&id, relists).await;
+            last = Some(id);
+            self.api.sender.wire.wait(pause).await;
+        }
+    }
+
+    async fn poll(&self, id: &StreamId, relists: &Places) {
+        if self.visit().await.is_err() {
+            return;
+        }
+        let Ok(collection) = self.collection_of(id).await else { return };
+        let _turn = relists.take().await;
+        let listed = self.list(id, &collection, &self.selection(), form_of(&id.class)).await;
+        if listed.is_err_and(|failure| failure.code() == Some(403)) && id.namespace.is_empty() {
+            self.watches.restrict(&id.class);
+        }
+    }
+}
+
+impl Watches {
+    /// That changes are noticed late, why, and what to do about it.
+    pub(crate) fn degraded(&self) -> Option<String> {
+        let state = self.state();
+        let (polled, streams, round) = (state.polled.len(), state.streams.len(), self.poll_round);
+        let kinds: BTreeSet<&str> = state.polled.iter().map(|id| &*id.class).collect();
+        let restricted: Vec<&str> = kinds.into_iter().filter(|class| state.restricted.contains(*class)).collect();
+        let remedy = if restricted.is_empty() {
+            "spread the apps over several Targets".to_owned()
+        } else {
+            format!("let the agent list and watch {} in the whole cluster, one stream for all", some(&restricted))
+        };
+        (polled > 0).then(|| {
+            format!(
+                "{polled} kinds or namespaces are polled every {round}, as {streams} streams are open already: {remedy}"
+            )
+        })
+    }
+
+    /// What comes after this one, and how long to wait after it.
+    fn next_to_poll(&self, last: Option<&StreamId>) -> Option<(StreamId, Span)> {
+        let state = self.state();
+        let after = last.and_then(|last| state.polled.range(last..).find(|id| *id != last));
+        let next = after.or_else(|| state.polled.first())?;
+        let count = u64::try_from(state.polled.len()).unwrap_or(u64::MAX);
+        Some((next.clone(), Span::millis(self.poll_round.as_millis() / count).max(SHORTEST_PAUSE)))
+    }
+}
