@@ -251,7 +251,7 @@ impl Cluster {
                 self.watches.let_go(&resource.key);
                 let mut record = Record::new(resource, (named.uid, named.version), taken, standing);
                 record.owned = true;
-                record.share(sharing);
+                record.share(resource, sharing);
                 record.schema = self.schemas.known(&resource.api_version);
                 self.records.put(&resource.key, record);
             }

@@ -20,6 +20,7 @@ mod discovery;
 #[cfg(feature = "http")]
 pub mod http;
 mod identity;
+mod latest;
 mod logs;
 mod look;
 mod memory;

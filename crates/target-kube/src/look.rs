@@ -294,7 +294,7 @@ impl Cluster {
         };
         let standing = self.standing(object);
         let mut record = Record::new(resource, (named.uid.clone(), named.version.clone()), taken, standing);
-        record.share(sharing);
+        record.share(resource, sharing);
         let entries = entries_of(object)?;
         let difference = self.difference(resource, object, &record, &entries, sharing);
         // The baseline holds whatever is there now; only what is there now in place may be answered without a look.

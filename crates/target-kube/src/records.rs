@@ -1,7 +1,7 @@
 //! What is remembered of each object as it stood right after it was applied: whose fields are whose, and hashes of ours. No values.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use setpoint_kube::field_set::{FieldSet, FieldSets};
 use setpoint_kube::project::{Baseline, Taken};
 use setpoint_kube::shared::Sharing;
 
+use crate::latest::Latest;
 use crate::memory::{Changes, Remembered};
 
 /// What is remembered of one object.
@@ -42,10 +43,8 @@ pub(crate) struct Record {
     pub(crate) schema: Option<Digest>,
     /// It was applied: the server names us as the owner of our fields, unless somebody cleared that.
     pub(crate) owned: bool,
-    /// The declaration itself, as long as anyone has it: most looks are about the very same one.
-    resource: Weak<Resource>,
-    /// The same where others may set something of it: what streams tell of the object is judged by it, whoever else has it.
-    kept: Option<Arc<Resource>>,
+    /// The declaration itself where others may set something of it: what streams tell of the object is judged by it.
+    pub(crate) kept: Option<Arc<Resource>>,
     /// What a stream told that does not fit. Only a look clears it, and only if nothing was told meanwhile.
     pub(crate) suspicions: u32,
 }
@@ -75,7 +74,6 @@ impl Record {
         let Taken { ours, beside, baseline } = taken;
         let fingerprint = setpoint_core::live::Live::fingerprint_of(&resource.body);
         let declared = resource.digest();
-        let resource = Arc::downgrade(resource);
         Self {
             uid,
             version,
@@ -90,7 +88,6 @@ impl Record {
             standing,
             schema: None,
             owned: false,
-            resource,
             kept: None,
             suspicions: 0,
         }
@@ -114,28 +111,19 @@ impl Record {
     }
 
     /// Remembers what co-owners hold.
-    pub(crate) fn share(&mut self, sharing: &Sharing) {
+    pub(crate) fn share(&mut self, resource: &Arc<Resource>, sharing: &Sharing) {
         self.lent = sharing.lent().clone();
         self.scaler.clone_from(&sharing.scaler);
-        if let Some(resource) = self.resource() {
-            self.be_of(&resource);
-        }
+        self.be_of(resource);
     }
 
-    /// Remembers where the declaration is.
     fn be_of(&mut self, resource: &Arc<Resource>) {
-        self.resource = Arc::downgrade(resource);
         self.kept = (!resource.shared.is_empty() || !self.lent.is_empty()).then(|| Arc::clone(resource));
     }
 
-    /// The declaration, if anyone still has it.
-    pub(crate) fn resource(&self) -> Option<Arc<Resource>> {
-        self.kept.clone().or_else(|| self.resource.upgrade())
-    }
-
     /// Whether it is of this declaration.
-    pub(crate) fn is_of(&self, resource: &Arc<Resource>) -> bool {
-        std::ptr::eq(self.resource.as_ptr(), Arc::as_ptr(resource)) || self.declared == resource.digest()
+    pub(crate) fn is_of(&self, resource: &Resource) -> bool {
+        self.declared == resource.digest()
     }
 }
 
@@ -178,6 +166,8 @@ pub(crate) struct Records(Mutex<State>);
 struct State {
     /// Boxed: the nodes of a tree are half empty, and there may be a hundred thousand.
     records: BTreeMap<Key, Box<Record>>,
+    /// Most looks are about the very same declaration: that need not be found out by its digest.
+    latest: Latest,
     sets: FieldSets,
     /// What has to be remembered or forgotten beyond our life.
     moved: BTreeSet<Key>,
@@ -198,6 +188,7 @@ impl State {
             record.passed = if moved { Some(before.version.clone()) } else { before.passed.clone() };
         }
         self.records.insert(key.clone(), Box::new(record));
+        self.latest.forget(key);
         self.moved.insert(key.clone());
     }
 }
@@ -218,11 +209,14 @@ impl Records {
 
     /// What is remembered of an object that is in place by all that was told of it, for this declaration or for none.
     pub(crate) fn trusted(&self, key: &Key, resource: Option<&Arc<Resource>>) -> Option<Record> {
-        let mut state = self.state();
-        let record = state.records.get_mut(key).filter(|record| record.suspicions == 0)?;
+        let State { records, latest, .. } = &mut *self.state();
+        let record = records.get_mut(key).filter(|record| record.suspicions == 0)?;
         if let Some(resource) = resource {
-            if !record.is_of(resource) {
-                return None;
+            if !latest.is(key, resource) {
+                if !record.is_of(resource) {
+                    return None;
+                }
+                latest.put(key, resource);
             }
             record.be_of(resource);
         }
@@ -268,6 +262,7 @@ impl Records {
 
     pub(crate) fn forget(&self, key: &Key) {
         let mut state = self.state();
+        state.latest.forget(key);
         if state.records.remove(key).is_some() {
             state.moved.insert(key.clone());
         }
@@ -431,7 +426,6 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
         standing: Standing { health, controlled, ended, made, generation, metadata },
         schema: stored.schema,
         owned: stored.owned,
-        resource: Weak::new(),
         kept: None,
         suspicions: 0,
     };

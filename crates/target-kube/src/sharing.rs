@@ -29,16 +29,16 @@ impl Cluster {
 
     /// The same by what is remembered, without asking anybody; `None` where that does not hold any more.
     pub(crate) fn sharing_as_recorded(&self, record: &Record, entries: &[ManagedFields]) -> Option<Sharing> {
-        let Some(resource) = record.resource() else {
+        let Some(resource) = &record.kept else {
             return record.lent.is_empty().then(Sharing::default);
         };
-        let scalers = scalers(&resource, entries).ok()?;
+        let scalers = scalers(resource, entries).ok()?;
         // Another one who sets the scale may be a person, and the autoscaler may be gone.
         if scalers.iter().any(|entry| record.scaler.as_ref() != Some(&entry.manager)) {
             return None;
         }
         let autoscaler = if scalers.is_empty() { Autoscaler::None } else { Autoscaler::Aims };
-        let sharing = Sharing::of(&resource, entries, &self.api.manager, autoscaler).ok()?;
+        let sharing = Sharing::of(resource, entries, &self.api.manager, autoscaler).ok()?;
         (*sharing.lent() == record.lent).then_some(sharing)
     }
 
