@@ -1,6 +1,6 @@
 //! What may be asked of the machine: how things stand, and what it would do. Asking changes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
@@ -32,7 +32,6 @@ pub struct AppStatus {
     pub drifts: Vec<Drift>,
     /// What it is held at, and how many resources that has.
     pub bundle: Option<(Digest, usize)>,
-    pub owned: Vec<Key>,
     /// The newest version that was refused, while none was accepted after it.
     pub refused: Option<Refused>,
     /// Changes whose outcome is not known.
@@ -75,6 +74,13 @@ pub struct Standing {
     pub stores: BTreeMap<StoreName, StoreStatus>,
 }
 
+/// What is under way for all apps, gathered once: there may be as much of it as there are apps.
+struct UnderWay<'a> {
+    /// Something about them is on its way into the ledger, and something follows from it.
+    recorded: BTreeSet<&'a AppId>,
+    unsettled: BTreeMap<&'a AppId, Vec<IntentId>>,
+}
+
 impl Machine {
     /// What is not being done for an app, and why.
     pub fn withheld(&self, app: &AppId) -> &[Withheld] {
@@ -88,42 +94,44 @@ impl Machine {
 
     /// How an app stands; `None` for one the engine has never heard of.
     pub fn status(&self, app: &AppId) -> Option<AppStatus> {
+        self.status_among(app, &self.under_way())
+    }
+
+    fn status_among(&self, app: &AppId, under_way: &UnderWay<'_>) -> Option<AppStatus> {
         let kept = self.apps.get(app)?;
         let busy = !kept.phase.is_idle();
         let facts = self.holdings.facts();
-        let unsettled = |intent: &&IntentId| facts.intents.get(intent).is_some_and(|intent| intent.app == *app);
         Some(AppStatus {
             facts: facts.apps.get(app).cloned().unwrap_or_else(|| Arc::clone(&kept.sent)),
             converged: kept.converged,
             busy,
-            pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app) || self.is_being_recorded(app),
+            pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app) || under_way.recorded.contains(app),
             health: kept.health,
             report: kept.report.clone(),
             drifts: kept.told_drifts(),
             bundle: self.held_at(app).and_then(|digest| Some((digest, self.bundles.size(&digest)?))),
-            owned: self.holdings.claims_of(app).keys().cloned().collect(),
             refused: kept.refused.clone(),
-            unsettled: self.unsettled.keys().filter(unsettled).copied().collect(),
+            unsettled: under_way.unsettled.get(app).cloned().unwrap_or_default(),
             stale: self.stale_stores_of(app),
         })
     }
 
-    /// Something about the app is on its way into the ledger, and something follows from it.
-    fn is_being_recorded(&self, app: &AppId) -> bool {
-        let about = |then: &Then| match then {
-            Then::Nothing => false,
-            Then::Look { app: of, .. }
-            | Then::Accepted { app: of }
-            | Then::Noted { app: of }
-            | Then::Leave { app: of, .. }
-            | Then::PlanEnded { app: of }
-            | Then::Forgotten { app: of } => of == app,
-        };
-        self.awaited.values().any(|awaited| matches!(awaited, Awaited::Append(append) if about(&append.then)))
+    /// What the app owns.
+    pub fn owned(&self, app: &AppId) -> BTreeSet<Key> {
+        self.holdings.claims_of(app).keys().cloned().collect()
+    }
+
+    fn under_way(&self) -> UnderWay<'_> {
+        let mut unsettled = BTreeMap::<_, Vec<_>>::new();
+        for (id, intent) in self.unsettled.keys().filter_map(|id| Some((id, self.holdings.facts().intents.get(id)?))) {
+            unsettled.entry(&intent.app).or_default().push(*id);
+        }
+        UnderWay { recorded: self.awaited.values().filter_map(recorded).collect(), unsettled }
     }
 
     pub fn standing(&self) -> Standing {
-        let status = |app: &AppId| Some((app.clone(), self.status(app)?));
+        let under_way = self.under_way();
+        let status = |app: &AppId| Some((app.clone(), self.status_among(app, &under_way)?));
         Standing {
             holding: self.tenure.is_holding(),
             steps_done: self.steps_done,
@@ -147,5 +155,19 @@ impl Machine {
     pub fn what_if(&mut self, app: &AppId, bundle: &Arc<Bundle>, observation: &Observation) -> Option<Decision> {
         let keys = observation.states.keys().cloned().collect();
         self.decide_for(app, bundle, &keys, observation).map(|(decision, _)| decision)
+    }
+}
+
+/// The app that something follows for once what is awaited is in the ledger.
+fn recorded(awaited: &Awaited) -> Option<&AppId> {
+    let Awaited::Append(append) = awaited else { return None };
+    match &append.then {
+        Then::Nothing => None,
+        Then::Look { app, .. }
+        | Then::Accepted { app }
+        | Then::Noted { app }
+        | Then::Leave { app, .. }
+        | Then::PlanEnded { app }
+        | Then::Forgotten { app } => Some(app),
     }
 }

@@ -87,7 +87,8 @@ impl Answers {
         };
         let summary = summary(app, &status, &self.counted());
         let unhealthy = self.unhealthy(app, &status).await?;
-        let AppStatus { facts, report, drifts, owned, unsettled, refused, .. } = status;
+        let AppStatus { facts, report, drifts, unsettled, refused, .. } = status;
+        let owned = self.handle.owned(app).await.map_err(ended)?;
         let bundle = self.handle.bundle(app).await.map_err(ended)?;
         let declared = bundle.iter().flat_map(|bundle| bundle.resources());
         let mut resources: Vec<_> = declared

@@ -86,7 +86,7 @@ impl Answers {
             let message = format!("the target of {app} did not answer within {} s: ask again", TREE.as_secs());
             Problem::new(ProblemKind::Unavailable, message)
         })?;
-        let owned: BTreeSet<&Key> = status.owned.iter().collect();
+        let owned = self.handle.owned(&app).await.map_err(ended)?;
         let object = |it: setpoint_target::TreeObject| TreeObject {
             declared: declared.contains(&it.key),
             owned: owned.contains(&it.key),

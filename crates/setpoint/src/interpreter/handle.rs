@@ -1,9 +1,11 @@
 //! What the rest of the process may ask of a running interpreter.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::decide::Decision;
+use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::time::Span;
@@ -84,6 +86,12 @@ impl Handle {
     /// How everything stands.
     pub async fn standing(&self) -> Result<Standing, Ended> {
         self.ask(|machine| machine.standing()).await
+    }
+
+    /// What an app owns.
+    pub async fn owned(&self, app: &AppId) -> Result<BTreeSet<Key>, Ended> {
+        let app = app.clone();
+        self.ask(move |machine| machine.owned(&app)).await
     }
 
     /// What an app is held at.
