@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::acting::ActingAs;
 use crate::claim::Claim;
+use crate::claims::Claims;
 use crate::digest::Digest;
 use crate::hold::{Hold, Suspension};
 use crate::intent::{Intent, IntentEnd, IntentId};
@@ -23,7 +24,7 @@ use crate::version::Revision;
 pub struct Facts {
     /// When this installation first opened its ledger; deletes are withheld for a while after it.
     pub installed_at: Option<Timestamp>,
-    pub claims: BTreeMap<(TargetIdentity, Key), Arc<Claim>>,
+    pub claims: Claims,
     /// Intents whose end is not recorded. At most one per key: see [`Facts::busy`].
     pub intents: BTreeMap<IntentId, Intent>,
     pub apps: BTreeMap<AppId, Arc<AppFacts>>,
@@ -195,7 +196,7 @@ impl Facts {
     ) -> Self {
         let intents: BTreeMap<_, _> = intents.into_iter().map(|intent| (intent.id, intent)).collect();
         let busy = intents.values().map(|intent| ((intent.target.clone(), intent.key.clone()), intent.id)).collect();
-        let claims = claims.into_iter().map(|claim| ((claim.target.clone(), claim.key.clone()), Arc::new(claim)));
+        let claims = claims.into_iter().map(Arc::new);
         let apps = apps.into_iter().map(|(app, facts)| (app, Arc::new(facts)));
         Self { installed_at, claims: claims.collect(), intents, apps: apps.collect(), busy }
     }
@@ -242,30 +243,29 @@ impl Facts {
 
     /// A claim changes hands only from the app that is named, and never while that app is changing the object.
     fn put_claim(&mut self, claim: &Arc<Claim>, from: Option<&AppId>) -> Result<(), Misfit> {
-        let place = (claim.target.clone(), claim.key.clone());
-        if let Some(holder) = self.claims.get(&place).map(|held| &held.app).filter(|holder| **holder != claim.app) {
+        let Claim { target, key, .. } = &**claim;
+        let holder = self.claims.get(target, key).map(|held| &held.app);
+        if let Some(holder) = holder.filter(|holder| **holder != claim.app) {
             if from != Some(holder) {
-                let (target, key) = place;
-                return Err(Misfit::Claimed { target, key, holder: holder.clone() });
+                return Err(Misfit::Claimed { target: target.clone(), key: key.clone(), holder: holder.clone() });
             }
-            if let Some(intent) = self.busy.get(&place).copied() {
-                let (target, key) = place;
-                return Err(Misfit::Busy { target, key, intent });
+            if let Some(intent) = self.busy(target, key) {
+                return Err(Misfit::Busy { target: target.clone(), key: key.clone(), intent });
             }
         }
-        self.claims.insert(place, Arc::clone(claim));
+        self.claims.put(Arc::clone(claim));
         Ok(())
     }
 
     fn drop_claim(&mut self, target: &TargetIdentity, key: &Key, app: &AppId) -> Result<(), Misfit> {
-        let place = (target.clone(), key.clone());
-        match self.claims.get(&place).map(|held| &held.app) {
+        let (target, key) = (target.clone(), key.clone());
+        match self.claims.get(&target, &key).map(|held| &held.app) {
             Some(holder) if holder == app => {
-                self.claims.remove(&place);
+                self.claims.remove(&target, &key);
                 Ok(())
             }
-            Some(holder) => Err(Misfit::Claimed { target: place.0, key: place.1, holder: holder.clone() }),
-            None => Err(Misfit::NoClaim { target: place.0, key: place.1 }),
+            Some(holder) => Err(Misfit::Claimed { target, key, holder: holder.clone() }),
+            None => Err(Misfit::NoClaim { target, key }),
         }
     }
 

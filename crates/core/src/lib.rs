@@ -10,6 +10,7 @@ pub mod bundle;
 pub mod canonical;
 pub mod check;
 pub mod claim;
+pub mod claims;
 pub mod decide;
 pub mod diff;
 pub mod digest;

@@ -19,7 +19,8 @@ pub struct Controls {
     pub of: Option<Digest>,
     /// Ask for them anew by then: windows were worked out up to an instant, or a target was not reached.
     pub valid_until: Option<Timestamp>,
-    pub apps: BTreeMap<AppId, AppControl>,
+    /// Shared with the apps that are held by them.
+    pub apps: BTreeMap<AppId, Arc<AppControl>>,
     /// Apps whose target has not said who it is yet, with their documents. They are not among `apps`, but their documents are not gone.
     pub unreached: BTreeMap<AppId, Digest>,
     pub stores: BTreeMap<StoreName, StoreControl>,

@@ -57,7 +57,7 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
     };
     let bundle = Bundle::new(app(), target(), vec![resource("a"), resource("b")]).expect("a valid bundle");
     let digest = bundle.digest();
-    let accepted = Accepted { bundle: digest, sequence: 1, revision: Revision(BTreeMap::new()), at: at(0) };
+    let accepted = Accepted { bundle: digest, sequence: 1, revision: Revision::default(), at: at(0) };
     let facts = AppFacts { accepted: Some(accepted.clone()), last_good: Some(accepted), ..AppFacts::new(target()) };
     let claim = |name: &str| Claim {
         target: target(),
@@ -94,8 +94,11 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
         on_failure: OnFailure::Alert,
     };
     let reach = TargetControl { granularity: Granularity::Resource, fresh_reads: true, attributes };
-    let controls =
-        Controls { apps: [(app(), control)].into(), targets: [(target(), reach)].into(), ..Controls::default() };
+    let controls = Controls {
+        apps: [(app(), Arc::new(control))].into(),
+        targets: [(target(), reach)].into(),
+        ..Controls::default()
+    };
     let mut machine = Machine::new(Settings::default());
     let bundles = Shelf::default();
     bundles.put(bundle.into());

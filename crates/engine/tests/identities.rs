@@ -33,7 +33,7 @@ fn identity() -> TargetIdentity {
 }
 
 /// The control of the app `team/shop` on the cluster.
-fn control(documents: &ControlDocuments) -> AppControl {
+fn control(documents: &ControlDocuments) -> Arc<AppControl> {
     let (granularity, fresh_reads, attributes) = (Granularity::Resource, true, false);
     let reached = ReachedTarget { identity: identity(), granularity, fresh_reads, attributes };
     let names = ["prod", "here"].map(|name| (TargetName::new(name).expect("a name"), reached.clone()));

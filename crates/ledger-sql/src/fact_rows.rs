@@ -73,9 +73,9 @@ impl Touched {
         facts: &Facts,
         others: &BTreeMap<Origin, Facts>,
     ) -> Result<(), LedgerError> {
-        for place in self.claims.iter().filter(|place| facts.claims.contains_key(place)) {
-            if let Some((holder, _)) = others.iter().find(|(_, other)| other.claims.contains_key(place)) {
-                let (target, key) = place.clone();
+        for (target, key) in self.claims.iter().filter(|(target, key)| facts.claims.contains(target, key)) {
+            if let Some((holder, _)) = others.iter().find(|(_, other)| other.claims.contains(target, key)) {
+                let (target, key) = (target.clone(), key.clone());
                 return Err(LedgerError::Claimed { target, key, holder: holder.clone() });
             }
         }
@@ -118,9 +118,10 @@ fn store_claims(
     places: BTreeSet<(TargetIdentity, Key)>,
 ) -> Result<(), LedgerError> {
     let mut put = Vec::new();
-    for place in places {
-        let (target, key) = (place.0.to_string().into(), place.1.to_text().into());
-        match facts.claims.get(&place) {
+    for (target, key) in places {
+        let claim = facts.claims.get(&target, &key);
+        let (target, key) = (target.to_string().into(), key.to_text().into());
+        match claim {
             Some(claim) => put.push([target, key, log.into(), stored_text(claim)?]),
             None => {
                 let drop = "DELETE FROM claims WHERE target = ? AND key = ? AND log = ?";

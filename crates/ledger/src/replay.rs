@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use setpoint_core::claim::Claim;
+use setpoint_core::claims::Claims;
 use setpoint_core::facts::Facts;
+use setpoint_core::key::Key;
+use setpoint_core::name::TargetIdentity;
 
 use crate::error::LedgerError;
 use crate::origin::Origin;
@@ -29,9 +33,13 @@ pub fn first_difference(replayed: &Facts, stored: &Facts) -> Option<String> {
         let (records, tables) = (replayed.installed_at, stored.installed_at);
         return Some(format!("installed at: the records say {records:?}, the tables {tables:?}"));
     }
-    in_maps("claim", &replayed.claims, &stored.claims)
+    in_maps("claim", &by_place(&replayed.claims), &by_place(&stored.claims))
         .or_else(|| in_maps("intent", &replayed.intents, &stored.intents))
         .or_else(|| in_maps("app", &replayed.apps, &stored.apps))
+}
+
+fn by_place(claims: &Claims) -> BTreeMap<(&TargetIdentity, &Key), &Claim> {
+    claims.iter().map(|claim| ((&claim.target, &claim.key), claim.as_ref())).collect()
 }
 
 fn in_maps<K: Ord + Debug, V: PartialEq + Debug>(

@@ -49,7 +49,8 @@ impl Undo {
 impl Step {
     /// `None` where there is nothing to remember: the change will not fit.
     fn before(facts: &Facts, change: &Change) -> Option<Self> {
-        let claim = |place: (TargetIdentity, Key)| Self::Claim { before: facts.claims.get(&place).cloned(), place };
+        let claim =
+            |place: (TargetIdentity, Key)| Self::Claim { before: facts.claims.get(&place.0, &place.1).cloned(), place };
         let app = |app: &AppId| Self::App { before: facts.apps.get(app).cloned(), app: app.clone() };
         Some(match change {
             Change::Installed { .. } => Self::Installed,
@@ -65,8 +66,8 @@ impl Step {
     fn take_back(self, facts: &mut Facts) {
         match self {
             Self::Installed => facts.installed_at = None,
-            Self::Claim { place, before: Some(claim) } => drop(facts.claims.insert(place, claim)),
-            Self::Claim { place, before: None } => drop(facts.claims.remove(&place)),
+            Self::Claim { before: Some(claim), .. } => facts.claims.put(claim),
+            Self::Claim { place: (target, key), before: None } => drop(facts.claims.remove(&target, &key)),
             Self::Opened { id } => facts
                 .apply(&Change::CloseIntent { intent: id, end: IntentEnd::Done })
                 .expect("it was opened by the change that is taken back"),

@@ -47,7 +47,7 @@ async fn nothing_is_deleted_after_a_recovery_until_a_person_releases_the_app() {
     let recovery = recovery(vec![bundle(&shop, resources(&shop, 20, 1))]);
     let recovered = recover(&recovery, &scene.ledger, &targets(&scene), scene.clock).await;
     assert_eq!(recovered.expect("all can be seen"), 20);
-    assert!(scene.facts().claims.values().all(|claim| claim.origin == ClaimOrigin::Recovered && claim.uid.is_some()));
+    assert!(scene.facts().claims.iter().all(|claim| claim.origin == ClaimOrigin::Recovered && claim.uid.is_some()));
 
     // The store has moved on: one of the twenty is no longer declared.
     scene.shelf.publish(&shop, resources(&shop, 19, 2));

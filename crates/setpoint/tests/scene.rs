@@ -265,7 +265,7 @@ pub(crate) fn controls(apps: &[&AppId]) -> Controls {
         root: None,
         of: None,
         valid_until: None,
-        apps: apps.iter().map(|app| ((*app).clone(), control(app))).collect(),
+        apps: apps.iter().map(|app| ((*app).clone(), Arc::new(control(app)))).collect(),
         unreached: BTreeMap::new(),
         stores: apps.iter().map(|app| (store_of(app), polled(&store_of(app)))).collect(),
         targets: BTreeMap::from([(

@@ -263,8 +263,7 @@ impl World {
                         .objects()
                         .any(|(at, object)| *at == key && object.live.value.get(FIXED) != declared.get(FIXED))
                 };
-                let place = (self.targets[target].identity().clone(), key.clone());
-                let claim = self.ledger.facts(&self.origin).claims.get(&place);
+                let claim = self.ledger.facts(&self.origin).claims.get(self.targets[target].identity(), &key);
                 let made = claim.is_some_and(|claim| claim.origin == ClaimOrigin::Created) && self.is_ours(app, &key);
                 let left_alone = !may_be_made_anew(&key) || !made || quarantine;
                 if left_alone && stands(&self.targets[target]) {

@@ -103,7 +103,7 @@ pub fn bootstrap(controls: &mut Controls, of: Option<Digest>) {
     };
     controls.root = Some(root());
     controls.of = of;
-    controls.apps.insert(root(), control);
+    controls.apps.insert(root(), Arc::new(control));
     controls.stores.insert(bootstrap_store(), polled(&bootstrap_store()));
 }
 

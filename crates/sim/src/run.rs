@@ -200,7 +200,7 @@ impl World {
     /// Whether what stands under the key is the incarnation that is claimed.
     pub(crate) fn is_ours(&self, app: usize, key: &Key) -> bool {
         let target = &self.targets[self.universe.target_of(app)];
-        let claim = self.ledger.facts(&self.origin).claims.get(&(target.identity().clone(), key.clone()));
+        let claim = self.ledger.facts(&self.origin).claims.get(target.identity(), key);
         let mut standing = target.objects().filter(|(at, _)| *at == key);
         standing.all(|(_, object)| claim.is_some_and(|claim| claim.uid.as_ref() == Some(&object.live.uid)))
     }
@@ -209,8 +209,7 @@ impl World {
     fn orphan(&self) -> Option<String> {
         for target in &self.targets {
             for (key, object) in target.objects().filter(|(_, object)| object.created_by.is_some()) {
-                let place = (target.identity().clone(), key.clone());
-                let claim = self.ledger.facts(&self.origin).claims.get(&place);
+                let claim = self.ledger.facts(&self.origin).claims.get(target.identity(), key);
                 let remembered =
                     claim.is_some_and(|claim| claim.uid.as_ref().is_none_or(|uid| *uid == object.live.uid));
                 let let_go = self.monitor.let_go.contains(&(key.clone(), object.live.uid.clone()));

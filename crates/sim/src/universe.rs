@@ -1,6 +1,7 @@
 //! What exists in a run: apps, stores, targets and their kinds, drawn once at its beginning.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
@@ -116,11 +117,12 @@ impl Universe {
             let store = stores[n % stores.len()].clone();
             let mut control = control(tape, store, target_of(n).identity.clone());
             // Nobody can wait for an app that is only observed.
-            let first_acts = controls.apps.get(&apps[0]).is_some_and(|first: &AppControl| first.mode != Mode::Observe);
+            let first_acts =
+                controls.apps.get(&apps[0]).is_some_and(|first: &Arc<AppControl>| first.mode != Mode::Observe);
             if n == 1 && first_acts && tape.happens("depends", 200) {
                 control.depends_on.insert(apps[0].clone());
             }
-            controls.apps.insert(app.clone(), control);
+            controls.apps.insert(app.clone(), Arc::new(control));
         }
         let instances = 1 + tape.pick("instances", 2) as usize;
         let grounds = targets.len();
@@ -158,7 +160,7 @@ impl Universe {
         for (n, app) in self.apps.iter().enumerate() {
             let target = n % self.targets.len();
             if let Some(control) = self.controls.apps.get_mut(app) {
-                control.target = self.targets[target].identity.clone();
+                Arc::make_mut(control).target = self.targets[target].identity.clone();
             }
             let own = (0..10).map(|key| objects::key(&format!("app-{n}-{key}"), key));
             let shared = (0..2).map(|key| objects::key(&format!("shared-{target}-{key}"), 10 + key));
@@ -170,7 +172,7 @@ impl Universe {
     pub fn root(&mut self) {
         self.rooted = true;
         let first = std::mem::replace(&mut self.stores[0], repository::bootstrap_store());
-        for control in self.controls.apps.values_mut() {
+        for control in self.controls.apps.values_mut().map(Arc::make_mut) {
             if control.stores.remove(&first) {
                 control.stores.insert(self.stores[0].clone());
             }

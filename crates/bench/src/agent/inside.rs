@@ -95,5 +95,5 @@ pub(crate) fn is_at_rest(status: &AppStatus) -> bool {
 /// Whether an app was accepted at this version.
 pub(crate) fn is_at(status: &AppStatus, version: &VersionId) -> bool {
     let accepted = status.facts.accepted.as_ref();
-    accepted.is_some_and(|accepted| accepted.revision.0.values().any(|accepted| accepted == version))
+    accepted.is_some_and(|accepted| accepted.revision.versions().any(|accepted| accepted == version))
 }

@@ -81,7 +81,7 @@ async fn as_a_process(lab: &Lab, table: &mut Table) -> anyhow::Result<()> {
     let look = async |client: &setpoint_api::Client| {
         let detail = client.app(touched.clone()).await.ok()?;
         let accepted = detail.summary.accepted?;
-        let is_at = accepted.revision.0.values().any(|accepted| *accepted == version);
+        let is_at = accepted.revision.versions().any(|accepted| *accepted == version);
         (is_at && detail.summary.state == AppState::Converged).then_some(())
     };
     agent.until("the touched app converges", Duration::from_millis(5), PATIENCE, look).await?;

@@ -119,7 +119,7 @@ impl<'a> Working<'a> {
         Some(identity.clone())
     }
 
-    fn add(&mut self, id: &AppId, app: &'a ControlDocument<AppSpec>, target: TargetIdentity, bounds: Bounds) {
+    fn add(&mut self, id: &AppId, app: &'a ControlDocument<Box<AppSpec>>, target: TargetIdentity, bounds: Bounds) {
         let spec = &app.spec;
         let sync = &spec.sync;
         let depends_on = sync.depends_on.iter().map(|name| AppId::new(id.scope.clone(), name.clone()));
@@ -144,7 +144,7 @@ impl<'a> Working<'a> {
                 DeclaredOnFailure::Alert => OnFailure::Alert,
             },
         };
-        self.controls.apps.insert(id.clone(), control);
+        self.controls.apps.insert(id.clone(), Arc::new(control));
     }
 
     fn closed(&mut self, windows: &'a [Window]) -> Vec<Interval> {
@@ -161,8 +161,8 @@ struct Bounds {
 }
 
 /// What an app is held by: its document, and the bounds that another document sets it.
-fn document_of(app: &ControlDocument<AppSpec>, Bounds { boundary, acting_as }: &Bounds) -> Digest {
-    canonical::digest_of(&(&app.body, boundary, acting_as))
+fn document_of(app: &ControlDocument<Box<AppSpec>>, Bounds { boundary, acting_as }: &Bounds) -> Digest {
+    canonical::digest_of(&(app.body.value(), boundary, acting_as))
 }
 
 fn key_of(window: &Window) -> WindowKey<'_> {

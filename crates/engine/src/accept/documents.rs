@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
+use setpoint_core::canonical;
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, AppName, Scope, StoreName, TargetName};
 use setpoint_core::resource::Resource;
@@ -25,14 +26,29 @@ pub struct ControlDocument<S> {
     pub scope: Scope,
     pub spec: S,
     /// The whole document.
-    pub body: Value,
+    pub(super) body: Body,
     pub place: Place,
+}
+
+/// A document as it is written, in canonical bytes: those in force are kept, and as trees they would need five times the room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Body(Box<[u8]>);
+
+impl Body {
+    fn of(document: &Value) -> Self {
+        Self(canonical::to_bytes(document).into())
+    }
+
+    pub(super) fn value(&self) -> Value {
+        canonical::from_bytes(&self.0).expect("we wrote it")
+    }
 }
 
 /// All control documents of one version, or of one accepted bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlDocuments {
-    pub(super) apps: BTreeMap<AppId, ControlDocument<AppSpec>>,
+    /// Boxed: there may be thousands, and the nodes of a tree are half empty.
+    pub(super) apps: BTreeMap<AppId, ControlDocument<Box<AppSpec>>>,
     pub(super) stores: BTreeMap<StoreName, ControlDocument<StoreSpec>>,
     pub(super) targets: BTreeMap<TargetName, ControlDocument<TargetSpec>>,
     /// By the scope they draw the boundary of.
@@ -42,7 +58,7 @@ pub struct ControlDocuments {
 }
 
 impl ControlDocuments {
-    pub fn apps(&self) -> &BTreeMap<AppId, ControlDocument<AppSpec>> {
+    pub fn apps(&self) -> &BTreeMap<AppId, ControlDocument<Box<AppSpec>>> {
         &self.apps
     }
 
@@ -61,12 +77,12 @@ impl ControlDocuments {
     /// The documents as resources of the root app.
     pub fn resources(&self) -> Vec<Resource> {
         let mut resources = Vec::new();
-        let mut add = |kind: &str, scope: &Scope, name: &str, body: &Value| {
+        let mut add = |kind: &str, scope: &Scope, name: &str, body: &Body| {
             resources.push(Resource {
                 key: key_of(kind, scope, name),
                 api_version: API_VERSION.into(),
                 kind: kind.into(),
-                body: Arc::new(body.clone()),
+                body: Arc::new(body.value()),
                 after: BTreeSet::new(),
                 protected: false,
                 shared: BTreeSet::new(),
@@ -111,11 +127,11 @@ impl ControlDocuments {
         let Document { metadata, spec, body, place } = document;
         let Metadata { name, scope } = metadata?;
         let key = key_of(spec.kind(), &scope, name.as_str());
-        let text = name.as_str();
+        let (text, body) = (name.as_str(), Body::of(&body));
         match spec {
             Spec::App(spec) => {
                 let id = AppId::new(scope.clone(), named(AppName::new(text)));
-                self.apps.insert(id, ControlDocument { scope, spec: *spec, body, place });
+                self.apps.insert(id, ControlDocument { scope, spec, body, place });
             }
             Spec::Store(spec) => {
                 self.stores.insert(named(StoreName::new(text)), ControlDocument { scope, spec: *spec, body, place });

@@ -83,7 +83,7 @@ impl ControlDocuments {
     }
 
     /// Other apps of the same scope that an app names.
-    fn names_of_apps(&self, id: &AppId, app: &ControlDocument<AppSpec>) -> Vec<FieldProblem> {
+    fn names_of_apps(&self, id: &AppId, app: &ControlDocument<Box<AppSpec>>) -> Vec<FieldProblem> {
         let depends_on =
             app.spec.sync.depends_on.iter().enumerate().map(|(n, name)| (format!("spec.sync.dependsOn[{n}]"), name));
         let together =

@@ -187,7 +187,7 @@ impl Machine {
         let reads = |control: &crate::controls::AppControl| control.stores.contains(store);
         self.apps
             .iter()
-            .filter(|(_, kept)| kept.control.as_ref().is_some_and(reads))
+            .filter(|(_, kept)| kept.control.as_deref().is_some_and(reads))
             .map(|(app, _)| app.clone())
             .collect()
     }
@@ -196,7 +196,7 @@ impl Machine {
     fn offered(&self, app: &AppId) -> Option<Revision> {
         let control = self.apps.get(app)?.control.as_ref()?;
         let head = |store: &StoreName| Some((store.clone(), self.stores.get(store)?.head.clone()?));
-        control.stores.iter().map(head).collect::<Option<BTreeMap<_, _>>>().map(Revision)
+        control.stores.iter().map(head).collect::<Option<BTreeMap<_, _>>>().map(Revision::from)
     }
 
     /// Renders the app if its stores offer something that was not considered yet.

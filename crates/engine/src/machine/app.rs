@@ -25,7 +25,7 @@ use super::status::Refused;
 #[derive(Debug)]
 pub(super) struct App {
     /// Its document; `None` once it is gone from the store.
-    pub(super) control: Option<AppControl>,
+    pub(super) control: Option<Arc<AppControl>>,
     /// Its facts as last *sent* to the ledger. New facts are made from these, so that two changes on their way do not undo
     /// each other; decisions rest on the durable ones.
     pub(super) sent: Arc<AppFacts>,

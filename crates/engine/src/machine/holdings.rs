@@ -24,24 +24,25 @@ pub(super) struct Holdings {
 
 /// The apps that declare one key. Nearly always it is one: a set of its own for each key would be most of what the index takes.
 #[derive(Debug)]
+#[expect(clippy::box_collection, reason = "almost every key has one, which would take as much room as the set")]
 enum Declarers {
-    One(AppId),
-    Several(BTreeSet<AppId>),
+    One(Arc<AppId>),
+    Several(Box<BTreeSet<AppId>>),
 }
 
 impl Declarers {
     fn iter(&self) -> impl Iterator<Item = &AppId> {
         let (one, several) = match self {
-            Self::One(app) => (Some(app), None),
-            Self::Several(apps) => (None, Some(apps)),
+            Self::One(app) => (Some(&**app), None),
+            Self::Several(apps) => (None, Some(&**apps)),
         };
         one.into_iter().chain(several.into_iter().flatten())
     }
 
     fn add(&mut self, app: &AppId) {
         match self {
-            Self::One(known) if known == app => {}
-            Self::One(known) => *self = Self::Several([known.clone(), app.clone()].into()),
+            Self::One(known) if **known == *app => {}
+            Self::One(known) => *self = Self::Several(Box::new([AppId::clone(known), app.clone()].into())),
             Self::Several(apps) => drop(apps.insert(app.clone())),
         }
     }
@@ -49,7 +50,7 @@ impl Declarers {
     /// Takes an app away. Whether none is left.
     fn remove(&mut self, app: &AppId) -> bool {
         match self {
-            Self::One(known) => known == app,
+            Self::One(known) => **known == *app,
             Self::Several(apps) => {
                 apps.remove(app);
                 apps.is_empty()
@@ -61,7 +62,7 @@ impl Declarers {
 impl Holdings {
     pub(super) fn new(facts: Facts) -> Self {
         let mut owned = BTreeMap::<AppId, BTreeMap<Key, Arc<Claim>>>::new();
-        for claim in facts.claims.values() {
+        for claim in facts.claims.iter() {
             owned.entry(claim.app.clone()).or_default().insert(claim.key.clone(), Arc::clone(claim));
         }
         let mut deletions: Vec<_> = facts
@@ -142,10 +143,11 @@ impl Holdings {
                 declared.remove(key);
             }
         }
+        let shared = Arc::new(app.clone());
         for key in after {
             match declared.get_mut(key) {
                 Some(apps) => apps.add(app),
-                None => drop(declared.insert(key.clone(), Declarers::One(app.clone()))),
+                None => drop(declared.insert(key.clone(), Declarers::One(Arc::clone(&shared)))),
             }
         }
     }
@@ -157,8 +159,7 @@ impl Holdings {
 
     /// The apps that own or declare a key.
     pub(super) fn interested_in(&self, target: &TargetIdentity, key: &Key) -> impl Iterator<Item = &AppId> {
-        let place = (target.clone(), key.clone());
-        let owner = self.facts.claims.get(&place).map(|claim| &claim.app);
+        let owner = self.facts.claims.get(target, key).map(|claim| &claim.app);
         owner.into_iter().chain(self.declarers(target, key))
     }
 

@@ -185,7 +185,7 @@ impl Machine {
         let Some(target) = self.apps.get(app).map(|kept| kept.sent.target.clone()) else { return };
         let is_missing = |(key, state): (&Key, &Observed<Presence>)| {
             // Of this app, or of one that may hand it over.
-            let claim = self.holdings.facts().claims.get(&(target.clone(), key.clone()))?;
+            let claim = self.holdings.facts().claims.get(&target, key)?;
             let missing = match state.as_known()? {
                 Presence::Absent => true,
                 Presence::Present(live) => claim.uid.as_ref().is_some_and(|uid| *uid != live.uid),

@@ -115,7 +115,7 @@ impl Machine {
         keys: &BTreeSet<Key>,
     ) -> BTreeMap<Key, Elsewhere> {
         let interest = |key: &Key| {
-            let claim = self.holdings.facts().claims.get(&(target.clone(), key.clone()));
+            let claim = self.holdings.facts().claims.get(target, key);
             if let Some(claim) = claim.filter(|claim| claim.app != *app) {
                 let declares = self.still_declares(&claim.app, key);
                 return Some(Elsewhere { app: claim.app.clone(), claim: Some(Arc::clone(claim)), declares });

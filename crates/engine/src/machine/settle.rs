@@ -109,7 +109,7 @@ impl Machine {
     fn claim_of_done(&self, intent: &Intent, live: Option<&Live>) -> Option<Change> {
         let Some(live) = live else { return self.claim_of_not_done(intent) };
         let uid = Some(live.uid.clone());
-        let claim = self.holdings.facts().claims.get(&(intent.target.clone(), intent.key.clone()))?;
+        let claim = self.holdings.facts().claims.get(&intent.target, &intent.key)?;
         let ours = claim.app == intent.app && claim.uid != uid;
         ours.then(|| Change::PutClaim { claim: Arc::new(Claim { uid, ..Claim::clone(claim) }), from: None })
     }
@@ -117,7 +117,7 @@ impl Machine {
     /// What was not made is not owned.
     pub(super) fn claim_of_not_done(&self, intent: &Intent) -> Option<Change> {
         let (target, key, app) = (intent.target.clone(), intent.key.clone(), intent.app.clone());
-        let claim = self.holdings.facts().claims.get(&(target.clone(), key.clone()))?;
+        let claim = self.holdings.facts().claims.get(&target, &key)?;
         let made_nothing = intent.verb == Verb::Create && claim.app == app && claim.uid.is_none();
         made_nothing.then_some(Change::DropClaim { target, key, app })
     }

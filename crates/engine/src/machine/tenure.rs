@@ -285,7 +285,7 @@ impl Machine {
         }
     }
 
-    fn take_up_declared(&mut self, app: &AppId, control: AppControl) {
+    fn take_up_declared(&mut self, app: &AppId, control: Arc<AppControl>) {
         // Retired and forgotten already, or never there: nothing to take down.
         let nothing_left = control.retire && !self.apps.contains_key(app);
         if nothing_left || self.forgetting.contains(app) {
@@ -333,7 +333,7 @@ impl Machine {
         }
     }
 
-    fn take_up_app(&mut self, app: &AppId, control: Option<AppControl>) {
+    fn take_up_app(&mut self, app: &AppId, control: Option<Arc<AppControl>>) {
         let control = control.and_then(|control| self.on_its_target(app, control));
         let Some(kept) = self.apps.get_mut(app) else { return };
         let changed = kept.control != control;
@@ -372,7 +372,7 @@ impl Machine {
 
     /// An app does not move between targets while it owns something: what it owns on the old one would be nobody's. Such a document is not
     /// followed, as if it were gone.
-    fn on_its_target(&mut self, app: &AppId, control: AppControl) -> Option<AppControl> {
+    fn on_its_target(&mut self, app: &AppId, control: Arc<AppControl>) -> Option<Arc<AppControl>> {
         let kept = self.apps.get_mut(app)?;
         if kept.sent.target == control.target {
             return Some(control);

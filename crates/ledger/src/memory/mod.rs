@@ -263,10 +263,9 @@ impl MemoryLog {
         let changes = batch.entries.iter().flat_map(|entry| &entry.changes);
         for change in changes {
             let Change::PutClaim { claim, .. } = change else { continue };
-            let place = (claim.target.clone(), claim.key.clone());
             let mut others = self.logs.iter().filter(|(origin, _)| **origin != batch.origin);
-            if let Some((holder, _)) = others.find(|(_, log)| log.facts.claims.contains_key(&place)) {
-                let (target, key) = place;
+            if let Some((holder, _)) = others.find(|(_, log)| log.facts.claims.contains(&claim.target, &claim.key)) {
+                let (target, key) = (claim.target.clone(), claim.key.clone());
                 return Err(LedgerError::Claimed { target, key, holder: holder.clone() });
             }
         }

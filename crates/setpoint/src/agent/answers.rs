@@ -123,7 +123,7 @@ impl Answers {
 
     async fn describe(&self, revision: &Revision) -> Vec<VersionNote> {
         let mut notes = Vec::new();
-        for (name, version) in &revision.0 {
+        for (name, version) in revision.iter() {
             let Some(store) = self.provider.store(name) else { continue };
             // A store that cannot tell leaves the line out; the version itself is in the summary.
             let Ok(info) = store.describe(version).await else { continue };

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, AppName, Scope, StoreName, TargetIdentity};
@@ -81,7 +82,7 @@ impl Bootstrap {
         };
         controls.root = Some(Self::root());
         controls.of = of;
-        controls.apps.insert(Self::root(), control);
+        controls.apps.insert(Self::root(), Arc::new(control));
         let store = &self.spec.store;
         let way_in = (&store.credentials_from, &store.known_hosts, &store.authorities, false);
         let repository = repository(store.url.as_str(), &store.branch, way_in);

@@ -75,7 +75,7 @@ impl Answers {
             let message = format!("no store of {app} has a version {rev}: fetchable are those on its branch");
             return Err(Problem::new(ProblemKind::Missing, message));
         }
-        Ok(Revision(versions))
+        Ok(Revision::from(versions))
     }
 
     async fn bundle(

@@ -64,11 +64,11 @@ pub async fn recover_lost(options: AgentOptions, actor: Actor, reason: String) -
 async fn declared(provider: &Provider) -> Result<(Vec<Bundle>, Targets), RecoveryError> {
     let documents = bundle(provider, &Bootstrap::root(), Bootstrap::engine(), [Bootstrap::store()]).await?;
     let governed = provider.govern(&documents, &BTreeMap::new()).await.ok_or(RecoveryError::Unreadable)?;
-    let Governed { controls: Controls { apps: mut reached, .. }, targets } = governed;
+    let Governed { controls: Controls { apps: reached, .. }, targets } = governed;
     let mut bundles = Vec::new();
     for app in provider.documents().apps().keys() {
-        let control = reached.remove(app).ok_or_else(|| RecoveryError::Unreached { app: app.clone() })?;
-        bundles.push(bundle(provider, app, control.target, control.stores).await?);
+        let control = reached.get(app).ok_or_else(|| RecoveryError::Unreached { app: app.clone() })?;
+        bundles.push(bundle(provider, app, control.target.clone(), control.stores.clone()).await?);
     }
     Ok((bundles, targets))
 }
@@ -88,7 +88,7 @@ async fn bundle(
         }
     }
     let app = app.clone();
-    match provider.candidate(&app, &Revision(heads), None).await {
+    match provider.candidate(&app, &Revision::from(heads), None).await {
         Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
             .map_err(|source| RecoveryError::BadBundle { app, source: Box::new(source) }),
         Candidate::Refused(problems) => Err(RecoveryError::Refused { app, problems: problems.join("\n") }),

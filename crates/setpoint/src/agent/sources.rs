@@ -134,7 +134,7 @@ impl Provider {
 
     async fn open(&self, revision: &Revision) -> Result<BTreeMap<StoreName, Arc<dyn Tree>>, StoreError> {
         let mut trees = BTreeMap::new();
-        for (name, version) in &revision.0 {
+        for (name, version) in revision.iter() {
             let store = self.store(name).ok_or_else(|| unknown_store(name))?;
             trees.insert(name.clone(), store.open(version).await?);
         }
@@ -213,9 +213,9 @@ impl Provider {
     async fn ancestry(&self, from: Option<&Revision>, offered: &Revision) -> Result<Ancestry, StoreError> {
         let Some(from) = from else { return Ok(Ancestry::First) };
         let mut worst = Ancestry::Same;
-        for (name, version) in &offered.0 {
+        for (name, version) in offered.iter() {
             // A store the app did not read before has nothing to descend from.
-            let Some(accepted) = from.0.get(name) else { continue };
+            let Some(accepted) = from.get(name) else { continue };
             let store = self.store(name).ok_or_else(|| unknown_store(name))?;
             worst = worse(worst, self.lineages.ancestry(name, store.as_ref(), accepted, version).await?);
         }

@@ -192,7 +192,7 @@ pub(super) fn release(release: Release, context: &Context, output: &mut impl Wri
     let released = ask(context, async |client| {
         let mut released = Vec::new();
         for app in client.overview().await?.apps {
-            let is_made_from = |store: &StoreName| app.accepted.iter().any(|at| at.revision.0.contains_key(store));
+            let is_made_from = |store: &StoreName| app.accepted.iter().any(|at| at.revision.get(store).is_some());
             if store.as_ref().is_some_and(is_made_from) {
                 released.push(client.order(&request(app.app)).await?);
             }

@@ -145,7 +145,7 @@ impl Hands {
                 Observed::Unknown { reason } => return Some(Err(reason)),
             }
         }
-        Some(Ok(Revision(heads)))
+        Some(Ok(Revision::from(heads)))
     }
 
     pub(super) async fn observe(

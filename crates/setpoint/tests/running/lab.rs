@@ -291,7 +291,7 @@ impl Agent {
 /// Whether an app was accepted at this version.
 pub(crate) fn is_at(detail: &AppDetail, version: &str) -> bool {
     let accepted = detail.summary.accepted.as_ref();
-    accepted.is_some_and(|accepted| accepted.revision.0.values().any(|accepted| accepted.as_str() == version))
+    accepted.is_some_and(|accepted| accepted.revision.versions().any(|accepted| accepted.as_str() == version))
 }
 
 /// Whether what an app does not do has a reason that says this.

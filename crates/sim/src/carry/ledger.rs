@@ -121,8 +121,7 @@ fn touched_by(facts: &Facts, entries: &[Entry]) -> Facts {
             Change::OpenIntent { intent } if intent.verb == Verb::Delete => &intent.app,
             Change::PutApp { app, .. } => app,
             Change::DropClaim { target, key, app } => {
-                let claim = facts.claims.get_key_value(&(target.clone(), key.clone()));
-                touched.claims.extend(claim.map(|(place, claim)| (place.clone(), claim.clone())));
+                facts.claims.get(target, key).into_iter().for_each(|claim| touched.claims.put(Arc::clone(claim)));
                 app
             }
             _ => continue,

@@ -54,7 +54,7 @@ impl World {
     }
 
     pub(super) fn render(&mut self, from: Recipient, wish: &Wish<'_>) -> RenderOutcome {
-        let (name, offered) = wish.revision.0.first_key_value().expect("every app reads a store");
+        let (name, offered) = wish.revision.iter().next().expect("every app reads a store");
         let n = self.store_index(name);
         if let Err(reason) = self.reach(n) {
             return RenderOutcome::Failed { reason };
@@ -70,7 +70,7 @@ impl World {
                     resources.sort_by(|a, b| a.key.cmp(&b.key));
                     resources.truncate(keeps);
                 }
-                let base = wish.descends_from.and_then(|revision| revision.0.get(name));
+                let base = wish.descends_from.and_then(|revision| revision.get(name));
                 RenderOutcome::Rendered { resources, ancestry: self.stores[n].ancestry(base, offered) }
             }
         }
@@ -79,7 +79,7 @@ impl World {
     /// The simple world: a folder is a list of keys.
     fn listed(&self, wish: &Wish<'_>, store: usize, offered: &VersionId) -> Candidate {
         let (name, store) = (&self.universe.stores[store], &self.stores[store]);
-        let before = wish.accepted.and_then(|accepted| accepted.revision.0.get(name));
+        let before = wish.accepted.and_then(|accepted| accepted.revision.get(name));
         let folder = store.folder(offered, wish.app);
         if before.is_some_and(|before| store.folder(before, wish.app) == folder)
             && matches!(folder, Some(Folder::Declares(_)))

@@ -144,7 +144,7 @@ impl Monitor {
     }
 
     fn documents_accepted(&mut self, scene: &Ledgered<'_>, accepted: &Accepted) {
-        let version = accepted.revision.0.get(&scene.universe.stores[0]);
+        let version = accepted.revision.get(&scene.universe.stores[0]);
         let contents = version.and_then(|version| scene.stores[0].contents(version));
         let Some((version, documents)) = version.zip(contents.and_then(|contents| contents.documents.as_ref())) else {
             return self.holds("S10", false, || "control documents of no known version are accepted".to_owned());
@@ -168,7 +168,7 @@ impl Monitor {
             return self.holds("S11", false, || format!("{app} is accepted, and nobody declared it"));
         };
         let store = scene.universe.store_of(n);
-        let Some(version) = accepted.revision.0.get(&scene.universe.stores[store]) else { return };
+        let Some(version) = accepted.revision.get(&scene.universe.stores[store]) else { return };
         let mut newest = 0;
         if store == 0 {
             self.version_taken(scene, app, version);

@@ -65,7 +65,7 @@ impl Monitor {
             **key == step.key && step.expect.as_ref().is_some_and(|expect| holds_for(expect, &object.live))
         });
         let Some((_, object)) = object else { return };
-        let claim = scene.facts.claims.get(&(scene.target.identity().clone(), step.key.clone()));
+        let claim = scene.facts.claims.get(scene.target.identity(), &step.key);
         let owned = claim.is_some_and(|claim| claim.app == *app && claim.uid.as_ref() == Some(&object.live.uid));
         self.holds("S1", owned, || {
             format!("{} is deleted and not owned: {claim:?}, it is {}", step.key, object.live.uid)

@@ -85,8 +85,8 @@ impl Monitor {
         if before.is_some_and(|before| before.sequence == after.sequence) {
             return;
         }
-        for (store, version) in &after.revision.0 {
-            let accepted = before.and_then(|before| before.revision.0.get(store));
+        for (store, version) in after.revision.iter() {
+            let accepted = before.and_then(|before| before.revision.get(store));
             let Some(n) = scene.universe.stores.iter().position(|name| name == store) else { continue };
             let ancestry = scene.stores[n].ancestry(accepted, version);
             let sound = matches!(ancestry, Ancestry::First | Ancestry::Same | Ancestry::Descendant);
@@ -102,7 +102,7 @@ impl Monitor {
 
     /// Ownership is forgotten only where the object was truly gone or another's.
     fn claim_dropped(&mut self, scene: &Ledgered<'_>, target: &TargetIdentity, key: &Key, app: &AppId) {
-        let claim = scene.facts.claims.get(&(target.clone(), key.clone()));
+        let claim = scene.facts.claims.get(target, key);
         let Some(uid) = claim.and_then(|claim| claim.uid.clone()) else { return };
         let Some(world) = scene.targets.iter().find(|world| world.identity() == target) else { return };
         let object = world.objects().find(|(at, object)| *at == key && object.live.uid == uid);
@@ -115,7 +115,7 @@ impl Monitor {
 
     fn count_owned(&mut self, facts: &Facts) {
         let mut owned = BTreeMap::<&AppId, u32>::new();
-        for claim in facts.claims.values() {
+        for claim in facts.claims.iter() {
             *owned.entry(&claim.app).or_default() += 1;
         }
         for (app, count) in owned {

@@ -175,7 +175,7 @@ impl World {
 
     pub(super) fn claim(&self, app: usize, n: usize) -> Option<&Claim> {
         let target = self.targets[self.universe.target_of(app)].identity();
-        self.ledger.facts(&self.origin).claims.get(&(target.clone(), self.key(app, n).clone())).map(AsRef::as_ref)
+        self.ledger.facts(&self.origin).claims.get(target, self.key(app, n)).map(AsRef::as_ref)
     }
 
     /// Whether the ledger knows the app.

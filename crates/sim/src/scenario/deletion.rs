@@ -1,5 +1,7 @@
 //! What must not be deleted, whatever the store seems to say, and what must be once it can.
 
+use std::sync::Arc;
+
 use setpoint_engine::{OnFailure, Order};
 
 use super::Scenario;
@@ -163,7 +165,11 @@ fn made_anew() -> Scenario {
 fn not_made_anew() -> Scenario {
     Scenario::new("what cannot be changed stays where its app does not allow to make it anew")
         .with(|universe| {
-            universe.controls.apps.values_mut().for_each(|control| control.on_failure = OnFailure::Alert);
+            universe
+                .controls
+                .apps
+                .values_mut()
+                .for_each(|control| Arc::make_mut(control).on_failure = OnFailure::Alert);
         })
         .given(|world| world.declare(0, [0, 1, 4], 1))
         .at(10, |world| world.declare(0, [0, 1, 4], 5))
@@ -175,7 +181,11 @@ fn not_made_anew() -> Scenario {
 fn refused_anew() -> Scenario {
     Scenario::new("what cannot be changed stays as long as the target would not take the new one")
         .with(|universe| {
-            universe.controls.apps.values_mut().for_each(|control| control.on_failure = OnFailure::Alert);
+            universe
+                .controls
+                .apps
+                .values_mut()
+                .for_each(|control| Arc::make_mut(control).on_failure = OnFailure::Alert);
         })
         .given(|world| world.declare(0, 0..4, 1))
         .at(10, |world| {

@@ -1,5 +1,7 @@
 //! The turns of an app's life.
 
+use std::sync::Arc;
+
 use setpoint_engine::AppControl;
 
 use super::Scenario;
@@ -127,7 +129,7 @@ fn suspension() -> Scenario {
 
 fn change_first(world: &mut World, change: fn(&mut AppControl)) {
     let first = world.universe.apps[0].clone();
-    world.control(|controls| drop(controls.apps.entry(first).and_modify(change)));
+    world.control(|controls| drop(controls.apps.entry(first).and_modify(|control| change(Arc::make_mut(control)))));
 }
 
 fn remove_first(world: &mut World) {

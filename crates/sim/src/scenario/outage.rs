@@ -1,5 +1,7 @@
 //! Stores, targets, disks and instances that fail: what is held stays held, and nobody acts twice.
 
+use std::sync::Arc;
+
 use setpoint_core::name::TargetIdentity;
 
 use super::Scenario;
@@ -140,7 +142,11 @@ fn partition() -> Scenario {
             let control = universe.controls.targets[&universe.targets[0].identity].clone();
             universe.controls.targets.insert(other.identity.clone(), control);
             let second = universe.apps[1].clone();
-            universe.controls.apps.entry(second).and_modify(|control| control.target = other.identity.clone());
+            universe
+                .controls
+                .apps
+                .entry(second)
+                .and_modify(|control| Arc::make_mut(control).target = other.identity.clone());
             universe.targets.push(other);
             universe.grounds = 2;
         })

@@ -80,7 +80,7 @@ impl World for Cluster {
         assert_eq!(there.keys().cloned().collect::<Vec<_>>(), (0..THINGS).map(name).collect::<Vec<_>>());
         let uid = |claim: &setpoint_core::claim::Claim| claim.uid.as_ref().map(ToString::to_string).unwrap_or_default();
         let owned: BTreeMap<String, String> =
-            facts.claims.values().map(|claim| (claim.key.name().to_owned(), uid(claim))).collect();
+            facts.claims.iter().map(|claim| (claim.key.name().to_owned(), uid(claim))).collect();
         assert_eq!(owned, there, "what is there is ours, object by object");
     }
 }

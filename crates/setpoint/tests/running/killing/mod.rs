@@ -157,7 +157,7 @@ impl<W: World> Scene<W> {
 
     fn is_accepted(&self, facts: &Facts) -> bool {
         let accepted = facts.apps.get(&app(APP)).and_then(|facts| facts.accepted.as_ref());
-        accepted.is_some_and(|accepted| accepted.revision.0.values().any(|version| version.as_str() == self.head))
+        accepted.is_some_and(|accepted| accepted.revision.versions().any(|version| version.as_str() == self.head))
     }
 
     fn generations(&self) -> BTreeSet<u64> {
