@@ -20,6 +20,7 @@ use crate::SizedMeasurement;
 /// Every measurement of the suite, in the order of the table, with the size that its bars are for.
 pub const MEASUREMENTS: &[SizedMeasurement] = &[
     ("flux", 1_000, flux::install_and_upgrade),
+    ("healthy", 1_000, flux::install_to_healthy),
     ("one", 1_000, one::apply_and_look),
     ("restart", 1_000, restart::start_again),
     ("drift", 1_000, drift::edit_and_heal),

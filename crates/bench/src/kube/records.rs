@@ -1,6 +1,7 @@
 //! Following the agent's ledger over its socket: how many changes are recorded as done, and when the last of them was.
 //!
-//! The time is that of the record itself, so that how often one asks does not matter.
+//! The time is that of the record itself, so that how often one asks does not matter. Asking costs the agent time that it would need for
+//! what is measured: so while the log grows it is asked for nothing but its newest record, and the rest is read once it stands still.
 
 use std::time::Duration;
 
@@ -15,8 +16,10 @@ use super::progress::tell;
 use crate::agent::process::Agent;
 use crate::stopwatch::Stopwatch;
 
-/// How often the ledger is asked; seldom, for asking costs the agent time.
+/// How often the ledger is asked for its newest record.
 const GLANCE: Duration = Duration::from_millis(500);
+/// A log that does not stand still for so long is read all the same.
+const AT_THE_LATEST: Duration = Duration::from_secs(10);
 const PAGE: usize = 2_000;
 /// How often is told how far it is.
 const TELL_EVERY: Duration = Duration::from_secs(15);
@@ -26,6 +29,8 @@ const TELL_EVERY: Duration = Duration::from_secs(15);
 pub(super) struct Records {
     /// The first record that was not read yet.
     next: u64,
+    /// The newest record that was heard of.
+    newest: Option<u64>,
     done: usize,
     last: Option<Timestamp>,
 }
@@ -33,15 +38,19 @@ pub(super) struct Records {
 impl Records {
     /// Waits until this many changes are recorded as done, all in all; gives when the last of them was recorded.
     pub(super) async fn until(&mut self, agent: &Agent, done: usize, patience: Duration) -> anyhow::Result<Timestamp> {
-        let (waited, mut told) = (Stopwatch::start(), Duration::ZERO);
+        let (waited, mut told, mut read) = (Stopwatch::start(), Duration::ZERO, Stopwatch::start());
         let mut turns = interval(GLANCE);
         loop {
             turns.tick().await;
-            // Its socket may not be there yet.
-            if let Err(problem) = self.read(&agent.client).await
-                && waited.elapsed() > patience
-            {
-                return Err(problem);
+            match self.grows(&agent.client).await {
+                Ok(true) if read.elapsed() < AT_THE_LATEST => {}
+                Ok(_) => {
+                    self.read(&agent.client).await?;
+                    read = Stopwatch::start();
+                }
+                // Its socket may not be there yet.
+                Err(problem) if waited.elapsed() > patience => return Err(problem),
+                Err(_) => {}
             }
             if self.done >= done {
                 return self.last.context("what was counted has a time");
@@ -54,6 +63,13 @@ impl Records {
                 tell(&format!("{} of {done} changes are recorded after {} s", self.done, told.as_secs()));
             }
         }
+    }
+
+    /// Whether the log has grown since this was last asked.
+    async fn grows(&mut self, client: &Client) -> anyhow::Result<bool> {
+        let newest = client.history(&HistoryQuestion { app: None, limit: 1, before: None }).await?;
+        let newest = newest.first().map(|record| record.seq);
+        Ok(std::mem::replace(&mut self.newest, newest) != newest)
     }
 
     /// Reads what is new, newest first, back to what is known.

@@ -19,18 +19,19 @@ const PAGE: u64 = 500;
 /// Records that one question looks at, at the most.
 const FARTHEST: u64 = 200_000;
 
-/// Walks back from `before` until told to stop.
+/// Walks back from `before` until told to stop, so many records at a time.
 async fn walk_back(
     ledger: &dyn Ledger,
     origin: &Origin,
     before: Option<u64>,
+    page: u64,
     mut see: impl FnMut(Record) -> ControlFlow<()>,
 ) -> Result<(), LedgerError> {
     let size = ledger.head(origin).await?.size;
     let mut end = before.unwrap_or(size).min(size);
     let stop = end.saturating_sub(FARTHEST);
     while end > stop {
-        let start = end.saturating_sub(PAGE);
+        let start = end.saturating_sub(page);
         let records = ledger.records(origin, start..end).await?;
         for bytes in records.iter().rev() {
             if see(Record::from_bytes(bytes)?).is_break() {
@@ -49,7 +50,12 @@ pub(super) async fn history(
     question: &HistoryQuestion,
 ) -> Result<Vec<HistoryRecord>, LedgerError> {
     let mut found = Vec::new();
-    walk_back(ledger, origin, question.before, |record| {
+    // Every record is about all apps together: no more are read than are told.
+    let page = match question.app {
+        None => (question.limit as u64).clamp(1, PAGE),
+        Some(_) => PAGE,
+    };
+    walk_back(ledger, origin, question.before, page, |record| {
         if question.app.as_ref().is_none_or(|app| is_about(&record, app)) && found.len() < question.limit {
             found.push(told(&record));
         }
@@ -94,7 +100,7 @@ pub(super) async fn drift(
     // Who did it is found out later than it is seen, and so comes first.
     let mut attributed: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
     let mut count = 0;
-    walk_back(ledger, origin, None, |record| {
+    walk_back(ledger, origin, None, PAGE, |record| {
         let done = record.data.get("outcome").is_some_and(|outcome| outcome == "done" || outcome == "found done");
         match record.kind {
             Kind::EffectResult if done => drop(changed.insert(record.subject, record.time)),
