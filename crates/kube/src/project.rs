@@ -7,7 +7,7 @@ use setpoint_core::value::Value;
 use sha2::Sha256;
 
 use crate::field_set::{FieldSet, Node, Own, path_of};
-use crate::managed::{BadManagedFields, applied_by, managed_fields, present};
+use crate::managed::{BadManagedFields, ManagedFields, applied_by, managed_fields, present};
 use crate::object;
 use crate::path::{Element, FieldPath, at};
 use crate::pattern::FieldPattern;
@@ -193,13 +193,25 @@ pub fn take(
     key: &HashKey,
 ) -> Result<Taken, NotTaken> {
     let entries = managed_fields(answer).map_err(|source| NotTaken::Unreadable { source })?;
-    let entry = applied_by(&entries, manager).ok_or_else(|| NotTaken::NoEntry { manager: manager.to_owned() })?;
+    take_among(answer, &entries, manager, declared, not_ours, key)
+}
+
+/// The same, where the entries are already read.
+pub fn take_among(
+    answer: &Value,
+    entries: &[ManagedFields],
+    manager: &str,
+    declared: &Value,
+    not_ours: &[FieldPattern],
+    key: &HashKey,
+) -> Result<Taken, NotTaken> {
+    let entry = applied_by(entries, manager).ok_or_else(|| NotTaken::NoEntry { manager: manager.to_owned() })?;
     let own_marks = marks();
     let applied = entry.fields.without(&own_marks).without(not_ours);
     let applied = applied.with_empties_of(declared, &|path| is_closed(declared, path));
     let claims = claims(&applied, answer);
     let ours = applied.difference(&claims).union(&claims);
-    let beside = present(&entries).without(&own_marks).difference(&ours);
+    let beside = present(entries).without(&own_marks).difference(&ours);
     let baseline = baseline(answer, &ours, key);
     Ok(Taken { ours, beside, baseline })
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use setpoint_core::intent::{Expect, Verb};
 use setpoint_core::key::Key;
-use setpoint_core::live::Live;
+use setpoint_core::live::{Live, Writer};
 use setpoint_core::modes::Cause;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::Blindness;
@@ -19,7 +19,8 @@ use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_kube::compare::additions_among;
 use setpoint_kube::conflict::{Conflict, Ground, conflicts, outside};
-use setpoint_kube::path::pointer;
+use setpoint_kube::managed::ManagedFields;
+use setpoint_kube::path::{FieldPath, pointer};
 use setpoint_kube::project;
 use setpoint_kube::request::{Sending, for_request};
 use setpoint_kube::shared::{Autoscaler, SCALE, Sharing};
@@ -228,44 +229,60 @@ impl Cluster {
         sharing: &Sharing,
         deadline: Deadline,
     ) -> Outcome {
-        let mut object = applied.object;
-        if let Err(reason) = self.record(resource, &object, sharing) {
-            return Outcome::Unknown { detail: reason.to_string() };
+        let object = applied.object;
+        let named = match Named::of(&object) {
+            Ok(named) => named,
+            Err(reason) => return Outcome::Unknown { detail: reason.to_string() },
+        };
+        let Some((record, entries)) = self.recorded(resource, &named, &object, sharing) else {
+            // The server dropped who owns what: the next look asks anew.
+            self.records.forget(&resource.key);
+            return Outcome::Done { live: Some(self.as_declared(resource, named, &object)) };
+        };
+        let added = additions_among(&object, &entries, &record.ours, &record.beside, &sharing.additions()).complete;
+        let live = in_place(resource, &record);
+        self.watches.let_go(&resource.key);
+        self.records.put(&resource.key, record);
+        if added.is_empty() {
+            // The record was taken from this very object: there is nothing in which they could differ.
+            return Outcome::Done { live: Some(live) };
         }
         // What could not be taken out is still there, which the answer shows: it will be decided anew.
-        if let Ok(Some(without)) = self.take_out_additions(work, place, &object, sharing, deadline).await {
-            object = without;
-        }
-        match self.after_write(resource, &object, sharing) {
+        let without = self.take_out(work, place, (&object, &named), &added, deadline).await;
+        match self.after_write(resource, &without.ok().flatten().unwrap_or(object), sharing) {
             Ok(live) => Outcome::Done { live: Some(live) },
             Err(reason) => Outcome::Unknown { detail: reason.to_string() },
         }
     }
 
-    /// Takes the record of what was applied.
-    fn record(&self, resource: &Arc<Resource>, object: &Value, sharing: &Sharing) -> Result<(), Blindness> {
-        let named = Named::of(object)?;
-        match project::take(object, &self.api.manager, &resource.body, &sharing.not_ours(), &self.hash_key) {
-            Ok(taken) => {
-                let standing = self.standing(object);
-                self.watches.let_go(&resource.key);
-                let mut record = Record::new(resource, (named.uid, named.version), taken, standing);
-                record.owned = true;
-                record.share(resource, sharing);
-                record.schema = self.schemas.known(&resource.api_version);
-                self.records.put(&resource.key, record);
-            }
-            // The server dropped who owns what: the next look asks anew.
-            Err(_) => self.records.forget(&resource.key),
-        }
-        Ok(())
+    /// The record of what was applied, and who holds what by the server's answer; `None` if it does not tell.
+    fn recorded(
+        &self,
+        resource: &Arc<Resource>,
+        named: &Named,
+        object: &Value,
+        sharing: &Sharing,
+    ) -> Option<(Record, Vec<ManagedFields>)> {
+        let entries = entries_of(object).ok()?;
+        let (manager, not_ours) = (&self.api.manager, sharing.not_ours());
+        let taken = project::take_among(object, &entries, manager, &resource.body, &not_ours, &self.hash_key).ok()?;
+        let (name, standing) = ((named.uid.clone(), named.version.clone()), self.standing(object));
+        let mut record = Record::new(resource, name, taken, standing);
+        record.owned = true;
+        record.share(resource, sharing);
+        record.schema = self.schemas.known(&resource.api_version);
+        Some((record, entries))
+    }
+
+    fn as_declared(&self, resource: &Resource, named: Named, object: &Value) -> Live {
+        self.live_of(named, object, Arc::clone(&resource.body), Writer::Unknown)
     }
 
     /// The object after our own write, compared with the record of it.
     fn after_write(&self, resource: &Arc<Resource>, object: &Value, sharing: &Sharing) -> Result<Live, Blindness> {
         let named = Named::of(object)?;
         let Some(record) = self.records.get(&resource.key).filter(|record| record.uid == named.uid) else {
-            return Ok(self.live_of(named, object, Arc::clone(&resource.body), setpoint_core::live::Writer::Unknown));
+            return Ok(self.as_declared(resource, named, object));
         };
         let entries = entries_of(object)?;
         match self.difference(resource, object, &record, &entries, sharing) {
@@ -277,24 +294,20 @@ impl Cluster {
             }
             Some((value, _)) => {
                 self.records.suspect(&resource.key);
-                Ok(self.live_of(named, object, Arc::new(value), setpoint_core::live::Writer::Unknown))
+                Ok(self.live_of(named, object, Arc::new(value), Writer::Unknown))
             }
         }
     }
 
-    /// Takes out what strangers added to lists that are meant to be complete; `None` if there is nothing.
-    async fn take_out_additions(
+    /// Takes out what strangers added to lists that are meant to be complete; `None` if none of it is to be found.
+    async fn take_out(
         &self,
         work: &Work,
         place: &Place,
-        object: &Value,
-        sharing: &Sharing,
+        (object, named): (&Value, &Named),
+        added: &[FieldPath],
         deadline: Deadline,
     ) -> Result<Option<Value>, Failure> {
-        let malformed = |reason: Blindness| Failure::Malformed { detail: reason.to_string() };
-        let Some(record) = self.records.get(&work.step.key) else { return Ok(None) };
-        let (named, entries) = (Named::of(object).map_err(malformed)?, entries_of(object).map_err(malformed)?);
-        let added = additions_among(object, &entries, &record.ours, &record.beside, &sharing.additions()).complete;
         let mut pointers: Vec<String> = added.iter().filter_map(|path| pointer(object, path)).collect();
         if pointers.is_empty() {
             return Ok(None);
