@@ -22,6 +22,11 @@ impl FieldPattern {
         self.0.len() <= path.len() && self.0.iter().zip(path).all(|(part, element)| part.means(element))
     }
 
+    /// Whether its step at this depth, where it has one, is meant by an element.
+    pub(crate) fn means_at(&self, depth: usize, element: &Element) -> bool {
+        self.0.get(depth).is_none_or(|part| part.means(element))
+    }
+
     /// Whether it names a position of a list.
     pub(crate) fn has_position(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::Exactly(Element::Index(_))))

@@ -51,16 +51,24 @@ impl Node {
             && self.children.iter().all(|(element, a)| other.child(element).is_some_and(|b| a.is_within(b)))
     }
 
-    pub(super) fn without(&self, patterns: &[FieldPattern], path: &mut Vec<Element>) -> Self {
-        let mut children = Vec::new();
-        for (element, child) in &self.children {
-            path.push(element.clone());
-            if !patterns.iter().any(|pattern| pattern.covers_elements(path)) {
-                children.push((element.clone(), Arc::new(child.without(patterns, path))));
+    /// Less what patterns name whose first steps lead here, `depth` steps down. What none of them leads into stays the tree it is.
+    pub(super) fn without(&self, patterns: &[&FieldPattern], depth: usize) -> Self {
+        let mut children = Vec::with_capacity(self.children.len());
+        for child in &self.children {
+            let (element, below) = child;
+            let leads = |pattern: &&FieldPattern| pattern.means_at(depth, element);
+            let leading: Vec<&FieldPattern> = patterns.iter().copied().filter(leads).collect();
+            if leading.is_empty() {
+                children.push(child.clone());
+            } else if leading.iter().all(|pattern| pattern.len() > depth + 1) {
+                children.push((element.clone(), Arc::new(below.without(&leading, depth + 1))));
             }
-            path.pop();
         }
         Self::new(self.own, children)
+    }
+
+    pub(super) fn has_claims(&self) -> bool {
+        self.own == Own::Claim || self.children.iter().any(|(_, child)| child.has_claims())
     }
 
     pub(super) fn compared(&self) -> Self {
@@ -99,6 +107,7 @@ mod tests {
 
     use crate::field_set::FieldSet;
     use crate::path::FieldPath;
+    use crate::pattern::FieldPattern;
     use crate::samples::any_paths;
 
     fn model(set: &FieldSet) -> BTreeSet<FieldPath> {
@@ -117,6 +126,14 @@ mod tests {
             for path in a.union(&b) {
                 prop_assert_eq!(x.contains(path), a.contains(path));
             }
+        }
+
+        #[test]
+        fn what_patterns_cover_is_left_out_and_nothing_else(a in any_paths(), b in any_paths()) {
+            let patterns: Vec<FieldPattern> = b.into_iter().map(FieldPattern::from).collect();
+            let kept = a.iter().filter(|path| !patterns.iter().any(|pattern| pattern.covers(path)));
+            let kept: BTreeSet<FieldPath> = kept.cloned().collect();
+            prop_assert_eq!(model(&FieldSet::from_paths(a).without(&patterns)), kept);
         }
 
         #[test]

@@ -169,7 +169,7 @@ impl FieldSet {
         if patterns.is_empty() {
             return self.clone();
         }
-        Self::of(self.0.without(patterns, &mut Vec::new()))
+        Self::of(self.0.without(&patterns.iter().collect::<Vec<_>>(), 0))
     }
 
     /// Every path in the set, those above before those below.
@@ -222,7 +222,7 @@ impl FieldSet {
 
     /// Less what is only claimed: what there is to compare.
     pub(crate) fn compared(&self) -> Self {
-        Self::of(self.0.compared())
+        if self.0.has_claims() { Self::of(self.0.compared()) } else { self.clone() }
     }
 
     /// Leaves that were declared as an empty map or list count as existence only: what others put into them is an addition and not a change.
