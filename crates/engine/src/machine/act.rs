@@ -289,11 +289,12 @@ impl Machine {
 
     fn step_done(&mut self, app: &AppId, step: &Step, live: Option<&Live>) {
         let Some(kept) = self.apps.get_mut(app) else { return };
+        let declared = step.resource.as_ref().map(|resource| resource.digest());
         // What was missing was another incarnation.
         kept.missing_since.remove(&step.key);
-        kept.setbacks.succeeded(&step.key, step.resource.as_ref().map(|resource| resource.digest()));
-        if let (Some(resource), Some(live)) = (&step.resource, live) {
-            let baseline = Baseline { declared: resource.digest(), fingerprint: live.fingerprint };
+        kept.setbacks.succeeded(&step.key, declared);
+        if let (Some(declared), Some(live)) = (declared, live) {
+            let baseline = Baseline { declared, fingerprint: live.fingerprint };
             kept.baselines.insert(step.key.clone(), baseline);
         }
         if step.verb == Verb::Delete {
@@ -302,10 +303,8 @@ impl Machine {
         // What was said of the object as it was.
         kept.answers.immutable.remove(&step.key);
         kept.answers.replacements.remove(&step.key);
-        let heals = matches!(step.cause, Cause::Drift | Cause::Addition);
-        let input = step.resource.as_ref().map(|resource| resource.digest());
-        if heals {
-            self.note_heal(app, &step.key, input);
+        if matches!(step.cause, Cause::Drift | Cause::Addition) {
+            self.note_heal(app, &step.key, declared);
         }
     }
 

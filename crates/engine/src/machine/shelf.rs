@@ -42,6 +42,8 @@ struct Shelved {
     packed: BTreeMap<Digest, PackedBundle>,
     /// With when they were used last.
     open: BTreeMap<Digest, (Arc<Bundle>, u64)>,
+    /// The open ones by when that was.
+    by_use: BTreeMap<u64, Digest>,
     uses: u64,
     /// How many there are in open ones.
     resources: usize,
@@ -91,9 +93,10 @@ impl Shelf {
 
 impl Shelved {
     fn used(&mut self, digest: &Digest) -> Option<Arc<Bundle>> {
-        self.uses += 1;
         let (bundle, used) = self.open.get_mut(digest)?;
-        *used = self.uses;
+        self.uses += 1;
+        self.by_use.remove(&std::mem::replace(used, self.uses));
+        self.by_use.insert(self.uses, *digest);
         Some(Arc::clone(bundle))
     }
 
@@ -101,20 +104,23 @@ impl Shelved {
         let digest = bundle.digest();
         self.uses += 1;
         self.resources += bundle.resources().len();
-        if let Some((before, _)) = self.open.insert(digest, (bundle, self.uses)) {
+        if let Some((before, used)) = self.open.insert(digest, (bundle, self.uses)) {
             self.resources -= before.resources().len();
+            self.by_use.remove(&used);
         }
+        self.by_use.insert(self.uses, digest);
         self.packed.remove(&digest);
         while self.resources > MOST_OPEN && self.open.len() > 1 {
-            let longest_unused = self.open.iter().min_by_key(|(_, (_, used))| *used).map(|(digest, _)| *digest);
-            longest_unused.into_iter().for_each(|digest| self.pack(&digest));
+            let Some(longest_unused) = self.by_use.values().next().copied() else { return };
+            self.pack(&longest_unused);
         }
     }
 
     fn pack(&mut self, digest: &Digest) {
-        if let Some((bundle, _)) = self.open.get(digest) {
+        if let Some((bundle, used)) = self.open.get(digest) {
             self.resources -= bundle.resources().len();
             self.packed.insert(*digest, PackedBundle::of(bundle));
+            self.by_use.remove(used);
             self.open.remove(digest);
         }
     }
@@ -122,6 +128,7 @@ impl Shelved {
     fn retain(&mut self, is_used: impl Fn(&Digest) -> bool) {
         self.packed.retain(|digest, _| is_used(digest));
         self.open.retain(|digest, _| is_used(digest));
+        self.by_use.retain(|_, digest| is_used(digest));
         self.resources = self.open.values().map(|(bundle, _)| bundle.resources().len()).sum();
     }
 }
