@@ -57,10 +57,6 @@ impl Scratch {
             .map_err(|source| self.failed(source))
     }
 
-    pub async fn put(&self, area: &str, key: &str, value: &[u8]) -> Result<(), ScratchError> {
-        self.run(sqlx::query(PUT).bind(area).bind(key).bind(value)).await
-    }
-
     pub async fn remove(&self, area: &str, key: &str) -> Result<(), ScratchError> {
         self.run(sqlx::query(REMOVE).bind(area).bind(key)).await
     }

@@ -1,6 +1,7 @@
 //! The Git store: polls, opens, relates and describes versions, each in a thread that may block.
 
 use std::fs;
+use std::future::ready;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -191,14 +192,20 @@ impl Inner {
     }
 
     fn tree(&self, version: &VersionId) -> Result<Arc<dyn Tree>, StoreError> {
-        let of_version = |(of, tree): &(VersionId, Weak<dyn Tree>)| if of == version { tree.upgrade() } else { None };
-        if let Some(tree) = self.opened().as_ref().and_then(of_version) {
+        if let Some(tree) = self.open_now(version) {
             return Ok(tree);
         }
         let tree = self.repository()?.tree(version, self.options.path.as_ref(), &self.inspector);
         let tree = self.noting_damage(tree)?;
         *self.opened() = Some((version.clone(), Arc::downgrade(&tree)));
         Ok(tree)
+    }
+
+    /// The tree of a version that somebody reads right now.
+    fn open_now(&self, version: &VersionId) -> Option<Arc<dyn Tree>> {
+        let opened = self.opened();
+        let (of, tree) = opened.as_ref()?;
+        tree.upgrade().filter(|_| of == version)
     }
 
     fn opened(&self) -> MutexGuard<'_, Option<(VersionId, Weak<dyn Tree>)>> {
@@ -249,6 +256,9 @@ impl Store for GitStore {
     }
 
     fn open<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<Arc<dyn Tree>, StoreError>> {
+        if let Some(tree) = self.inner.open_now(version) {
+            return Box::pin(ready(Ok(tree)));
+        }
         let (inner, version) = (self.inner.clone(), version.clone());
         Box::pin(blocking(move || inner.tree(&version)))
     }

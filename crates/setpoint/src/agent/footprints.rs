@@ -1,7 +1,7 @@
 //! What the last renders were made from, so that an app is not rendered again from the same: in memory, and in the disposable database
 //! for the time after a restart. Losing them costs renders and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -16,12 +16,17 @@ use crate::complaint::told;
 /// Where they are in the database.
 const AREA: &str = "footprints";
 
+/// So many are written down together: one by one they would cost as much as the renders. What is left waits for the next poll of a store.
+const TOGETHER: usize = 64;
+
 /// By the bundle that the render gave, as they are written down: in a tenth of the room, and each is read once for every version.
 type Kept = BTreeMap<AppId, Vec<(Digest, Box<[u8]>)>>;
 
 #[derive(Debug)]
 pub(super) struct Footprints {
     kept: Mutex<Kept>,
+    /// Those whose newest is not in the database yet.
+    unwritten: Mutex<BTreeSet<AppId>>,
     scratch: Option<Arc<Scratch>>,
     log: Arc<dyn Log>,
 }
@@ -37,7 +42,7 @@ struct Written {
 impl Footprints {
     /// Without a database they last as long as the process.
     pub(super) fn new(scratch: Option<Arc<Scratch>>, log: Arc<dyn Log>) -> Self {
-        Self { kept: Mutex::default(), scratch, log }
+        Self { kept: Mutex::default(), unwritten: Mutex::default(), scratch, log }
     }
 
     /// What the render that gave this bundle was made from, if anyone remembers.
@@ -63,10 +68,28 @@ impl Footprints {
             let mut all = self.kept();
             let kept = all.entry(app.clone()).or_default();
             kept.retain(|(of, _)| Some(*of) == accepted && *of != bundle);
-            kept.push((bundle, written.as_slice().into()));
+            kept.push((bundle, written.into()));
         }
-        let Some(scratch) = &self.scratch else { return };
-        scratch.put(AREA, &app.to_string(), &written).await.unwrap_or_else(|error| self.unusable(&error));
+        let waiting = {
+            let mut unwritten = self.unwritten();
+            unwritten.insert(app.clone());
+            unwritten.len()
+        };
+        if waiting >= TOGETHER {
+            self.write_down().await;
+        }
+    }
+
+    /// Brings the database up to what is kept.
+    pub(super) async fn write_down(&self) {
+        let apps = std::mem::take(&mut *self.unwritten());
+        let Some(scratch) = self.scratch.as_ref().filter(|_| !apps.is_empty()) else { return };
+        let newest = |app: AppId| {
+            let (_, written) = self.kept().get(&app)?.last()?.clone();
+            Some((app.to_string(), Some(written.into())))
+        };
+        let changes = apps.into_iter().filter_map(newest).collect();
+        scratch.change(AREA, changes).await.unwrap_or_else(|error| self.unusable(&error));
     }
 
     /// Forgets those of apps that are gone.
@@ -80,6 +103,7 @@ impl Footprints {
     }
 
     pub(super) async fn close(&self) {
+        self.write_down().await;
         if let Some(scratch) = &self.scratch {
             scratch.close().await;
         }
@@ -87,6 +111,10 @@ impl Footprints {
 
     fn unusable(&self, error: &ScratchError) {
         self.log.say(&format!("renders are not remembered: {}", told(error)));
+    }
+
+    fn unwritten(&self) -> MutexGuard<'_, BTreeSet<AppId>> {
+        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -97,4 +125,53 @@ impl Footprints {
 /// One that another version of this program wrote differently is as good as none.
 fn read(written: &[u8]) -> Option<Written> {
     serde_json::from_slice(written).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::log::Complaints;
+    use super::*;
+
+    fn app(number: usize) -> AppId {
+        format!("default/app-{number}").parse().expect("a valid app")
+    }
+
+    fn bundle(number: usize) -> Digest {
+        Digest::of(&number.to_le_bytes())
+    }
+
+    fn footprint(number: usize) -> Footprint {
+        let written = format!(r#"{{"recipe":"{}","reads":{{}}}}"#, bundle(number));
+        serde_json::from_str(&written).expect("a footprint without reads")
+    }
+
+    async fn opened(folder: &tempfile::TempDir) -> Footprints {
+        let scratch = Scratch::open(folder.path()).await.expect("it opens");
+        Footprints::new(Some(Arc::new(scratch)), Arc::new(Complaints))
+    }
+
+    #[tokio::test]
+    async fn the_newest_is_there_for_the_next_process_once_this_one_has_ended() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let before = opened(&folder).await;
+        before.keep(&app(1), bundle(1), footprint(1), None).await;
+        before.keep(&app(1), bundle(2), footprint(2), Some(bundle(1))).await;
+        before.close().await;
+        let after = opened(&folder).await;
+        assert_eq!(after.of(&app(1), bundle(2)).await, Some(footprint(2)));
+        assert_eq!(after.of(&app(1), bundle(1)).await, None);
+    }
+
+    #[tokio::test]
+    async fn many_are_written_down_before_it_ends_and_the_rest_when_it_is_asked_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let footprints = opened(&folder).await;
+        for number in 0..=TOGETHER {
+            footprints.keep(&app(number), bundle(number), footprint(number), None).await;
+        }
+        let stored = async || footprints.scratch.as_ref().expect("a database").all(AREA).await.expect("all").len();
+        assert_eq!(stored().await, TOGETHER);
+        footprints.write_down().await;
+        assert_eq!(stored().await, TOGETHER + 1);
+    }
 }

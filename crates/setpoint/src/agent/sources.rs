@@ -158,10 +158,11 @@ impl Provider {
             Some(bundle) => self.footprints.of(app, bundle).await,
             None => None,
         };
-        let work = move || consider(&source, &trees, last.as_ref(), kinds.as_ref());
-        let considered = blocking(work).await;
+        // Kept until this render is over: whoever is next finds them open.
+        let of_render = trees.clone();
+        let considered = blocking(move || consider(&source, &of_render, last.as_ref(), kinds.as_ref())).await;
         self.renders.fetch_add(u64::from(!matches!(considered, Considered::Unchanged)), Ordering::Relaxed);
-        match considered {
+        let candidate = match considered {
             Considered::Unchanged => Candidate::Unchanged,
             Considered::Refused { problems } => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
             Considered::Failed { reason } => Candidate::Failed(reason),
@@ -171,7 +172,9 @@ impl Provider {
                 }
                 Candidate::Rendered(resources)
             }
-        }
+        };
+        drop(trees);
+        candidate
     }
 
     async fn root_candidate(
@@ -331,6 +334,7 @@ fn unknown_store(name: &StoreName) -> StoreError {
 impl Sources for Provider {
     fn poll<'a>(&'a self, store: &'a StoreName, now: Timestamp) -> Answer<'a, Observed<VersionId>> {
         Box::pin(async move {
+            self.footprints.write_down().await;
             match self.store(store) {
                 Some(store) => store.poll(now).await,
                 None => Observed::unknown(unknown_store(store).into()),
