@@ -309,9 +309,11 @@ mod tests {
     use super::*;
     use crate::doors::Clock;
 
-    /// Stores and people that never answer.
-    #[derive(Debug)]
-    struct Silence;
+    /// Stores and people that never answer. Documents are taken up, which takes a moment.
+    #[derive(Debug, Default)]
+    struct Silence {
+        taking_up: Mutex<Vec<(Digest, &'static str)>>,
+    }
 
     impl Sources for Silence {
         fn poll<'a>(&'a self, _: &'a StoreName, _: Timestamp) -> Answer<'a, Observed<VersionId>> {
@@ -322,8 +324,17 @@ mod tests {
             Box::pin(pending())
         }
 
-        fn govern<'a>(&'a self, _: &'a Bundle, _: &'a BTreeMap<AppId, TargetIdentity>) -> Answer<'a, Option<Governed>> {
-            Box::pin(pending())
+        fn govern<'a>(
+            &'a self,
+            bundle: &'a Bundle,
+            _: &'a BTreeMap<AppId, TargetIdentity>,
+        ) -> Answer<'a, Option<Governed>> {
+            Box::pin(async move {
+                self.taking_up.lock().unwrap().push((bundle.digest(), "begins"));
+                tokio::task::yield_now().await;
+                self.taking_up.lock().unwrap().push((bundle.digest(), "ends"));
+                None
+            })
         }
 
         fn stores_of(&self, _: &AppId) -> BTreeSet<StoreName> {
@@ -346,6 +357,10 @@ mod tests {
     }
 
     fn hands(target: &MemoryTarget, clock: Clock) -> Arc<Hands> {
+        hands_among(Arc::default(), target, clock)
+    }
+
+    fn hands_among(sources: Arc<Silence>, target: &MemoryTarget, clock: Clock) -> Arc<Hands> {
         let there: Arc<dyn Target> = Arc::new(target.clone());
         let surroundings = Surroundings {
             clock,
@@ -353,8 +368,8 @@ mod tests {
             holder: "test".to_owned(),
             open_ledger: Box::new(|| Box::pin(pending())),
             targets: BTreeMap::new(),
-            sources: Arc::new(Silence),
-            messenger: Arc::new(Silence),
+            sources,
+            messenger: Arc::new(Silence::default()),
         };
         let hands = Hands::new(Arc::new(surroundings), Span::seconds(60), Limits::default());
         assert!(hands.connect(&identity(), &there), "nobody else is reached under this name");
@@ -447,6 +462,31 @@ mod tests {
         assert!(connected);
         assert_ne!(settlement(settled), alone, "the target itself has answered");
         assert_eq!(clock.now(), before, "nothing is waited for longer than needed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn documents_that_were_asked_for_last_are_in_force_in_the_end() {
+        let target = MemoryTarget::new(MemoryWorld::new(identity(), MemoryOptions::default()));
+        let sources = Arc::<Silence>::default();
+        let hands = hands_among(Arc::clone(&sources), &target, Clock::start());
+        let documents = |resources| {
+            let root: AppId = "setpoint/root".parse().unwrap();
+            Arc::new(Bundle::new(root, identity(), resources).unwrap())
+        };
+        let (older, newer) = (documents(vec![]), documents(vec![resource()]));
+        let take_up = |bundle: &Arc<Bundle>| Arc::clone(&hands).govern(Arc::clone(bundle), BTreeMap::new());
+
+        // Asked for one after the other; the task of the second runs first.
+        let (first, second) = (take_up(&older), take_up(&newer));
+        let _nothing = tokio::join!(second, first);
+        let taken_up = std::mem::take(&mut *sources.taking_up.lock().unwrap());
+        assert_eq!(taken_up, [(newer.digest(), "begins"), (newer.digest(), "ends")]);
+
+        // The second is asked for while the first is being taken up.
+        let _nothing = tokio::join!(take_up(&older), async { take_up(&newer).await });
+        let taken_up = sources.taking_up.lock().unwrap().clone();
+        let in_turn = [&older, &newer].map(|bundle| [(bundle.digest(), "begins"), (bundle.digest(), "ends")]);
+        assert_eq!(taken_up, in_turn.concat());
     }
 
     #[tokio::test(start_paused = true)]
