@@ -1,6 +1,7 @@
 //! Answers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use setpoint_core::decide::Drift;
@@ -112,6 +113,9 @@ pub struct AppSummary {
     /// Resources it declares.
     pub resources: usize,
     pub drifts: usize,
+    /// What stands undeclared on its resources and is left alone: it makes nothing out of sync.
+    #[serde(default)]
+    pub remarks: usize,
     /// What is not being done.
     pub withheld: usize,
     /// One line on what stands in the way, where anything does.
@@ -142,6 +146,9 @@ pub struct AppDetail {
     /// Everything that is not being done, and why.
     pub report: Vec<Withheld>,
     pub drifts: Vec<Drift>,
+    /// What stands undeclared on its resources and is left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Drift>,
     /// Objects that are not healthy, as far as their target can say why. At most a few dozen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unhealthy: Vec<Unhealthy>,
@@ -169,6 +176,9 @@ pub struct AppTree {
     pub now: Timestamp,
     /// In the order in which they are shown: what an object owns comes after it, one level deeper.
     pub objects: Vec<TreeObject>,
+    /// What stands undeclared on them and is left alone, as it was last seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Drift>,
     /// What could not be looked at, a line each. What is missing above because of it is not known to be absent.
     pub unseen: Vec<String>,
 }
@@ -262,12 +272,15 @@ pub struct DriftRecord {
     pub key: Key,
     pub cause: Cause,
     pub seen: Timestamp,
-    /// When it was put right; `None` if it was not.
+    /// When it was put right, or was seen to be there no longer; `None` if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healed: Option<Timestamp>,
     pub writer: Writer,
     /// What differed; empty if its body was erased or was too large to keep.
     pub differences: Vec<Difference>,
+    /// What was left alone: where something stands that is not declared. Then nothing differed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Arc<str>>,
 }
 
 /// What would be done.

@@ -272,7 +272,7 @@ fn tree() -> AppTree {
         "PersistentVolumeClaim in web: they may not be listed, so what there is of them is not known: forbidden (403)"
             .to_owned(),
     ];
-    AppTree { app: app("web/shop"), target: cluster(), now: NOON, objects, unseen }
+    AppTree { app: app("web/shop"), target: cluster(), now: NOON, objects, remarks: vec![labelled()], unseen }
 }
 
 fn logs() -> Vec<LogPart> {
@@ -297,6 +297,7 @@ fn calm() -> AppSummary {
         health: Health::Healthy,
         resources: 4,
         drifts: 0,
+        remarks: 0,
         withheld: 0,
         note: None,
         requests: Tally::new(),
@@ -317,6 +318,7 @@ fn troubled() -> AppDetail {
             health: Health::Degraded,
             resources: 2,
             drifts: 1,
+            remarks: 1,
             withheld: 3,
             note: Some("history was rewritten".to_owned()),
             requests: tally(&[("apply", 12), ("delete", 1)]),
@@ -353,6 +355,7 @@ fn troubled() -> AppDetail {
         ],
         report: report(),
         drifts: vec![edited()],
+        remarks: vec![labelled()],
         unhealthy: vec![Unhealthy {
             key: object("apps/Deployment", "front"),
             health: Health::Degraded,
@@ -375,7 +378,13 @@ fn edited() -> Drift {
     let text = |text: &str| Value::map([("content", Value::str(text)), ("mode", Value::str("0644"))]);
     let differences = diff(&text("open: 9\n"), &text("open: 24h\n"));
     let writer = Writer::Likely { who: "vim (user:max)".to_owned() };
-    Drift { key: key("/etc/shop.conf"), cause: Cause::Drift, differences, writer }
+    Drift { key: key("/etc/shop.conf"), cause: Cause::Drift, differences, writer, beside: Vec::new() }
+}
+
+fn labelled() -> Drift {
+    let writer = Writer::Likely { who: "kubectl-label (update, 2026-11-16T11:00:00Z)".to_owned() };
+    let beside = vec!["metadata.labels.team".into(), "spec.template.spec.nodeSelector".into()];
+    Drift { key: object("apps/Deployment", "front"), cause: Cause::Addition, differences: Vec::new(), writer, beside }
 }
 
 fn history() -> Vec<HistoryRecord> {
@@ -402,7 +411,7 @@ fn history() -> Vec<HistoryRecord> {
 }
 
 fn drift() -> Vec<DriftRecord> {
-    let Drift { key: edited, cause, differences, writer } = edited();
+    let Drift { key: edited, cause, differences, writer, beside } = edited();
     let seen = NOON - Span::minutes(10);
     let healed = DriftRecord {
         seq: 409,
@@ -413,10 +422,24 @@ fn drift() -> Vec<DriftRecord> {
         healed: Some(seen + Span::millis(38)),
         writer: Writer::Unknown,
         differences: Vec::new(),
+        beside: Vec::new(),
     };
-    let standing =
-        DriftRecord { seq: 413, app: app("web/shop"), key: edited, cause, seen, healed: None, writer, differences };
-    vec![standing, healed]
+    let shop = app("web/shop");
+    let standing = DriftRecord {
+        seq: 413,
+        app: shop.clone(),
+        key: edited,
+        cause,
+        seen,
+        healed: None,
+        writer,
+        differences,
+        beside,
+    };
+    let Drift { key, cause, differences, writer, beside } = labelled();
+    let left = DriftRecord { seq: 414, app: shop, key, cause, seen, healed: None, writer, differences, beside };
+    let over = DriftRecord { seq: 408, cause: Cause::Leftover, healed: Some(seen + Span::hours(1)), ..left.clone() };
+    vec![left, standing, healed, over]
 }
 
 fn plan() -> PlanAnswer {

@@ -180,6 +180,7 @@ mod tests {
             protected: false,
             shared: BTreeSet::new(),
             replace: false,
+            additions: BTreeSet::new(),
         }
     }
 

@@ -1,10 +1,14 @@
 //! Claims: who owns what. A claim with the object's UID is the only proof of ownership there is;
 //! labels and annotations travel (operators copy them to children), claims do not.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::key::Key;
+use crate::live::Remark;
 use crate::name::{AppId, TargetIdentity, Uid};
 
 /// `(target identity, key) → app, UID`. Unique per `(target, key)`; durable before the first mutation of the object.
@@ -34,6 +38,24 @@ pub struct Claim {
     /// What it was made as, where it may be made anew: for the same declaration it is not made once more. Boxed, because few have it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub made: Option<Box<Digest>>,
+    /// What stands on it undeclared and was told to people, so that it is told once. Few have any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub told: Option<Arc<BTreeSet<Told>>>,
+}
+
+/// A [`Remark`] that was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Told {
+    pub path: Arc<str>,
+    pub holder: Arc<str>,
+}
+
+impl Claim {
+    /// Whether this was told of the object.
+    pub fn has_told(&self, remark: &Remark) -> bool {
+        let is_it = |told: &Told| (&told.path, &told.holder) == (&remark.path, &remark.holder);
+        self.told.iter().any(|told| told.iter().any(is_it))
+    }
 }
 
 /// How something ended that runs once.

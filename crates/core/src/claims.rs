@@ -152,6 +152,7 @@ mod tests {
             protected: false,
             ended: None,
             made: None,
+            told: None,
         })
     }
 

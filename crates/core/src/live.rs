@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::canonical;
 use crate::digest::Digest;
 use crate::key::Key;
+use crate::modes::Cause;
 use crate::name::{LiveVersion, Uid};
 use crate::observed::Observed;
 use crate::time::Timestamp;
@@ -28,6 +29,27 @@ pub struct Live {
     pub health: Health,
     /// It has run to its end, well or not, and the target is going to remove it by itself: a Job with a time to live.
     pub ended: bool,
+    /// What stands on it undeclared and is left alone; `None` where nobody looked for that.
+    pub remarks: Option<Arc<[Remark]>>,
+}
+
+/// Something on an object that is not declared and that is left alone: people are told of it once, and nothing else follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remark {
+    /// An addition or a leftover.
+    pub cause: Cause,
+    /// Where, in the target's own words.
+    pub path: Arc<str>,
+    /// Who holds it, by the names they go by. With the path it is what a remark is known by: told again is only another one.
+    pub holder: Arc<str>,
+    pub writer: Writer,
+}
+
+impl Remark {
+    /// Whether it is the same one, perhaps written anew.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.path, &self.holder) == (&other.path, &other.holder)
+    }
 }
 
 impl Live {

@@ -16,6 +16,8 @@ pub enum Cause {
     Drift,
     /// A stranger added something beside what we declared.
     Addition,
+    /// It was declared before, and others hold it still: told, never taken from them.
+    Leftover,
     /// It is ours and no longer declared.
     Prune,
     /// The whole app is taken down on purpose.
@@ -52,11 +54,12 @@ pub enum Permission {
 }
 
 impl Cause {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Declared,
         Self::Environment,
         Self::Drift,
         Self::Addition,
+        Self::Leftover,
         Self::Prune,
         Self::Retire,
         Self::Rollback,
@@ -80,9 +83,10 @@ impl State {
 
 /// The table (design §6.11). Windows and manual mode gate changes, not healing: the app stays held at what a person last let through.
 pub const fn permission(cause: Cause, state: State) -> Permission {
-    use Cause::{Addition, Declared, Drift, Environment, Prune, Replace, Retire, Rollback};
+    use Cause::{Addition, Declared, Drift, Environment, Leftover, Prune, Replace, Retire, Rollback};
     use Permission::{Act, Report, Wait};
     match (state, cause) {
+        (_, Leftover) => Report,
         (State::Auto, _) => Act,
         (State::Observe | State::Frozen, _) => Report,
         (State::Suspended | State::TargetUnknown, _) => Wait,
@@ -135,6 +139,7 @@ impl fmt::Display for Cause {
             Self::Environment => "environment",
             Self::Drift => "drift",
             Self::Addition => "addition",
+            Self::Leftover => "leftover",
             Self::Prune => "prune",
             Self::Retire => "retire",
             Self::Rollback => "rollback",
@@ -166,17 +171,17 @@ mod tests {
     /// The whole table, written down a second time and on purpose: A act, W wait, R report.
     #[test]
     fn the_table_of_modes_is_exactly_this() {
-        //        declared environment drift addition prune retire rollback replace
+        //        declared environment drift addition leftover prune retire rollback replace
         let table = [
-            (State::Auto, "A A A A A A A A"),
-            (State::Manual, "W W A A W W A W"),
-            (State::Observe, "R R R R R R R R"),
-            (State::WindowClosed, "W W A A W W A W"),
-            (State::Frozen, "R R R R R R R R"),
-            (State::Suspended, "W W W W W W W W"),
-            (State::Held, "A W A A W W A W"),
-            (State::StoreStale, "A W A A W W A W"),
-            (State::TargetUnknown, "W W W W W W W W"),
+            (State::Auto, "A A A A R A A A A"),
+            (State::Manual, "W W A A R W W A W"),
+            (State::Observe, "R R R R R R R R R"),
+            (State::WindowClosed, "W W A A R W W A W"),
+            (State::Frozen, "R R R R R R R R R"),
+            (State::Suspended, "W W W W R W W W W"),
+            (State::Held, "A W A A R W W A W"),
+            (State::StoreStale, "A W A A R W W A W"),
+            (State::TargetUnknown, "W W W W R W W W W"),
         ];
         assert_eq!(table.map(|(state, _)| state), State::ALL);
         for (state, row) in table {

@@ -32,6 +32,28 @@ pub struct Resource {
     /// Where what is there cannot be changed into this, it may be deleted and made anew.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub replace: bool,
+    /// What is done about something that others add to it, where the app says so.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
+    pub additions: BTreeSet<AdditionRule>,
+}
+
+/// What is done about something that others add at a path or below it. What the path means is for the target to say.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AdditionRule {
+    pub path: Arc<str>,
+    pub then: Treat,
+}
+
+/// What is done about an addition, the gentler the later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Treat {
+    /// It is taken out.
+    Heal,
+    /// It is told once, and left alone.
+    Report,
+    /// It is nobody's business.
+    Ignore,
 }
 
 /// A field of a declared object that others may set. What the path means is for the target to say.
@@ -68,6 +90,7 @@ mod tests {
             protected: false,
             shared: shared.iter().map(field).collect(),
             replace: false,
+            additions: BTreeSet::new(),
         }
     }
 
@@ -90,6 +113,15 @@ mod tests {
         assert!(text(&replaced).ends_with(r#","replace":true}"#));
         assert_eq!(canonical::from_bytes(&canonical::to_bytes(&replaced)), Ok(replaced.clone()));
         assert_ne!(replaced.digest(), resource(&[]).digest());
+    }
+
+    #[test]
+    fn what_is_done_about_additions_is_part_of_the_declaration_and_reads_back() {
+        let rule = AdditionRule { path: "metadata.labels".into(), then: Treat::Heal };
+        let ruled = Resource { additions: BTreeSet::from([rule]), ..resource(&[]) };
+        assert!(text(&ruled).ends_with(r#","additions":[{"path":"metadata.labels","then":"heal"}]}"#));
+        assert_eq!(canonical::from_bytes(&canonical::to_bytes(&ruled)), Ok(ruled.clone()));
+        assert_ne!(ruled.digest(), resource(&[]).digest());
     }
 
     #[test]

@@ -54,6 +54,7 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
         protected: false,
         shared: [].into(),
         replace: false,
+        additions: BTreeSet::new(),
     };
     let bundle = Bundle::new(app(), target(), vec![resource("a"), resource("b")]).expect("a valid bundle");
     let digest = bundle.digest();
@@ -70,6 +71,7 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
         protected: false,
         ended: None,
         made: None,
+        told: None,
     };
     let mut known = Facts::default();
     for change in [

@@ -10,7 +10,7 @@ use setpoint_core::canonical;
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::observed::Blindness;
-use setpoint_core::resource::{Resource, SharedField};
+use setpoint_core::resource::{AdditionRule, Resource, SharedField, Treat};
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
 use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, after_implied, consider};
@@ -168,6 +168,31 @@ fn rules_about_shared_fields_reach_the_resources_they_are_about_and_change_what_
         .collect();
     let (replicas, lent) = ("spec.replicas None".to_owned(), r#"spec.x Some("w")"#.to_owned());
     assert_eq!(shared, [vec![replicas.clone(), lent], vec![replicas], vec![]]);
+}
+
+#[test]
+fn rules_about_additions_reach_the_resources_they_are_about_and_change_what_is_rendered() {
+    let tree = MemoryTree::of([
+        ("apps/shop/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: front }\n"),
+        ("apps/shop/b.yaml", "apiVersion: v1\nkind: Service\nmetadata: { name: front }\n"),
+    ]);
+    let sync = "additions: [{ paths: [metadata.labels], then: heal }, { kind: Deployment, paths: [spec.template], then: report }]";
+    let app = app("shop", &format!("  sync: {{ {sync} }}\n")).replace("target: here", "target: cluster");
+    let target = "---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: cluster, scope: web }\nspec: { kind: kubernetes }\n";
+    let ruled = documents(&(app + target)).source(&shop()).expect("the app is declared");
+    let source = AppSource { additions: ruled.additions, ..source() };
+    let (before, footprint) = rendered(&tree);
+    assert!(before.iter().all(|resource| resource.additions.is_empty()));
+    let Considered::Rendered { resources, .. } =
+        consider(&source, &trees(tree.clone()), Some(&footprint), &Files::default())
+    else {
+        panic!("a rule that is new renders anew")
+    };
+    let rule = |path: &str, then| AdditionRule { path: path.into(), then };
+    let labels = rule("metadata.labels", Treat::Heal);
+    let ruled: Vec<Vec<AdditionRule>> =
+        resources.into_iter().map(|resource| resource.additions.into_iter().collect()).collect();
+    assert_eq!(ruled, [vec![labels.clone(), rule("spec.template", Treat::Report)], vec![labels]]);
 }
 
 #[test]

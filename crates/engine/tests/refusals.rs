@@ -175,6 +175,12 @@ fn a_path_that_cannot_be_shared_is_told_with_its_place_and_what_was_expected() {
             "name the item by its keys",
         ),
         (
+            "additions: [{ paths: [metadata], then: heal }]",
+            "spec.sync.additions[0].paths[0]",
+            "covers what an object is called by",
+            "name a field below it",
+        ),
+        (
             "coOwners: [{ writer: w, paths: [metadata] }]",
             "spec.sync.coOwners[0].paths[0]",
             "`metadata` covers what an object is called by",
@@ -201,6 +207,8 @@ fn fields_are_shared_on_clusters_only() {
         let text = on_a_cluster(&format!("  sync: {{ {rule} }}\n"));
         assert!(read(&[("setpoint/a.yaml", CONTROL), ("setpoint/b.yaml", &text)]).is_ok());
     }
+    let added = told(&app("shop", "  sync: { additions: [{ paths: [spec.mode], then: heal }] }\n"));
+    assert!(added.contains("`spec.sync.additions`: only to resources of a Kubernetes cluster others add"), "{added}");
 }
 
 #[test]

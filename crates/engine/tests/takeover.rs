@@ -32,6 +32,7 @@ fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
         protected: false,
         ended: None,
         made: None,
+        told: None,
     };
     let digest = Digest::of(b"");
     let intent = Intent {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use setpoint_core::live::Writer;
 
-use crate::managed::{ManagedFields, Operation, applied_by};
+use crate::managed::{ManagedFields, Operation, applied_by, is_applied_by};
 use crate::path::FieldPath;
 
 /// A writer that holds some of the fields asked for.
@@ -58,9 +58,7 @@ impl fmt::Display for Holder {
 ///
 /// Asked about fields that are not as we left them: where only our own name holds one, somebody used it.
 pub fn holders(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Vec<Holder> {
-    let is_ours = |entry: &ManagedFields| {
-        *entry.manager == *ours && entry.operation == Operation::Apply && entry.subresource.is_empty()
-    };
+    let is_ours = |entry: &ManagedFields| is_applied_by(entry, ours);
     let held_by_others = |path: &FieldPath| entries.iter().any(|entry| !is_ours(entry) && entry.fields.touches(path));
     let mut holders = Vec::new();
     for entry in entries {

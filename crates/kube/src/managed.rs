@@ -104,9 +104,12 @@ pub fn present(entries: &[ManagedFields]) -> FieldSet {
 
 /// The entry of applies to the object itself under a name.
 pub fn applied_by<'e>(entries: &'e [ManagedFields], manager: &str) -> Option<&'e ManagedFields> {
-    entries
-        .iter()
-        .find(|entry| *entry.manager == *manager && entry.operation == Operation::Apply && entry.subresource.is_empty())
+    entries.iter().find(|entry| is_applied_by(entry, manager))
+}
+
+/// Whether an entry is that of applies to the object itself under a name.
+pub(crate) fn is_applied_by(entry: &ManagedFields, manager: &str) -> bool {
+    *entry.manager == *manager && entry.operation == Operation::Apply && entry.subresource.is_empty()
 }
 
 #[cfg(test)]

@@ -193,6 +193,7 @@ mod tests {
             protected: false,
             shared: BTreeSet::new(),
             replace: false,
+            additions: BTreeSet::new(),
         }
     }
 

@@ -63,7 +63,8 @@ fn edits_of_ours_are_named_and_additions_are_told_or_undone() {
     assert_eq!(
         texts(&found.beside),
         [
-            "metadata.annotations",
+            r#"metadata.annotations["example.com/x"]"#,
+            "metadata.annotations.who",
             r#"metadata.finalizers[="other.com/f"]"#,
             "spec.template.spec.nodeSelector",
             r#"spec.template.spec.volumes[name="tmp"].emptyDir.medium"#,

@@ -41,6 +41,9 @@ pub enum Kind {
     DriftObserved,
     #[serde(rename = "drift.attributed")]
     DriftAttributed,
+    /// What was told and left alone is there no longer.
+    #[serde(rename = "drift.over")]
+    DriftOver,
     #[serde(rename = "approval")]
     Approval,
     #[serde(rename = "override")]

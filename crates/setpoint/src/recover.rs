@@ -86,6 +86,7 @@ pub fn recovered_claims(
                         protected: declared.resource.protected,
                         ended: None,
                         made: None,
+                        told: None,
                     };
                     claims.insert(place, claim);
                 }

@@ -226,6 +226,7 @@ pub(crate) fn resources(app: &AppId, count: u32, content: i64) -> Vec<Resource> 
         protected: false,
         shared: BTreeSet::new(),
         replace: false,
+        additions: BTreeSet::new(),
     };
     (0..count).map(resource).collect()
 }

@@ -283,6 +283,7 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
             protected: is_protected(kind),
             shared: BTreeSet::new(),
             replace: false,
+            additions: BTreeSet::new(),
         }
     };
     Bundle::new(app.clone(), target.clone(), declared.iter().map(resource).collect())

@@ -193,6 +193,7 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
             protected: key.name().ends_with('7'),
             shared: [].into(),
             replace: may_be_made_anew(key),
+            additions: [].into(),
         }
     };
     declared.iter().enumerate().map(resource).collect()

@@ -42,6 +42,7 @@ fn file(number: usize, per_folder: usize) -> Resource {
         protected: false,
         shared: BTreeSet::new(),
         replace: false,
+        additions: BTreeSet::new(),
     }
 }
 

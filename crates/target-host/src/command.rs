@@ -246,6 +246,7 @@ fn live(known: &Known) -> Live {
         writer: Writer::Unknown,
         health: Health::Healthy,
         ended: false,
+        remarks: None,
     }
 }
 

@@ -60,8 +60,17 @@ mod tests {
         let key = Key::new("test/Thing", "lab", "a").unwrap();
         let (api_version, kind, body) = ("test/v1".into(), "Thing".into(), Value::Null);
         let (body, after) = (Arc::new(body), BTreeSet::new());
-        let resource =
-            Resource { key, api_version, kind, body, after, protected: false, shared: BTreeSet::new(), replace: false };
+        let resource = Resource {
+            key,
+            api_version,
+            kind,
+            body,
+            after,
+            protected: false,
+            shared: BTreeSet::new(),
+            replace: false,
+            additions: BTreeSet::new(),
+        };
         let steps = Steps::new(TargetIdentity::new("host-1").unwrap());
         let work = [steps.create(&resource), steps.create(&resource)];
         let under_way = UnderWay::default();

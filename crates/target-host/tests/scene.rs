@@ -166,6 +166,7 @@ pub(crate) fn resource(kind: &str, name: &str, spec: Value) -> Resource {
         protected: false,
         shared: BTreeSet::new(),
         replace: false,
+        additions: BTreeSet::new(),
     }
 }
 

@@ -17,7 +17,7 @@ use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
-use setpoint_kube::compare::additions_among;
+use setpoint_kube::compare::Additions;
 use setpoint_kube::conflict::{Conflict, Ground, conflicts, outside};
 use setpoint_kube::managed::ManagedFields;
 use setpoint_kube::path::{FieldPath, pointer};
@@ -29,6 +29,7 @@ use setpoint_target::{Fence, Outcome, Refusal, RefusalClass, Work};
 use crate::cluster::{Cluster, Named};
 use crate::look::{entries_of, in_place};
 use crate::records::Record;
+use crate::remarks::additions;
 use crate::requests::{Applied, Behalf, Deadline, Failure, Form, Manner, Place, Urgency};
 use crate::sharing::unreadable;
 
@@ -151,7 +152,9 @@ impl Cluster {
             };
             self.api.apply(place, &body, Manner { force, dry_run: false }, deadline, behalf(work)).await
         };
-        let mut shared = Shared::nothing(expect);
+        let sharing = Sharing::of(resource, &[], &self.api.manager, Autoscaler::None);
+        let sharing = sharing.map_err(|error| refused(RefusalClass::Invalid, unreadable(&error).to_string()))?;
+        let mut shared = Shared { expect: expect.clone(), sharing, over: None };
         if !resource.shared.is_empty() && !Mutant::ForceEverything.is_on() {
             shared = self.shared_now(work, resource, expect, place).await?;
         }
@@ -234,12 +237,13 @@ impl Cluster {
             Ok(named) => named,
             Err(reason) => return Outcome::Unknown { detail: reason.to_string() },
         };
-        let Some((record, entries)) = self.recorded(resource, &named, &object, sharing) else {
+        let Some((mut record, entries)) = self.recorded(resource, &named, &object, sharing) else {
             // The server dropped who owns what: the next look asks anew.
             self.records.forget(&resource.key);
             return Outcome::Done { live: Some(self.as_declared(resource, named, &object)) };
         };
-        let added = additions_among(&object, &entries, &record.ours, &record.beside, &sharing.additions()).complete;
+        let Additions { complete: added, beside } = additions(&object, &record, &entries, sharing);
+        record.set_remarks(self.remarks(&object, &record, &entries, &beside));
         let live = in_place(resource, &record);
         self.watches.let_go(&resource.key);
         self.records.put(&resource.key, record);
@@ -271,6 +275,8 @@ impl Cluster {
         record.owned = true;
         record.share(resource, sharing);
         record.schema = self.schemas.known(&resource.api_version);
+        let before = self.records.get(&resource.key).filter(|before| before.uid == record.uid);
+        self.go_on_from(before.as_ref(), &mut record, &entries, sharing);
         Some((record, entries))
     }
 
@@ -286,13 +292,14 @@ impl Cluster {
         };
         let entries = entries_of(object)?;
         match self.difference(resource, object, &record, &entries, sharing) {
-            None => {
-                let record = record.at(named.version, self.standing(object));
+            Ok(remarks) => {
+                let mut record = record.at(named.version, self.standing(object));
+                record.set_remarks(remarks);
                 let live = in_place(resource, &record);
                 self.records.put(&resource.key, record);
                 Ok(live)
             }
-            Some((value, _)) => {
+            Err((value, _)) => {
                 self.records.suspect(&resource.key);
                 Ok(self.live_of(named, object, Arc::new(value), Writer::Unknown))
             }
@@ -334,12 +341,6 @@ struct Shared {
     sharing: Sharing,
     /// The object as it stands, if anything is.
     over: Option<Value>,
-}
-
-impl Shared {
-    fn nothing(expect: &Expect) -> Self {
-        Self { expect: expect.clone(), sharing: Sharing::default(), over: None }
-    }
 }
 
 fn conflicts_of(answer: &Result<Applied, Failure>) -> Vec<Conflict> {

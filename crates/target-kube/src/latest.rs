@@ -57,6 +57,7 @@ mod tests {
             protected: false,
             shared: BTreeSet::new(),
             replace: false,
+            additions: [].into(),
         })
     }
 

@@ -26,6 +26,7 @@ mod look;
 mod memory;
 mod options;
 mod records;
+mod remarks;
 mod replacing;
 mod requests;
 mod schemas;

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use setpoint_core::intent::Expect;
 use setpoint_core::key::Key;
-use setpoint_core::live::{Live, Observation, Presence, Writer};
+use setpoint_core::live::{Live, Observation, Presence, Remark, Writer};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
-use setpoint_kube::compare::{Drifted, additions_among, drifted};
+use setpoint_kube::compare::{Additions, Drifted, drifted};
 use setpoint_kube::field_set::FieldSet;
 use setpoint_kube::managed::{ManagedFields, applied_by, managed_fields};
 use setpoint_kube::path::FieldPath;
@@ -29,6 +29,7 @@ use crate::absent::Sought;
 use crate::cluster::{Cluster, Named, Unplaced};
 use crate::discovery::Unserved;
 use crate::records::{Look, Record, Seen};
+use crate::remarks::additions;
 use crate::requests::{Applied, Behalf, Deadline, Failure, Form, Manner, Place, Urgency};
 use crate::wire::within;
 
@@ -213,11 +214,17 @@ impl Cluster {
             self.file_edit(key, &named, &entries, &[]);
             return Ok(Some(self.live_of(named, object, Arc::new(disowned(&resource.body)), Writer::Unknown)));
         }
-        let Some((value, paths)) = self.difference(resource, object, record, &entries, sharing) else {
-            let (standing, covered) = (self.standing(object), self.is_covered(object));
-            self.records.seen_in_place(key, Seen { resource, version: &named.version, standing, covered }, look.told);
-            let record = record.clone().at(named.version, standing);
-            return Ok(Some(in_place(resource, &record)));
+        let (value, paths) = match self.difference(resource, object, record, &entries, sharing) {
+            Err(difference) => difference,
+            Ok(remarks) => {
+                let (standing, covered) = (self.standing(object), self.is_covered(object));
+                self.file_additions(key, &named, &entries, record, &remarks);
+                let mut record = record.clone().at(named.version.clone(), standing);
+                record.set_remarks(Arc::clone(&remarks));
+                let seen = Seen { resource, version: &named.version, standing, covered, remarks };
+                self.records.seen_in_place(key, seen, look.told);
+                return Ok(Some(in_place(resource, &record)));
+            }
         };
         if value == *resource.body {
             return Ok(None);
@@ -239,7 +246,7 @@ impl Cluster {
         record.owned && applied_by(entries, &self.api.manager).is_none()
     }
 
-    /// The object in the declaration's shape and the paths that are not as they should be; `None` if all are.
+    /// Where it is not in place, the object in the declaration's shape and the paths that are not as they should be; else what is left alone.
     pub(crate) fn difference(
         &self,
         resource: &Resource,
@@ -247,23 +254,26 @@ impl Cluster {
         record: &Record,
         entries: &[ManagedFields],
         sharing: &Sharing,
-    ) -> Option<(Value, Vec<FieldPath>)> {
-        let (drifted, added) = self.strayed(object, record, entries, sharing)?;
+    ) -> Result<Arc<[Remark]>, (Value, Vec<FieldPath>)> {
+        let (drifted, added) = match self.strayed(object, record, entries, sharing) {
+            Ok(beside) => return Ok(self.remarks(object, record, entries, &beside)),
+            Err(strayed) => strayed,
+        };
         let value = shape::in_declared_shape(&resource.body, object, &drifted, &added, &self.digest_key);
-        Some((value, drifted.into_iter().map(|drifted| drifted.path).chain(added).collect()))
+        Err((value, drifted.into_iter().map(|drifted| drifted.path).chain(added).collect()))
     }
 
-    /// What of ours is not as it was applied, and what strangers added that has to go; `None` if there is nothing.
+    /// What of ours is not as it was applied, and what strangers added that has to go; if there is nothing, what they added that is only told.
     pub(crate) fn strayed(
         &self,
         object: &Value,
         record: &Record,
         entries: &[ManagedFields],
         sharing: &Sharing,
-    ) -> Option<(Vec<Drifted>, Vec<FieldPath>)> {
+    ) -> Result<Vec<FieldPath>, (Vec<Drifted>, Vec<FieldPath>)> {
         let drifted = drifted(object, &record.ours, &record.baseline, &self.hash_key);
-        let added = additions_among(object, entries, &record.ours, &record.beside, &sharing.additions()).complete;
-        (!drifted.is_empty() || !added.is_empty()).then_some((drifted, added))
+        let Additions { complete, beside } = additions(object, record, entries, sharing);
+        if drifted.is_empty() && complete.is_empty() { Ok(beside) } else { Err((drifted, complete)) }
     }
 
     /// Asks the server what applying the declaration would give, and compares with that.
@@ -296,9 +306,15 @@ impl Cluster {
         let mut record = Record::new(resource, (named.uid.clone(), named.version.clone()), taken, standing);
         record.share(resource, sharing);
         let entries = entries_of(object)?;
+        let before = self.records.get(key).filter(|before| before.uid == named.uid);
+        self.go_on_from(before.as_ref(), &mut record, &entries, sharing);
         let difference = self.difference(resource, object, &record, &entries, sharing);
+        if let Ok(remarks) = &difference {
+            self.file_additions(key, &named, &entries, before.as_ref().unwrap_or(&record), remarks);
+            record.set_remarks(Arc::clone(remarks));
+        }
         // The baseline holds whatever is there now; only what is there now in place may be answered without a look.
-        let settled = difference.is_none() && self.is_covered(object) && self.records.suspicions(key) == look.told;
+        let settled = difference.is_ok() && self.is_covered(object) && self.records.suspicions(key) == look.told;
         record.suspicions = u32::from(!settled);
         record.schema = self.schemas.known(&resource.api_version);
         record.owned = applied_by(&entries, &self.api.manager).is_some();
@@ -307,8 +323,8 @@ impl Cluster {
             self.watches.tell(key.clone());
         }
         Ok(match difference {
-            None => in_place,
-            Some((value, paths)) => {
+            Ok(_) => in_place,
+            Err((value, paths)) => {
                 let writer = self.writer_of(&entries, &paths, sharing);
                 self.file_edit(key, &named, &entries, &paths);
                 self.live_of(named, object, Arc::new(value), writer)
@@ -360,6 +376,7 @@ impl Cluster {
             writer,
             health: standing.health,
             ended: standing.ended,
+            remarks: None,
         }
     }
 }
@@ -401,6 +418,7 @@ pub(crate) fn in_place(resource: &Resource, record: &Record) -> Live {
         writer: Writer::Unknown,
         health: record.standing.health,
         ended: record.standing.ended,
+        remarks: Some(record.remarks()),
     }
 }
 
@@ -416,6 +434,7 @@ fn nameable(key: &Key, record: &Record) -> Live {
         writer: Writer::Unknown,
         health: record.standing.health,
         ended: record.standing.ended,
+        remarks: None,
     }
 }
 

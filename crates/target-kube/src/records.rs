@@ -7,7 +7,7 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
-use setpoint_core::live::Health;
+use setpoint_core::live::{Health, Remark};
 use setpoint_core::name::{LiveVersion, Uid};
 use setpoint_core::resource::Resource;
 use setpoint_kube::field_set::{FieldSet, FieldSets};
@@ -16,6 +16,7 @@ use setpoint_kube::shared::Sharing;
 
 use crate::latest::Latest;
 use crate::memory::{Changes, Remembered};
+use crate::remarks::Aside;
 
 /// What is remembered of one object.
 #[derive(Clone, Debug)]
@@ -43,8 +44,10 @@ pub(crate) struct Record {
     pub(crate) schema: Option<Digest>,
     /// It was applied: the server names us as the owner of our fields, unless somebody cleared that.
     pub(crate) owned: bool,
-    /// The declaration itself where others may set something of it: what streams tell of the object is judged by it.
+    /// The declaration itself where the app has rules about what others set or add: what streams tell of the object is judged by it.
     pub(crate) kept: Option<Arc<Resource>>,
+    /// What is left alone of what others hold.
+    aside: Option<Box<Aside>>,
     /// What a stream told that does not fit. Only a look clears it, and only if nothing was told meanwhile.
     pub(crate) suspicions: u32,
 }
@@ -89,8 +92,26 @@ impl Record {
             schema: None,
             owned: false,
             kept: None,
+            aside: None,
             suspicions: 0,
         }
+    }
+
+    pub(crate) fn remarks(&self) -> Arc<[Remark]> {
+        self.aside.as_ref().map(|aside| Arc::clone(&aside.remarks)).unwrap_or_default()
+    }
+
+    /// What was ours and others hold still, if there is anything.
+    pub(crate) fn left(&self) -> Option<&FieldSet> {
+        self.aside.as_ref().map(|aside| &aside.left).filter(|left| !left.is_empty())
+    }
+
+    pub(crate) fn set_left(&mut self, left: FieldSet) {
+        self.aside = Aside::of(self.remarks(), left);
+    }
+
+    pub(crate) fn set_remarks(&mut self, remarks: Arc<[Remark]>) {
+        self.aside = Aside::of(remarks, self.left().cloned().unwrap_or_default());
     }
 
     /// The same, seen in a later version.
@@ -118,7 +139,8 @@ impl Record {
     }
 
     fn be_of(&mut self, resource: &Arc<Resource>) {
-        self.kept = (!resource.shared.is_empty() || !self.lent.is_empty()).then(|| Arc::clone(resource));
+        let has_rules = !resource.shared.is_empty() || !resource.additions.is_empty();
+        self.kept = (has_rules || !self.lent.is_empty()).then(|| Arc::clone(resource));
     }
 
     /// Whether it is of this declaration.
@@ -128,13 +150,14 @@ impl Record {
 }
 
 /// How a look found an object that is in place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seen<'a> {
     pub(crate) resource: &'a Arc<Resource>,
     pub(crate) version: &'a LiveVersion,
     pub(crate) standing: Standing,
     /// It bears our label, so that the stream of its kind tells of it.
     pub(crate) covered: bool,
+    pub(crate) remarks: Arc<[Remark]>,
 }
 
 /// A look at an object that is under way.
@@ -280,6 +303,7 @@ impl Records {
         }
         record.move_to(seen.version.clone());
         record.standing = seen.standing;
+        record.set_remarks(seen.remarks);
         record.be_of(seen.resource);
         state.moved.insert(key.clone());
     }
@@ -374,6 +398,11 @@ struct Stored {
     metadata: u64,
     schema: Option<Digest>,
     owned: bool,
+    #[serde(default, skip_serializing_if = "<[Remark]>::is_empty")]
+    remarks: Vec<Remark>,
+    /// What was ours and others hold still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left: Option<Text>,
     /// The rule of a user by which its health was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judged: Option<Digest>,
@@ -403,6 +432,8 @@ fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
         metadata,
         schema: record.schema,
         owned: record.owned,
+        remarks: record.remarks().to_vec(),
+        left: record.left().map(|left| BASE64.encode(&left.to_bytes())),
         judged,
     };
     serde_json::to_vec(&stored).expect("it has string keys and no failing serializers")
@@ -412,6 +443,10 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
     let stored: Stored = serde_json::from_slice(bytes).ok()?;
     let Stored { uid, version, declared, fingerprint, health, controlled, ended, made, generation, metadata, .. } =
         stored;
+    let left = match stored.left {
+        Some(left) => FieldSet::from_bytes(&BASE64.decode(left.as_bytes()).ok()?).ok()?,
+        None => FieldSet::empty(),
+    };
     let record = Record {
         uid,
         version,
@@ -427,6 +462,7 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
         schema: stored.schema,
         owned: stored.owned,
         kept: None,
+        aside: Aside::of(stored.remarks.into(), left),
         suspicions: 0,
     };
     Some((record, stored.judged))

@@ -43,6 +43,7 @@ pub(crate) fn resource(name: &str, content: i64) -> Resource {
         protected: false,
         shared: Default::default(),
         replace: false,
+        additions: Default::default(),
     }
 }
 

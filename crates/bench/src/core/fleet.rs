@@ -133,6 +133,7 @@ fn resource(app: &AppId, n: usize, changed: bool) -> anyhow::Result<Resource> {
         protected: false,
         shared: BTreeSet::new(),
         replace: false,
+        additions: BTreeSet::new(),
     })
 }
 
@@ -146,6 +147,7 @@ fn live(uid: &str, body: &Value) -> anyhow::Result<Live> {
         writer: Writer::Unknown,
         health: Health::Healthy,
         ended: false,
+        remarks: None,
     })
 }
 
@@ -161,5 +163,6 @@ fn claim(key: &Key, app: &AppId, around: &Surroundings, uid: &Uid) -> Claim {
         protected: false,
         ended: None,
         made: None,
+        told: None,
     }
 }

@@ -165,6 +165,7 @@ fn resource(number: usize) -> anyhow::Result<Resource> {
         protected: false,
         shared: BTreeSet::new(),
         replace: false,
+        additions: BTreeSet::new(),
     })
 }
 

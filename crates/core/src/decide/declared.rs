@@ -20,7 +20,7 @@ use crate::snapshot::{Elsewhere, Immutable, Preview, Question};
 use crate::value::Value;
 
 use super::replaced::Stuck;
-use super::{Cursor, Draft, Drift};
+use super::{Cursor, Draft, Drift, remarked};
 
 pub(super) fn judge_all(draft: &mut Draft<'_>) {
     let snapshot = draft.snapshot;
@@ -59,6 +59,11 @@ impl Seen<'_> {
         let elsewhere = self.elsewhere.filter(|elsewhere| elsewhere.claim.is_some());
         elsewhere.map(|elsewhere| elsewhere.app.clone())
     }
+
+    /// The claim, if it is this app's.
+    fn own_claim(&self) -> Option<&Claim> {
+        self.claim.filter(|_| self.from().is_none())
+    }
 }
 
 fn not_seen(draft: &mut Draft<'_>, seen: &Seen<'_>, reason: Blindness) {
@@ -73,8 +78,10 @@ fn judge<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, presence: &'a Presence) {
         let unmoved = baseline.declared == seen.declared.digest && baseline.fingerprint == live.fingerprint;
         let quiet = draft.snapshot.open_intents.is_empty() && seen.elsewhere.is_none();
         let known = claim.uid.is_some() && is_ours(claim, live) && live.ended == ended_at(seen, claim).is_some();
-        if unmoved && quiet && !claim.tombstone && known && !Mutant::RewriteInSync.is_on() {
+        let told = remarked::is_told(claim, live);
+        if unmoved && quiet && !claim.tombstone && known && told && !Mutant::RewriteInSync.is_on() {
             draft.decision.health = worse(draft.decision.health, live.health);
+            remarked::show(draft, seen.key, live);
             return;
         }
     }
@@ -99,6 +106,9 @@ fn judge<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, presence: &'a Presence) {
 }
 
 fn absent<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>) {
+    if let Some(claim) = seen.own_claim().filter(|_| draft.snapshot.is_gone(seen.key, draft.now)) {
+        remarked::end_and_forget(draft, claim);
+    }
     if let Some((claim, ended)) = seen.claim.and_then(|claim| Some((claim, ended_at(seen, claim)?))) {
         return has_ended(draft, seen, claim, ended);
     }
@@ -138,7 +148,7 @@ fn has_ended(draft: &mut Draft<'_>, seen: &Seen<'_>, claim: &Claim, ended: Ended
     if ended.failed {
         draft.decision.health = worse(draft.decision.health, Health::Degraded);
     }
-    let kept = Claim { ended: Some(ended), ..claim_for(draft, seen, claim.uid.clone(), claim.origin) };
+    let kept = Claim { ended: Some(ended), told: None, ..claim_for(draft, seen, claim.uid.clone(), claim.origin) };
     if kept != *claim {
         draft.decision.changes.push(Change::PutClaim { claim: Arc::new(kept), from: seen.from() });
     }
@@ -243,7 +253,9 @@ fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     }
     let origin = seen.claim.filter(|_| ours).map_or(ClaimOrigin::Adopted, |claim| claim.origin);
     let ended = live.ended.then(|| Ended { declared: seen.declared.digest, failed: live.health == Health::Degraded });
-    let claim = Claim { ended, ..claim_for(draft, seen, Some(live.uid.clone()), origin) };
+    let told = remarked::tell(draft, seen.key, seen.own_claim(), live);
+    remarked::show(draft, seen.key, live);
+    let claim = Claim { ended, told, ..claim_for(draft, seen, Some(live.uid.clone()), origin) };
     if seen.claim != Some(&claim) {
         draft.decision.changes.push(Change::PutClaim { claim: Arc::new(claim), from: seen.from() });
     }
@@ -323,6 +335,7 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
     let made = seen.claim.filter(same).and_then(|claim| claim.made.clone());
     // Once it is meant to be something else, going back is something new.
     let made = made.filter(|made| **made == seen.declared.digest);
+    let told = seen.own_claim().filter(|_| uid.is_some()).and_then(|claim| claim.told.clone());
     Claim {
         target: draft.snapshot.target.identity.clone(),
         key: seen.key.clone(),
@@ -334,6 +347,7 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
         protected: seen.declared.resource.protected,
         ended: None,
         made,
+        told,
     }
 }
 
@@ -361,7 +375,8 @@ fn declared_cause(draft: &Draft<'_>, seen: &Seen<'_>) -> Cause {
 
 fn drifted(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause, differences: &[Difference], writer: &Writer) {
     let differences = differences.to_vec();
-    draft.decision.drifts.push(Drift { key: seen.key.clone(), cause, differences, writer: writer.clone() });
+    let (key, writer) = (seen.key.clone(), writer.clone());
+    draft.decision.drifts.push(Drift { key, cause, differences, writer, beside: Vec::new() });
 }
 
 /// What is known only once another resource exists cannot be compared before.

@@ -1,11 +1,12 @@
 //! The decision: `(Snapshot, now) → plan + report + questions`. Pure; equal input gives an equal answer.
 //!
 //! It never fails on what it is given: what cannot be done is withheld with a reason, what must be found out is asked.
-//! [`declared`] judges what the bundle declares, [`order`] puts the steps in order, [`replaced`] judges what has to be made anew, [`undeclared`] what we
-//! own beside what is declared.
+//! [`declared`] judges what the bundle declares, [`order`] puts the steps in order, [`remarked`] tells what stands on it and is left alone, [`replaced`]
+//! judges what has to be made anew, [`undeclared`] what we own beside what is declared.
 
 mod declared;
 mod order;
+mod remarked;
 mod replaced;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod undeclared;
 use std::collections::BTreeSet;
 use std::collections::btree_map;
 use std::iter::Peekable;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +41,12 @@ pub struct Decision {
     pub baselines: Vec<(Key, Baseline)>,
     /// Every departure from the last converged state, healed or not.
     pub drifts: Vec<Drift>,
+    /// What stands undeclared on what is in place, and is left alone. It makes nothing out of sync.
+    pub remarks: Vec<Drift>,
+    /// What of that nobody was told of yet.
+    pub told: Vec<Drift>,
+    /// What was told and is there no longer.
+    pub over: Vec<Over>,
     /// Everything declared was seen to be as declared.
     pub in_sync: bool,
     /// The worst health of what is declared.
@@ -52,6 +60,16 @@ pub struct Drift {
     pub cause: Cause,
     pub differences: Vec<Difference>,
     pub writer: Writer,
+    /// Where something stands that is not declared and is left alone, in the target's own words. Then nothing differs.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub beside: Vec<Arc<str>>,
+}
+
+/// What stood undeclared on an object, was told, and is there no longer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    pub key: Key,
+    pub paths: Vec<Arc<str>>,
 }
 
 impl Decision {
@@ -100,6 +118,9 @@ impl<'a> Draft<'a> {
             changes: Vec::new(),
             baselines: Vec::new(),
             drifts: Vec::new(),
+            remarks: Vec::new(),
+            told: Vec::new(),
+            over: Vec::new(),
             in_sync: true,
             health: Health::Healthy,
         };

@@ -15,7 +15,7 @@ use crate::prune::{self, Purse};
 use crate::report::{Kept, Why};
 use crate::snapshot::Question;
 
-use super::{Cursor, Draft};
+use super::{Cursor, Draft, remarked};
 
 /// Something of ours that stands on the target and is not declared any more.
 struct Candidate<'a> {
@@ -85,6 +85,7 @@ fn judge<'a>(
         }
         // Gone, or in the hands of someone else: either way there is nothing of ours here any more.
         Presence::Absent | Presence::Present(_) => {
+            remarked::end(draft, claim);
             draft.decision.changes.push(dropped(claim));
             None
         }
@@ -138,6 +139,7 @@ fn prune_one(
     }
     if draft.snapshot.retiring && (claim.origin == ClaimOrigin::Adopted || live.controlled) {
         // It was there before the app, or is another's: retiring lets go of it without deleting, whatever else was allowed.
+        remarked::end(draft, claim);
         draft.decision.changes.push(dropped(claim));
         return Ok(());
     }

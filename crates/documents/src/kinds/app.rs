@@ -89,6 +89,8 @@ object! {
         "ignore" ignore: Vec<IgnoreRule> = Vec::new(),
         /// Others who may write some fields: no drift while they hold them. On Kubernetes only.
         "coOwners" co_owners: Vec<CoOwner> = Vec::new(),
+        /// What is done about fields that others add beside what is declared. On Kubernetes only.
+        "additions" additions: Vec<AdditionRule> = Vec::new(),
         /// Resources that may be deleted and made anew where they cannot be changed into what is declared. On Kubernetes only.
         "replace" replace: Vec<ReplaceRule> = Vec::new(),
         /// How long a change may take to become healthy.
@@ -193,6 +195,41 @@ object! {
         "name" name: Option<Line> = None,
         /// The fields, each with all below it.
         "paths" paths: Vec<FieldPath>,
+    }
+}
+
+object! {
+    /// What is done about fields that others add, where it is not what is done by default. Of several rules about a field the most precise one
+    /// holds, and of those the gentlest.
+    pub struct AdditionRule => speaks_of_something {
+        /// Only in resources of this group of kinds, such as `apps`.
+        "group" group: Option<Line> = None,
+        /// Only in resources of this kind.
+        "kind" kind: Option<Line> = None,
+        /// Only in resources of this namespace.
+        "namespace" namespace: Option<Line> = None,
+        /// Only in resources of this name.
+        "name" name: Option<Line> = None,
+        /// Where, each with all below it: `metadata.labels`, `spec.template.spec.containers`.
+        "paths" paths: Vec<FieldPath>,
+        /// What is done.
+        "then" then: AdditionAction,
+    }
+}
+
+fn speaks_of_something(rule: &AdditionRule, node: Node<'_>, reader: &mut Reader) -> bool {
+    names_a_field(&rule.paths, node, reader)
+}
+
+words! {
+    /// What is done about a field that somebody added.
+    pub enum AdditionAction {
+        /// It is taken out.
+        "heal" Heal,
+        /// It is told once, with who holds it, and left alone.
+        "report" Report,
+        /// Nothing.
+        "ignore" Ignore,
     }
 }
 

@@ -3,7 +3,8 @@
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_documents::{
-    Check, Document, FieldPath, Line, Mode, OnFailure, Spec, StoreCredentials, WindowTime, read_documents,
+    AdditionAction, Check, Document, FieldPath, Line, Mode, OnFailure, Spec, StoreCredentials, WindowTime,
+    read_documents,
 };
 
 const EXAMPLE: &str = r#"
@@ -29,6 +30,7 @@ spec:
     windows: [{ deny: "0 18 * * 5", for: 62h, zone: Europe/Berlin }]
     ignore: [{ group: apps, kind: Deployment, namespace: shop, name: front, paths: [spec.replicas] }]
     coOwners: [{ writer: operator, kind: ConfigMap, name: seeds, paths: ['data[a.b]', metadata.annotations] }]
+    additions: [{ kind: Deployment, paths: [metadata.labels], then: heal }]
   checks: [{ http: { url: "http://127.0.0.1:8080/healthz" } }]
 "#;
 
@@ -66,8 +68,20 @@ fn an_app_has_what_is_written_and_defaults_for_the_rest() {
     assert_eq!((owner.writer.as_str(), &owner.group, &owner.namespace), ("operator", &None, &None));
     let paths: Vec<_> = owner.paths.iter().map(FieldPath::as_str).collect();
     assert_eq!(paths, ["data[a.b]", "metadata.annotations"]);
+    let added = &app.sync.additions[0];
+    assert_eq!((added.paths[0].as_str(), added.then), ("metadata.labels", AdditionAction::Heal));
     let Check::Http(check) = &app.checks[0];
     assert_eq!(check.timeout.span(), Span::seconds(5));
+}
+
+#[test]
+fn a_rule_about_additions_says_where_and_what_is_done() {
+    for rule in ["{ paths: [a] }", "{ then: heal }", "{ paths: [], then: heal }", "{ paths: [a], then: remove }"] {
+        let text = format!(
+            "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c, sync: {{ additions: [{rule}] }} }}\n"
+        );
+        assert!(read_documents("a.yaml", &text).is_err(), "{rule}");
+    }
 }
 
 #[test]

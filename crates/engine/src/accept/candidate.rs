@@ -22,6 +22,7 @@ use setpoint_store::{BadPath, StoreError, StorePath};
 use setpoint_target::Unidentifiable;
 use setpoint_yaml::{Class, Diagnostic, Place};
 
+use super::additions::{AddedRule, additions_in};
 use super::documents::ControlDocuments;
 use super::replacing::replaced_in;
 use super::selector::Selector;
@@ -36,6 +37,8 @@ pub struct AppSource {
     pub parameters: Value,
     /// What of its resources others may set.
     pub shared: Vec<SharingRule>,
+    /// What is done about what others add to its resources.
+    pub additions: Vec<AddedRule>,
     /// Where its resources may be.
     pub boundary: Boundary,
     /// Whether it may declare what Setpoint itself runs from.
@@ -109,6 +112,7 @@ impl ControlDocuments {
             inputs: spec.inputs.iter().map(input).collect::<Option<_>>()?,
             parameters: spec.parameters.value().clone(),
             shared: SharingRule::all_of(spec),
+            additions: AddedRule::all_of(spec),
             boundary: self.boundary_of(app, spec),
             manages_setpoint: self.manages_setpoint(&app.scope),
             replaced: replaced_in(spec),
@@ -128,7 +132,7 @@ impl AppSource {
     /// Stands for the renderer and the source wherever a render is remembered.
     pub fn recipe(&self) -> Digest {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
-        let rules = (&self.shared, &self.replaced);
+        let rules = (&self.shared, &self.replaced, &self.additions);
         let given = (inputs, &self.parameters, rules, &self.boundary, self.manages_setpoint);
         canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, given))
     }
@@ -214,9 +218,10 @@ fn identified(
         }
         let protected = kinds.is_protected(&api_version, &kind);
         let shared = shared_in(&source.shared, &api_version, &kind, &key);
+        let additions = additions_in(&source.additions, &api_version, &kind, &key);
         let replace = source.replaced.iter().any(|rule| rule.is_about(&api_version, &kind, &key)) && !protected;
         let (body, after) = (Arc::new(body), BTreeSet::new());
-        resources.push(Resource { key, api_version, kind, body, after, protected, shared, replace });
+        resources.push(Resource { key, api_version, kind, body, after, protected, shared, replace, additions });
     }
     let declared: Vec<(Key, &Value)> = resources.iter().map(|one| (one.key.clone(), one.body.as_ref())).collect();
     let mut after = kinds.after(&declared);

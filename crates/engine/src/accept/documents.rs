@@ -87,6 +87,7 @@ impl ControlDocuments {
                 protected: false,
                 shared: BTreeSet::new(),
                 replace: false,
+                additions: BTreeSet::new(),
             });
         };
         self.apps.iter().for_each(|(id, app)| add("App", &id.scope, id.name.as_str(), &app.body));

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`reading`] | a folder of control documents, read strictly and judged as a whole |
 //! | [`documents`] | control documents, as resources of the root app's bundle and back |
+//! | [`additions`] | what is done about what others add |
 //! | [`boundaries`] | where the apps of a scope may write on a cluster |
 //! | [`references`], [`unsupported`] | what documents say of each other; what is not there yet and must not be ignored |
 //! | [`replacing`] | resources that may be deleted and made anew |
@@ -14,6 +15,7 @@
 //! | [`controls`], [`windows`] | what accepted documents mean for the machine |
 //! | [`candidate`] | an app's revision: skipped, rendered, refused, or not to be had |
 
+pub mod additions;
 mod boundaries;
 pub mod candidate;
 pub mod controls;

@@ -69,6 +69,7 @@ pub fn documents_of(
             .references()
             .into_iter()
             .chain(documents.sharing())
+            .chain(documents.additions())
             .chain(documents.replacing())
             .chain(documents.unsupported());
         let slips = slips.chain(of_targets);

@@ -52,7 +52,9 @@ pub(super) struct App {
     pub(super) health: Health,
     pub(super) report: Vec<Withheld>,
     pub(super) drifts: Vec<Drift>,
-    /// Who did some of it, where a target's audit trail has told since.
+    /// What stands undeclared on what is in place, and is left alone.
+    pub(super) remarks: Vec<Drift>,
+    /// Who did some of the drift, where a target's audit trail has told since.
     pub(super) writers: BTreeMap<Key, Writer>,
     /// The last plan, parent of the next.
     pub(super) last_plan: Option<Digest>,
@@ -110,6 +112,7 @@ impl App {
             health: Health::Unknown,
             report: Vec::new(),
             drifts: Vec::new(),
+            remarks: Vec::new(),
             writers: BTreeMap::new(),
             last_plan: None,
             refused: None,

@@ -7,6 +7,7 @@ use setpoint_core::canonical;
 use setpoint_core::decide::Drift;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Observation, Presence, Writer};
+use setpoint_core::modes::Cause;
 use setpoint_core::name::AppId;
 use setpoint_core::observed::Observed;
 use setpoint_core::time::{Span, Timestamp};
@@ -51,7 +52,11 @@ impl Machine {
             Observed::Known { value: Presence::Absent, .. } => Some((drift.key.clone(), None)),
             Observed::Unknown { .. } => None,
         };
-        let seen: Sightings = new.iter().filter_map(sighting).collect();
+        // A trail explains a version of an object. Of several who each added something to it, it would name one for all; and what is left over is nobody's
+        // doing.
+        let is_one = |drift: &&&Drift| new.iter().filter(|other| other.key == drift.key).count() == 1;
+        let explicable = new.iter().filter(|drift| drift.cause != Cause::Leftover).filter(is_one);
+        let seen: Sightings = explicable.filter_map(sighting).collect();
         self.ask_about(Asked { app: app.clone(), of, seen, until: self.now + PATIENCE });
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use setpoint_core::canonical;
-use setpoint_core::decide::{Decision, Drift};
+use setpoint_core::decide::{Decision, Drift, Over};
 use setpoint_core::facts::AppFacts;
 use setpoint_core::live::{Health, Observation};
 use setpoint_core::modes::State;
@@ -30,14 +30,18 @@ impl Machine {
         kept.baselines.extend(decision.baselines.iter().cloned());
         kept.report.clone_from(&decision.report);
         let seen_before = kept.take_drifts(decision.drifts.clone());
+        kept.remarks.clone_from(&decision.remarks);
         kept.health = decision.health;
         let blind = !observation.is_complete();
         if !blind {
             kept.look_failures = 0;
         }
         self.note_convergence(app, &decision);
-        let new: Vec<&Drift> = decision.drifts.iter().filter(|drift| !seen_before.contains(drift)).collect();
-        let mut entries = self.entry_of_drift(app, &new).into_iter().collect::<Vec<_>>();
+        let new = decision.drifts.iter().filter(|drift| !seen_before.contains(drift));
+        // What is left alone was told if the claim says so, whoever looked before.
+        let new: Vec<&Drift> = new.chain(&decision.told).collect();
+        let over = self.entry_of_over(app, &decision.over);
+        let mut entries: Vec<Entry> = over.into_iter().chain(self.entry_of_drift(app, &new)).collect();
         self.ask_who(app, self.name_of_drift(), &new, observation);
         if !decision.plan.is_empty() {
             return self.start_plan(app, decision, entries);
@@ -76,6 +80,13 @@ impl Machine {
         let entry = self.app_entry(Kind::DriftObserved, app).with_data("count", new.len()).with_data("keys", keys);
         let entry = entry.with_data("drift", self.name_of_drift());
         Some(entry.with_body(canonical::to_bytes(&told)))
+    }
+
+    /// A record of what was told, was left alone, and is there no longer.
+    fn entry_of_over(&self, app: &AppId, over: &[Over]) -> Option<Entry> {
+        let keys = over.iter().take(MOST_NAMED).map(|over| over.key.to_text()).collect::<Vec<_>>().join("\n");
+        let entry = self.app_entry(Kind::DriftOver, app).with_data("count", over.len()).with_data("keys", keys);
+        (!over.is_empty()).then(|| entry.with_body(canonical::to_bytes(&over)))
     }
 
     pub(super) fn note_convergence(&mut self, app: &AppId, decision: &Decision) {

@@ -153,6 +153,7 @@ mod tests {
             protected: false,
             shared: [].into(),
             replace: false,
+            additions: Default::default(),
         };
         let target = TargetIdentity::new("host-1").unwrap();
         Arc::new(Bundle::new(app.parse().unwrap(), target, (0..resources).map(resource).collect()).unwrap())

@@ -30,6 +30,8 @@ pub struct AppStatus {
     /// Everything that is not being done, and why.
     pub report: Vec<Withheld>,
     pub drifts: Vec<Drift>,
+    /// What stands undeclared on what is in place, and is left alone.
+    pub remarks: Vec<Drift>,
     /// What it is held at, and how many resources that has.
     pub bundle: Option<(Digest, usize)>,
     /// The newest version that was refused, while none was accepted after it.
@@ -109,6 +111,7 @@ impl Machine {
             health: kept.health,
             report: kept.report.clone(),
             drifts: kept.told_drifts(),
+            remarks: kept.remarks.clone(),
             bundle: self.held_at(app).and_then(|digest| Some((digest, self.bundles.size(&digest)?))),
             refused: kept.refused.clone(),
             unsettled: under_way.unsettled.get(app).cloned().unwrap_or_default(),

@@ -1,15 +1,17 @@
 //! What strangers added beside what is ours, and whether that is to be undone or only told.
 
+use setpoint_core::resource::Treat;
 use setpoint_core::value::Value;
 
 use crate::field_set::{FieldSet, Node};
 use crate::key::group_of;
 use crate::kinds::pod_spec;
-use crate::managed::{BadManagedFields, ManagedFields, managed_fields, present};
+use crate::managed::{BadManagedFields, ManagedFields, is_applied_by, managed_fields, present};
 use crate::object;
 use crate::path::{Element, FieldPath, at};
 use crate::pattern::FieldPattern;
 use crate::project::marks;
+use crate::shared::SCALE;
 
 /// What strangers added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,14 +27,6 @@ pub struct Additions {
 pub struct AdditionRule {
     pub path: FieldPattern,
     pub treat: Treat,
-}
-
-/// What to do about an addition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Treat {
-    Heal,
-    Report,
-    Ignore,
 }
 
 /// What strangers added to an object. `beside` is what others held when we applied it.
@@ -58,9 +52,15 @@ pub fn additions_among(
     let ours = &ours.compared();
     let added = present(entries).without(&marks()).difference(ours);
     let areas = complete_areas(object, ours);
+    let filled = filled_by_the_cluster(object);
+    let is_the_clusters =
+        |path: &FieldPath| is_the_clusters_own(path) || filled.iter().any(|pattern| pattern.covers(path));
     let ruled = |path: &FieldPath| {
-        let rule = rules.iter().filter(|rule| rule.path.covers(path)).max_by_key(|rule| rule.path.len());
-        rule.map(|rule| rule.treat)
+        let about = rules.iter().filter(|rule| rule.path.covers(path));
+        let rule = about.max_by_key(|rule| (rule.path.len(), rule.treat))?;
+        // Whoever wants a map to be complete does not want to fight the cluster's controllers, unless it is named.
+        let spares = rule.treat == Treat::Heal && rule.path.len() < path.0.len() && is_the_clusters(path);
+        Some(if spares { Treat::Ignore } else { rule.treat })
     };
     // Below something that was added, what is to be left alone keeps the whole of it from being one addition.
     let left_alone = added.paths().into_iter().filter(|path| ruled(path) == Some(Treat::Ignore));
@@ -71,22 +71,38 @@ pub fn additions_among(
         match ruled(path) {
             Some(treat) => treat,
             None if complete => Treat::Heal,
-            None if is_the_clusters_own(path) => Treat::Ignore,
+            None if is_the_clusters(path) => Treat::Ignore,
             None => Treat::Report,
         }
     };
     let there = |path: &FieldPath| at(object, path).is_some();
     let known = ours.union(beside);
     let complete = tops(&added, ours).into_iter().filter(|path| treat(path) == Treat::Heal && there(path)).collect();
-    let strange = tops(&added.difference(beside), &known);
+    // How many of something there are is nobody's addition, where it is not declared.
+    let scaled = entries.iter().filter(|entry| *entry.subresource == *SCALE);
+    let scaled = scaled.fold(FieldSet::empty(), |all, entry| all.union(&entry.fields));
+    let strange = tops(&added.difference(beside).difference(&scaled), &known);
     let beside = strange.into_iter().filter(|path| treat(path) == Treat::Report && there(path)).collect();
     Additions { complete, beside }
+}
+
+/// Of what was ours and is no longer declared, what others hold: it stays when we let go of it. `before`: what was ours, `ours`: what is.
+pub fn left_over(entries: &[ManagedFields], before: &FieldSet, ours: &FieldSet, manager: &str) -> FieldSet {
+    let others = entries.iter().filter(|entry| !entry.is_status() && !is_applied_by(entry, manager));
+    let held = others.fold(FieldSet::empty(), |all, entry| all.union(&entry.fields));
+    let dropped = before.compared().without(&marks()).difference(&ours.compared());
+    dropped.difference(&dropped.difference(&held))
+}
+
+/// The topmost paths of what is left over that are still there.
+pub fn leftovers(object: &Value, left: &FieldSet, ours: &FieldSet) -> Vec<FieldPath> {
+    tops(left, &ours.compared()).into_iter().filter(|path| at(object, path).is_some()).collect()
 }
 
 /// The topmost paths of a set below which nothing known lies: a whole container, not each of its fields.
 fn tops(added: &FieldSet, known: &FieldSet) -> Vec<FieldPath> {
     fn collect(added: &Node, known: Option<&Node>, path: &mut Vec<Element>, found: &mut Vec<FieldPath>) {
-        if added.owns() && known.is_none() {
+        if added.owns() && known.is_none() && !is_of_marks(added, path) {
             found.push(FieldPath(path.clone()));
             return;
         }
@@ -99,6 +115,12 @@ fn tops(added: &FieldSet, known: &FieldSet) -> Vec<FieldPath> {
     let mut found = Vec::new();
     collect(&added.0, Some(&known.0), &mut Vec::new(), &mut found);
     found
+}
+
+/// Labels, annotations and finalizers of several writers stand side by side: each is one addition, also for the first who wrote one.
+fn is_of_marks(node: &Node, path: &[Element]) -> bool {
+    let is_map = |name: &str| matches!(name, "annotations" | "labels" | "finalizers");
+    !node.children.is_empty() && matches!(path.last(), Some(Element::Field(name)) if is_map(name))
 }
 
 /// Lists and maps of which a declaration of this kind is meant to name every item. (What is added *within* an item of ours is told only.)
@@ -120,15 +142,41 @@ fn complete_areas(object: &Value, ours: &FieldSet) -> Vec<FieldPattern> {
     }
 }
 
+/// What the cluster's own controllers, and those that issue its certificates, fill in of an object that somebody declares.
+fn filled_by_the_cluster(object: &Value) -> Option<FieldPattern> {
+    let group = object::api_version(object).map_or("", group_of);
+    let filled = match (group, object::kind(object).unwrap_or_default()) {
+        ("", "PersistentVolumeClaim") => "spec.volumeName",
+        ("", "PersistentVolume") => "spec.claimRef",
+        ("", "ServiceAccount") => "secrets",
+        ("", "Namespace") => "spec.finalizers",
+        ("", "Pod") => "spec.nodeName",
+        ("rbac.authorization.k8s.io", "ClusterRole") if object.get("aggregationRule").is_some() => "rules",
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
+            "webhooks[*].clientConfig.caBundle"
+        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => "spec.conversion.webhook.clientConfig.caBundle",
+        ("apiregistration.k8s.io", "APIService") => "spec.caBundle",
+        _ => return None,
+    };
+    filled.parse().ok()
+}
+
 /// What the cluster's own controllers write on everything they touch: of no interest to anybody. What `kubectl` writes is a person's doing.
 fn is_the_clusters_own(path: &FieldPath) -> bool {
     let [Element::Field(metadata), Element::Field(map), named] = path.0.as_slice() else { return false };
     let name = match named {
+        // Which fields somebody applied tells less than the fields themselves.
+        Element::Field(name) if &**name == "kubectl.kubernetes.io/last-applied-configuration" => return true,
         Element::Field(name) => &**name,
         Element::Member(member) => member.0.as_str().unwrap_or_default(),
         _ => return false,
     };
-    let domain = name.split_once('/').map_or("", |(domain, _)| domain);
+    let is_finalizer = &**map == "finalizers";
+    if is_finalizer && matches!(name, "foregroundDeletion" | "orphan") {
+        return &**metadata == "metadata";
+    }
+    let domain = name.split_once('/').map_or(if is_finalizer { name } else { "" }, |(domain, _)| domain);
     let of_the_cluster = ["kubernetes.io", "k8s.io"].into_iter().any(|owner| {
         domain.strip_suffix(owner).is_some_and(|rest| rest.is_empty() || rest.ends_with('.') && rest != "kubectl.")
     });
@@ -270,6 +318,85 @@ mod tests {
             told,
             [r#"metadata.annotations["kubectl.kubernetes.io/x"]"#, r#"metadata.annotations["notkubernetes.io/y"]"#]
         );
+    }
+
+    #[test]
+    fn a_rule_for_a_map_spares_the_clusters_own_marks_unless_it_names_them() {
+        let (mark, theirs) = ("deployment.kubernetes.io/revision", "example.com/x");
+        let text = format!(
+            r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"annotations":{{"{mark}":"1","{theirs}":"1"}},"managedFields":[
+            {{"manager":"m","operation":"Update","fieldsV1":{{"f:metadata":{{"f:annotations":{{".":{{}},"f:{mark}":{{}},"f:{theirs}":{{}}}}}}}}}}]}}}}"#
+        );
+        let object = object::read(text.as_bytes()).unwrap();
+        let healed = |path: &str| {
+            let rule = AdditionRule { path: path.parse().unwrap(), treat: Treat::Heal };
+            let found = additions(&object, &FieldSet::empty(), &FieldSet::empty(), &[rule]).unwrap();
+            found.complete.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(healed("metadata.annotations"), [r#"metadata.annotations["example.com/x"]"#]);
+        let named = format!("metadata.annotations[{mark}]");
+        assert_eq!(healed(&named), [format!(r#"metadata.annotations["{mark}"]"#)]);
+    }
+
+    #[test]
+    fn of_rules_of_the_same_length_the_gentler_holds() {
+        let body = r#""spec":{"a":{"x":1}}"#;
+        let sets = [r#"{"f:spec":{"f:own":{}}}"#, r#"{"f:spec":{"f:a":{"f:x":{}}}}"#];
+        for rules in
+            [[("spec.a", Treat::Heal), ("spec.a", Treat::Report)], [("spec.a", Treat::Report), ("spec.a", Treat::Heal)]]
+        {
+            assert_eq!(found("example.com/v1", "Thing", body, &sets, &rules), (vec![], some(&["spec.a.x"])));
+        }
+    }
+
+    #[test]
+    fn what_the_cluster_fills_in_and_how_many_there_are_is_not_worth_a_word() {
+        let claim = found(
+            "v1",
+            "PersistentVolumeClaim",
+            r#""spec":{"volumeName":"v"}"#,
+            &["{}", r#"{"f:spec":{"f:volumeName":{}}}"#],
+            &[],
+        );
+        assert_eq!(claim, (vec![], vec![]));
+        let rules = r#""aggregationRule":{},"rules":[{"verbs":["get"]}]"#;
+        let role = found("rbac.authorization.k8s.io/v1", "ClusterRole", rules, &["{}", r#"{"f:rules":{}}"#], &[]);
+        assert_eq!(role, (vec![], vec![]));
+        let object = object::read(
+            br#"{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":9},"metadata":{"managedFields":[
+            {"manager":"hpa","operation":"Update","subresource":"scale","fieldsV1":{"f:spec":{"f:replicas":{}}}}]}}"#,
+        )
+        .unwrap();
+        assert_eq!(additions(&object, &FieldSet::empty(), &FieldSet::empty(), &[]).unwrap(), Additions::default());
+        let definition = object::read(
+            br#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{
+            "finalizers":["customresourcecleanup.apiextensions.k8s.io"],"managedFields":[{"manager":"kube-apiserver","operation":"Update",
+            "fieldsV1":{"f:metadata":{"f:finalizers":{".":{},"v:\"customresourcecleanup.apiextensions.k8s.io\"":{}}}}}]}}"#,
+        )
+        .unwrap();
+        assert_eq!(additions(&definition, &FieldSet::empty(), &FieldSet::empty(), &[]).unwrap(), Additions::default());
+    }
+
+    #[test]
+    fn what_we_let_go_of_is_left_over_only_where_others_hold_it() {
+        let entry = |manager: &str, operation: &str, fields: &str| {
+            format!(r#"{{"manager":"{manager}","operation":"{operation}","fieldsV1":{fields}}}"#)
+        };
+        let entries = [
+            entry("us", "Apply", r#"{"f:spec":{"f:kept":{}}}"#),
+            entry("them", "Apply", r#"{"f:spec":{"f:kept":{},"f:paused":{},"f:other":{}}}"#),
+        ];
+        let text = format!(
+            r#"{{"spec":{{"kept":1,"paused":true,"other":1}},"metadata":{{"managedFields":[{}]}}}}"#,
+            entries.join(",")
+        );
+        let object = object::read(text.as_bytes()).unwrap();
+        let entries = managed_fields(&object).unwrap();
+        let before = FieldSet::from_bytes(br#"{"f:spec":{"f:kept":{},"f:paused":{},"f:gone":{}}}"#).unwrap();
+        let ours = FieldSet::from_bytes(br#"{"f:spec":{"f:kept":{}}}"#).unwrap();
+        let left = left_over(&entries, &before, &ours, "us");
+        assert_eq!(leftovers(&object, &left, &ours), ["spec.paused".parse().unwrap()]);
+        assert!(left_over(&entries, &before, &before, "us").is_empty(), "what is declared is not left over");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt;
 
 use setpoint_core::value::Value;
 
-pub use additions::{AdditionRule, Additions, Treat, additions, additions_among};
+pub use additions::{AdditionRule, Additions, additions, additions_among, left_over, leftovers};
 
 use crate::field_set::{FieldSet, path_of};
 use crate::path::{Element, FieldPath};

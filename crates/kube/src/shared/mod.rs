@@ -7,10 +7,10 @@ mod fitting;
 
 use std::sync::Arc;
 
-use setpoint_core::resource::{Resource, SharedField};
+use setpoint_core::resource::{Resource, SharedField, Treat};
 use setpoint_core::value::Value;
 
-use crate::compare::{AdditionRule, Treat};
+use crate::compare::AdditionRule;
 use crate::field_set::FieldSet;
 use crate::managed::{ManagedFields, Operation, applied_by, present};
 use crate::object;
@@ -79,6 +79,8 @@ pub enum Autoscaler {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sharing {
     ignored: Vec<FieldPattern>,
+    /// What is done about what others add, where the app says so.
+    added: Vec<AdditionRule>,
     /// What co-owners hold of what they may write.
     held: Vec<FieldPath>,
     /// Of that, what is declared.
@@ -94,17 +96,24 @@ pub struct Sharing {
 /// The rules of a resource, read.
 struct Rules {
     ignored: Vec<FieldPattern>,
+    added: Vec<AdditionRule>,
     co_owned: Vec<(Arc<str>, FieldPattern)>,
 }
 
 impl Rules {
     fn of(resource: &Resource) -> Result<Self, NotShareable> {
-        let mut rules = Self { ignored: Vec::new(), co_owned: Vec::new() };
+        let mut rules = Self { ignored: Vec::new(), added: Vec::new(), co_owned: Vec::new() };
         let is_secret = &*resource.kind == "Secret" && &*resource.api_version == "v1";
-        for SharedField { path, writer } in &resource.shared {
+        let read = |path: &str| -> Result<FieldPattern, NotShareable> {
             let pattern = shareable(path)?;
             // The server folds `stringData` into `data` and forgets it.
-            let pattern = if is_secret { pattern.with_first("stringData", "data") } else { pattern };
+            Ok(if is_secret { pattern.with_first("stringData", "data") } else { pattern })
+        };
+        for rule in &resource.additions {
+            rules.added.push(AdditionRule { path: read(&rule.path)?, treat: rule.then });
+        }
+        for SharedField { path, writer } in &resource.shared {
+            let pattern = read(path)?;
             match writer {
                 None => rules.ignored.push(pattern),
                 Some(writer) => rules.co_owned.push((Arc::clone(writer), pattern)),
@@ -131,10 +140,10 @@ impl Sharing {
         manager: &str,
         autoscaler: Autoscaler,
     ) -> Result<Self, NotShareable> {
-        if resource.shared.is_empty() && autoscaler != Autoscaler::Aims {
-            return Ok(Self { autoscaler, ..Self::default() });
-        }
         let rules = Rules::of(resource)?;
+        if resource.shared.is_empty() && autoscaler != Autoscaler::Aims {
+            return Ok(Self { autoscaler, added: rules.added, ..Self::default() });
+        }
         let others = entries.iter().filter(|entry| *entry.manager != *manager && !entry.is_status());
         let is_lent = |entry: &ManagedFields, path: &FieldPath| {
             rules.lend(entry, path) || autoscaler == Autoscaler::Aims && is_scaling(entry)
@@ -150,6 +159,7 @@ impl Sharing {
             lent: FieldSet::from_paths(declared),
             held,
             ignored: rules.ignored,
+            added: rules.added,
             present: present(entries),
             ours: applied_by(entries, manager).map(|entry| entry.fields.clone()).unwrap_or_default(),
             scaler,
@@ -175,9 +185,10 @@ impl Sharing {
         self.ignored.iter().cloned().chain(self.held.iter().cloned().map(FieldPattern::from)).collect()
     }
 
-    /// What others add there is theirs.
+    /// What is done about what others add: what is theirs to set is theirs to add.
     pub fn additions(&self) -> Vec<AdditionRule> {
-        self.not_ours().into_iter().map(|path| AdditionRule { path, treat: Treat::Ignore }).collect()
+        let theirs = self.not_ours().into_iter().map(|path| AdditionRule { path, treat: Treat::Ignore });
+        self.added.iter().cloned().chain(theirs).collect()
     }
 }
 

@@ -19,6 +19,7 @@ fn resource(body: &str, shared: &[(&str, Option<&str>)]) -> Resource {
         protected: false,
         shared: shared.iter().map(field).collect(),
         replace: false,
+        additions: BTreeSet::new(),
         body: Arc::new(body),
     }
 }

@@ -87,7 +87,7 @@ impl Answers {
         };
         let summary = summary(app, &status, &self.counted());
         let unhealthy = self.unhealthy(app, &status).await?;
-        let AppStatus { facts, report, drifts, unsettled, refused, .. } = status;
+        let AppStatus { facts, report, drifts, remarks, unsettled, refused, .. } = status;
         let owned = self.handle.owned(app).await.map_err(ended)?;
         let bundle = self.handle.bundle(app).await.map_err(ended)?;
         let declared = bundle.iter().flat_map(|bundle| bundle.resources());
@@ -116,6 +116,7 @@ impl Answers {
             resources,
             report,
             drifts,
+            remarks,
             unhealthy,
             unsettled,
         })
@@ -194,6 +195,7 @@ fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> AppSummary {
         health: status.health,
         resources: status.bundle.map_or(0, |(_, resources)| resources),
         drifts: status.drifts.len(),
+        remarks: status.remarks.len(),
         withheld: status.report.len(),
         note: note_of(status),
         requests: counted.of(app, &status.facts.target),

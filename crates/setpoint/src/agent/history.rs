@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use setpoint_api::answer::{DriftRecord, HistoryRecord};
 use setpoint_api::question::{DriftQuestion, HistoryQuestion};
 use setpoint_core::canonical;
-use setpoint_core::decide::Drift;
+use setpoint_core::decide::{Drift, Over};
 use setpoint_core::key::Key;
 use setpoint_core::live::Writer;
+use setpoint_core::modes::Cause;
 use setpoint_core::name::AppId;
 use setpoint_core::time::Timestamp;
 use setpoint_ledger::record::Record;
@@ -88,58 +90,120 @@ fn told(record: &Record) -> HistoryRecord {
     }
 }
 
+/// A record of drift, or that some of it is over.
+enum Seen {
+    Drift(Observed),
+    Over { seq: u64, at: Timestamp, app: AppId },
+}
+
+/// A record of drift.
+struct Observed {
+    seq: u64,
+    at: Timestamp,
+    app: AppId,
+    /// What drifted, with when it was changed by us afterwards.
+    keys: BTreeMap<Key, Option<Timestamp>>,
+    /// The records that tell who did it.
+    attributed: Vec<u64>,
+}
+
 /// Drift that was recorded, newest first.
 pub(super) async fn drift(
     ledger: &dyn Ledger,
     origin: &Origin,
     question: &DriftQuestion,
 ) -> Result<Vec<DriftRecord>, LedgerError> {
+    let mut found = Vec::new();
+    // What is left alone ends by a record of its own, which is met before the one it is about.
+    let mut over = BTreeMap::new();
+    for seen in seen(ledger, origin, question).await? {
+        match seen {
+            Seen::Over { seq, at, app } => {
+                for Over { key, paths } in overs(ledger, origin, seq).await? {
+                    over.extend(paths.into_iter().map(|path| ((app.clone(), key.clone(), path), at)));
+                }
+            }
+            Seen::Drift(observed) => found.extend(told_of(ledger, origin, observed, &mut over).await?),
+        }
+    }
+    found.truncate(question.limit);
+    Ok(found)
+}
+
+/// The records of drift, newest first.
+async fn seen(ledger: &dyn Ledger, origin: &Origin, question: &DriftQuestion) -> Result<Vec<Seen>, LedgerError> {
     // Walking back, the last change seen of a resource is the first one after what comes next.
     let mut changed: BTreeMap<String, Timestamp> = BTreeMap::new();
-    let mut observed = Vec::new();
+    let mut found = Vec::new();
     // Who did it is found out later than it is seen, and so comes first.
     let mut attributed: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
     let mut count = 0;
     walk_back(ledger, origin, None, PAGE, |record| {
         let done = record.data.get("outcome").is_some_and(|outcome| outcome == "done" || outcome == "found done");
-        match record.kind {
-            Kind::EffectResult if done => drop(changed.insert(record.subject, record.time)),
-            Kind::DriftAttributed => {
+        let app = record.subject.parse::<AppId>().ok();
+        let app = app.filter(|app| question.app.as_ref().is_none_or(|wanted| wanted == app));
+        match (record.kind, app) {
+            (Kind::EffectResult, _) if done => drop(changed.insert(record.subject, record.time)),
+            (Kind::DriftAttributed, _) => {
                 let of = text_of(&record, "of");
                 attributed.entry((record.subject, of)).or_default().push(record.seq);
             }
-            Kind::DriftObserved => {
-                let Ok(app) = record.subject.parse::<AppId>() else { return ControlFlow::Continue(()) };
-                if question.app.as_ref().is_none_or(|wanted| *wanted == app) {
-                    let keys = drifted(&record);
-                    count += keys.len();
-                    let healed = |key: &Key| changed.get(&format!("{app} {key}")).copied();
-                    let healed: Vec<_> = keys.into_iter().map(|key| (healed(&key), key)).collect();
-                    let completed = attributed.remove(&(record.subject.clone(), text_of(&record, "drift")));
-                    observed.push((record.seq, record.time, app, healed, completed.unwrap_or_default()));
-                }
+            (Kind::DriftOver, Some(app)) => found.push(Seen::Over { seq: record.seq, at: record.time, app }),
+            (Kind::DriftObserved, Some(app)) => {
+                let keys = drifted(&record);
+                count += keys.len();
+                let healed = |key: &Key| changed.get(&format!("{app} {key}")).copied();
+                let keys = keys.into_iter().map(|key| (key.clone(), healed(&key))).collect();
+                let attributed = attributed.remove(&(record.subject.clone(), text_of(&record, "drift")));
+                let attributed = attributed.unwrap_or_default();
+                found.push(Seen::Drift(Observed { seq: record.seq, at: record.time, app, keys, attributed }));
             }
             _ => {}
         }
         if count < question.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
     .await?;
-    let mut found = Vec::new();
-    for (seq, seen, app, keys, completed) in observed {
-        let mut bodies = bodies(ledger, origin, seq).await?;
-        let mut writers = writers(ledger, origin, &completed).await?;
-        for (healed, key) in keys {
-            let drift = bodies.remove(&key);
-            let (cause, writer, differences) = drift.map_or_else(
-                || (setpoint_core::modes::Cause::Drift, Writer::Unknown, Vec::new()),
-                |drift| (drift.cause, drift.writer, drift.differences),
-            );
-            let writer = writers.remove(&key).unwrap_or(writer);
-            found.push(DriftRecord { seq, app: app.clone(), key, cause, seen, healed, writer, differences });
+    Ok(found)
+}
+
+/// What one record tells. `over`: what ended after it, each taken by the first that it is the end of.
+async fn told_of(
+    ledger: &dyn Ledger,
+    origin: &Origin,
+    observed: Observed,
+    over: &mut BTreeMap<(AppId, Key, Arc<str>), Timestamp>,
+) -> Result<Vec<DriftRecord>, LedgerError> {
+    let Observed { seq, at: seen, app, keys, attributed } = observed;
+    let mut bodies = bodies(ledger, origin, seq).await?;
+    let writers = writers(ledger, origin, &attributed).await?;
+    let mut told = Vec::new();
+    for (key, changed) in keys {
+        for drift in bodies.remove(&key).unwrap_or_else(|| vec![unsaid(&key)]) {
+            let Drift { cause, differences, writer, beside, .. } = drift;
+            let proven = writers.get(&key).filter(|_| cause != Cause::Leftover).cloned();
+            let ends: Vec<Option<Timestamp>> =
+                beside.iter().map(|path| over.remove(&(app.clone(), key.clone(), Arc::clone(path)))).collect();
+            let ended = ends.into_iter().collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
+            told.push(DriftRecord {
+                seq,
+                app: app.clone(),
+                key: key.clone(),
+                cause,
+                seen,
+                healed: if beside.is_empty() { changed } else { ended },
+                writer: proven.unwrap_or(writer),
+                differences,
+                beside,
+            });
         }
     }
-    found.truncate(question.limit);
-    Ok(found)
+    Ok(told)
+}
+
+/// What is known of a drift whose body is not there.
+fn unsaid(key: &Key) -> Drift {
+    let (differences, beside) = (Vec::new(), Vec::new());
+    Drift { key: key.clone(), cause: Cause::Drift, differences, writer: Writer::Unknown, beside }
 }
 
 fn text_of(record: &Record, name: &str) -> String {
@@ -163,9 +227,20 @@ async fn writers(ledger: &dyn Ledger, origin: &Origin, records: &[u64]) -> Resul
 }
 
 /// What a record of drift says in its body; nothing if that was erased.
-async fn bodies(ledger: &dyn Ledger, origin: &Origin, seq: u64) -> Result<BTreeMap<Key, Drift>, LedgerError> {
+async fn bodies(ledger: &dyn Ledger, origin: &Origin, seq: u64) -> Result<BTreeMap<Key, Vec<Drift>>, LedgerError> {
     let Body::Bytes(bytes) = ledger.body(origin, seq).await? else { return Ok(BTreeMap::new()) };
     let drifts: Vec<Drift> = canonical::from_bytes(&bytes)
         .map_err(|source| LedgerError::corrupt("a record of drift cannot be read", source))?;
-    Ok(drifts.into_iter().map(|drift| (drift.key.clone(), drift)).collect())
+    let mut bodies: BTreeMap<Key, Vec<Drift>> = BTreeMap::new();
+    for drift in drifts {
+        bodies.entry(drift.key.clone()).or_default().push(drift);
+    }
+    Ok(bodies)
+}
+
+/// What is over, by the record that says so; nothing if its body was erased.
+async fn overs(ledger: &dyn Ledger, origin: &Origin, seq: u64) -> Result<Vec<Over>, LedgerError> {
+    let Body::Bytes(bytes) = ledger.body(origin, seq).await? else { return Ok(Vec::new()) };
+    canonical::from_bytes(&bytes)
+        .map_err(|source| LedgerError::corrupt("a record of what is over cannot be read", source))
 }

@@ -99,7 +99,8 @@ impl Answers {
             created: it.created,
         };
         let objects = tree.objects.into_iter().map(object).collect();
-        Ok(AppTree { app, target: status.facts.target.clone(), now, objects, unseen: tree.unseen })
+        let (target, remarks) = (status.facts.target.clone(), status.remarks);
+        Ok(AppTree { app, target, now, objects, remarks, unseen: tree.unseen })
     }
 
     pub(super) async fn logs_of(&self, question: LogQuestion) -> Result<Parts<LogPart>, Problem> {

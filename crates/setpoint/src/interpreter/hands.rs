@@ -388,6 +388,7 @@ mod tests {
             protected: false,
             shared: BTreeSet::new(),
             replace: false,
+            additions: BTreeSet::new(),
         }
     }
 

@@ -28,6 +28,7 @@ pub(crate) fn app(detail: &AppDetail, screen: &Screen) -> String {
     unhealthy(&detail.unhealthy, &mut page);
     not_done(&detail.report, &mut page);
     drifts(&detail.drifts, &mut page);
+    remarks(&detail.remarks, &mut page);
     unsettled(detail, &mut page);
     page.into_text()
 }
@@ -127,11 +128,23 @@ pub(super) fn drifts(drifts: &[Drift], page: &mut Page<'_>) {
         return;
     }
     page.heading(&format!("Drift: {}", drifts.len()));
-    for Drift { key, cause, differences, writer } in drifts {
+    for Drift { key, cause, differences, writer, .. } in drifts {
         page.line(2, Painted::new(format!("{key}: {cause}, {}", words::writer(writer)), Paint::Warn));
         for difference in differences {
             page.line(4, words::difference(difference));
         }
+    }
+}
+
+/// What stands there undeclared and is left alone, and whose it is.
+pub(super) fn remarks(remarks: &[Drift], page: &mut Page<'_>) {
+    if remarks.is_empty() {
+        return;
+    }
+    page.heading(&format!("Left alone: {}", remarks.len()));
+    for Drift { key, cause, writer, beside, .. } in remarks {
+        page.line(2, format!("{key}: {cause}, {}", words::whose(*cause, writer)));
+        beside.iter().for_each(|path| page.line(4, &**path));
     }
 }
 

@@ -103,13 +103,17 @@ fn apps(apps: &[AppSummary]) -> Table<6> {
             (None, 0) => String::new(),
             (None, n) => format!("{n} not done: setpoint why {}", app.app),
         };
+        let drifts = match app.remarks {
+            0 => app.drifts.to_string(),
+            remarks => format!("{} +{remarks}", app.drifts),
+        };
         let drift = if app.drifts == 0 { Paint::Plain } else { Paint::Warn };
         table.row([
             Painted::new(app.app.to_string(), Paint::Strong),
             words::state(app.state),
             words::health(app.health),
             revision.into(),
-            Painted::new(app.drifts.to_string(), drift),
+            Painted::new(drifts, drift),
             note.into(),
         ]);
     }

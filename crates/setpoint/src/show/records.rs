@@ -52,17 +52,21 @@ pub(crate) fn drift(records: &[DriftRecord], screen: &Screen) -> String {
     if records.is_empty() {
         page.line(0, "no drift is recorded");
     }
-    for DriftRecord { seq, app, key, cause, seen, healed, writer, differences } in records {
+    for DriftRecord { seq, app, key, cause, seen, healed, writer, differences, beside } in records {
         page.heading(&format!("#{seq} {app}  {key}"));
-        let (end, paint) = match healed {
-            Some(healed) => (format!("put right after {}", time::length(healed.since(*seen))), Paint::Good),
-            None => ("not put right".to_owned(), Paint::Warn),
+        let after = healed.map(|healed| time::length(healed.since(*seen)));
+        let (end, paint) = match after {
+            Some(after) if beside.is_empty() => (format!("put right after {after}"), Paint::Good),
+            Some(after) => (format!("left alone, over after {after}"), Paint::Faint),
+            None if beside.is_empty() => ("not put right".to_owned(), Paint::Warn),
+            None => ("left alone".to_owned(), Paint::Plain),
         };
         let seen = time::both(*seen, screen.now);
-        page.line(2, Painted::new(format!("{cause} {}, seen {seen}, {end}", words::writer(writer)), paint));
+        page.line(2, Painted::new(format!("{cause} {}, seen {seen}, {end}", words::whose(*cause, writer)), paint));
         for difference in differences {
             page.line(4, words::difference(difference));
         }
+        beside.iter().for_each(|path| page.line(4, &**path));
     }
     page.into_text()
 }

@@ -4,6 +4,7 @@ use setpoint_api::answer::{AppTree, TreeObject};
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 
+use super::app::remarks;
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::table::Table;
@@ -25,6 +26,7 @@ pub(crate) fn tree(tree: &AppTree, screen: &Screen) -> String {
     }
     page.heading("Objects");
     page.table(0, &rows(&tree.objects, &screen));
+    remarks(&tree.remarks, &mut page);
     if !tree.unseen.is_empty() {
         page.heading("Not looked at");
         for line in &tree.unseen {

@@ -6,7 +6,7 @@ use setpoint_api::answer::{AppDetail, AppState, AppSummary};
 use setpoint_core::hold::HoldReason;
 use setpoint_core::key::Key;
 
-use super::app::{drifts, hold, suspension, unhealthy, unsettled};
+use super::app::{drifts, hold, remarks, suspension, unhealthy, unsettled};
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::{Screen, time, words};
@@ -21,6 +21,7 @@ pub(crate) fn why(detail: &AppDetail, screen: &Screen) -> String {
     unhealthy(&detail.unhealthy, &mut page);
     reasons(detail, &mut page);
     drifts(&detail.drifts, &mut page);
+    remarks(&detail.remarks, &mut page);
     unsettled(detail, &mut page);
     page.into_text()
 }

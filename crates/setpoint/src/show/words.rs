@@ -5,6 +5,7 @@ use setpoint_core::diff::Difference;
 use setpoint_core::facts::Accepted;
 use setpoint_core::intent::Verb;
 use setpoint_core::live::{Health, Proof, Writer};
+use setpoint_core::modes::Cause;
 use setpoint_core::name::VersionId;
 use setpoint_core::report::Why;
 use setpoint_core::time::Timestamp;
@@ -63,6 +64,14 @@ pub(super) fn writer(writer: &Writer) -> String {
         }
         Writer::Likely { who } => format!("likely by {who}"),
         Writer::Unknown => "by someone unknown".to_owned(),
+    }
+}
+
+/// The same for a cause: what is left over nobody did, but somebody holds.
+pub(super) fn whose(cause: Cause, by: &Writer) -> String {
+    match cause {
+        Cause::Leftover => format!("held by {}", by.name()),
+        _ => writer(by),
     }
 }
 

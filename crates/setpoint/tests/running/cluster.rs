@@ -122,6 +122,58 @@ pub(crate) mod envtest {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_others_add_is_told_once_and_over_when_it_is_gone() {
+        let mut scene = Scene::new("beside");
+        scene.lab.app("shop");
+        scene.config("shop", "first", "red");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        let label = |team: Value| {
+            let patch = serde_json::to_vec(&json!({"metadata": {"labels": {"team": team}}})).unwrap();
+            let path = format!("{}?fieldManager=tailor", scene.path("first"));
+            scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &patch))).succeeded();
+        };
+        let told = async |agent: &mut Agent, over: bool| {
+            let found = async |agent: &Agent| {
+                let records = agent.drift("shop").await;
+                records.into_iter().find(|record| !record.beside.is_empty() && record.healed.is_some() == over)
+            };
+            agent.until("the label is told", found).await
+        };
+        label(json!("blue"));
+        let record = told(&mut agent, false).await;
+        assert_eq!(
+            (record.cause, &*record.beside[0], record.beside.len()),
+            (Cause::Addition, "metadata.labels.team", 1)
+        );
+        assert!(record.writer.name().starts_with("tailor (update, "), "{record:?}");
+        let detail = agent.until_converged("shop", &head).await;
+        assert_eq!((detail.summary.drifts, detail.summary.remarks, detail.report.len()), (0, 1, 0));
+        for (command, words) in
+            [("drift", "left alone"), ("get", "Left alone: 1"), ("tree", "Left alone: 1"), ("status", "0 +1")]
+        {
+            let arguments: &[&str] = if command == "status" { &["status"] } else { &[command, "shop"] };
+            let shown = scene.lab.told(arguments);
+            assert!(shown.contains(words), "{command}: {shown}");
+        }
+        // Another process, and another value by the same hand, are no news.
+        agent.stop().await;
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        label(json!("green"));
+        scene.paint("first", "black");
+        healed(&mut agent, "shop", "first").await;
+        let records = agent.drift("shop").await;
+        assert_eq!(records.iter().filter(|record| !record.beside.is_empty()).count(), 1, "{records:?}");
+        label(Value::Null);
+        let over = told(&mut agent, true).await;
+        assert_eq!(over.seq, record.seq);
+        agent.until_app("shop", "nothing is left alone", |detail| detail.remarks.is_empty()).await;
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn an_ignored_field_stays_as_somebody_left_it_until_the_rule_is_gone() {
         let mut scene = Scene::new("ignore");
         scene.lab.app_with("shop", "sync: { ignore: [{ kind: ConfigMap, name: first, paths: [data.colour] }] }");

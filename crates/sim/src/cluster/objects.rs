@@ -112,6 +112,7 @@ pub(crate) fn resource(key: &Key, content: u32) -> Resource {
         protected: kind.kind == "Namespace",
         shared: shared.into_iter().collect(),
         replace: false,
+        additions: Default::default(),
     }
 }
 

@@ -443,6 +443,7 @@ fn imaged(
         writer: Writer::Unknown,
         health: Health::Healthy,
         ended: false,
+        remarks: None,
     };
     Object { live, created_by, written_by }
 }

@@ -43,6 +43,7 @@ impl<'h> Showing<'h> {
             writer: self.writer(stamp),
             health: Health::Healthy,
             ended: false,
+            remarks: None,
         }
     }
 

@@ -7,11 +7,13 @@ use setpoint_core::name::LiveVersion;
 use setpoint_core::value::Value;
 use setpoint_kube::managed::{ManagedFields, applied_by};
 use setpoint_kube::object;
+use setpoint_kube::path::FieldPath;
 
 use super::{Progress, StreamId, Watches};
 use crate::cluster::{Cluster, Named, metadata_hash};
 use crate::look::entries_of;
 use crate::records::{Record, Standing};
+use crate::remarks::are_same;
 use crate::requests::Form;
 
 /// What a line of a stream says.
@@ -120,8 +122,10 @@ impl Cluster {
 
     fn is_as_recorded(&self, record: &Record, object: &Value, entries: &[ManagedFields]) -> bool {
         let sharing = self.sharing_as_recorded(record, entries);
-        sharing.is_some_and(|sharing| self.strayed(object, record, entries, &sharing).is_none())
-            && !self.lost_ownership(record, entries)
+        let beside = sharing.and_then(|sharing| self.strayed(object, record, entries, &sharing).ok());
+        let is_same =
+            |beside: Vec<FieldPath>| are_same(&self.remarks(object, record, entries, &beside), &record.remarks());
+        beside.is_some_and(is_same) && !self.lost_ownership(record, entries)
     }
 
     pub(super) fn suspect(&self, key: &Key) {

@@ -96,6 +96,21 @@ async fn an_edit_is_proven_with_user_address_and_audit_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_added_and_left_alone_is_proven_too() {
+    let scene = audited("added-beside").await;
+    let declared = scene.config_map("settings", &[("mode", "safe")]);
+    scene.have(&declared).await;
+    run_as(&jane(), &["label", "configmap", "settings", "-n", &scene.namespace, "team=blue"], "");
+    let seen = scene.live(&declared).await;
+    assert_eq!(seen.value, declared.body);
+    let remarks = seen.remarks.as_deref().unwrap();
+    assert_eq!((remarks.len(), &*remarks[0].path, &*remarks[0].holder), (1, "metadata.labels.team", "kubectl-label"));
+    let proof = proven(&scene, &declared, Some(&seen)).await;
+    assert_eq!((proof.who.as_str(), proof.from.as_str()), ("jane", "127.0.0.1"));
+    assert!(proof.how.starts_with("kubectl-label (update, "), "{}", proof.how);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_field_that_was_removed_is_proven_too_though_nobody_holds_it() {
     let scene = audited("unset").await;
     let declared = scene.config_map("settings", &[("mode", "safe"), ("level", "1")]);

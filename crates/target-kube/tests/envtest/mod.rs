@@ -11,6 +11,7 @@ mod drifting;
 mod false_diffs;
 mod faults;
 mod flux_failures;
+mod remarks;
 mod resting;
 mod resync;
 mod rights;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use setpoint_core::diff::diff;
-use setpoint_core::live::Presence;
+use setpoint_core::live::{Presence, Remark};
 use setpoint_core::observed::Observed;
 use setpoint_core::resource::Resource;
 use setpoint_target::{Asker, Target};
@@ -62,13 +62,19 @@ impl Scene {
         assert_eq!(self.live(resource).await.value, resource.body);
     }
 
-    /// Where what is there differs from what is declared.
+    /// Where what is there differs from what is declared, and what is told of what others than people hold beside it.
     pub(crate) async fn differences(&self, resources: &[&Arc<Resource>]) -> Vec<String> {
         let wanted = resources.iter().map(|resource| (resource.key.clone(), Some(Arc::clone(resource)))).collect();
         let states = self.target.observe(wanted, Asker::default(), now()).await.states;
         let of = |resource: &&Arc<Resource>| match &states[&resource.key] {
             Observed::Known { value: Presence::Present(live), .. } => {
-                diff(&resource.body, &live.value).iter().map(|found| format!("{}: {found}", resource.key)).collect()
+                let found = diff(&resource.body, &live.value);
+                let is_a_persons =
+                    |remark: &&Remark| &*remark.holder == "stranger" || remark.holder.starts_with("kubectl");
+                let told = live.remarks.iter().flat_map(|remarks| remarks.iter());
+                let told = told.filter(|remark| !is_a_persons(remark));
+                let told = told.map(|remark| format!("{}: {} of {}", resource.key, remark.path, remark.holder));
+                found.iter().map(|found| format!("{}: {found}", resource.key)).chain(told).collect()
             }
             other => vec![format!("{}: {other:?}", resource.key)],
         };

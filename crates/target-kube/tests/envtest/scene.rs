@@ -132,6 +132,7 @@ impl Scene {
             protected: false,
             shared: [].into(),
             replace: false,
+            additions: [].into(),
         })
     }
 

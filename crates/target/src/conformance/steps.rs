@@ -56,6 +56,7 @@ impl Steps {
             protected: false,
             ended: None,
             made: None,
+            told: None,
         };
         let step = Step {
             key: key.clone(),

@@ -2,5 +2,6 @@
 
 mod examples;
 mod properties;
+mod remarked;
 mod replaced;
 mod world;

@@ -42,6 +42,7 @@ fn any_claim(n: u8) -> impl Strategy<Value = Option<Claim>> {
             protected,
             ended: None,
             made: None,
+            told: None,
             rank,
             ..claim(n, None)
         })

@@ -171,6 +171,7 @@ pub(super) fn resource(n: u8, content: u8) -> Resource {
         protected: false,
         shared: BTreeSet::new(),
         replace: false,
+        additions: BTreeSet::new(),
     }
 }
 
@@ -190,6 +191,7 @@ pub(super) fn live(uid: &str, content: u8) -> Live {
         writer: Writer::Unknown,
         health: Health::Healthy,
         ended: false,
+        remarks: None,
     }
 }
 
@@ -205,6 +207,7 @@ pub(super) fn claim(n: u8, uid: Option<&str>) -> Claim {
         protected: false,
         ended: None,
         made: None,
+        told: None,
     }
 }
 

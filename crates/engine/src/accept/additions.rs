@@ -1,0 +1,80 @@
+//! What is done about something that others add to a resource: what an app's rules say, and whether its target can follow them.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use setpoint_core::key::Key;
+use setpoint_core::resource::{AdditionRule, Treat};
+use setpoint_documents::{AdditionAction, AppSpec, FieldPath, FieldProblem, TargetFamily};
+use setpoint_kube::shared::shareable;
+
+use super::documents::ControlDocuments;
+use super::reading::Slip;
+use super::selector::Selector;
+
+/// A rule of an app about what others add.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AddedRule {
+    resources: Selector,
+    rules: BTreeSet<AdditionRule>,
+}
+
+impl AddedRule {
+    pub(super) fn all_of(app: &AppSpec) -> Vec<Self> {
+        let rule = |rule: &setpoint_documents::AdditionRule| {
+            let then = match rule.then {
+                AdditionAction::Heal => Treat::Heal,
+                AdditionAction::Report => Treat::Report,
+                AdditionAction::Ignore => Treat::Ignore,
+            };
+            let of = |path: &FieldPath| AdditionRule { path: path.as_str().into(), then };
+            let resources =
+                Selector::new(rule.group.as_ref(), rule.kind.as_ref(), rule.namespace.as_ref(), rule.name.as_ref());
+            Self { resources, rules: rule.paths.iter().map(of).collect() }
+        };
+        app.sync.additions.iter().map(rule).collect()
+    }
+}
+
+/// What the rules say of one resource.
+pub(super) fn additions_in(rules: &[AddedRule], api_version: &str, kind: &str, key: &Key) -> BTreeSet<AdditionRule> {
+    let about = rules.iter().filter(|rule| rule.resources.is_about(api_version, kind, key));
+    about.flat_map(|rule| rule.rules.iter().cloned()).collect()
+}
+
+impl ControlDocuments {
+    /// Rules that no target could follow.
+    pub(super) fn additions(&self) -> Vec<Slip> {
+        let mut slips = Vec::new();
+        for app in self.apps.values() {
+            // A target that is not there is told elsewhere.
+            let Some(target) = self.targets.get(&app.spec.target) else { continue };
+            let found = match target.spec.family {
+                TargetFamily::Kubernetes => unreadable(&app.spec),
+                TargetFamily::Host | TargetFamily::Memory => elsewhere(&app.spec),
+            };
+            slips.extend(found.into_iter().map(|problem| (app.place.clone(), problem)));
+        }
+        slips
+    }
+}
+
+fn unreadable(app: &AppSpec) -> Vec<FieldProblem> {
+    let mut found = Vec::new();
+    for (n, rule) in app.sync.additions.iter().enumerate() {
+        for (m, path) in rule.paths.iter().enumerate() {
+            if let Err(bad) = shareable(path.as_str()) {
+                let place = format!("spec.sync.additions[{n}].paths[{m}]");
+                found.push(FieldProblem::new(place, bad.to_string(), bad.help()));
+            }
+        }
+    }
+    found
+}
+
+fn elsewhere(app: &AppSpec) -> Vec<FieldProblem> {
+    let message = "only to resources of a Kubernetes cluster others add something";
+    let problem =
+        || FieldProblem::new("spec.sync.additions", message, "remove it: on this target a resource is held as a whole");
+    (!app.sync.additions.is_empty()).then(problem).into_iter().collect()
+}
