@@ -35,7 +35,7 @@ pub struct Claim {
     /// It has ended as it was meant to, and the target removes it by itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<Ended>,
-    /// What it was made as, where it may be made anew: for the same declaration it is not made once more. Boxed, because few have it.
+    /// What it was made as, where it may be made anew or runs once: for the same declaration it is not made once more. Boxed, because few have it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub made: Option<Box<Digest>>,
     /// What stands on it undeclared and was told to people, so that it is told once. Few have any.
@@ -65,6 +65,9 @@ pub struct Ended {
     pub declared: Digest,
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub failed: bool,
+    /// Nobody saw it end: it was made, and it is gone.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub unseen: bool,
 }
 
 fn is_zero(n: &u32) -> bool {

@@ -29,6 +29,10 @@ pub enum Why {
     NotSeen { reason: Blindness },
     #[error("it seems to be gone, but the target may lag behind; it is looked at again")]
     PerhapsGone,
+    #[error(
+        "it has a time to live, was made as declared, and is gone: it counts as ended, though nobody saw whether it did or somebody deleted it before. To run it again, declare it otherwise"
+    )]
+    NotSeenToEnd,
     #[error("the outcome of an earlier change ({intent}) is not known yet; it is being looked up")]
     OpenIntent { intent: IntentId },
     #[error("it is left alone for a while after failures or a fight with another writer")]

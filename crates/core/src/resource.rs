@@ -35,6 +35,9 @@ pub struct Resource {
     /// What is done about something that others add to it, where the app says so.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub additions: BTreeSet<AdditionRule>,
+    /// It runs to its end and is then removed by the target itself: once it was made, its absence is no drift.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub once: bool,
 }
 
 /// What is done about something that others add at a path or below it. What the path means is for the target to say.
@@ -91,6 +94,7 @@ mod tests {
             shared: shared.iter().map(field).collect(),
             replace: false,
             additions: BTreeSet::new(),
+            once: false,
         }
     }
 

@@ -55,6 +55,7 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
         shared: [].into(),
         replace: false,
         additions: BTreeSet::new(),
+        once: false,
     };
     let bundle = Bundle::new(app(), target(), vec![resource("a"), resource("b")]).expect("a valid bundle");
     let digest = bundle.digest();

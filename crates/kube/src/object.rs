@@ -1,6 +1,6 @@
 //! Objects as the server sends them: plain values, and the few fields of `metadata` that everybody asks for.
 
-use setpoint_core::time::Timestamp;
+use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 
 use crate::json;
@@ -139,14 +139,24 @@ pub fn owners(object: &Value) -> Vec<&str> {
 
 /// Whether this is a Job that has ended, well or not, and has a time to live: its controller is going to remove it.
 pub fn has_run_out(object: &Value) -> bool {
-    let is_job = text(object, &["kind"]) == Some("Job")
-        && text(object, &["apiVersion"]).is_some_and(|of| of.starts_with("batch/"));
     let Some(Value::Seq(conditions)) = at(object, &["status", "conditions"]) else { return false };
     let holds = |condition: &Value| {
         let field = |name: &str| condition.get(name).and_then(Value::as_str);
         matches!(field("type"), Some("Complete" | "Failed" | "FailureTarget")) && field("status") == Some("True")
     };
-    is_job && at(object, &["spec", "ttlSecondsAfterFinished"]).is_some() && conditions.iter().any(holds)
+    time_to_live(object).is_some() && conditions.iter().any(holds)
+}
+
+/// How long a Job stays after it has ended, where its controller then removes it.
+pub fn time_to_live(object: &Value) -> Option<Span> {
+    let is_job = text(object, &["kind"]) == Some("Job")
+        && text(object, &["apiVersion"]).is_some_and(|of| of.starts_with("batch/"));
+    let seconds = at(object, &["spec", "ttlSecondsAfterFinished"]).filter(|_| is_job)?;
+    let seconds = match seconds {
+        Value::Num(seconds) => seconds.as_i128().and_then(|seconds| u32::try_from(seconds).ok()),
+        _ => None,
+    };
+    Some(seconds.map_or(Span::ZERO, |seconds| Span::seconds(seconds.into())))
 }
 
 #[cfg(test)]

@@ -227,6 +227,7 @@ pub(crate) fn resources(app: &AppId, count: u32, content: i64) -> Vec<Resource> 
         shared: BTreeSet::new(),
         replace: false,
         additions: BTreeSet::new(),
+        once: false,
     };
     (0..count).map(resource).collect()
 }

@@ -284,6 +284,7 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
             shared: BTreeSet::new(),
             replace: false,
             additions: BTreeSet::new(),
+            once: false,
         }
     };
     Bundle::new(app.clone(), target.clone(), declared.iter().map(resource).collect())

@@ -194,6 +194,7 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
             shared: [].into(),
             replace: may_be_made_anew(key),
             additions: [].into(),
+            once: false,
         }
     };
     declared.iter().enumerate().map(resource).collect()

@@ -43,6 +43,7 @@ fn file(number: usize, per_folder: usize) -> Resource {
         shared: BTreeSet::new(),
         replace: false,
         additions: BTreeSet::new(),
+        once: false,
     }
 }
 

@@ -70,6 +70,7 @@ mod tests {
             shared: BTreeSet::new(),
             replace: false,
             additions: BTreeSet::new(),
+            once: false,
         };
         let steps = Steps::new(TargetIdentity::new("host-1").unwrap());
         let work = [steps.create(&resource), steps.create(&resource)];

@@ -167,6 +167,7 @@ pub(crate) fn resource(kind: &str, name: &str, spec: Value) -> Resource {
         shared: BTreeSet::new(),
         replace: false,
         additions: BTreeSet::new(),
+        once: false,
     }
 }
 

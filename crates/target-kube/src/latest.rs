@@ -58,6 +58,7 @@ mod tests {
             shared: BTreeSet::new(),
             replace: false,
             additions: [].into(),
+            once: false,
         })
     }
 

@@ -45,7 +45,7 @@ impl Cluster {
             Ok(place) => place,
             Err(error @ Unplaced::Unserved(Unserved::NoSuchKind { .. })) => {
                 let gone = self.is_gone_with_its_kind(&intent.key).await.map_err(|reason| reason.to_string())?;
-                return if gone { self.end_of_absent(intent) } else { Err(error.to_string()) };
+                return if gone { self.end_of_absent(intent, declared) } else { Err(error.to_string()) };
             }
             Err(error) => return Err(error.to_string()),
         };
@@ -67,7 +67,9 @@ impl Cluster {
         let look = self.records.begin_look(&intent.key);
         let object = match self.api.get(place, Form::Whole, behalf(intent).looking()).await {
             Ok(object) => object,
-            Err(failure) if failure.is_absence_of(intent.key.name()) => return self.end_of_absent(intent).map(Some),
+            Err(failure) if failure.is_absence_of(intent.key.name()) => {
+                return self.end_of_absent(intent, declared).map(Some);
+            }
             Err(failure) => return Err(failure.to_string()),
         };
         let named = Named::of(&object).map_err(|reason| reason.to_string())?;
@@ -129,13 +131,24 @@ impl Cluster {
         }
     }
 
-    fn end_of_absent(&self, intent: &Intent) -> Result<Settlement, String> {
+    fn end_of_absent(&self, intent: &Intent, declared: Option<&Resource>) -> Result<Settlement, String> {
         match intent.verb {
             Verb::Delete => Ok(Settlement::Done { live: None }),
+            // It may have been made, have ended, and have been removed since: whoever runs a migration twice wants to be asked before.
+            Verb::Create if self.may_have_run(intent, declared) => Err(format!(
+                "{} is not there, and it may have run and been removed since, for it has a time to live: look whether it ran",
+                intent.key
+            )),
             Verb::Create => self.has_landed(intent).map(|()| Settlement::NotDone),
             // It names an object that is gone for good.
             Verb::Update => Ok(Settlement::NotDone),
         }
+    }
+
+    /// Whether there was time enough for what was to be made to run, to end, and to be removed.
+    fn may_have_run(&self, intent: &Intent, declared: Option<&Resource>) -> bool {
+        let lives = declared.and_then(|resource| object::time_to_live(&resource.body));
+        lives.is_some_and(|lives| self.now() >= intent.at + lives)
     }
 
     /// An error while an effect may still land that names no version.

@@ -44,6 +44,7 @@ pub(crate) fn resource(name: &str, content: i64) -> Resource {
         shared: Default::default(),
         replace: false,
         additions: Default::default(),
+        once: false,
     }
 }
 

@@ -134,6 +134,7 @@ fn resource(app: &AppId, n: usize, changed: bool) -> anyhow::Result<Resource> {
         shared: BTreeSet::new(),
         replace: false,
         additions: BTreeSet::new(),
+        once: false,
     })
 }
 

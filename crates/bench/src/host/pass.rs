@@ -166,6 +166,7 @@ fn resource(number: usize) -> anyhow::Result<Resource> {
         shared: BTreeSet::new(),
         replace: false,
         additions: BTreeSet::new(),
+        once: false,
     })
 }
 

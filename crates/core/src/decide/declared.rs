@@ -16,6 +16,7 @@ use crate::name::{AppId, Uid};
 use crate::observed::{Blindness, Observed};
 use crate::plan::Step;
 use crate::report::Why;
+use crate::resource::Resource;
 use crate::snapshot::{Elsewhere, Immutable, Preview, Question};
 use crate::value::Value;
 
@@ -78,7 +79,7 @@ fn judge<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, presence: &'a Presence) {
         let unmoved = baseline.declared == seen.declared.digest && baseline.fingerprint == live.fingerprint;
         let quiet = draft.snapshot.open_intents.is_empty() && seen.elsewhere.is_none();
         let known = claim.uid.is_some() && is_ours(claim, live) && live.ended == ended_at(seen, claim).is_some();
-        let told = remarked::is_told(claim, live);
+        let told = remarked::is_told(claim, live) && (!seen.declared.resource.once || was_made(seen, claim));
         if unmoved && quiet && !claim.tombstone && known && told && !Mutant::RewriteInSync.is_on() {
             draft.decision.health = worse(draft.decision.health, live.health);
             remarked::show(draft, seen.key, live);
@@ -112,6 +113,14 @@ fn absent<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>) {
     if let Some((claim, ended)) = seen.claim.and_then(|claim| Some((claim, ended_at(seen, claim)?))) {
         return has_ended(draft, seen, claim, ended);
     }
+    if let Some(claim) = seen.claim.filter(|claim| has_run(seen, claim)) {
+        let ended = Ended { declared: seen.declared.digest, failed: false, unseen: true };
+        match is_surely_gone(draft, seen, Cause::Drift) {
+            true => has_ended(draft, seen, claim, ended),
+            false => draft.decision.in_sync = false,
+        }
+        return;
+    }
     draft.decision.in_sync = false;
     draft.missing.push(seen.key);
     draft.decision.health = worse(draft.decision.health, Health::Progressing);
@@ -124,7 +133,8 @@ fn absent<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>) {
     if !may_change(draft, seen, cause) || !is_surely_gone(draft, seen, cause) {
         return;
     }
-    let made = seen.declared.resource.replace.then(|| Box::new(seen.declared.digest));
+    let Resource { replace, once, .. } = &*seen.declared.resource;
+    let made = (*replace || *once).then(|| Box::new(seen.declared.digest));
     draft.step(Step {
         key: seen.key.clone(),
         verb: Verb::Create,
@@ -138,6 +148,15 @@ fn absent<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>) {
     });
 }
 
+/// What runs once was made as this very declaration, and we have not deleted it. That nobody saw it end says nothing: nobody may have looked.
+fn has_run(seen: &Seen<'_>, claim: &Claim) -> bool {
+    seen.declared.resource.once && was_made(seen, claim) && !claim.tombstone
+}
+
+fn was_made(seen: &Seen<'_>, claim: &Claim) -> bool {
+    claim.made.as_deref() == Some(&seen.declared.digest)
+}
+
 /// How this very declaration has run already, if it was not deleted by us.
 fn ended_at(seen: &Seen<'_>, claim: &Claim) -> Option<Ended> {
     claim.ended.filter(|ended| ended.declared == seen.declared.digest && !claim.tombstone)
@@ -148,7 +167,15 @@ fn has_ended(draft: &mut Draft<'_>, seen: &Seen<'_>, claim: &Claim, ended: Ended
     if ended.failed {
         draft.decision.health = worse(draft.decision.health, Health::Degraded);
     }
-    let kept = Claim { ended: Some(ended), told: None, ..claim_for(draft, seen, claim.uid.clone(), claim.origin) };
+    if ended.unseen {
+        draft.withhold(seen.key, Cause::Drift, Why::NotSeenToEnd);
+    }
+    let kept = Claim {
+        ended: Some(ended),
+        told: None,
+        made: claim.made.clone(),
+        ..claim_for(draft, seen, claim.uid.clone(), claim.origin)
+    };
     if kept != *claim {
         draft.decision.changes.push(Change::PutClaim { claim: Arc::new(kept), from: seen.from() });
     }
@@ -252,10 +279,14 @@ fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
         return;
     }
     let origin = seen.claim.filter(|_| ours).map_or(ClaimOrigin::Adopted, |claim| claim.origin);
-    let ended = live.ended.then(|| Ended { declared: seen.declared.digest, failed: live.health == Health::Degraded });
+    let (declared, failed) = (seen.declared.digest, live.health == Health::Degraded);
+    let ended = live.ended.then_some(Ended { declared, failed, unseen: false });
     let told = remarked::tell(draft, seen.key, seen.own_claim(), live);
     remarked::show(draft, seen.key, live);
-    let claim = Claim { ended, told, ..claim_for(draft, seen, Some(live.uid.clone()), origin) };
+    let mut claim = Claim { ended, told, ..claim_for(draft, seen, Some(live.uid.clone()), origin) };
+    if seen.declared.resource.once {
+        claim.made = Some(Box::new(declared));
+    }
     if seen.claim != Some(&claim) {
         draft.decision.changes.push(Change::PutClaim { claim: Arc::new(claim), from: seen.from() });
     }

@@ -65,6 +65,11 @@ pub trait Kinds: fmt::Debug {
 
     /// Whether deleting such an object takes others with it: everything in a namespace, every object of a definition, the data of a volume.
     fn is_protected(&self, api_version: &str, kind: &str) -> bool;
+
+    /// Whether such an object runs to its end and is then removed by the target itself.
+    fn runs_once(&self, _body: &Value) -> bool {
+        false
+    }
 }
 
 /// The answer to [`Kinds::after`] where a key alone tells what comes before it, whether or not anybody declares that.
@@ -220,8 +225,9 @@ fn identified(
         let shared = shared_in(&source.shared, &api_version, &kind, &key);
         let additions = additions_in(&source.additions, &api_version, &kind, &key);
         let replace = source.replaced.iter().any(|rule| rule.is_about(&api_version, &kind, &key)) && !protected;
+        let once = kinds.runs_once(&body);
         let (body, after) = (Arc::new(body), BTreeSet::new());
-        resources.push(Resource { key, api_version, kind, body, after, protected, shared, replace, additions });
+        resources.push(Resource { key, api_version, kind, body, after, protected, shared, replace, additions, once });
     }
     let declared: Vec<(Key, &Value)> = resources.iter().map(|one| (one.key.clone(), one.body.as_ref())).collect();
     let mut after = kinds.after(&declared);

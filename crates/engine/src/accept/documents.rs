@@ -88,6 +88,7 @@ impl ControlDocuments {
                 shared: BTreeSet::new(),
                 replace: false,
                 additions: BTreeSet::new(),
+                once: false,
             });
         };
         self.apps.iter().for_each(|(id, app)| add("App", &id.scope, id.name.as_str(), &app.body));

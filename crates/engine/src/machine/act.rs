@@ -402,9 +402,12 @@ fn claim_after(step: &Step, live: Option<&Live>) -> Option<Change> {
     if Mutant::ForgetTombstone.is_on() && step.verb == Verb::Delete {
         return Some(dropped(step));
     }
-    let uid = Some(live?.uid.clone());
-    (step.claim.uid != uid)
-        .then(|| Change::PutClaim { claim: Arc::new(Claim { uid, ..step.claim.clone() }), from: None })
+    let mut claim = Claim { uid: Some(live?.uid.clone()), ..step.claim.clone() };
+    // From now on it has run as this.
+    if let Some(resource) = step.resource.as_ref().filter(|resource| resource.once) {
+        claim.made = Some(Box::new(resource.digest()));
+    }
+    (claim != step.claim).then(|| Change::PutClaim { claim: Arc::new(claim), from: None })
 }
 
 /// The claim after a step that did not happen: what was not made is not owned. (With the mistake, a refused delete leaves an orphan.)

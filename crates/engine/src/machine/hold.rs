@@ -144,6 +144,8 @@ impl Machine {
             Why::Kept(Kept::OldObservation) => self.now,
             // Others render in a moment; one that fails to must not be waited for in vain too often.
             Why::Kept(Kept::OthersNotConsidered) => self.now + Span::seconds(5),
+            // There is nothing to wait for: another declaration brings a look of its own.
+            Why::NotSeenToEnd => self.now + self.settings.sweep,
             Why::PerhapsGone => self.now + Span::seconds(15),
             _ => later,
         }

@@ -108,10 +108,14 @@ impl Machine {
     /// What was made and never answered for gets its UID now; what is gone again by now is not owned.
     fn claim_of_done(&self, intent: &Intent, live: Option<&Live>) -> Option<Change> {
         let Some(live) = live else { return self.claim_of_not_done(intent) };
-        let uid = Some(live.uid.clone());
         let claim = self.holdings.facts().claims.get(&intent.target, &intent.key)?;
-        let ours = claim.app == intent.app && claim.uid != uid;
-        ours.then(|| Change::PutClaim { claim: Arc::new(Claim { uid, ..Claim::clone(claim) }), from: None })
+        let mut done = Claim { uid: Some(live.uid.clone()), ..Claim::clone(claim) };
+        let bundle = self.bundles.get(&intent.bundle);
+        let declared = bundle.as_ref().and_then(|bundle| bundle.resources().get(&intent.key));
+        if let Some(declared) = declared.filter(|declared| declared.resource.once) {
+            done.made = Some(Box::new(declared.digest));
+        }
+        (claim.app == intent.app && done != **claim).then(|| Change::PutClaim { claim: Arc::new(done), from: None })
     }
 
     /// What was not made is not owned.

@@ -154,6 +154,7 @@ mod tests {
             shared: [].into(),
             replace: false,
             additions: Default::default(),
+            once: false,
         };
         let target = TargetIdentity::new("host-1").unwrap();
         Arc::new(Bundle::new(app.parse().unwrap(), target, (0..resources).map(resource).collect()).unwrap())

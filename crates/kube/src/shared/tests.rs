@@ -20,6 +20,7 @@ fn resource(body: &str, shared: &[(&str, Option<&str>)]) -> Resource {
         shared: shared.iter().map(field).collect(),
         replace: false,
         additions: BTreeSet::new(),
+        once: false,
         body: Arc::new(body),
     }
 }

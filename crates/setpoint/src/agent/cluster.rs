@@ -202,4 +202,8 @@ impl Kinds for ClusterKinds {
     fn is_protected(&self, api_version: &str, kind: &str) -> bool {
         kinds::is_protected(group_of(api_version), kind)
     }
+
+    fn runs_once(&self, body: &Value) -> bool {
+        setpoint_kube::object::time_to_live(body).is_some()
+    }
 }

@@ -389,6 +389,7 @@ mod tests {
             shared: BTreeSet::new(),
             replace: false,
             additions: BTreeSet::new(),
+            once: false,
         }
     }
 

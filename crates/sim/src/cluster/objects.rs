@@ -113,6 +113,7 @@ pub(crate) fn resource(key: &Key, content: u32) -> Resource {
         shared: shared.into_iter().collect(),
         replace: false,
         additions: Default::default(),
+        once: false,
     }
 }
 

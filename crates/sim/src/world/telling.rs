@@ -110,6 +110,7 @@ pub fn reason_name(why: &Why) -> &'static str {
         },
         Why::NotSeen { .. } => "not seen",
         Why::PerhapsGone => "perhaps gone",
+        Why::NotSeenToEnd => "not seen to end",
         Why::OpenIntent { .. } => "open intent",
         Why::BackingOff { .. } => "backing off",
         Why::OwnedByOther { .. } => "owned by another app",

@@ -3,7 +3,7 @@
 use serde_json::json;
 use setpoint_core::live::Presence;
 use setpoint_core::observed::Observed;
-use setpoint_target::{Asker, Outcome, RefusalClass, Target};
+use setpoint_target::{Asker, Outcome, RefusalClass, Settlement, Target};
 use setpoint_target_kube::Call;
 use setpoint_testbed::kube::proxy::Seen;
 use setpoint_testbed::kube::{Fault, Rule};
@@ -15,6 +15,29 @@ fn class_of(outcome: &Outcome) -> Option<RefusalClass> {
         Outcome::Refused { refusal } => Some(refusal.class),
         _ => None,
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_with_a_time_to_live_that_may_have_run_is_for_a_person_to_settle() {
+    let scene = Scene::new("may-have-run").await;
+    let job = |lives: u32| {
+        scene.resource(&json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "migrate", "namespace": scene.namespace},
+            "spec": {
+                "ttlSecondsAfterFinished": lives,
+                "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a:1"}]}},
+            },
+        }))
+    };
+    // There was no time to run, to end, and to be removed.
+    assert_eq!(scene.settle(&scene.steps.create(&job(3_600))).await, Settlement::NotDone);
+    let Settlement::Unknown { detail } = scene.settle(&scene.steps.create(&job(0))).await else {
+        panic!("nobody can tell")
+    };
+    assert!(detail.contains("look whether it ran"), "{detail}");
+    let made = scene.steps.create(&job(0));
+    scene.done(&made).await;
+    assert!(matches!(scene.settle(&made).await, Settlement::Done { live: Some(_) }));
 }
 
 #[tokio::test(flavor = "multi_thread")]

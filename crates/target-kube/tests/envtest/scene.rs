@@ -133,6 +133,7 @@ impl Scene {
             shared: [].into(),
             replace: false,
             additions: [].into(),
+            once: false,
         })
     }
 

@@ -9,7 +9,7 @@ use crate::facts::{Change, PruneAllowance};
 use crate::intent::{IntentId, Verb};
 use crate::live::{Health, Live, Presence};
 use crate::modes::{Cause, State};
-use crate::name::{Actor, AppId, LiveVersion, Uid};
+use crate::name::{Actor, AppId, LiveVersion, TargetIdentity, Uid};
 use crate::observed::{Blindness, Observed};
 use crate::report::{Kept, Why};
 use crate::resource::Resource;
@@ -235,6 +235,50 @@ fn what_runs_once_and_ended_is_not_made_again_until_another_declaration_says_so(
     }
     let unfinished = World::new(&[(1, 1)]).converged(1, "u1", 1).absent(1).decide();
     assert_eq!(verbs(&unfinished), [(Verb::Create, Cause::Drift)], "what was deleted before it ended is made again");
+}
+
+#[test]
+fn what_runs_once_is_not_made_again_though_nobody_saw_it_end() {
+    let once = |content: u8| Resource { once: true, ..resource(1, content) };
+    let declaring = |content: u8, world: World| {
+        let bundle = Bundle::new(app(), TargetIdentity::new("host-1").unwrap(), vec![once(content)]).unwrap();
+        World { bundle, ..world }
+    };
+    // Making it is remembered from the intent on.
+    let first = declaring(1, World::new(&[]).absent(1)).decide();
+    assert_eq!(verbs(&first), [(Verb::Create, Cause::Declared)]);
+    let made = first.plan.steps[0].claim.clone();
+    assert_eq!(made.made.as_deref(), Some(&once(1).digest()));
+    // So is what was found in place.
+    let seen = declaring(1, World::new(&[]).claim(1, Some("u1")).live(1, "u1", 1)).decide();
+    let [Change::PutClaim { claim: adopted, from: None }] = &seen.changes[..] else { panic!("{:?}", seen.changes) };
+    assert_eq!(adopted.made, made.made);
+    let known = Claim { uid: Some(Uid::new("u1").unwrap()), ..made.clone() };
+    // A claim without a UID is of a create that a person said had happened.
+    for claim in [known.clone(), made] {
+        let mut world = declaring(1, World::new(&[]).absent(1));
+        world.claims.insert(key(1), Arc::new(claim));
+        let gone = world.decide();
+        assert!(gone.plan.is_empty() && gone.drifts.is_empty() && gone.in_sync, "{gone:?}");
+        assert_eq!(reasons(&gone), [Why::NotSeenToEnd]);
+        assert_eq!(gone.health, Health::Healthy);
+        let [Change::PutClaim { claim, from: None }] = &gone.changes[..] else { panic!("{:?}", gone.changes) };
+        world.claims.insert(key(1), Arc::clone(claim));
+        let later = world.decide();
+        assert!(later.is_idle() && reasons(&later) == [Why::NotSeenToEnd], "{later:?}");
+        let mut changed = declaring(2, World::new(&[]).absent(1));
+        changed.claims.insert(key(1), Arc::clone(claim));
+        assert_eq!(verbs(&changed.decide()), [(Verb::Create, Cause::Declared)]);
+    }
+    // What we deleted ourselves has to be made again; what cannot be seen is not gone.
+    let mut deleted = declaring(1, World::new(&[]).absent(1));
+    deleted.claims.insert(key(1), Arc::new(Claim { tombstone: true, ..known.clone() }));
+    assert_eq!(verbs(&deleted.decide()), [(Verb::Create, Cause::Declared)]);
+    let mut lagging = declaring(1, World::new(&[]).absent(1));
+    lagging.target.fresh_reads = false;
+    lagging.claims.insert(key(1), Arc::new(known));
+    let decision = lagging.decide();
+    assert!(decision.plan.is_empty() && decision.changes.is_empty(), "{decision:?}");
 }
 
 #[test]

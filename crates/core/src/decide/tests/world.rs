@@ -172,6 +172,7 @@ pub(super) fn resource(n: u8, content: u8) -> Resource {
         shared: BTreeSet::new(),
         replace: false,
         additions: BTreeSet::new(),
+        once: false,
     }
 }
 
