@@ -159,7 +159,7 @@ fn filled_by_the_cluster(object: &Value) -> Option<FieldPattern> {
         ("apiregistration.k8s.io", "APIService") => "spec.caBundle",
         _ => return None,
     };
-    filled.parse().ok()
+    Some(filled.parse().expect("the patterns above can be read"))
 }
 
 /// What the cluster's own controllers write on everything they touch: of no interest to anybody. What `kubectl` writes is a person's doing.
