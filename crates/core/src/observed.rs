@@ -35,6 +35,9 @@ pub enum Blindness {
     OtherIdentity { expected: String, found: String },
     #[error("nobody has looked yet")]
     NotLooked,
+    /// Of whoever makes something by control documents.
+    #[error("other control documents are taken up than those in force")]
+    OtherDocuments,
 }
 
 impl<T> Observed<T> {

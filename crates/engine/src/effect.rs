@@ -50,18 +50,21 @@ pub enum Effect {
         store: StoreName,
     },
     /// Render an app from a revision, if what it reads differs from what `accepted` was made from. Ancestry is asked against
-    /// `descends_from`: what was accepted, or what a person said is right instead.
+    /// `descends_from`: what was accepted, or what a person said is right instead. `documents` are the control documents to render by: whoever
+    /// has taken up others by now fails instead.
     Render {
         ticket: Ticket,
         app: AppId,
         revision: Revision,
         accepted: Option<Accepted>,
         descends_from: Option<Revision>,
+        documents: Option<Digest>,
     },
     /// Read the stores' heads and render once more, without any cache.
     RenderAfresh {
         ticket: Ticket,
         app: AppId,
+        documents: Option<Digest>,
     },
     Observe {
         ticket: Ticket,

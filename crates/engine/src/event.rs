@@ -123,7 +123,7 @@ pub enum RenderOutcome {
     Refused {
         problems: Vec<String>,
     },
-    /// The store could not be read.
+    /// The store could not be read, or other documents are taken up than those it was to be rendered by.
     Failed {
         reason: Blindness,
     },

@@ -86,7 +86,12 @@ impl Sources for Shelf {
         [store_of(app)].into()
     }
 
-    fn render_afresh<'a>(&'a self, app: &'a AppId, _: &'a Revision) -> Answer<'a, Result<Digest, Blindness>> {
+    fn render_afresh<'a>(
+        &'a self,
+        app: &'a AppId,
+        _: &'a Revision,
+        _: Option<Digest>,
+    ) -> Answer<'a, Result<Digest, Blindness>> {
         self.read(app.name.as_str(), |shelved| Ok(bundle(app, shelved.resources.clone()).digest()))
     }
 }

@@ -21,6 +21,8 @@ use crate::repository::{CONTROL_FOLDER, Things, root};
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
     documents: Arc<ControlDocuments>,
+    /// The bundle they are of.
+    of: Option<Digest>,
     identities: BTreeMap<TargetName, TargetIdentity>,
     /// What the last renders of an app were made from, by the bundle they gave.
     footprints: BTreeMap<AppId, BTreeMap<Digest, Footprint>>,
@@ -40,9 +42,19 @@ pub(crate) enum Candidate {
 
 impl Desk {
     /// These documents are in force.
-    pub(crate) fn govern(&mut self, documents: Arc<ControlDocuments>, reached: &BTreeMap<TargetName, ReachedTarget>) {
-        self.documents = documents;
+    pub(crate) fn govern(
+        &mut self,
+        documents: Arc<ControlDocuments>,
+        of: Digest,
+        reached: &BTreeMap<TargetName, ReachedTarget>,
+    ) {
+        (self.documents, self.of) = (documents, Some(of));
         self.identities = reached.iter().map(|(name, target)| (name.clone(), target.identity.clone())).collect();
+    }
+
+    /// Whether the documents in force are those that an app is to be rendered by. The root app is made from none.
+    pub(crate) fn is_to_render(&self, app: &AppId, documents: Option<Digest>) -> bool {
+        *app == root() || self.of == documents
     }
 
     /// The store an app is made from.

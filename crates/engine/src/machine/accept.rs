@@ -233,7 +233,8 @@ impl Machine {
             let descends_from = kept.sent.blessed.clone().or_else(|| accepted.as_ref().map(revision_of));
             let awaited = Awaited::Render { app: app.clone(), revision: revision.clone() };
             let ticket = self.ask(awaited, self.settings.patience);
-            self.effects.push(Effect::Render { ticket, app, revision, accepted, descends_from });
+            let documents = self.controls.of;
+            self.effects.push(Effect::Render { ticket, app, revision, accepted, descends_from, documents });
         }
         self.renders.append(&mut later);
     }
@@ -241,7 +242,8 @@ impl Machine {
     pub(super) fn rendered(&mut self, ticket: Ticket, outcome: RenderOutcome) {
         let Some(Awaited::Render { app, revision }) = self.take(ticket) else { return };
         self.rendering -= 1;
-        if matches!(outcome, RenderOutcome::Failed { .. }) {
+        if let RenderOutcome::Failed { reason } = &outcome {
+            self.doubt_controls(reason);
             return self.render_failed(&app);
         }
         if let Some(kept) = self.apps.get_mut(&app) {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::name::AppId;
+use setpoint_core::observed::Blindness;
 use setpoint_core::snapshot::{FreshRender, Preview, Question, Replacement};
 use setpoint_core::time::Span;
 use setpoint_target::{Refusal, RefusalClass};
@@ -26,7 +27,8 @@ impl Machine {
                 Question::FreshRender { bundle } => {
                     let ticket =
                         self.ask(Awaited::Afresh { app: app.clone(), bundle, asked: self.now }, self.settings.patience);
-                    self.effects.push(Effect::RenderAfresh { ticket, app: app.clone() });
+                    let documents = self.controls.of;
+                    self.effects.push(Effect::RenderAfresh { ticket, app: app.clone(), documents });
                     asked.insert(ticket);
                 }
                 Question::Preview { key, version, declared } => {
@@ -58,9 +60,15 @@ impl Machine {
         self.set_phase(app, phase);
     }
 
-    pub(super) fn rendered_afresh(&mut self, ticket: Ticket, rendered: Option<Digest>) {
+    pub(super) fn rendered_afresh(&mut self, ticket: Ticket, rendered: Result<Digest, Blindness>) {
         let Some(Awaited::Afresh { app, bundle, asked }) = self.take(ticket) else { return };
-        let Some(rendered) = rendered else { return self.question_failed(&app, ticket) };
+        let rendered = match rendered {
+            Ok(rendered) => rendered,
+            Err(reason) => {
+                self.doubt_controls(&reason);
+                return self.question_failed(&app, ticket);
+            }
+        };
         if let Some(kept) = self.apps.get_mut(&app) {
             kept.answers.fresh_render = Some(FreshRender { of: bundle, rendered, at: asked });
         }

@@ -79,8 +79,6 @@ pub struct Machine {
     controls: Controls,
     /// The root app's bundle whose controls were asked for and have not come.
     controls_asked: Option<Digest>,
-    /// They were asked for since they were last given: whoever was asked may have taken up other documents by now.
-    controls_in_doubt: bool,
     tenure: Tenure,
     /// This process has been the writer before.
     held_before: bool,
@@ -178,7 +176,6 @@ impl Machine {
             now: Timestamp::default(),
             controls: Controls::default(),
             controls_asked: None,
-            controls_in_doubt: false,
             tenure: Tenure::Standby,
             held_before: false,
             holdings: Holdings::default(),
@@ -234,7 +231,7 @@ impl Machine {
             Event::AppendFailed { ticket, class, .. } => self.append_failed(ticket, class),
             Event::Polled { ticket, head } => self.polled(ticket, head),
             Event::Rendered { ticket, outcome } => self.rendered(ticket, outcome),
-            Event::RenderedAfresh { ticket, bundle } => self.rendered_afresh(ticket, bundle.ok()),
+            Event::RenderedAfresh { ticket, bundle } => self.rendered_afresh(ticket, bundle),
             Event::Observed { ticket, observation } => self.observed(ticket, observation),
             Event::Previewed { ticket, verdict } => self.previewed(ticket, verdict),
             Event::Executed { ticket, outcomes } => self.executed(ticket, outcomes),

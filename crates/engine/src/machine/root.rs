@@ -9,6 +9,7 @@ use setpoint_core::facts::AppFacts;
 use setpoint_core::live::Health;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::observed::Blindness;
 use setpoint_core::time::Span;
 use setpoint_ledger::Kind;
 
@@ -46,7 +47,7 @@ impl Machine {
 
     /// Asks for the controls of the accepted documents, unless they are in force or on their way.
     pub(super) fn hold_root(&mut self) {
-        if self.are_in_force() && !self.controls_in_doubt {
+        if self.are_in_force() && self.controls_asked.is_none() {
             self.root_is_held();
         } else if self.controls_asked != self.root_bundle() {
             self.ask_for_controls();
@@ -59,10 +60,17 @@ impl Machine {
         let Some(bundle) = root.and_then(|root| self.bundle_of(root)) else { return };
         self.timers.set(Timer::Control, self.now + self.settings.patience);
         self.controls_asked = Some(bundle.digest());
-        self.controls_in_doubt = true;
         let known: BTreeMap<AppId, TargetIdentity> =
             self.apps.iter().map(|(app, kept)| (app.clone(), kept.sent.target.clone())).collect();
         self.effects.push(Effect::Control { bundle, known });
+    }
+
+    /// A render failed. Where other documents are taken up than those in force an answer was lost, or an older request came late: they are
+    /// asked for anew.
+    pub(super) fn doubt_controls(&mut self, reason: &Blindness) {
+        if *reason == Blindness::OtherDocuments && self.are_in_force() && self.controls_asked.is_none() {
+            self.ask_for_controls();
+        }
     }
 
     /// The accepted documents are in force: for the root app that is what converging means for others.

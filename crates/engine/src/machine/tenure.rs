@@ -153,8 +153,7 @@ impl Machine {
             self.redeclare(app);
             self.watch_suspension(app);
         }
-        let controls = std::mem::take(&mut self.controls);
-        self.controlled(controls);
+        self.take_up_controls();
         self.deliver_undelivered();
         for app in &apps {
             self.wants_look(app, Priority::Drift);
@@ -248,18 +247,21 @@ impl Machine {
         }
     }
 
-    /// Takes up the accepted control documents. An app whose document is gone freezes; nothing of it is touched.
+    /// What the accepted control documents say was worked out.
     pub(super) fn controlled(&mut self, controls: Controls) {
         if self.tenure.is_holding() && self.are_in_force() && !self.are_of_what_is_accepted(controls.of) {
             // Worked out from documents that are no longer, or not yet, the accepted ones.
             return;
         }
         self.controls_asked = None;
-        self.controls_in_doubt = false;
         self.controls = controls;
-        if !self.tenure.is_holding() {
-            return;
+        if self.tenure.is_holding() {
+            self.take_up_controls();
         }
+    }
+
+    /// Takes up the accepted control documents. An app whose document is gone freezes; nothing of it is touched.
+    fn take_up_controls(&mut self) {
         self.take_up_stores();
         if !self.are_in_force() && !Mutant::TakeDocumentsForGone.is_on() {
             return self.take_up_root_alone();

@@ -84,7 +84,7 @@ impl Answers {
         status: &AppStatus,
         revision: &Revision,
     ) -> Result<Result<Arc<Bundle>, Vec<String>>, Problem> {
-        match self.provider.candidate(app, revision, None).await {
+        match self.provider.candidate(app, revision, None, self.provider.taken_up()).await {
             Candidate::Rendered(resources) => {
                 let bundle = Bundle::new(app.clone(), status.facts.target.clone(), resources);
                 Ok(bundle.map(Arc::new).map_err(|bad| vec![bad.to_string()]))

@@ -88,7 +88,7 @@ async fn bundle(
         }
     }
     let app = app.clone();
-    match provider.candidate(&app, &Revision::from(heads), None).await {
+    match provider.candidate(&app, &Revision::from(heads), None, provider.taken_up()).await {
         Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
             .map_err(|source| RecoveryError::BadBundle { app, source: Box::new(source) }),
         Candidate::Refused(problems) => Err(RecoveryError::Refused { app, problems: problems.join("\n") }),

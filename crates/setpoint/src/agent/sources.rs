@@ -50,6 +50,8 @@ pub(super) struct Provider {
 #[derive(Debug, Default)]
 struct State {
     documents: Arc<ControlDocuments>,
+    /// The root app's bundle that they are of.
+    of: Option<Digest>,
     stores: BTreeMap<StoreName, Connected<StoreSpec, Arc<dyn Store>>>,
     targets: BTreeMap<TargetName, Connected<TargetSpec, Reach>>,
     identities: BTreeMap<TargetName, TargetIdentity>,
@@ -113,6 +115,11 @@ impl Provider {
         Arc::clone(&self.state().documents)
     }
 
+    /// The root app's bundle whose documents apps are rendered by.
+    pub(super) fn taken_up(&self) -> Option<Digest> {
+        self.state().of
+    }
+
     pub(super) fn store(&self, name: &StoreName) -> Option<Arc<dyn Store>> {
         self.state().stores.get(name).map(|connected| Arc::clone(&connected.connection))
     }
@@ -141,8 +148,14 @@ impl Provider {
         Ok(trees)
     }
 
-    /// Renders an app from a revision; `accepted` is the bundle that a render may be skipped for.
-    pub(super) async fn candidate(&self, app: &AppId, revision: &Revision, accepted: Option<Digest>) -> Candidate {
+    /// Renders an app from a revision by these documents, if they are still taken up; `accepted` is the bundle that a render may be skipped for.
+    pub(super) async fn candidate(
+        &self,
+        app: &AppId,
+        revision: &Revision,
+        accepted: Option<Digest>,
+        documents: Option<Digest>,
+    ) -> Candidate {
         let trees = match self.open(revision).await {
             Ok(trees) => trees,
             Err(StoreError::Refused { what, fix }) => return Candidate::Refused(vec![format!("{what}: {fix}")]),
@@ -151,8 +164,9 @@ impl Provider {
         if *app == Bootstrap::root() {
             return self.root_candidate(trees, accepted).await;
         }
-        let Some((source, kinds, target)) = self.source(app) else {
-            return Candidate::Failed(Blindness::NotLooked);
+        let (source, kinds, target) = match self.source(app, documents) {
+            Ok(found) => found,
+            Err(reason) => return Candidate::Failed(reason),
         };
         let last = match accepted {
             Some(bundle) => self.footprints.of(app, bundle).await,
@@ -204,12 +218,20 @@ impl Provider {
         }
     }
 
-    fn source(&self, app: &AppId) -> Option<(AppSource, Arc<dyn Kinds + Send + Sync>, TargetIdentity)> {
+    /// What an app is made of by these documents, and for which target.
+    fn source(
+        &self,
+        app: &AppId,
+        documents: Option<Digest>,
+    ) -> Result<(AppSource, Arc<dyn Kinds + Send + Sync>, TargetIdentity), Blindness> {
         let state = self.state();
-        let source = state.documents.source(app)?;
-        let target = state.targets.get(&source.target)?;
-        let identity = state.identities.get(&source.target)?.clone();
-        Some((source, Arc::clone(&target.connection.kinds), identity))
+        if state.of != documents {
+            return Err(Blindness::OtherDocuments);
+        }
+        let source = state.documents.source(app).ok_or(Blindness::NotLooked)?;
+        let target = state.targets.get(&source.target).ok_or(Blindness::NotLooked)?;
+        let identity = state.identities.get(&source.target).ok_or(Blindness::NotLooked)?.clone();
+        Ok((source, Arc::clone(&target.connection.kinds), identity))
     }
 
     /// How the offered versions relate to those they must descend from: the worst of all stores.
@@ -226,8 +248,8 @@ impl Provider {
     }
 
     /// Keeps connections whose documents are as they were, makes new ones, and lets the others go.
-    async fn connect(&self, documents: &Arc<ControlDocuments>) -> BTreeMap<TargetName, ReachedTarget> {
-        self.connect_stores(documents);
+    async fn connect(&self, documents: &Arc<ControlDocuments>, of: Digest) -> BTreeMap<TargetName, ReachedTarget> {
+        self.connect_stores(documents, of);
         let asked = documents
             .targets()
             .iter()
@@ -270,7 +292,7 @@ impl Provider {
         Ok((identity, reach))
     }
 
-    fn connect_stores(&self, documents: &Arc<ControlDocuments>) {
+    fn connect_stores(&self, documents: &Arc<ControlDocuments>, of: Digest) {
         let mut state = self.state();
         let declared = documents.stores();
         state.stores.retain(|name, kept| {
@@ -288,7 +310,7 @@ impl Provider {
                 Err(error) => self.log.say(&format!("store {name} cannot be used: {error}")),
             }
         }
-        state.documents = Arc::clone(documents);
+        (state.documents, state.of) = (Arc::clone(documents), Some(of));
     }
 
     /// Works the controls out anew from the documents in force.
@@ -298,7 +320,7 @@ impl Provider {
         of: Digest,
         known: &BTreeMap<AppId, TargetIdentity>,
     ) -> Governed {
-        let reached = self.connect(&documents).await;
+        let reached = self.connect(&documents, of).await;
         self.footprints.keep_only(|app| documents.apps().contains_key(app)).await;
         let worked_out = documents.controls(self.connector.clock.now(), &reached, known);
         for (app, target) in &worked_out.unreached {
@@ -344,9 +366,9 @@ impl Sources for Provider {
 
     fn render<'a>(&'a self, wanted: &'a Rendering) -> Answer<'a, RenderOutcome> {
         Box::pin(async move {
-            let Rendering { app, revision, accepted, descends_from } = wanted;
+            let Rendering { app, revision, accepted, descends_from, documents } = wanted;
             let bundle = accepted.as_ref().map(|accepted| accepted.bundle);
-            let resources = match self.candidate(app, revision, bundle).await {
+            let resources = match self.candidate(app, revision, bundle, *documents).await {
                 Candidate::Unchanged => return RenderOutcome::Unchanged,
                 Candidate::Refused(problems) => return RenderOutcome::Refused { problems },
                 Candidate::Failed(reason) => return RenderOutcome::Failed { reason },
@@ -385,10 +407,15 @@ impl Sources for Provider {
         source.into_iter().flat_map(|source| source.inputs).map(|input| input.store).collect()
     }
 
-    fn render_afresh<'a>(&'a self, app: &'a AppId, heads: &'a Revision) -> Answer<'a, Result<Digest, Blindness>> {
+    fn render_afresh<'a>(
+        &'a self,
+        app: &'a AppId,
+        heads: &'a Revision,
+        documents: Option<Digest>,
+    ) -> Answer<'a, Result<Digest, Blindness>> {
         Box::pin(async move {
-            let (_, _, target) = self.source(app).ok_or(Blindness::NotLooked)?;
-            match self.candidate(app, heads, None).await {
+            let (_, _, target) = self.source(app, documents)?;
+            match self.candidate(app, heads, None, documents).await {
                 Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
                     .map(|bundle| bundle.digest())
                     .map_err(|bad| Blindness::Malformed { detail: bad.to_string() }),

@@ -237,10 +237,13 @@ impl Conductor {
                 self.spawn_message(async move { governed.await.map(Message::Governed) });
             }
             Effect::Poll { ticket, store } => self.spawn(hands.poll(ticket, store)),
-            Effect::Render { ticket, app, revision, accepted, descends_from } => {
-                self.spawn(hands.render(ticket, Rendering { app, revision, accepted, descends_from }));
+            Effect::Render { ticket, app, revision, accepted, descends_from, documents } => {
+                let rendering = Rendering { app, revision, accepted, descends_from, documents };
+                self.spawn(hands.render(ticket, rendering));
             }
-            Effect::RenderAfresh { ticket, app } => self.spawn(hands.render_afresh(ticket, app)),
+            Effect::RenderAfresh { ticket, app, documents } => {
+                self.spawn(hands.render_afresh(ticket, app, documents));
+            }
             Effect::Observe { ticket, target, wanted, asker } => {
                 self.spawn(hands.observe(ticket, target, wanted, asker));
             }

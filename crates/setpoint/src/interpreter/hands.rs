@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use setpoint_core::bundle::Bundle;
+use setpoint_core::digest::Digest;
 use setpoint_core::intent::Intent;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
@@ -127,10 +128,16 @@ impl Hands {
         Some(Event::Rendered { ticket, outcome })
     }
 
-    pub(super) async fn render_afresh(self: Arc<Self>, ticket: Ticket, app: AppId) -> Option<Event> {
+    pub(super) async fn render_afresh(
+        self: Arc<Self>,
+        ticket: Ticket,
+        app: AppId,
+        documents: Option<Digest>,
+    ) -> Option<Event> {
+        let sources = &self.surroundings.sources;
         // Asked for before there is a turn to render: a store that hangs must not keep renders waiting.
         let bundle = match self.heads_for(&app).await? {
-            Ok(heads) => self.in_turn(&self.render, || self.surroundings.sources.render_afresh(&app, &heads)).await?,
+            Ok(heads) => self.in_turn(&self.render, || sources.render_afresh(&app, &heads, documents)).await?,
             Err(reason) => Err(reason),
         };
         Some(Event::RenderedAfresh { ticket, bundle })
@@ -296,7 +303,6 @@ fn not_connected(target: &TargetIdentity) -> String {
 mod tests {
     use std::future::pending;
 
-    use setpoint_core::digest::Digest;
     use setpoint_core::key::Key;
     use setpoint_core::name::VersionId;
     use setpoint_core::value::Value;
@@ -341,7 +347,12 @@ mod tests {
             BTreeSet::new()
         }
 
-        fn render_afresh<'a>(&'a self, _: &'a AppId, _: &'a Revision) -> Answer<'a, Result<Digest, Blindness>> {
+        fn render_afresh<'a>(
+            &'a self,
+            _: &'a AppId,
+            _: &'a Revision,
+            _: Option<Digest>,
+        ) -> Answer<'a, Result<Digest, Blindness>> {
             Box::pin(pending())
         }
     }

@@ -35,6 +35,8 @@ pub struct Rendering {
     pub accepted: Option<Accepted>,
     /// What the revision must descend from.
     pub descends_from: Option<Revision>,
+    /// The root app's bundle by whose documents it is rendered.
+    pub documents: Option<Digest>,
 }
 
 /// Accepted control documents, worked out: what they say, and connections to the targets they name.
@@ -51,7 +53,8 @@ pub trait Sources: Send + Sync + fmt::Debug {
     /// The store's head. `now` is when the look began.
     fn poll<'a>(&'a self, store: &'a StoreName, now: Timestamp) -> Answer<'a, Observed<VersionId>>;
 
-    /// Renders an app from a revision, unless everything it reads is as it was at the accepted one.
+    /// Renders an app from a revision, unless everything it reads is as it was at the accepted one. Fails where other documents than it asks
+    /// for are taken up.
     fn render<'a>(&'a self, wanted: &'a Rendering) -> Answer<'a, RenderOutcome>;
 
     /// What the control documents of the root app's bundle say. `known` is where apps are held, for targets that do not say who they
@@ -67,7 +70,12 @@ pub trait Sources: Send + Sync + fmt::Debug {
     fn stores_of(&self, app: &AppId) -> BTreeSet<StoreName>;
 
     /// The digest of the bundle that these heads give, rendered without any memory of former renders. A delete rests on it.
-    fn render_afresh<'a>(&'a self, app: &'a AppId, heads: &'a Revision) -> Answer<'a, Result<Digest, Blindness>>;
+    fn render_afresh<'a>(
+        &'a self,
+        app: &'a AppId,
+        heads: &'a Revision,
+        documents: Option<Digest>,
+    ) -> Answer<'a, Result<Digest, Blindness>>;
 }
 
 /// Reaches people.

@@ -61,18 +61,19 @@ impl World {
                 let head = self.poll(&store);
                 self.reply(from, Event::Polled { ticket, head });
             }
-            Effect::Render { ticket, app, revision, accepted, descends_from } => {
+            Effect::Render { ticket, app, revision, accepted, descends_from, documents } => {
                 let wish = Wish {
                     app: &app,
                     revision: &revision,
                     accepted: accepted.as_ref(),
                     descends_from: descends_from.as_ref(),
+                    documents,
                 };
                 let outcome = self.render(from, &wish);
                 self.reply(from, Event::Rendered { ticket, outcome });
             }
-            Effect::RenderAfresh { ticket, app } => {
-                let bundle = self.render_afresh(from, &app);
+            Effect::RenderAfresh { ticket, app, documents } => {
+                let bundle = self.render_afresh(from, &app, documents);
                 self.reply(from, Event::RenderedAfresh { ticket, bundle });
             }
             Effect::Observe { ticket, target, wanted, .. } => {

@@ -24,6 +24,7 @@ pub(super) struct Wish<'a> {
     pub(super) revision: &'a Revision,
     pub(super) accepted: Option<&'a setpoint_core::facts::Accepted>,
     pub(super) descends_from: Option<&'a Revision>,
+    pub(super) documents: Option<Digest>,
 }
 
 impl World {
@@ -99,14 +100,23 @@ impl World {
         let (name, tree) = (&self.universe.stores[store], self.stores[store].tree(offered));
         let Some(tree) = tree else { return Candidate::Failed(Blindness::NotLooked) };
         let accepted = wish.accepted.map(|accepted| accepted.bundle);
-        let candidate = self.instances[from.instance].desk.candidate(wish.app, name, tree, accepted, &mut self.recall);
+        let desk = &mut self.instances[from.instance].desk;
+        if !desk.is_to_render(wish.app, wish.documents) {
+            return Candidate::Failed(Blindness::OtherDocuments);
+        }
+        let candidate = desk.candidate(wish.app, name, tree, accepted, &mut self.recall);
         if let Candidate::Unchanged { afresh } = &candidate {
             self.monitor.skipped(wish.app, offered, accepted, *afresh);
         }
         candidate
     }
 
-    pub(super) fn render_afresh(&mut self, from: Recipient, app: &AppId) -> Result<Digest, Blindness> {
+    pub(super) fn render_afresh(
+        &mut self,
+        from: Recipient,
+        app: &AppId,
+        documents: Option<Digest>,
+    ) -> Result<Digest, Blindness> {
         if !self.universe.rooted {
             let n = self.app_index(app);
             let store = self.universe.store_of(n);
@@ -117,6 +127,9 @@ impl World {
             };
         }
         let desk = &self.instances[from.instance].desk;
+        if !desk.is_to_render(app, documents) {
+            return Err(Blindness::OtherDocuments);
+        }
         let (Some(name), Some(target)) = (desk.store_of(app), desk.target_of(app).cloned()) else {
             return Err(Blindness::NotLooked);
         };
@@ -153,7 +166,7 @@ impl World {
         let mut controls = worked_out.controls;
         controls.valid_until = worked_out.valid_until;
         bootstrap(&mut controls, Some(bundle.digest()));
-        self.instances[from.instance].desk.govern(documents, &reached);
+        self.instances[from.instance].desk.govern(documents, bundle.digest(), &reached);
         if !self.strikes(Fault::LostAnswer, "controls lost") {
             self.reply(from, Event::Controls(controls));
         }
