@@ -49,8 +49,7 @@ impl Cluster {
         if let Err(reason) = self.visit().await {
             // What was remembered is not believed either while another system may be answering.
             let keys = states.into_keys().chain(unseen.into_iter().map(|(key, _)| key));
-            let blind = |key| (key, Observed::unknown(reason.clone()));
-            return Observation { at: now, states: keys.map(blind).collect() };
+            return blind(keys, &reason, now);
         }
         self.hear_streams_out(&unseen).await;
         let (remembered, unseen) = self.split_remembered(unseen, now);
@@ -69,7 +68,11 @@ impl Cluster {
         let seen: Vec<_> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
         states.extend(remembered);
         states.extend(seen);
-        Observation { at: now, states }
+        // A look may take a while, and a connection that was made meanwhile may lead elsewhere.
+        match self.visit().await {
+            Ok(_) => Observation { at: now, states },
+            Err(reason) => blind(states.into_keys(), &reason, now),
+        }
     }
 
     /// What can be answered without a request, and the rest.
@@ -379,6 +382,11 @@ impl Cluster {
             remarks: None,
         }
     }
+}
+
+/// Of these nothing is known.
+fn blind(keys: impl Iterator<Item = Key>, reason: &Blindness, now: Timestamp) -> Observation {
+    Observation { at: now, states: keys.map(|key| (key, Observed::unknown(reason.clone()))).collect() }
 }
 
 /// A mistake to be caught: what is there, with the word of the answer on who holds what.

@@ -33,7 +33,12 @@ const MOST_LOOKS: u32 = 3;
 
 impl Cluster {
     pub(crate) async fn settle(&self, intent: &Intent, declared: Option<&Resource>) -> Settlement {
-        self.find_end(intent, declared).await.unwrap_or_else(|detail| Settlement::Unknown { detail })
+        let settlement = self.find_end(intent, declared).await.unwrap_or_else(|detail| Settlement::Unknown { detail });
+        // A connection that was made meanwhile may lead elsewhere.
+        match self.visit().await {
+            Ok(_) => settlement,
+            Err(reason) => Settlement::Unknown { detail: reason.to_string() },
+        }
     }
 
     async fn find_end(&self, intent: &Intent, declared: Option<&Resource>) -> Result<Settlement, String> {
