@@ -44,6 +44,10 @@ pub enum Rule {
     CreateIsDeclaredAndAbsent,
     #[error("an update is for a declared key and names the incarnation that was seen")]
     UpdateIsDeclaredAndSeen,
+    #[error(
+        "who holds an object's fields is changed only while it is being adopted, which is recorded, and with nothing else"
+    )]
+    FoldIsRecorded,
     #[error("a delete names the incarnation that is claimed and was seen")]
     DeleteIsOwned,
     #[error("what is declared is not deleted")]
@@ -99,6 +103,7 @@ pub fn check(plan: &Plan, snapshot: &Snapshot<'_>, now: Timestamp) -> Vec<Violat
             broken(false, Rule::SeenBeforeChanged);
             continue;
         };
+        broken(!step.folds || fold_is_sound(step, snapshot), Rule::FoldIsRecorded);
         match (step.verb, presence) {
             (Verb::Create, _) => broken(create_is_sound(step, presence, snapshot), Rule::CreateIsDeclaredAndAbsent),
             (Verb::Update, _) => broken(update_is_sound(step, presence, snapshot), Rule::UpdateIsDeclaredAndSeen),
@@ -135,6 +140,12 @@ fn update_is_sound(step: &Step, presence: &Presence, snapshot: &Snapshot<'_>) ->
         && step.resource.is_some()
         && expected.is_some_and(|expect| expect.uid == live.uid && expect.version.as_ref() == Some(&live.version))
         && step.claim.uid.as_ref() == Some(&live.uid)
+}
+
+fn fold_is_sound(step: &Step, snapshot: &Snapshot<'_>) -> bool {
+    let claim = snapshot.claims.get(&step.key);
+    let recorded = claim.is_some_and(|claim| **claim == step.claim && claim.folding.is_some());
+    step.verb == Verb::Update && step.differences.is_empty() && recorded
 }
 
 fn check_delete(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::key::Key;
-use crate::live::Remark;
+use crate::live::{Holders, Remark};
 use crate::name::{AppId, TargetIdentity, Uid};
 
 /// `(target identity, key) → app, UID`. Unique per `(target, key)`; durable before the first mutation of the object.
@@ -41,6 +41,10 @@ pub struct Claim {
     /// What stands on it undeclared and was told to people, so that it is told once. Few have any.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub told: Option<Arc<BTreeSet<Told>>>,
+    /// Whom the object is being adopted from: what they hold of what is declared is taken out of their hands once, and then this is over. A tool that comes
+    /// back later is another matter. Boxed, because few have it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub folding: Option<Box<Holders>>,
 }
 
 /// A [`Remark`] that was recorded.

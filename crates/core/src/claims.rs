@@ -153,6 +153,7 @@ mod tests {
             ended: None,
             made: None,
             told: None,
+            folding: None,
         })
     }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::acting::ActingAs;
 use crate::digest::Digest;
 use crate::key::Key;
+use crate::live::Holders;
 use crate::name::{AppId, BadName, LiveVersion, TargetIdentity, Uid};
 use crate::time::Timestamp;
 
@@ -83,6 +84,9 @@ pub struct Intent {
     pub target: TargetIdentity,
     pub key: Key,
     pub verb: Verb,
+    /// Those who are to let go of what is ours, where nothing else of the object is to change.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub folds: Option<Box<Holders>>,
     /// The plan it belongs to.
     pub plan: Digest,
     /// The bundle the plan holds the app at.

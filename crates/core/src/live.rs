@@ -31,6 +31,30 @@ pub struct Live {
     pub ended: bool,
     /// What stands on it undeclared and is left alone; `None` where nobody looked for that.
     pub remarks: Option<Arc<[Remark]>>,
+    /// Where we have not written it though the target keeps who wrote what: the tools that have declared it, if any is known for one. `None` where we have, or
+    /// nobody looked for that.
+    pub holders: Option<Box<Holders>>,
+}
+
+/// The tools that have declared an object which we had not written. There may be none that is known for one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holders(pub Vec<Holder>);
+
+impl Holders {
+    /// What they are called.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        self.0.iter().map(|holder| Arc::clone(&holder.name)).collect()
+    }
+}
+
+/// A tool that declared an object before us. As long as it holds a field, the field stays, declared or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The name it gave itself.
+    pub name: Arc<str>,
+    /// Some of what it alone holds, and keeps.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub kept: Vec<Arc<str>>,
 }
 
 /// Something on an object that is not declared and that is left alone: people are told of it once, and nothing else follows.

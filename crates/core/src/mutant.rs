@@ -109,6 +109,8 @@ mutants! {
     BaselineFromLook => "L1",
     /// Take any cluster that answers for the one that is meant.
     SkipIdentity => "S11",
+    /// Take an adopted object for ours alone as soon as it was applied.
+    ForgetFolding => "L1",
     /// Make anew whatever cannot be changed, whether its app allows it or not.
     ReplaceWithoutLeave => "S1",
     /// Delete what is to be made anew without asking whether the target would take the new one.

@@ -63,4 +63,7 @@ pub struct Step {
     /// What differs and will be put right: for people, the ledger and attribution.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub differences: Vec<Difference>,
+    /// Of the object nothing is changed but who holds its fields: what those of the claim's `folding` hold beside us is ours alone from then on.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub folds: bool,
 }

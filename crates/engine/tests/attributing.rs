@@ -73,6 +73,7 @@ fn observing(attributes: bool) -> (Machine, Ticket) {
         ended: None,
         made: None,
         told: None,
+        folding: None,
     };
     let mut known = Facts::default();
     for change in [

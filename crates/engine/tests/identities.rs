@@ -141,6 +141,7 @@ fn an_app_whose_documents_are_gone_is_taken_down_in_the_name_it_had() {
         ended: None,
         made: None,
         told: None,
+        folding: None,
     };
     for change in [
         Change::Installed { at: at(0) },

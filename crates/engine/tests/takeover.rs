@@ -33,6 +33,7 @@ fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
         ended: None,
         made: None,
         told: None,
+        folding: None,
     };
     let digest = Digest::of(b"");
     let intent = Intent {
@@ -41,6 +42,7 @@ fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
         target: target.clone(),
         key,
         verb,
+        folds: None,
         plan: digest,
         bundle: digest,
         declared: Some(digest),

@@ -160,6 +160,24 @@ impl Fields {
         Self(self.0.iter().filter(outside).cloned().collect())
     }
 
+    /// Reads the form of `fieldsV1`; `None` if it is none.
+    pub(crate) fn from_json(fields: &Json) -> Option<Self> {
+        fn read(node: &Json, path: &mut Path, found: &mut Fields) -> Option<()> {
+            let below = node.as_object()?;
+            // A leaf is `{}`, and a path with something below it says by a dot that it is a member itself.
+            if !path.0.is_empty() && (below.is_empty() || below.contains_key(".")) {
+                found.insert(path);
+            }
+            for (step, below) in below.iter().filter(|(step, _)| *step != ".") {
+                path.in_item(step, |path| read(below, path, found))?;
+            }
+            Some(())
+        }
+        let mut found = Self::default();
+        read(fields, &mut Path::default(), &mut found)?;
+        Some(found)
+    }
+
     /// The form of `fieldsV1`.
     pub(crate) fn to_json(&self) -> Json {
         let mut root = Map::new();

@@ -40,6 +40,22 @@ impl Entry {
         self.manager == writer.manager && self.operation == operation && self.subresource == writer.subresource
     }
 
+    /// Reads what somebody says an entry is; `None` if it is none.
+    pub(crate) fn from_json(entry: &Json) -> Option<Self> {
+        let text = |field: &str| entry[field].as_str().unwrap_or_default();
+        Some(Self {
+            manager: text("manager").to_owned(),
+            operation: match text("operation") {
+                "Apply" => Operation::Apply,
+                "Update" => Operation::Update,
+                _ => return None,
+            },
+            subresource: ["", "status", "scale"].into_iter().find(|name| *name == text("subresource"))?,
+            time: text("time").to_owned(),
+            fields: Fields::from_json(&entry["fieldsV1"])?,
+        })
+    }
+
     pub(crate) fn to_json(&self, api_version: &str) -> Json {
         let operation = if self.operation == Operation::Apply { "Apply" } else { "Update" };
         let mut entry = json!({

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value as Json, json};
 
-use crate::fields::Path;
+use crate::fields::{Fields, Path};
 use crate::managed::{Entry, Operation};
 use crate::schema::KINDS;
 use crate::server::Place;
@@ -76,6 +76,15 @@ impl Stored {
     pub fn others_hold(&self, field: &str, manager: &str) -> bool {
         let holds = |entry: &Entry| entry.fields.texts().any(|text| text == field);
         self.managed.iter().any(|entry| entry.manager != manager && holds(entry))
+    }
+
+    /// The fields that both hold: `.data.content`.
+    pub fn held_by_both(&self, one: &str, other: &str) -> Vec<String> {
+        let of = |manager: &str| {
+            let entries = self.managed.iter().filter(|entry| entry.manager == manager && entry.subresource.is_empty());
+            entries.fold(Fields::default(), |all, entry| all.union(&entry.fields))
+        };
+        of(one).both(&of(other)).texts().collect()
     }
 
     /// Whether it is the same but for an annotation, holders included.

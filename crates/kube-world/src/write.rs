@@ -61,10 +61,14 @@ impl Write<'_> {
         self.check_version(version.as_ref())?;
         self.check_uid(after["metadata"].get("uid").cloned().as_ref())?;
         let managed = after["metadata"].as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
-        let cleared = managed.is_some_and(|entries| entries == json!([]) || entries == json!([{}]));
+        let cleared = managed.as_ref().is_some_and(|entries| *entries == json!([]) || *entries == json!([{}]));
+        // Who brings the account of who holds what is believed, if it can be read.
+        let brought = managed.as_ref().and_then(Json::as_array);
+        let brought: Option<Vec<Entry>> = brought.and_then(|entries| entries.iter().map(Entry::from_json).collect());
         let body = self.finished(after);
         let before = self.before.map(|stored| &stored.body);
-        let known = self.before.map(|stored| stored.managed.as_slice()).unwrap_or_default();
+        let stored = self.before.map(|stored| stored.managed.as_slice()).unwrap_or_default();
+        let known = brought.as_deref().filter(|_| self.before.is_some()).unwrap_or(stored);
         let managed = if cleared { Vec::new() } else { update(self.kind, before, &body, known, &self.writer) };
         Ok(Written { body, managed })
     }

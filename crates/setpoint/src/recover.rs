@@ -87,6 +87,7 @@ pub fn recovered_claims(
                         ended: None,
                         made: None,
                         told: None,
+                        folding: None,
                     };
                     claims.insert(place, claim);
                 }

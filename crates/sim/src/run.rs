@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use setpoint_core::claim::ClaimOrigin;
 use setpoint_core::key::Key;
 use setpoint_core::name::AppId;
 use setpoint_engine::Mode;
+use setpoint_kube::request::INSTALLATION_LABEL;
 
+use crate::cluster::objects::{self, CO_OWNED};
+use crate::cluster::{MANAGER, TOOL};
 use crate::fault::{Injected, Swarm};
 use crate::monitor::Violation;
 use crate::store::Folder;
@@ -193,8 +197,25 @@ impl World {
                 let why = status.map(|status| format!("{:?}, hold {:?}", status.report, status.facts.hold));
                 return Some(format!("{key} of {app} is not as declared: {live:?}; report {why:?}"));
             }
+            if let Some(held) = self.held_by_a_tool(n, key) {
+                return Some(format!("{key} of {app} was adopted, and who made it still holds {held:?}"));
+            }
         }
         None
+    }
+
+    /// What of an adopted object is ours, and in the hands of the tool that it was made with.
+    fn held_by_a_tool(&self, app: usize, key: &Key) -> Option<Vec<String>> {
+        let target = self.universe.target_of(app);
+        let cluster = self.clusters.get(target)?;
+        let claim = self.ledger.facts(&self.origin).claims.get(self.targets[target].identity(), key)?;
+        let stored = cluster.server.object(&objects::place(key))?;
+        let adopted = claim.origin == ClaimOrigin::Adopted && claim.app == self.universe.apps[app];
+        let mut held = stored.held_by_both(MANAGER, TOOL);
+        // Our label is no part of what is declared.
+        held.retain(|field| field != CO_OWNED && !field.ends_with(INSTALLATION_LABEL));
+        let is_same = claim.uid.as_ref().is_some_and(|uid| uid.as_str() == stored.uid());
+        (adopted && is_same && !held.is_empty()).then_some(held)
     }
 
     /// Whether what stands under the key is the incarnation that is claimed.

@@ -247,6 +247,7 @@ fn live(known: &Known) -> Live {
         health: Health::Healthy,
         ended: false,
         remarks: None,
+        holders: None,
     }
 }
 

@@ -17,9 +17,10 @@ use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
+use setpoint_kube::adopt::folded;
 use setpoint_kube::compare::Additions;
 use setpoint_kube::conflict::{Conflict, Ground, conflicts, outside};
-use setpoint_kube::managed::ManagedFields;
+use setpoint_kube::managed::{BadManagedFields, ManagedFields};
 use setpoint_kube::path::{FieldPath, pointer};
 use setpoint_kube::project;
 use setpoint_kube::request::{Sending, for_request};
@@ -94,6 +95,9 @@ impl Cluster {
         let _writing = self.writing(&step.key);
         match (step.verb, &step.resource, &step.expect) {
             (Verb::Create, Some(resource), _) => self.create(work, resource, &place, deadline).await,
+            (Verb::Update, Some(resource), Some(expect)) if step.folds => {
+                self.fold(work, resource, expect, &place, deadline).await.unwrap_or_else(|outcome| outcome)
+            }
             (Verb::Update, Some(resource), Some(expect)) => self.update(work, resource, expect, &place, deadline).await,
             (Verb::Delete, _, Some(expect)) => self.delete(work, expect, &place, deadline).await,
             _ => {
@@ -257,6 +261,36 @@ impl Cluster {
             Ok(live) => Outcome::Done { live: Some(live) },
             Err(reason) => Outcome::Unknown { detail: reason.to_string() },
         }
+    }
+
+    /// Takes what is declared out of the hands of the tools that the object was adopted from. Nothing of what is declared changes.
+    async fn fold(
+        &self,
+        work: &Work,
+        resource: &Arc<Resource>,
+        expect: &Expect,
+        place: &Place,
+        deadline: Deadline,
+    ) -> Result<Outcome, Outcome> {
+        let Shared { expect, sharing, over: Some(object) } = self.shared_now(work, resource, expect, place).await?
+        else {
+            return Err(refused(RefusalClass::Unavailable, format!("{} was not seen: decide anew", resource.key)));
+        };
+        let tools: Vec<Arc<str>> = work.step.claim.folding.iter().flat_map(|folding| folding.names()).collect();
+        let unreadable = |error: BadManagedFields| refused(RefusalClass::Unavailable, error.to_string());
+        let folded = folded(&object, &tools, &self.api.manager, &sharing.not_ours()).map_err(unreadable)?;
+        let object = match (folded, &expect.version) {
+            (Some(folded), Some(version)) => {
+                let sent = self.api.fold(place, version.as_str(), folded, deadline, behalf(work)).await;
+                sent.map_err(|failure| failure.outcome())?
+            }
+            _ => object,
+        };
+        let live = self.after_write(resource, &object, &sharing);
+        Ok(live.map_or_else(
+            |reason| Outcome::Unknown { detail: reason.to_string() },
+            |live| Outcome::Done { live: Some(live) },
+        ))
     }
 
     /// The record of what was applied, and who holds what by the server's answer; `None` if it does not tell.

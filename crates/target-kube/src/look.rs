@@ -10,16 +10,18 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use setpoint_core::intent::Expect;
 use setpoint_core::key::Key;
-use setpoint_core::live::{Live, Observation, Presence, Remark, Writer};
+use setpoint_core::live::{Holders, Live, Observation, Presence, Remark, Writer};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
+use setpoint_kube::adopt::holders;
 use setpoint_kube::compare::{Additions, Drifted, drifted};
 use setpoint_kube::field_set::FieldSet;
 use setpoint_kube::managed::{ManagedFields, applied_by, managed_fields};
 use setpoint_kube::path::FieldPath;
+use setpoint_kube::pattern::FieldPattern;
 use setpoint_kube::request::{Sending, for_request};
 use setpoint_kube::shared::Sharing;
 use setpoint_kube::{object, project, shape};
@@ -109,6 +111,8 @@ impl Cluster {
         }
         let record = self.records.trusted(key, declared)?;
         Some(match declared {
+            // Who holds what we have not applied is for a look to find out.
+            Some(_) if !record.owned => return None,
             Some(resource) => in_place(resource, &record),
             None => nameable(key, &record),
         })
@@ -192,7 +196,9 @@ impl Cluster {
             Some(record) => {
                 let value = shape::moved(&resource.body, object, &record.ours, &sharing.not_ours(), &self.digest_key);
                 if value != *resource.body {
-                    return Ok(self.live_of(named, object, Arc::new(value), Writer::Unknown));
+                    let holders = self.holders_of(resource, object, &record, &entries_of(object)?, &sharing);
+                    let live = self.live_of(named, object, Arc::new(value), Writer::Unknown);
+                    return Ok(Live { holders, ..live });
                 }
             }
             None => {}
@@ -224,9 +230,13 @@ impl Cluster {
                 self.file_additions(key, &named, &entries, record, &remarks);
                 let mut record = record.clone().at(named.version.clone(), standing);
                 record.set_remarks(Arc::clone(&remarks));
-                let seen = Seen { resource, version: &named.version, standing, covered, remarks };
+                let owned = self.has_applied(&entries);
+                let seen = Seen { resource, version: &named.version, standing, covered, owned, remarks };
                 self.records.seen_in_place(key, seen, look.told);
-                return Ok(Some(in_place(resource, &record)));
+                return Ok(Some(Live {
+                    holders: self.holders_of(resource, object, &record, &entries, sharing),
+                    ..in_place(resource, &record)
+                }));
             }
         };
         if value == *resource.body {
@@ -234,7 +244,29 @@ impl Cluster {
         }
         let writer = self.writer_of(&entries, &paths, sharing);
         self.file_edit(key, &named, &entries, &paths);
-        Ok(Some(self.live_of(named, object, Arc::new(value), writer)))
+        let holders = self.holders_of(resource, object, record, &entries, sharing);
+        Ok(Some(Live { holders, ..self.live_of(named, object, Arc::new(value), writer) }))
+    }
+
+    fn has_applied(&self, entries: &[ManagedFields]) -> bool {
+        applied_by(entries, &self.api.manager).is_some()
+    }
+
+    /// The tools that declared an object which we have not applied.
+    fn holders_of(
+        &self,
+        resource: &Resource,
+        object: &Value,
+        record: &Record,
+        entries: &[ManagedFields],
+        sharing: &Sharing,
+    ) -> Option<Box<Holders>> {
+        if record.owned || self.has_applied(entries) {
+            return None;
+        }
+        let undone = additions(object, record, entries, sharing).complete;
+        let undone: Vec<FieldPattern> = undone.into_iter().map(FieldPattern::from).collect();
+        Some(Box::new(holders(entries, Some(&record.ours), &undone, &resource.api_version)))
     }
 
     /// Whether what seems to have drifted may only show other defaults: then it has to be compared with what applying would give now.
@@ -246,7 +278,7 @@ impl Cluster {
     /// Whether the server no longer names us as the owner of anything: somebody cleared that, or a write was too large to keep it. What is then
     /// removed from the declaration would stay.
     pub(crate) fn lost_ownership(&self, record: &Record, entries: &[ManagedFields]) -> bool {
-        record.owned && applied_by(entries, &self.api.manager).is_none()
+        record.owned && !self.has_applied(entries)
     }
 
     /// Where it is not in place, the object in the declaration's shape and the paths that are not as they should be; else what is left alone.
@@ -295,7 +327,7 @@ impl Cluster {
             Ok(applied) => applied.object,
             // It would be refused: whoever applies it will hear why. Until then it is compared as it is written.
             Err(failure) if failure.refusal().is_some() && !failure.is_passing() => {
-                return Ok(self.as_written(named, resource, object, sharing));
+                return self.as_written(named, resource, object, sharing);
             }
             Err(failure) => return Err(failure.blindness()),
         };
@@ -303,7 +335,7 @@ impl Cluster {
         let taken = match project::take(&answer, &self.api.manager, &resource.body, &not_ours, &self.hash_key) {
             Ok(taken) => taken,
             // The server does not keep who owns what of objects that are too large for it: they are compared as they are written.
-            Err(_) => return Ok(self.as_written(named, resource, object, sharing)),
+            Err(_) => return self.as_written(named, resource, object, sharing),
         };
         let standing = self.standing(object);
         let mut record = Record::new(resource, (named.uid.clone(), named.version.clone()), taken, standing);
@@ -320,26 +352,38 @@ impl Cluster {
         let settled = difference.is_ok() && self.is_covered(object) && self.records.suspicions(key) == look.told;
         record.suspicions = u32::from(!settled);
         record.schema = self.schemas.known(&resource.api_version);
-        record.owned = applied_by(&entries, &self.api.manager).is_some();
+        record.owned = self.has_applied(&entries);
+        let holders = self.holders_of(resource, object, &record, &entries, sharing);
         let in_place = in_place(resource, &record);
         if self.records.put_seen(look, record) {
             self.watches.tell(key.clone());
         }
-        Ok(match difference {
+        let live = match difference {
             Ok(_) => in_place,
             Err((value, paths)) => {
                 let writer = self.writer_of(&entries, &paths, sharing);
                 self.file_edit(key, &named, &entries, &paths);
                 self.live_of(named, object, Arc::new(value), writer)
             }
-        })
+        };
+        Ok(Live { holders, ..live })
     }
 
     /// An object compared with the declaration leaf by leaf, as both are written.
-    fn as_written(&self, named: Named, resource: &Resource, object: &Value, sharing: &Sharing) -> Live {
+    fn as_written(
+        &self,
+        named: Named,
+        resource: &Resource,
+        object: &Value,
+        sharing: &Sharing,
+    ) -> Result<Live, Blindness> {
         let not_ours = sharing.not_ours();
         let value = shape::moved(&resource.body, object, &FieldSet::empty(), &not_ours, &self.digest_key);
-        self.live_of(named, object, Arc::new(value), Writer::Unknown)
+        let entries = entries_of(object)?;
+        // What is as declared is left alone: the server may not keep that we wrote it, and would be told so for ever.
+        let unwritten = value != *resource.body && !self.has_applied(&entries);
+        let holders = unwritten.then(|| Box::new(holders(&entries, None, &[], &resource.api_version)));
+        Ok(Live { holders, ..self.live_of(named, object, Arc::new(value), Writer::Unknown) })
     }
 
     /// What applying would give over what is there. Nothing is changed.
@@ -380,6 +424,7 @@ impl Cluster {
             health: standing.health,
             ended: standing.ended,
             remarks: None,
+            holders: None,
         }
     }
 }
@@ -427,6 +472,7 @@ pub(crate) fn in_place(resource: &Resource, record: &Record) -> Live {
         health: record.standing.health,
         ended: record.standing.ended,
         remarks: Some(record.remarks()),
+        holders: None,
     }
 }
 
@@ -443,6 +489,7 @@ fn nameable(key: &Key, record: &Record) -> Live {
         health: record.standing.health,
         ended: record.standing.ended,
         remarks: None,
+        holders: None,
     }
 }
 

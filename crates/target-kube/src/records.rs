@@ -157,6 +157,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) standing: Standing,
     /// It bears our label, so that the stream of its kind tells of it.
     pub(crate) covered: bool,
+    /// The server names us as the owner of something.
+    pub(crate) owned: bool,
     pub(crate) remarks: Arc<[Remark]>,
 }
 
@@ -303,6 +305,7 @@ impl Records {
         }
         record.move_to(seen.version.clone());
         record.standing = seen.standing;
+        record.owned |= seen.owned;
         record.set_remarks(seen.remarks);
         record.be_of(seen.resource);
         state.moved.insert(key.clone());

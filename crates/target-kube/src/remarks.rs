@@ -8,6 +8,7 @@ use setpoint_core::key::Key;
 use setpoint_core::live::{Remark, Writer};
 use setpoint_core::modes::Cause;
 use setpoint_core::value::Value;
+use setpoint_kube::adopt::BEFORE_FIRST_APPLY;
 use setpoint_kube::attribute::holders;
 use setpoint_kube::compare::{Additions, additions_among, left_over, leftovers};
 use setpoint_kube::field_set::FieldSet;
@@ -20,9 +21,6 @@ use crate::records::Record;
 
 /// Remarks on one object, at the most: they are kept with its claim.
 const MOST: usize = 50;
-
-/// Under this name the server keeps what was there when somebody applied for the first time and nobody was named.
-const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// What is remembered of an object for the sake of remarks. Few objects have any of it.
 #[derive(Clone, Debug, Default)]

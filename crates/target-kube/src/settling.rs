@@ -1,7 +1,7 @@
 //! Settling: how an intent nobody answered for ended, found out by looking.
 //!
 //! Every apply writes the number of its intent on the object, in the same write as everything else. So whoever finds it there finds our write.
-//! A delete is done when that very object is gone, or on its way out.
+//! A delete is done when that very object is gone, or on its way out; a fold, when who was to let go has.
 //!
 //! What has not happened may still be under way. Where it names the version it was decided on, the object is moved on by a mark, so that the server
 //! refuses it from then on: no clock is asked, and nobody waits. What names none is waited for.
@@ -9,11 +9,12 @@
 use std::sync::Arc;
 
 use setpoint_core::intent::{Expect, Intent, Verb};
-use setpoint_core::live::Live;
+use setpoint_core::live::{Holders, Live};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
+use setpoint_kube::adopt::folded;
 use setpoint_kube::key::group_and_kind;
 use setpoint_kube::managed::{applied_by, managed_fields};
 use setpoint_kube::object;
@@ -80,7 +81,10 @@ impl Cluster {
         let named = Named::of(&object).map_err(|reason| reason.to_string())?;
         let end = match (intent.verb, &intent.expect) {
             (Verb::Create, _) => self.end_of_create(intent, &object),
-            (Verb::Update, Some(expect)) => end_of_update(intent, expect, &named, &object),
+            (Verb::Update, Some(expect)) => match &intent.folds {
+                Some(folding) => self.end_of_fold(intent, (expect, folding, declared), &named, &object).await,
+                None => end_of_update(intent, expect, &named, &object),
+            },
             (Verb::Delete, Some(expect)) => Ok(end_of_delete(intent, expect, &named, &object)),
             _ => Err(format!("intent {} does not say which object it was to {}", intent.id, intent.verb)),
         }?;
@@ -118,6 +122,28 @@ impl Cluster {
                 _ => Err(format!("intent {} may still land: ask again later ({failure})", intent.id)),
             },
         }
+    }
+
+    /// Nothing is written by which a fold could be known. It names a version, so once that has passed, whoever was to let go either has or will not by it.
+    async fn end_of_fold(
+        &self,
+        intent: &Intent,
+        (expect, folding, declared): (&Expect, &Holders, Option<&Resource>),
+        named: &Named,
+        object: &Value,
+    ) -> Result<End, String> {
+        if named.uid != expect.uid || fenced_on(object) == Some(intent.id) {
+            return Ok(End::NotDone);
+        }
+        if expect.version.as_ref() == Some(&named.version) {
+            return Ok(End::NotYet);
+        }
+        let not_ours = match declared {
+            Some(resource) => self.sharing(resource, object).await.map_err(|reason| reason.to_string())?.not_ours(),
+            None => Vec::new(),
+        };
+        let left = folded(object, &folding.names(), &self.api.manager, &not_ours).map_err(|error| error.to_string())?;
+        Ok(if left.is_none() { End::Written } else { End::NotDone })
     }
 
     fn end_of_create(&self, intent: &Intent, object: &Value) -> Result<End, String> {

@@ -149,6 +149,7 @@ fn live(uid: &str, body: &Value) -> anyhow::Result<Live> {
         health: Health::Healthy,
         ended: false,
         remarks: None,
+        holders: None,
     })
 }
 
@@ -165,5 +166,6 @@ fn claim(key: &Key, app: &AppId, around: &Surroundings, uid: &Uid) -> Claim {
         ended: None,
         made: None,
         told: None,
+        folding: None,
     }
 }

@@ -80,7 +80,8 @@ fn judge<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, presence: &'a Presence) {
         let quiet = draft.snapshot.open_intents.is_empty() && seen.elsewhere.is_none();
         let known = claim.uid.is_some() && is_ours(claim, live) && live.ended == ended_at(seen, claim).is_some();
         let told = remarked::is_told(claim, live) && (!seen.declared.resource.once || was_made(seen, claim));
-        if unmoved && quiet && !claim.tombstone && known && told && !Mutant::RewriteInSync.is_on() {
+        let settled = !claim.tombstone && claim.folding.is_none() && live.holders.is_none();
+        if unmoved && quiet && settled && known && told && !Mutant::RewriteInSync.is_on() {
             draft.decision.health = worse(draft.decision.health, live.health);
             remarked::show(draft, seen.key, live);
             return;
@@ -145,6 +146,7 @@ fn absent<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>) {
         from: seen.from(),
         rank: seen.declared.rank,
         differences: Vec::new(),
+        folds: false,
     });
 }
 
@@ -216,10 +218,19 @@ fn present<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, live: &'a Live) {
     if !may_change(draft, seen, cause) || !(ours || may_adopt(draft, seen, live, cause)) {
         return;
     }
-    let origin = match seen.claim {
-        Some(claim) if ours => claim.origin,
-        _ => ClaimOrigin::Adopted,
-    };
+    let claim = claim_to(draft, seen, live, ours);
+    update(draft, seen, live, Update { cause, claim, differences, folds: false });
+}
+
+/// What is to be done to something that is there.
+struct Update {
+    cause: Cause,
+    claim: Claim,
+    differences: Vec<Difference>,
+    folds: bool,
+}
+
+fn update(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, Update { cause, claim, differences, folds }: Update) {
     let version = (!Mutant::DropVersionPrecondition.is_on()).then(|| live.version.clone());
     draft.step(Step {
         key: seen.key.clone(),
@@ -227,11 +238,23 @@ fn present<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, live: &'a Live) {
         cause,
         resource: Some(seen.declared.resource.clone()),
         expect: Some(Expect { uid: live.uid.clone(), version }),
-        claim: claim_for(draft, seen, Some(live.uid.clone()), origin),
+        claim,
         from: seen.from(),
         rank: seen.declared.rank,
         differences,
+        folds,
     });
+}
+
+/// The claim to something that is there. What is not ours is adopted, from those who have declared it.
+fn claim_to(draft: &Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) -> Claim {
+    let origin = seen.claim.filter(|_| ours).map_or(ClaimOrigin::Adopted, |claim| claim.origin);
+    let claim = claim_for(draft, seen, Some(live.uid.clone()), origin);
+    // What was claimed before, and could not or need not be written, is still to be taken from them.
+    match live.holders.as_ref().filter(|_| origin == ClaimOrigin::Adopted) {
+        Some(holders) => Claim { folding: Some(holders.clone()).filter(|holders| !holders.0.is_empty()), ..claim },
+        None => claim,
+    }
 }
 
 /// What the target said when it refused this very change of this very object of ours.
@@ -275,6 +298,9 @@ fn is_settled_as_immutable<'a>(
 
 /// The object is as declared. What may be left to do is bookkeeping: claim it, lift a tombstone, learn a baseline.
 fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
+    if live.holders.is_some() {
+        return take_over(draft, seen, live, ours);
+    }
     if !ours && !may_claim(draft, seen, live) {
         return;
     }
@@ -287,13 +313,32 @@ fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     if seen.declared.resource.once {
         claim.made = Some(Box::new(declared));
     }
-    if seen.claim != Some(&claim) {
-        draft.decision.changes.push(Change::PutClaim { claim: Arc::new(claim), from: seen.from() });
-    }
     let baseline = Baseline { declared: seen.declared.digest, fingerprint: live.fingerprint };
     if seen.baseline != Some(&baseline) {
         draft.decision.baselines.push((seen.key.clone(), baseline));
     }
+    let folds = claim.folding.is_some() && may_change(draft, seen, Cause::Declared);
+    draft.decision.in_sync &= !folds;
+    if seen.claim != Some(&claim) {
+        draft.decision.changes.push(Change::PutClaim { claim: Arc::new(claim), from: seen.from() });
+    } else if folds {
+        update(draft, seen, live, Update { cause: Cause::Declared, claim, differences: Vec::new(), folds });
+    }
+}
+
+/// The object is as declared, but we have not written it: without an apply of ours nothing of it would be ours, and what is no longer declared later
+/// would stay.
+fn take_over(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
+    let cause = declared_cause(draft, seen);
+    if !may_change(draft, seen, cause) || !(ours || is_adoptable(draft, seen, live, cause)) {
+        return;
+    }
+    draft.decision.in_sync = false;
+    if !ours && !is_acceptable(draft, seen, live, cause) {
+        return;
+    }
+    let claim = claim_to(draft, seen, live, ours);
+    update(draft, seen, live, Update { cause, claim, differences: Vec::new(), folds: false });
 }
 
 /// An equal object that is not ours is claimed only where a change of it would be allowed too.
@@ -330,9 +375,11 @@ fn hindrance(draft: &Draft<'_>, seen: &Seen<'_>, cause: Cause) -> Option<Why> {
 
 /// Whether something that is there and not ours may be taken over: only after the target said it would accept it.
 fn may_adopt(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, cause: Cause) -> bool {
-    if !is_adoptable(draft, seen, live, cause) {
-        return false;
-    }
+    is_adoptable(draft, seen, live, cause) && is_acceptable(draft, seen, live, cause)
+}
+
+/// Whether the target said that it would accept the declaration over what is there.
+fn is_acceptable(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, cause: Cause) -> bool {
     let (version, declared) = (&live.version, seen.declared.digest);
     let why = match draft.snapshot.answers.previews.get(seen.key) {
         Some(Preview { version: of, declared: by, verdict }) if of == version && *by == declared => match verdict {
@@ -364,6 +411,7 @@ fn is_adoptable(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, cause: Caus
 fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: ClaimOrigin) -> Claim {
     let same = |claim: &&Claim| uid.is_some() && (claim.uid.is_none() || claim.uid == uid);
     let made = seen.claim.filter(same).and_then(|claim| claim.made.clone());
+    let folding = seen.claim.filter(same).and_then(|claim| claim.folding.clone());
     // Once it is meant to be something else, going back is something new.
     let made = made.filter(|made| **made == seen.declared.digest);
     let told = seen.own_claim().filter(|_| uid.is_some()).and_then(|claim| claim.told.clone());
@@ -379,6 +427,7 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
         ended: None,
         made,
         told,
+        folding,
     }
 }
 

@@ -146,5 +146,6 @@ fn step_of(stuck: &Stuck<'_>) -> Step {
         from: None,
         rank: stuck.declared.rank,
         differences: Vec::new(),
+        folds: false,
     }
 }

@@ -165,6 +165,7 @@ fn prune_one(
         from: None,
         rank: last - claim.rank,
         differences: Vec::new(),
+        folds: false,
     });
     Ok(())
 }

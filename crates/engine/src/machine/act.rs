@@ -114,6 +114,7 @@ impl Machine {
             let subject = format!("{app} {}", step.key);
             let entry = Entry::new(Kind::Intent, app.scope.clone(), subject, super::entries::engine(), now);
             let entry = entry.with_data("cause", step.cause.to_string()).with_data("verb", step.verb.to_string());
+            let entry = told_of_holders(entry, step);
             entries.push(entry.with_change(put).with_change(Change::OpenIntent { intent }));
             current.push(work);
         }
@@ -378,6 +379,7 @@ fn intent_of(
         target: step.claim.target.clone(),
         key: step.key.clone(),
         verb: step.verb,
+        folds: step.claim.folding.clone().filter(|_| step.folds),
         plan,
         bundle,
         declared: step.resource.as_ref().map(|resource| resource.digest()),
@@ -387,6 +389,16 @@ fn intent_of(
         leave_by: fence.leave_by,
         land_by: fence.land_by,
     }
+}
+
+/// Whose entries an adoption folds, and what they keep for themselves.
+fn told_of_holders(entry: Entry, step: &Step) -> Entry {
+    let Some(folding) = &step.claim.folding else { return entry };
+    let names = folding.names().join(", ");
+    let entry = entry.with_data(if step.folds { "folds" } else { "adopts from" }, names);
+    let kept = folding.0.iter().filter(|holder| !holder.kept.is_empty());
+    let kept = kept.map(|holder| format!("{}: {}", holder.name, holder.kept.join(" "))).collect::<Vec<_>>();
+    if kept.is_empty() { entry } else { entry.with_data("kept by", kept.join("; ")) }
 }
 
 /// A step waits for what it comes after; a delete waits for everything that was to be deleted before it.
@@ -406,6 +418,9 @@ fn claim_after(step: &Step, live: Option<&Live>) -> Option<Change> {
     // From now on it has run as this.
     if let Some(resource) = step.resource.as_ref().filter(|resource| resource.once) {
         claim.made = Some(Box::new(resource.digest()));
+    }
+    if step.folds || Mutant::ForgetFolding.is_on() {
+        claim.folding = None;
     }
     (claim != step.claim).then(|| Change::PutClaim { claim: Arc::new(claim), from: None })
 }

@@ -90,7 +90,7 @@ impl Machine {
             Some(baseline) => Some(baseline.declared) == intent.declared,
             None => good == Some(intent.bundle),
         };
-        intent.verb != Verb::Delete && unmoved
+        intent.verb != Verb::Delete && intent.folds.is_none() && unmoved
     }
 
     /// It was looked at in due time, and looking could not tell.
@@ -114,6 +114,9 @@ impl Machine {
         let declared = bundle.as_ref().and_then(|bundle| bundle.resources().get(&intent.key));
         if let Some(declared) = declared.filter(|declared| declared.resource.once) {
             done.made = Some(Box::new(declared.digest));
+        }
+        if intent.folds.is_some() {
+            done.folding = None;
         }
         (claim.app == intent.app && done != **claim).then(|| Change::PutClaim { claim: Arc::new(done), from: None })
     }

@@ -46,6 +46,17 @@ impl Node {
         Self::new(if other.owns() { Own::No } else { self.own }, children)
     }
 
+    pub(super) fn let_go(&self, other: &Self) -> Self {
+        let mut children = Vec::new();
+        paired(&self.children, &other.children, |left, right| match (left, right) {
+            (Some((element, a)), Some((_, b))) => children.push((element.clone(), Arc::new(a.let_go(b)))),
+            (Some(child), None) => children.push(child.clone()),
+            _ => {}
+        });
+        let hollow = !self.children.is_empty() && children.iter().all(|(_, child)| child.is_nothing());
+        Self::new(if other.owns() || hollow { Own::No } else { self.own }, children)
+    }
+
     pub(super) fn is_within(&self, other: &Self) -> bool {
         (!self.owns() || other.owns())
             && self.children.iter().all(|(element, a)| other.child(element).is_some_and(|b| a.is_within(b)))
@@ -123,6 +134,8 @@ mod tests {
             prop_assert_eq!(model(&x.union(&y)), a.union(&b).cloned().collect());
             prop_assert_eq!(model(&x.difference(&y)), a.difference(&b).cloned().collect());
             prop_assert_eq!(x.is_within(&y), a.is_subset(&b));
+            prop_assert!(x.let_go(&y).is_within(&x.difference(&y)));
+            prop_assert!(x.leaves().iter().all(|leaf| b.contains(leaf) || x.let_go(&y).contains(leaf)));
             for path in a.union(&b) {
                 prop_assert_eq!(x.contains(path), a.contains(path));
             }

@@ -41,6 +41,11 @@ impl FieldSet {
         Self::from_fields_v1(&fields)
     }
 
+    /// What the server is given for it.
+    pub fn to_fields_v1(&self) -> Value {
+        self.compared().0.to_value()
+    }
+
     /// The form that is stored and read back.
     pub fn to_bytes(&self) -> Vec<u8> {
         json::write(&self.0.to_value()).expect("a set is made of plain values")

@@ -164,6 +164,11 @@ impl FieldSet {
         Self::of(self.0.difference(&other.0))
     }
 
+    /// The same, less the maps and items whose existence is all that would be left of them.
+    pub fn let_go(&self, other: &Self) -> Self {
+        Self::of(self.0.let_go(&other.0))
+    }
+
     /// Less what the patterns name, and all below it.
     pub fn without(&self, patterns: &[FieldPattern]) -> Self {
         if patterns.is_empty() {

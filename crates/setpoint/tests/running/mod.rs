@@ -3,6 +3,7 @@
 //! | file | what it shows |
 //! | --- | --- |
 //! | [`lab`] | what the others act on |
+//! | [`adopting`] | what other tools made, taken over on a Kubernetes cluster |
 //! | [`applying`] | the agent as a process: exit codes, and the end when told to |
 //! | [`auditing`] | who changed what, by a cluster's audit trail |
 //! | [`bounding`] | where apps may write: within their scope, never what Setpoint runs from |
@@ -21,6 +22,7 @@
 //! | [`sparing`] | what a commit costs |
 //! | [`unprivileged`] | all of it, by an agent without rights |
 
+mod adopting;
 mod applying;
 mod auditing;
 mod bounding;

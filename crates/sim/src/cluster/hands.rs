@@ -8,7 +8,7 @@ use setpoint_kube_world::schema::KINDS;
 use setpoint_kube_world::{Method, Place, Reply, Request, Rule, Server, Stored};
 
 use super::objects::place as place_of;
-use super::{INSTALLATION, MANAGER, Sent, objects};
+use super::{INSTALLATION, MANAGER, Sent, TOOL, objects};
 use crate::fault::Fault;
 use crate::world::{Happening, World};
 
@@ -146,6 +146,9 @@ impl World {
                 let path = format!("{}?fieldManager={MANAGER}&force=true", objects::path(&place));
                 return ask(server, Method::Patch, &path, Some((APPLY, &whole))).0;
             }
+            // Some have it from a tool that they declare it with.
+            let custom = KINDS[place.kind].custom;
+            let who = if custom { who } else { TOOL };
             let path = format!("{}?fieldManager={who}", objects::collection(&place));
             ask(server, Method::Post, &path, Some((JSON, &whole))).0
         });

@@ -37,6 +37,8 @@ pub(crate) use wire::Reply;
 /// Names the installation: part of the field manager, and the label of everything that is applied.
 pub(crate) const INSTALLATION: &str = "sim";
 pub(crate) const MANAGER: &str = "setpoint-sim";
+/// What strangers make objects with.
+pub(crate) const TOOL: &str = "kubectl-client-side-apply";
 
 /// A simulated cluster, and who speaks with it.
 #[derive(Debug)]

@@ -318,7 +318,7 @@ impl World {
         }
         let committed = server.take_committed();
         if sent.request.is_change() {
-            self.judge(target, sent, &reply, &committed);
+            self.judge(target, sent, &reply, (&committed, rule.is_some()));
         }
         self.reflect(target, &committed);
         if !committed.is_empty() {
@@ -353,7 +353,7 @@ impl World {
     }
 
     /// What a change of ours made of the cluster: what it rests on must be so, and nothing else may have moved.
-    fn judge(&mut self, target: usize, sent: &Sent, reply: &kube::Reply, committed: &[Committed]) {
+    fn judge(&mut self, target: usize, sent: &Sent, reply: &kube::Reply, (committed, rewritten): (&[Committed], bool)) {
         let place = sent.request.place();
         let change = committed.iter().find(|change| Some(&change.place) == place.as_ref());
         let Some((work, fence)) = &sent.work else {
@@ -364,13 +364,14 @@ impl World {
         let image = &self.targets[target];
         let scene = Scene { now, universe, stores, target: image, facts, bundles };
         let takes_out = sent.request.content.as_ref().is_some_and(|(how, _)| how.contains("json-patch"));
+        let takes_out = takes_out && !work.step.folds;
         let cluster = &mut self.clusters[target];
         if let Some(change) = change {
             if !takes_out {
                 self.monitor.landing(&scene, work);
             }
             let last = change.before.as_ref().and_then(|before| cluster.written.get(before.uid())).copied();
-            self.monitor.committed(&scene, work, &Change { change, takes_out, last });
+            self.monitor.committed(&scene, work, &Change { change, takes_out, rewritten, last });
             if let Some(after) = &change.after {
                 if work.step.verb == Verb::Create && change.before.is_none() {
                     cluster.made.insert(after.uid().to_owned(), work.intent);
@@ -444,6 +445,7 @@ fn imaged(
         health: Health::Healthy,
         ended: false,
         remarks: None,
+        holders: None,
     };
     Object { live, created_by, written_by }
 }

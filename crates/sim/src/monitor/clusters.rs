@@ -17,6 +17,8 @@ pub struct Change<'a> {
     pub change: &'a Committed,
     /// It takes out what strangers added, after an apply.
     pub takes_out: bool,
+    /// The cluster made something else of it.
+    pub rewritten: bool,
     /// Our last write to that object, and the version it led to.
     pub last: Option<(IntentId, u64)>,
 }
@@ -76,6 +78,10 @@ impl Monitor {
         self.holds("S5", version == Some(before.version.to_string()), || {
             format!("to {} {key} changes version {}, and {version:?} was looked at", step.verb, before.version)
         });
+        if let (true, Some(after)) = (step.folds && !change.rewritten, &change.change.after) {
+            let same = before.has_same_body_beside(after, INTENT_ANNOTATION);
+            self.holds("S5", same, || format!("{key} is changed, and only who holds it was to be"));
+        }
         if let (Verb::Update, Some(after)) = (step.verb, &change.change.after) {
             self.others_respected(work, before, after);
             let declared = step.resource.as_ref().map(|resource| &*resource.body);

@@ -69,21 +69,21 @@ impl Batch<'_> {
             Err(outcome) => {
                 self.host.watch.no_own_write(&one.path);
                 // After an uncertain exchange, what waits there may be a stranger's: it stays until the intent is settled.
-                if matches!(outcome, Outcome::Refused { .. }) {
+                if matches!(*outcome, Outcome::Refused { .. }) {
                     self.discard(&one.folder, &one.name);
                 }
-                outcome
+                *outcome
             }
         }
     }
 
-    fn put_where_nothing_is(&self, one: &Prepared) -> Result<(), Outcome> {
+    fn put_where_nothing_is(&self, one: &Prepared) -> Result<(), Box<Outcome>> {
         self.host.watch.own_write(&one.path, Some(one.stamp.inode));
         let renamed = self.host.disk.rename_to_free(&one.folder, &one.name, one.path.name());
-        renamed.map_err(|errno| not_put(one.path.as_str(), errno))
+        renamed.map_err(|errno| not_put(one.path.as_str(), errno).into())
     }
 
-    fn put_in_place_of(&self, one: &Prepared, expect: &Expect) -> Result<(), Outcome> {
+    fn put_in_place_of(&self, one: &Prepared, expect: &Expect) -> Result<(), Box<Outcome>> {
         let disk = &self.host.disk;
         let found = self.replaceable(one, expect).map_err(|refusal| Outcome::Refused { refusal })?;
         self.host.watch.own_write(&one.path, Some(one.stamp.inode));
@@ -103,7 +103,7 @@ impl Batch<'_> {
         }
         let put_back = disk.exchange(&one.folder, &one.name, one.path.name());
         put_back.map_err(|errno| uncertain(one.path.as_str(), errno))?;
-        Err(Outcome::Refused { refusal: written(&one.path) })
+        Err(Outcome::Refused { refusal: written(&one.path) }.into())
     }
 
     fn replaceable(&self, one: &Prepared, expect: &Expect) -> Result<Found, Refusal> {

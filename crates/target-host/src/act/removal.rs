@@ -40,7 +40,7 @@ impl Batch<'_> {
             }
             Err(outcome) => {
                 self.host.watch.no_own_write(&path);
-                outcome
+                *outcome
             }
         }
     }
@@ -59,12 +59,12 @@ impl Batch<'_> {
         Ok(found.map(|found| (path, folder, found)))
     }
 
-    fn remove_aside(&self, folder: &Folder, path: &HostPath, found: &Found, aside: &str) -> Result<(), Outcome> {
+    fn remove_aside(&self, folder: &Folder, path: &HostPath, found: &Found, aside: &str) -> Result<(), Box<Outcome>> {
         let disk = &self.host.disk;
         match disk.rename_to_free(folder, path.name(), aside) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Ok(()),
-            Err(errno) => return Err(not_put(path.as_str(), errno)),
+            Err(errno) => return Err(not_put(path.as_str(), errno).into()),
         }
         let untouched = Stamp::at(folder.fd(), aside).is_ok_and(|stamp| stamp.is_untouched_since(&found.stamp));
         let kept = match untouched.then(|| disk.remove(folder, aside)) {
@@ -75,19 +75,19 @@ impl Batch<'_> {
         // Somebody wrote it meanwhile, or it cannot be removed: it goes back to its place.
         let put_back = disk.rename_to_free(folder, aside, path.name());
         put_back.map_err(|errno| uncertain(path.as_str(), errno))?;
-        Err(Outcome::Refused { refusal: kept })
+        Err(Outcome::Refused { refusal: kept }.into())
     }
 
-    fn remove_folder(&self, folder: &Folder, path: &HostPath) -> Result<(), Outcome> {
+    fn remove_folder(&self, folder: &Folder, path: &HostPath) -> Result<(), Box<Outcome>> {
         match self.host.disk.remove_folder(folder, path.name()) {
             Err(Errno::NOTEMPTY | Errno::EXIST) => {
                 let named = entries(folder, path).join(", ");
                 let detail =
                     format!("{path} holds what nobody here has claimed ({named}), and is kept: move that away first");
-                Err(refused(RefusalClass::Denied, detail))
+                Err(refused(RefusalClass::Denied, detail).into())
             }
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(not_put(path.as_str(), errno)),
+            Err(errno) => Err(not_put(path.as_str(), errno).into()),
         }
     }
 }

@@ -44,6 +44,7 @@ impl<'h> Showing<'h> {
             health: Health::Healthy,
             ended: false,
             remarks: None,
+            holders: None,
         }
     }
 

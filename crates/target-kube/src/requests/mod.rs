@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use setpoint_core::intent::Expect;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::value::Value;
+use setpoint_kube::adopt::Folded;
 use setpoint_kube::audit::{Signature, Verb};
 use setpoint_kube::object;
 
@@ -174,12 +175,33 @@ impl Api {
         deadline: Deadline,
         on: Behalf<'_>,
     ) -> Result<Value, Failure> {
-        let text = |text: &str| Value::str(text);
-        // Set to what it was: the server refuses that as soon as it is another.
-        let held = [("op", text("replace")), ("path", text("/metadata/resourceVersion")), ("value", text(version))];
-        let removal = |pointer: &String| Value::map([("op", text("remove")), ("path", text(pointer))]);
-        let held = (!Mutant::TakeOutWithoutVersion.is_on()).then(|| Value::map(held));
-        let patch = Value::Seq(held.into_iter().chain(pointers.iter().map(removal)).collect());
+        let held = (!Mutant::TakeOutWithoutVersion.is_on()).then(|| replacing(VERSION, Value::str(version)));
+        let patch = held.into_iter().chain(pointers.iter().map(|pointer| removing(pointer))).collect();
+        self.patch(place, patch, deadline, on).await
+    }
+
+    /// Says who holds which field, if the object is still in this version.
+    pub(crate) async fn fold(
+        &self,
+        place: &Place,
+        version: &str,
+        Folded { managed_fields, removed }: Folded,
+        deadline: Deadline,
+        on: Behalf<'_>,
+    ) -> Result<Value, Failure> {
+        let held = [replacing(VERSION, Value::str(version)), replacing("/metadata/managedFields", managed_fields)];
+        let patch = held.into_iter().chain(removed.iter().map(|pointer| removing(pointer))).collect();
+        self.patch(place, patch, deadline, on).await
+    }
+
+    async fn patch(
+        &self,
+        place: &Place,
+        steps: Vec<Value>,
+        deadline: Deadline,
+        on: Behalf<'_>,
+    ) -> Result<Value, Failure> {
+        let patch = Value::Seq(steps);
         let bytes = object::write(&patch).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
         let path = format!("{}?fieldManager={}", place.path(), escaped(&self.manager));
         let content = Some((JSON_PATCH, bytes));
@@ -294,6 +316,17 @@ impl Api {
 /// Servers close a stream by themselves; asked for a length, they do so in good order.
 const STREAM_SECONDS: u32 = 1_800;
 pub(crate) const PAGE: usize = 500;
+
+/// Set to what it was, the server refuses a patch as soon as it is another.
+const VERSION: &str = "/metadata/resourceVersion";
+
+fn replacing(pointer: &str, value: Value) -> Value {
+    Value::map([("op", Value::str("replace")), ("path", Value::str(pointer)), ("value", value)])
+}
+
+fn removing(pointer: &str) -> Value {
+    Value::map([("op", Value::str("remove")), ("path", Value::str(pointer))])
+}
 
 fn read(path: String, accept: &'static str) -> Request {
     Request { method: Method::Get, path, accept, content: None, impersonate: None, audit_id: None, streams: false }

@@ -2,6 +2,7 @@
 
 mod acting;
 mod acting_as;
+mod adopting;
 mod auditing;
 mod bad_input;
 mod conforming;

@@ -7,7 +7,7 @@ use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::digest::Digest;
 use setpoint_core::intent::{Expect, Intent, IntentId, Verb};
 use setpoint_core::key::Key;
-use setpoint_core::live::Live;
+use setpoint_core::live::{Holders, Live};
 use setpoint_core::modes::Cause;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::plan::Step;
@@ -39,6 +39,15 @@ impl Steps {
         self.work(Verb::Update, &resource.key, Some(resource), Some(seen))
     }
 
+    /// Has those whom an object is adopted from let go of what is ours.
+    pub fn fold(&self, resource: &Resource, seen: &Live, holders: &Holders) -> Work {
+        let mut work = self.update(resource, seen);
+        work.step.claim.origin = ClaimOrigin::Adopted;
+        work.step.claim.folding = Some(Box::new(holders.clone()));
+        work.step.folds = true;
+        work
+    }
+
     pub fn delete(&self, key: &Key, seen: &Live) -> Work {
         self.work(Verb::Delete, key, None, Some(seen))
     }
@@ -57,6 +66,7 @@ impl Steps {
             ended: None,
             made: None,
             told: None,
+            folding: None,
         };
         let step = Step {
             key: key.clone(),
@@ -68,6 +78,7 @@ impl Steps {
             from: None,
             rank: 0,
             differences: Vec::new(),
+            folds: false,
         };
         Work { intent: IntentId { epoch: Self::EPOCH, number }, step, acting_as: None }
     }
@@ -80,6 +91,7 @@ impl Steps {
             target: self.target.clone(),
             key: work.step.key.clone(),
             verb: work.step.verb,
+            folds: work.step.claim.folding.clone().filter(|_| work.step.folds),
             plan: Digest::of(b"plan"),
             bundle: Digest::of(b"bundle"),
             declared: work.step.resource.as_ref().map(|resource| resource.digest()),

@@ -1,5 +1,6 @@
 //! Tests of the decision: examples a reader can follow, and properties over random worlds.
 
+mod adopted;
 mod examples;
 mod properties;
 mod remarked;

@@ -43,6 +43,7 @@ fn any_claim(n: u8) -> impl Strategy<Value = Option<Claim>> {
             ended: None,
             made: None,
             told: None,
+            folding: None,
             rank,
             ..claim(n, None)
         })

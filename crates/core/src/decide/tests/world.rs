@@ -193,6 +193,7 @@ pub(super) fn live(uid: &str, content: u8) -> Live {
         health: Health::Healthy,
         ended: false,
         remarks: None,
+        holders: None,
     }
 }
 
@@ -209,6 +210,7 @@ pub(super) fn claim(n: u8, uid: Option<&str>) -> Claim {
         ended: None,
         made: None,
         told: None,
+        folding: None,
     }
 }
 
