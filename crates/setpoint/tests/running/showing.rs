@@ -3,7 +3,7 @@
 
 use setpoint_core::live::Health;
 
-use super::lab::Lab;
+use super::lab::{Lab, withholds};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tree_of_an_app_on_a_host_is_what_it_declares_and_owns() {
@@ -13,9 +13,10 @@ async fn the_tree_of_an_app_on_a_host_is_what_it_declares_and_owns() {
         .file("hello", "farewell", "Bye\n");
     let head = lab.commit();
     let mut agent = lab.start().await;
-    agent.until_app("hello", "waits", |detail| super::lab::is_at(detail, &head)).await;
+    // That a version is accepted shows a moment before it is recorded; what it declares then.
+    agent.until_app("hello", "waits for a person", |detail| withholds(detail, "setpoint sync")).await;
     let tree = agent.client().tree(super::lab::app("hello")).await.expect("it answers");
-    assert!(tree.objects.iter().all(|object| !object.present), "{tree:#?}");
+    assert_eq!(tree.objects.iter().map(|object| object.present).collect::<Vec<_>>(), [false, false], "{tree:#?}");
 
     let missing = lab.told(&["tree", "hello"]);
     assert!(missing.contains("file /greeting") && missing.contains("it is not there"), "{missing}");
