@@ -65,16 +65,24 @@ pub enum Ground<'a> {
     Declared(&'a Value),
 }
 
-/// The conflicts outside that ground; our own marks are ours on any. Forcing is right exactly when there are conflicts and none is outside: what
+/// The conflicts outside that ground; our own marks are ours on any, and the maps they stand in are nobody's. Forcing is right exactly when there are conflicts and none is outside: what
 /// others may set is not sent where they hold it.
 pub fn outside<'c>(conflicts: &'c [Conflict], ground: &Ground<'_>) -> Vec<&'c Conflict> {
-    let marks = mark_paths().map(|mark| mark.to_server_text());
+    let marks = mark_paths().into_iter().flat_map(with_its_map);
+    let marks: Vec<String> = marks.map(|path| path.to_server_text()).collect();
     let is_ours = |conflict: &&Conflict| match ground {
         _ if marks.contains(&conflict.field) => true,
         Ground::Fields(ours) => ours.find(&conflict.field).is_some(),
         Ground::Declared(declared) => find_declared(declared, &conflict.field).is_some(),
     };
     conflicts.iter().filter(|conflict| !is_ours(conflict)).collect()
+}
+
+/// A mark, and the map it stands in. Where an object has no annotations any more, and somebody is still said to hold the map of them, ours would be
+/// refused for that: it holds nothing of theirs.
+fn with_its_map(mark: FieldPath) -> [FieldPath; 2] {
+    let map = FieldPath(mark.0[..mark.0.len() - 1].to_vec());
+    [mark, map]
 }
 
 /// The path that the server means by a text, if a declared object has it. Data of a Secret may be declared as text.
@@ -193,6 +201,7 @@ mod tests {
         let found = conflicts(&status(&[
             (".metadata.annotations.setpoint.dev/intent", r#"conflict with "before-first-apply" using v1"#),
             (".metadata.labels.setpoint.dev/installation", r#"conflict with "before-first-apply" using v1"#),
+            (".metadata.annotations", r#"conflict with "before-first-apply" using v1"#),
             (".metadata.labels.other", r#"conflict with "a" using v1"#),
         ]));
         let outside = outside(&found, &Ground::Fields(&FieldSet::empty()));

@@ -72,6 +72,9 @@ fn added(key: &Key, stored: &Json) -> Json {
     }
 }
 
+/// The way to meddle that is an apply under our name.
+const POSE: u32 = 5;
+
 impl World {
     /// Does something to a cluster's server, and lets everybody hear of it.
     fn handle<T>(&mut self, target: usize, act: impl FnOnce(&mut Server) -> T) -> T {
@@ -99,6 +102,12 @@ impl World {
             return;
         };
         let way = self.tape.pick("way to meddle", 9);
+        let cluster = &mut self.clusters[target];
+        if let (POSE, Some(uid)) = (way, stored["metadata"]["uid"].as_str())
+            && !cluster.written.contains_key(uid)
+        {
+            cluster.posed.insert(uid.to_owned());
+        }
         let unlabelled = json!({"metadata": {"labels": {INSTALLATION_LABEL: null}}});
         let apply = |manager: &str| format!("{}?fieldManager={manager}&force=true", objects::path(&place));
         let mut whole = objects::json(key, content);
@@ -107,7 +116,7 @@ impl World {
             2 => patch(server, &place, "stranger", &added(key, &stored)),
             3 => ask(server, Method::Patch, &apply("flux"), Some((APPLY, &whole))).0,
             4 => patch(server, &place, "kubectl-edit", &json!({"metadata": {"managedFields": [{}]}})),
-            5 => {
+            POSE => {
                 whole["metadata"]["labels"][INSTALLATION_LABEL] = json!(INSTALLATION);
                 ask(server, Method::Patch, &apply(MANAGER), Some((APPLY, &whole))).0
             }

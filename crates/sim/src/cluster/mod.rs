@@ -20,7 +20,7 @@ mod streams;
 mod traffic;
 mod wire;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use setpoint_core::intent::IntentId;
@@ -55,6 +55,8 @@ pub(crate) struct Cluster {
     /// Under which intents objects were made and last written, and in which version, by UID.
     made: BTreeMap<String, IntentId>,
     written: BTreeMap<String, (IntentId, u64)>,
+    /// Objects that somebody wrote under our name before we did, by UID: nothing tells them from ours.
+    pub(crate) posed: BTreeSet<String>,
     /// Revisions of the last minute, with when they were the newest: what a lagging server remembers.
     past: VecDeque<(u64, u64)>,
     /// What controllers say of objects that are not well.
@@ -83,6 +85,7 @@ impl Cluster {
             streams: Vec::new(),
             made: BTreeMap::new(),
             written: BTreeMap::new(),
+            posed: BTreeSet::new(),
             past: VecDeque::new(),
             sick: BTreeMap::new(),
             tidying: false,
