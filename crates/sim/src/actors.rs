@@ -3,7 +3,7 @@
 use setpoint_core::claim::ClaimOrigin;
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
-use setpoint_core::name::{Actor, AppId};
+use setpoint_core::name::{Actor, AppId, Uid};
 use setpoint_core::time::Span;
 use setpoint_core::version::Revision;
 use setpoint_engine::{Command, Order, OrderId};
@@ -221,11 +221,9 @@ impl World {
         self.restore_clusters();
         for app in 0..self.universe.apps.len() {
             let target = self.universe.target_of(app);
-            let control = self.universe.controls.apps.get(&self.universe.apps[app]);
-            let adopts = control.is_none_or(|control| control.rules.adopt);
             for key in self.universe.keys[app].clone() {
                 self.allow(target, &key);
-                if !adopts && !self.is_ours(app, &key) {
+                if !self.adopts(app) && !self.is_ours(app, &key) {
                     // What we may not take over, a person takes away.
                     self.remove(target, &key);
                 }
@@ -241,6 +239,27 @@ impl World {
             let declared: Declared =
                 self.universe.keys[app][..own].iter().take(5).map(|key| (key.clone(), 50)).collect();
             self.commit(app, Folder::Declares(declared));
+        }
+    }
+
+    fn adopts(&self, app: usize) -> bool {
+        let control = self.universe.controls.apps.get(&self.universe.apps[app]);
+        control.is_none_or(|control| control.rules.adopt)
+    }
+
+    /// What an app left standing when it was taken down, and may not take over now that it is back, a person takes away.
+    pub(crate) fn remove_what_was_let_go(&mut self) {
+        for app in (0..self.universe.apps.len()).filter(|app| !self.adopts(*app)).collect::<Vec<_>>() {
+            let target = self.universe.target_of(app);
+            for (key, _) in self.folder(app) {
+                let was_let_go = |uid: &Uid| self.monitor.let_go.contains(&(key.clone(), uid.clone()));
+                let in_the_way =
+                    self.targets[target].objects().any(|(at, object)| *at == key && was_let_go(&object.live.uid));
+                if in_the_way && !self.is_ours(app, &key) {
+                    self.remove(target, &key);
+                    self.hint(target);
+                }
+            }
         }
     }
 

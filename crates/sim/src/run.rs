@@ -105,6 +105,7 @@ impl World {
                 next_help = self.now + 10 * MINUTE;
             }
             self.remove_what_cannot_be_changed();
+            self.remove_what_was_let_go();
             let until = self.now + MINUTE;
             self.run_until(until, |_| false);
             self.now = self.now.max(until);
