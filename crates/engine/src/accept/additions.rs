@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use setpoint_core::key::Key;
 use setpoint_core::resource::{AdditionRule, Treat};
-use setpoint_documents::{AdditionAction, AppSpec, FieldPath, FieldProblem, TargetFamily};
+use setpoint_documents::{AdditionAction, AppSpec, FieldPath, FieldProblem};
 use setpoint_kube::shared::shareable;
 
 use super::documents::ControlDocuments;
@@ -45,17 +45,7 @@ pub(super) fn additions_in(rules: &[AddedRule], api_version: &str, kind: &str, k
 impl ControlDocuments {
     /// Rules that no target could follow.
     pub(super) fn additions(&self) -> Vec<Slip> {
-        let mut slips = Vec::new();
-        for app in self.apps.values() {
-            // A target that is not there is told elsewhere.
-            let Some(target) = self.targets.get(&app.spec.target) else { continue };
-            let found = match target.spec.family {
-                TargetFamily::Kubernetes => unreadable(&app.spec),
-                TargetFamily::Host | TargetFamily::Memory => elsewhere(&app.spec),
-            };
-            slips.extend(found.into_iter().map(|problem| (app.place.clone(), problem)));
-        }
-        slips
+        self.slips_of_rules(unreadable, elsewhere)
     }
 }
 

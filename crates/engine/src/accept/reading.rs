@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use setpoint_core::name::Scope;
 use setpoint_core::observed::Blindness;
-use setpoint_documents::{Document, FieldProblem, Metadata, Spec, TargetSpec, check_unique, read_documents};
+use setpoint_documents::{
+    AppSpec, Document, FieldProblem, Metadata, Spec, TargetFamily, TargetSpec, check_unique, read_documents,
+};
 use setpoint_render::Problem;
 use setpoint_render::problem::Problems;
 use setpoint_render::walk::{Naming, files_below};
@@ -37,6 +39,26 @@ impl From<StoreError> for NotRead {
 
 /// Something wrong with a document, not placed yet: where its name is, and the field.
 pub(super) type Slip = (Place, FieldProblem);
+
+/// What is wrong with the rules of an app.
+type RuleCheck = fn(&AppSpec) -> Vec<FieldProblem>;
+
+impl ControlDocuments {
+    /// Rules of apps about fields and objects, judged by the kind of target: on a cluster they may be wrong, elsewhere there is nothing they could be about.
+    pub(super) fn slips_of_rules(&self, on_cluster: RuleCheck, elsewhere: RuleCheck) -> Vec<Slip> {
+        let mut slips = Vec::new();
+        for app in self.apps.values() {
+            // A target that is not there is told elsewhere.
+            let Some(target) = self.targets.get(&app.spec.target) else { continue };
+            let found = match target.spec.family {
+                TargetFamily::Kubernetes => on_cluster(&app.spec),
+                TargetFamily::Host | TargetFamily::Memory => elsewhere(&app.spec),
+            };
+            slips.extend(found.into_iter().map(|problem| (app.place.clone(), problem)));
+        }
+        slips
+    }
+}
 
 /// What is wrong with a Target document, told by who knows its kind of systems; paths begin at the document.
 pub type TargetCheck<'a> = &'a dyn Fn(&TargetSpec) -> Vec<FieldProblem>;

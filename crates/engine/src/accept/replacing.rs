@@ -1,6 +1,6 @@
 //! Resources that may be deleted and made anew where they cannot be changed: which an app names, and which no app may.
 
-use setpoint_documents::{AppSpec, FieldProblem, ReplaceRule, TargetFamily};
+use setpoint_documents::{AppSpec, FieldProblem, ReplaceRule};
 use setpoint_kube::kinds::{is_protected, is_protected_anywhere};
 
 use super::documents::ControlDocuments;
@@ -17,17 +17,7 @@ pub(super) fn replaced_in(app: &AppSpec) -> Vec<Selector> {
 impl ControlDocuments {
     /// Rules that no target could follow, or must not.
     pub(super) fn replacing(&self) -> Vec<Slip> {
-        let mut slips = Vec::new();
-        for app in self.apps.values() {
-            // A target that is not there is told elsewhere.
-            let Some(target) = self.targets.get(&app.spec.target) else { continue };
-            let found = match target.spec.family {
-                TargetFamily::Kubernetes => protected(&app.spec),
-                TargetFamily::Host | TargetFamily::Memory => elsewhere(&app.spec),
-            };
-            slips.extend(found.into_iter().map(|problem| (app.place.clone(), problem)));
-        }
-        slips
+        self.slips_of_rules(protected, elsewhere)
     }
 }
 
