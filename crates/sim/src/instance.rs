@@ -26,8 +26,6 @@ pub(crate) struct Instance {
     /// When its last append arrives, and when the last answer to one comes back.
     pub(crate) append_lane: u64,
     pub(crate) answer_lane: u64,
-    /// When the last documents it took up arrive.
-    pub(crate) control_lane: u64,
     /// The newest wake-up it asked for, so that older ones are ignored.
     pub(crate) wake: Option<Timestamp>,
 }
@@ -50,7 +48,6 @@ impl Instance {
             lease: None,
             append_lane: 0,
             answer_lane: 0,
-            control_lane: 0,
             wake: None,
         }
     }

@@ -15,25 +15,18 @@ impl World {
     /// An effect is on its way.
     pub(crate) fn send(&mut self, from: Recipient, effect: Effect) {
         let delay = 1 + u64::from(self.tape.pick("way", 40));
-        let instance = &mut self.instances[from.instance];
-        let lane = match effect {
-            // Appends keep their order, on the way and on the way back.
-            Effect::Append { .. } => Some(&mut instance.append_lane),
-            // The agent takes documents up in the order in which it was asked to.
-            Effect::Control { .. } => Some(&mut instance.control_lane),
-            _ => None,
-        };
-        let mut at = self.now + delay;
-        if let Some(last) = lane {
-            at = at.max(*last);
-            *last = at;
-        }
         let effect = Box::new(effect);
         let happening = match *effect {
             Effect::Execute { .. } => Happening::Leave { from, effect },
+            Effect::Append { .. } => {
+                // Appends keep their order, on the way and on the way back.
+                let at = (self.now + delay).max(self.instances[from.instance].append_lane);
+                self.instances[from.instance].append_lane = at;
+                return self.at(at, Happening::Arrive { from, effect });
+            }
             _ => Happening::Arrive { from, effect },
         };
-        self.at(at, happening);
+        self.after(delay, happening);
     }
 
     pub(crate) fn reply(&mut self, to: Recipient, event: Event) {
