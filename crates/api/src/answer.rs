@@ -209,7 +209,7 @@ pub struct TreeObject {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogPart {
-    /// Whose logs these are, each `pod/container`; it comes first.
+    /// Whose logs these are, each `pod/container`; it comes first, and again with all of them when more are followed.
     Sources { names: Vec<String> },
     Line {
         /// Who wrote it: `pod/container`.

@@ -17,6 +17,7 @@ mod audit_webhook;
 mod autoscalers;
 mod cluster;
 mod discovery;
+mod following;
 #[cfg(feature = "http")]
 pub mod http;
 mod identity;

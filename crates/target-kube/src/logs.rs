@@ -6,18 +6,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::stream::{self, BoxStream, select_all};
+use futures_util::stream::{self, BoxStream};
 use setpoint_core::time::Span;
 use setpoint_kube::key::group_and_kind;
 use setpoint_target::{Answer, LogPart, LogQuestion, LogReader, Refusal, RefusalClass, Wanted};
 
 use crate::cluster::Cluster;
-use crate::requests::{Place, escaped};
-use crate::tree::{Containers, Grown, Specimen};
+use crate::following::{Following, can_own_pods};
+use crate::requests::{Failure, Place, escaped};
+use crate::tree::{Container, Containers, Grown, Specimen};
 use crate::wire::{Body, within};
 
-/// Containers that are followed at the same time: each is a stream of its own.
-const MOST_FOLLOWED: usize = 50;
 /// Containers that are read one after the other.
 const MOST_READ: usize = 1_000;
 /// A longer line comes in pieces.
@@ -27,12 +26,21 @@ const SILENCE: Span = Span::seconds(30);
 
 /// One container whose log is read.
 #[derive(Clone, Debug)]
-struct Source {
+pub(crate) struct Source {
     /// `pod/container`.
-    name: String,
+    pub(crate) name: String,
+    pub(crate) run: Run,
     pod: Place,
     query: String,
     follow: bool,
+}
+
+/// A container from one start to its end: started again it is another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Run {
+    pod: String,
+    container: String,
+    restarts: i128,
 }
 
 /// Logs as a stream brings them.
@@ -50,51 +58,84 @@ impl Cluster {
         wanted: Wanted,
         question: LogQuestion,
     ) -> Result<Box<dyn LogReader>, Refusal> {
-        let grown = self.grown(wanted).await;
-        let pods = pods_of(&grown, &question)?;
-        let mut sources = Vec::new();
-        for pod in pods {
-            let place = self.place(&pod.key, None).await.map_err(|error| refusal(error.to_string()))?;
-            sources.extend(containers_of(pod, &question).map(|container| Source {
-                name: format!("{}/{container}", pod.key.name()),
-                pod: place.clone(),
-                query: query(container, &question),
-                follow: question.follow,
-            }));
+        let grown = self.grown(wanted.clone()).await;
+        let mut sources = self.sources(&grown, &question).await?;
+        if question.follow && (!sources.is_empty() || awaits_pods(&grown, &question)) {
+            return Ok(Box::new(Following::new(self, wanted, question, &grown, sources)));
         }
         if sources.is_empty() {
             return Err(no_container(&grown, &question));
         }
         let unseen = grown.not_looked_at();
-        let mut notes: Vec<LogPart> = unseen.iter().map(|line| note(format!("not looked at: {line}"))).collect();
-        let most = if question.follow { MOST_FOLLOWED } else { MOST_READ };
-        if sources.len() > most {
+        let mut notes: Vec<LogPart> = unseen.iter().map(|line| unseen_note(line)).collect();
+        if sources.len() > MOST_READ {
             notes.push(note(format!(
-                "only {most} of {} containers are read: name one object of the app",
+                "only {MOST_READ} of {} containers are read: name one object of the app",
                 sources.len()
             )));
-            sources.truncate(most);
+            sources.truncate(MOST_READ);
         }
         let names = sources.iter().map(|source| source.name.clone()).collect();
         notes.insert(0, LogPart::Sources { names });
         let read = sources.into_iter().map(move |source| Arc::clone(&self).log_of(source));
-        let read = if question.follow { select_all(read).boxed() } else { stream::iter(read).flatten().boxed() };
-        Ok(Box::new(Streamed(stream::iter(notes).chain(read).boxed())))
+        Ok(Box::new(Streamed(stream::iter(notes).chain(stream::iter(read).flatten()).boxed())))
+    }
+
+    /// The containers whose logs are asked for.
+    pub(crate) async fn sources(&self, grown: &Grown, question: &LogQuestion) -> Result<Vec<Source>, Refusal> {
+        let mut sources = Vec::new();
+        for pod in pods_of(grown, question)? {
+            let place = self.place(&pod.key, None).await.map_err(|error| refusal(error.to_string()))?;
+            sources.extend(containers_of(pod, question).map(|container| Source {
+                name: format!("{}/{}", pod.key.name(), container.name),
+                run: Run { pod: pod.uid.clone(), container: container.name.clone(), restarts: container.restarts },
+                pod: place.clone(),
+                query: query(&container.name, question),
+                follow: question.follow,
+            }));
+        }
+        Ok(sources)
     }
 
     /// The log of one container. What goes wrong is a part of it: the others go on.
     fn log_of(self: Arc<Self>, source: Source) -> BoxStream<'static, LogPart> {
+        let name = source.name.clone();
         let opened = async move {
-            let opened = self.api.log(&source.pod, &source.query, source.follow).await;
-            match opened {
-                Ok(body) => lines_of(self, source, body),
-                Err(failure) => {
-                    stream::iter([note(format!("{}: its log cannot be read: {failure}", source.name))]).boxed()
-                }
+            match self.opened(source).await {
+                Ok(lines) => lines,
+                Err(failure) => stream::iter([unreadable(&name, &failure)]).boxed(),
             }
         };
         stream::once(opened).flatten().boxed()
     }
+
+    /// What a container has written, and writes if it is followed.
+    pub(crate) async fn opened(self: Arc<Self>, source: Source) -> Result<BoxStream<'static, LogPart>, Failure> {
+        let body = self.api.log(&source.pod, &source.query, source.follow).await?;
+        Ok(lines_of(self, source, body))
+    }
+}
+
+pub(crate) fn unreadable(name: &str, failure: &Failure) -> LogPart {
+    note(format!("{name}: its log cannot be read: {failure}"))
+}
+
+pub(crate) fn unseen_note(line: &str) -> LogPart {
+    note(format!("not looked at: {line}"))
+}
+
+/// Everything was looked at, and there are no pods of what could have some.
+fn awaits_pods(grown: &Grown, question: &LogQuestion) -> bool {
+    let mut asked_for = grown.specimens.iter().filter(|specimen| is_asked_for(specimen, question));
+    let some_may_come = asked_for.any(|specimen| can_own_pods(specimen.key.class()));
+    some_may_come && grown.pods().next().is_none() && grown.not_looked_at().is_empty()
+}
+
+/// Whether it is the object that is named, or none is.
+fn is_asked_for(specimen: &Specimen, question: &LogQuestion) -> bool {
+    let Some((kind, name)) = &question.object else { return true };
+    let (_, of) = group_and_kind(specimen.key.class());
+    of.eq_ignore_ascii_case(kind) && specimen.key.name() == name
 }
 
 /// A log as it is read.
@@ -188,14 +229,7 @@ impl LineCutter {
 
 /// The pods that are asked for: of all objects, or below one of them.
 fn pods_of<'g>(grown: &'g Grown, question: &LogQuestion) -> Result<Vec<&'g Specimen>, Refusal> {
-    let Some((kind, name)) = &question.object else {
-        let all = grown.positions.iter().map(|(index, ..)| &grown.specimens[*index]);
-        return Ok(all.filter(|specimen| specimen.key.class() == "Pod").collect());
-    };
-    let is_asked_for = |specimen: &Specimen| {
-        let (_, of) = group_and_kind(specimen.key.class());
-        of.eq_ignore_ascii_case(kind) && specimen.key.name() == name
-    };
+    let Some((kind, name)) = &question.object else { return Ok(grown.pods().collect()) };
     let mut pods = Vec::new();
     let mut found = false;
     // Everything below an object comes after it and is deeper.
@@ -205,7 +239,7 @@ fn pods_of<'g>(grown: &'g Grown, question: &LogQuestion) -> Result<Vec<&'g Speci
         if within.is_some_and(|above| *depth <= above) {
             within = None;
         }
-        if within.is_none() && is_asked_for(specimen) {
+        if within.is_none() && is_asked_for(specimen, question) {
             found = true;
             within = Some(*depth);
         }
@@ -221,21 +255,20 @@ fn pods_of<'g>(grown: &'g Grown, question: &LogQuestion) -> Result<Vec<&'g Speci
 }
 
 /// The containers of a pod that are asked for; of those that ran before the others only what is named.
-fn containers_of<'p>(pod: &'p Specimen, question: &'p LogQuestion) -> impl Iterator<Item = &'p str> {
+fn containers_of<'p>(pod: &'p Specimen, question: &'p LogQuestion) -> impl Iterator<Item = &'p Container> {
     let Containers { main, others } = &pod.containers;
     let named = question.container.as_ref();
     let others = others.iter().filter(move |_| named.is_some());
-    main.iter().chain(others).filter(move |container| named.is_none_or(|named| named == *container)).map(String::as_str)
+    main.iter().chain(others).filter(move |container| named.is_none_or(|named| *named == container.name))
 }
 
 /// Why there is nothing to read.
 fn no_container(grown: &Grown, question: &LogQuestion) -> Refusal {
-    let all = grown.positions.iter().map(|(index, ..)| &grown.specimens[*index]);
-    let pods: Vec<_> = all.filter(|specimen| specimen.key.class() == "Pod").collect();
+    let pods: Vec<_> = grown.pods().collect();
     match &question.container {
         Some(named) if !pods.is_empty() => {
             let known = pods.iter().flat_map(|pod| pod.containers.main.iter().chain(&pod.containers.others));
-            let known: BTreeSet<&str> = known.map(String::as_str).collect();
+            let known: BTreeSet<&str> = known.map(|container| container.name.as_str()).collect();
             let known = known.into_iter().take(20).collect::<Vec<_>>().join("`, `");
             refusal(format!("no pod has a container `{named}`; there are `{known}`"))
         }
@@ -266,7 +299,7 @@ fn query(container: &str, question: &LogQuestion) -> String {
     query
 }
 
-fn note(text: String) -> LogPart {
+pub(crate) fn note(text: String) -> LogPart {
     LogPart::Note { text }
 }
 

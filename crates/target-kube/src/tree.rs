@@ -42,7 +42,7 @@ const MOST_UNWELL: usize = 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Specimen {
     pub(crate) key: Key,
-    uid: String,
+    pub(crate) uid: String,
     owners: Vec<String>,
     created: Option<Timestamp>,
     standing: Standing,
@@ -50,12 +50,19 @@ pub(crate) struct Specimen {
     pub(crate) containers: Containers,
 }
 
-/// The containers of a pod, by name.
+/// The containers of a pod.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Containers {
-    pub(crate) main: Vec<String>,
+    pub(crate) main: Vec<Container>,
     /// Those that run before the others, and those that were added for a look.
-    pub(crate) others: Vec<String>,
+    pub(crate) others: Vec<Container>,
+}
+
+/// A container of a pod, and how often it was started again.
+#[derive(Clone, Debug)]
+pub(crate) struct Container {
+    pub(crate) name: String,
+    pub(crate) restarts: i128,
 }
 
 /// What is known of how well it is.
@@ -247,13 +254,24 @@ impl Cluster {
 
 impl Containers {
     fn of(pod: &Value) -> Self {
-        let named = |field| -> Vec<String> {
+        let named = |field, statuses| -> Vec<Container> {
             let Some(Value::Seq(containers)) = object::at(pod, &["spec", field]) else { return Vec::new() };
             let names = containers.iter().filter_map(|container| container.get("name").and_then(Value::as_str));
-            names.map(str::to_owned).collect()
+            names.map(|name| Container { name: name.to_owned(), restarts: restarts(pod, statuses, name) }).collect()
         };
-        let others = [named("initContainers"), named("ephemeralContainers")].concat();
-        Self { main: named("containers"), others }
+        let first = named("initContainers", "initContainerStatuses");
+        let added = named("ephemeralContainers", "ephemeralContainerStatuses");
+        Self { main: named("containers", "containerStatuses"), others: [first, added].concat() }
+    }
+}
+
+/// How often a container was started again; what no kubelet has spoken of never was.
+fn restarts(pod: &Value, statuses: &str, container: &str) -> i128 {
+    let Some(Value::Seq(statuses)) = object::at(pod, &["status", statuses]) else { return 0 };
+    let status = statuses.iter().find(|status| status.get("name").and_then(Value::as_str) == Some(container));
+    match status.and_then(|status| status.get("restartCount")) {
+        Some(Value::Num(count)) => count.as_i128().unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -285,6 +303,11 @@ impl Standing {
 }
 
 impl Grown {
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &Specimen> {
+        let all = self.positions.iter().map(|(index, ..)| &self.specimens[*index]);
+        all.filter(|specimen| specimen.key.class() == "Pod")
+    }
+
     /// Everything that could not be looked at.
     pub(crate) fn not_looked_at(&self) -> Vec<String> {
         let told = |specimen: &Specimen| match &specimen.standing {

@@ -92,7 +92,7 @@ pub struct LogQuestion {
 /// A piece of what was logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogPart {
-    /// Whose logs these are, each `pod/container`; it comes first.
+    /// Whose logs these are, each `pod/container`; it comes first, and again with all of them when more are followed.
     Sources { names: Vec<String> },
     Line {
         /// Who wrote it: `pod/container`.

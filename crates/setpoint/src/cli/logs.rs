@@ -32,7 +32,7 @@ pub(super) struct Logs {
     /// The app, as `name` or `scope/name`; `/Kind/name` after it for one of its objects and what that owns
     #[arg(value_name = "APP[/KIND/NAME]", value_parser = subject)]
     subject: Subject,
-    /// Go on as more is written, until Ctrl-C. Pods that come later are not among it
+    /// Go on as more is written, until Ctrl-C. Pods and containers that start later are taken up within seconds
     #[arg(short, long, conflicts_with = "previous")]
     follow: bool,
     /// Only what was written in this last while, as `10m` or `2h`

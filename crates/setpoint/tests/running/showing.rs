@@ -267,6 +267,66 @@ spec:
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_starts_later_is_followed_too() {
+        let (scene, agent) = with_a_deployment("later").await;
+        let kubelet = Kubelet::start(scene.server);
+        let set = scene.replica_set();
+        let question = LogQuestion {
+            app: app("shop"),
+            object: None,
+            follow: true,
+            since: None,
+            tail: Some(0),
+            container: Some("web".to_owned()),
+            previous: false,
+        };
+        let (mut heard, mut sources, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        let follow = agent.client().logs(&question, |part| {
+            match part {
+                // Nothing is there at first; then a pod whose container has not started.
+                LogPart::Note { text } if text.contains("there is no pod yet") => {
+                    scene.pod(&set, "front-77b0-a", Some(kubelet.node()));
+                    notes.push(text);
+                }
+                LogPart::Note { text } => {
+                    kubelet.log("front-77b0-a", "web", "first");
+                    notes.push(text);
+                }
+                LogPart::Sources { names } => sources.push(names),
+                LogPart::Line { source, text } => {
+                    match text.as_str() {
+                        "first" => {
+                            kubelet.log("front-77b0-b", "web", "second");
+                            scene.pod(&set, "front-77b0-b", Some(kubelet.node()));
+                        }
+                        // One that was restarted is read from its beginning.
+                        "second" => {
+                            kubelet.restart("front-77b0-a", "web");
+                            kubelet.log("front-77b0-a", "web", "again");
+                            let status =
+                                json!({"name": "web", "restartCount": 1, "image": "", "imageID": "", "ready": true});
+                            scene.report(&scene.objects("pods/front-77b0-a"), &json!({"containerStatuses": [status]}));
+                        }
+                        _ => {}
+                    }
+                    heard.push(format!("{source} {text}"));
+                }
+            }
+            if heard.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        follow.await.expect("it is followed");
+        assert_eq!(heard, ["front-77b0-a/web first", "front-77b0-b/web second", "front-77b0-a/web again"]);
+        let waiting = notes.iter().filter(|note| note.contains("is waiting to start")).count();
+        assert_eq!((notes.len(), waiting), (2, 1), "each is said once: {notes:?}");
+        assert_eq!(
+            sources.last().map(Vec::as_slice),
+            Some(["front-77b0-a/web", "front-77b0-b/web"].map(str::to_owned).as_slice())
+        );
+        kubelet.until_followed_by(0).await;
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn why_names_the_object_that_is_not_healthy_and_the_reason() {
         let (scene, mut agent) = with_a_deployment("why").await;
         scene.refuse_its_pods();

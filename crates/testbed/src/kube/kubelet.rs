@@ -32,6 +32,8 @@ struct State {
 struct Logs {
     /// By pod, container and whether they are of the run before.
     lines: BTreeMap<(String, String, bool), Vec<String>>,
+    /// How often containers were started again.
+    restarts: BTreeMap<(String, String), usize>,
     asked: Vec<String>,
     followers: usize,
 }
@@ -69,6 +71,17 @@ impl Kubelet {
         self.write(pod, container, false, line);
     }
 
+    /// Starts a container again: whoever follows it hears the end of its log, and what it said is of the run before.
+    pub fn restart(&self, pod: &str, container: &str) {
+        let key = |before| (pod.to_owned(), container.to_owned(), before);
+        let mut logs = self.state.logs();
+        let lines = logs.lines.remove(&key(false)).unwrap_or_default();
+        logs.lines.insert(key(true), lines);
+        *logs.restarts.entry((pod.to_owned(), container.to_owned())).or_default() += 1;
+        drop(logs);
+        self.state.moved.send_modify(|moved| *moved += 1);
+    }
+
     /// A line of the run before the present one.
     pub fn log_before(&self, pod: &str, container: &str, line: &str) {
         self.write(pod, container, true, line);
@@ -96,6 +109,10 @@ impl Kubelet {
 impl State {
     fn logs(&self) -> MutexGuard<'_, Logs> {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn restarts(&self, (pod, container, _): &(String, String, bool)) -> usize {
+        self.logs().restarts.get(&(pod.clone(), container.clone())).copied().unwrap_or_default()
     }
 
     fn follower(&self, comes: bool) {
@@ -156,7 +173,7 @@ async fn tell(
     Ok(lines.len())
 }
 
-/// Sends lines as they come, until whoever listens hangs up.
+/// Sends lines as they come, until the container is started again or whoever listens hangs up.
 async fn follow(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     state: &State,
@@ -164,8 +181,12 @@ async fn follow(
     mut first: usize,
 ) -> std::io::Result<()> {
     let mut moved = state.moved.subscribe();
+    let restarts = state.restarts(key);
     loop {
         moved.borrow_and_update();
+        if state.restarts(key) != restarts {
+            return stream.write_all(b"0\r\n\r\n").await;
+        }
         first = tell(stream, state, key, first).await?;
         tokio::select! {
             changed = moved.changed() => if changed.is_err() { return Ok(()) },
