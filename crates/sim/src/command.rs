@@ -1,6 +1,7 @@
 //! `run`, `systematic`, `replay`: what the simulator can be asked to do, and how it answers.
 #![expect(clippy::print_stdout, reason = "this is a command line tool")]
 
+mod seeds;
 mod systematic;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,8 @@ use setpoint_sim::run::{Outcome, run_seed_on, run_tape};
 use setpoint_sim::tape;
 use setpoint_sim::universe::Ground;
 
+use self::seeds::{Asked, Seeds};
+
 const HELP: &str = "Drives the shipped engine through seeded worlds with faults.
 
   setpoint-sim run [--seeds N] [--from S]     N seeds (2000), from seed S (0), of plain worlds and as many of clusters; then the
@@ -22,7 +25,7 @@ const HELP: &str = "Drives the shipped engine through seeded worlds with faults.
                                               one of them with one fault (--crash, --pause, --stale, --drop; at place
                                               K from 1, or 0 for none), and what happened
   setpoint-sim mutants NAME                   the mutants whose name contains NAME, if compiled in
-  setpoint-sim replay FILE                    runs a recorded tape and prints what happened
+  setpoint-sim replay FILE                    runs a recorded tape and prints what happened; `run --replay FILE` too
 
 Ends with `seeds N ok`, `scenarios N, runs M ok` and `mutants M/M caught`; exit code 1 otherwise.";
 
@@ -61,8 +64,9 @@ const REFUSALS: &[&str] = &[
 pub(crate) fn main(arguments: &[String]) -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["run", options @ ..] => match Seeds::read(options) {
-            Ok(seeds) => run(&seeds),
+        ["run", options @ ..] => match Asked::read(options) {
+            Ok(Asked::Seeds(seeds)) => run(&seeds),
+            Ok(Asked::Tape(file)) => replay(&file),
             Err(problem) => usage(&problem),
         },
         ["systematic", options @ ..] => match systematic::Request::read(options) {
@@ -82,43 +86,6 @@ fn usage(text: &str) -> ExitCode {
 
 fn exit_code(good: bool) -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn number(options: &[&str], name: &str, default: u64) -> Result<u64, String> {
-    match options.iter().position(|option| *option == name) {
-        None => Ok(default),
-        Some(at) => {
-            let value = options.get(at + 1).ok_or(format!("{name} needs a number"))?;
-            value.parse().map_err(|_| format!("{name}: `{value}` is not a number"))
-        }
-    }
-}
-
-/// The seeds to be run.
-struct Seeds {
-    number: u64,
-    from: u64,
-    grounds: Vec<Ground>,
-}
-
-impl Seeds {
-    fn read(options: &[&str]) -> Result<Self, String> {
-        let grounds = match options.iter().position(|option| *option == "--only") {
-            None => Ground::ALL.to_vec(),
-            Some(at) => {
-                let named = options.get(at + 1).copied().unwrap_or_default();
-                let ground = Ground::ALL.into_iter().find(|ground| ground.to_string() == named);
-                vec![ground.ok_or(format!("--only: `{named}` is neither `plain` nor `clusters`"))?]
-            }
-        };
-        Ok(Self { number: number(options, "--seeds", 2_000)?, from: number(options, "--from", 0)?, grounds })
-    }
-
-    /// Every seed on every ground.
-    fn all(&self) -> impl Iterator<Item = (Ground, u64)> {
-        let seeds = self.from..self.from + self.number;
-        seeds.flat_map(|seed| self.grounds.iter().map(move |ground| (*ground, seed)))
-    }
 }
 
 /// What all seeds together found.
@@ -281,12 +248,15 @@ fn mutants(name: &str) -> bool {
         }
     }
     println!("mutants {caught}/{} caught", chosen.len());
-    caught == chosen.len()
+    if chosen.is_empty() {
+        println!("no mutant has `{name}` in its name");
+    }
+    caught == chosen.len() && !chosen.is_empty()
 }
 
 #[cfg(feature = "mutants")]
 fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(String, String), String> {
-    let seeds = Seeds { number: ENOUGH_SEEDS, from: 0, grounds: Ground::ALL.to_vec() };
+    let seeds = Seeds::enough();
     let next = Mutex::new(seeds.all());
     let found = Mutex::new(None::<(String, String)>);
     let others = Mutex::new(BTreeSet::new());

@@ -1,0 +1,101 @@
+//! `run`: which seeds on which grounds, or which tape.
+
+use setpoint_sim::universe::Ground;
+
+use super::{ENOUGH_SEEDS, HELP};
+
+/// What `run` is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Seeds(Seeds),
+    /// A tape, from this file.
+    Tape(String),
+}
+
+/// The seeds to be run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Seeds {
+    pub(super) number: u64,
+    from: u64,
+    pub(super) grounds: Vec<Ground>,
+}
+
+impl Asked {
+    /// What is not understood is refused: a run that leaves out what was meant says `ok` all the same.
+    pub(super) fn read(options: &[&str]) -> Result<Self, String> {
+        let mut seeds = Seeds::enough();
+        let mut tape = None;
+        for option in options.chunks(2) {
+            let [name, value] = option else { return Err(format!("{} needs a value\n\n{HELP}", option[0])) };
+            let number = || value.parse().map_err(|_| format!("{name}: `{value}` is not a number"));
+            match *name {
+                "--seeds" => seeds.number = number()?,
+                "--from" => seeds.from = number()?,
+                "--only" => seeds.grounds = vec![ground(value)?],
+                "--replay" => tape = Some((*value).to_owned()),
+                _ => return Err(format!("there is no option `{name}`\n\n{HELP}")),
+            }
+        }
+        match tape {
+            Some(_) if options.len() > 2 => Err("a tape says all by itself: give --replay alone".to_owned()),
+            Some(file) => Ok(Self::Tape(file)),
+            None if seeds.number == 0 => Err("--seeds: nothing is shown by no seed".to_owned()),
+            None if seeds.from.checked_add(seeds.number).is_none() => {
+                Err("--from: there are not so many seeds".to_owned())
+            }
+            None => Ok(Self::Seeds(seeds)),
+        }
+    }
+}
+
+fn ground(named: &str) -> Result<Ground, String> {
+    let ground = Ground::ALL.into_iter().find(|ground| ground.to_string() == named);
+    ground.ok_or(format!("--only: `{named}` is neither `plain` nor `clusters`"))
+}
+
+impl Seeds {
+    /// As many as find every fault and refusal.
+    pub(super) fn enough() -> Self {
+        Self { number: ENOUGH_SEEDS, from: 0, grounds: Ground::ALL.to_vec() }
+    }
+
+    /// Every seed on every ground.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Ground, u64)> {
+        let seeds = self.from..self.from + self.number;
+        seeds.flat_map(|seed| self.grounds.iter().map(move |ground| (*ground, seed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_chosen_by_number_first_one_and_ground() {
+        assert_eq!(Asked::read(&[]), Ok(Asked::Seeds(Seeds::enough())));
+        let some = Seeds { number: 3, from: 7, grounds: vec![Ground::Plain] };
+        assert_eq!(some.all().map(|(_, seed)| seed).collect::<Vec<_>>(), [7, 8, 9]);
+        assert_eq!(Asked::read(&["--from", "7", "--only", "plain", "--seeds", "3"]), Ok(Asked::Seeds(some)));
+    }
+
+    #[test]
+    fn a_tape_is_replayed() {
+        assert_eq!(Asked::read(&["--replay", "seed-plain-7.tape"]), Ok(Asked::Tape("seed-plain-7.tape".to_owned())));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for (options, problem) in [
+            (["--sedes", "9"].as_slice(), "there is no option `--sedes`"),
+            (&["--seeds"], "--seeds needs a value"),
+            (&["--seeds", "many"], "--seeds: `many` is not a number"),
+            (&["--seeds", "0"], "nothing is shown by no seed"),
+            (&["--from", "18446744073709551615"], "there are not so many seeds"),
+            (&["--only", "moons"], "`moons` is neither"),
+            (&["--replay", "a.tape", "--seeds", "5"], "give --replay alone"),
+        ] {
+            let read = Asked::read(options);
+            assert!(read.as_ref().is_err_and(|told| told.contains(problem)), "{options:?}: {read:?}");
+        }
+    }
+}
