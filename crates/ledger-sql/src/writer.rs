@@ -289,6 +289,7 @@ impl Writer {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the door: one file at a time, which the writer waits for")]
 async fn write_anchor(file: AnchorFile, checkpoint: Checkpoint) -> bool {
     let written = tokio::task::spawn_blocking(move || file.write(&checkpoint)).await;
     matches!(written, Ok(Ok(())))

@@ -183,6 +183,7 @@ impl Writing<'_> {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the door: a salt that nobody can guess")]
 fn random_salt() -> Result<Salt, LedgerError> {
     let mut salt = Salt::default();
     getrandom::fill(&mut salt).map_err(|error| LedgerError::unavailable("the system has no random numbers", error))?;

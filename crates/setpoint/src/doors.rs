@@ -47,6 +47,7 @@ pub(crate) fn this_program() -> io::Result<PathBuf> {
 }
 
 /// A new folder of this user's own, in the system's folder for temporary files.
+#[expect(clippy::disallowed_methods, reason = "the door of the system's folders")]
 pub(crate) fn temporary_folder(name: &str) -> io::Result<PathBuf> {
     let suffix: [u8; 6] = random()?;
     let suffix: String = suffix.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -56,6 +57,7 @@ pub(crate) fn temporary_folder(name: &str) -> io::Result<PathBuf> {
 }
 
 /// Bytes nobody can guess.
+#[expect(clippy::disallowed_methods, reason = "the door of chance")]
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|_| io::Error::other("the system has no random numbers"))?;
@@ -169,6 +171,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    #[expect(clippy::disallowed_methods, reason = "time is paused and goes on by this")]
     async fn an_instant_is_where_the_clock_says_it_is() {
         let clock = Clock::start();
         let at = clock.now() + Span::seconds(7);
@@ -177,6 +180,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    #[expect(clippy::disallowed_methods, reason = "it compares with the clock")]
     async fn an_instant_beyond_all_times_does_not_overflow() {
         let clock = Clock::start();
         assert!(clock.instant_of(Timestamp::from_millis(u64::MAX)) > Instant::now());

@@ -33,6 +33,7 @@ impl Place {
         Self::with(CannedAgent::example())
     }
 
+    #[expect(clippy::disallowed_methods, reason = "it is ended with its runtime")]
     fn with(agent: CannedAgent) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let runtime = Runtime::new().expect("a runtime");

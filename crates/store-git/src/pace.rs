@@ -55,15 +55,21 @@ struct Spent {
     verdict: Option<StoreError>,
 }
 
+/// The time by which a server's patience is measured. Nothing is decided by it but whether to go on waiting.
+#[expect(clippy::disallowed_methods, reason = "the door of this crate to the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 impl Pace {
     pub(crate) fn new(runtime: Handle, patience: Patience, limits: &GitLimits, interrupt: Arc<Interrupt>) -> Self {
-        let deadline = Instant::now() + patience.total;
+        let deadline = now() + patience.total;
         Self { runtime, patience, limit: limits.pack_bytes, deadline, interrupt, spent: Mutex::default() }
     }
 
     /// Ends our own work, which waits for nobody, when its time is over.
     pub(crate) fn go_on(&self) -> Result<(), StoreError> {
-        if self.interrupt.was_rung() || Instant::now() >= self.deadline {
+        if self.interrupt.was_rung() || now() >= self.deadline {
             return Err(self.overdue());
         }
         Ok(())
@@ -86,7 +92,7 @@ impl Pace {
 
     /// Waits for the server, within what is left of everybody's patience. Must not be called on a thread of the runtime.
     pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> io::Result<T> {
-        let started = Instant::now();
+        let started = now();
         if self.interrupt.was_rung() {
             return Err(self.end(self.overdue()));
         }
@@ -103,7 +109,7 @@ impl Pace {
         answer.map_err(|_| {
             let total = self.patience.total.as_secs_f32();
             let idle = self.patience.idle.as_secs_f32();
-            let overdue = Instant::now() >= self.deadline;
+            let overdue = now() >= self.deadline;
             self.end(StoreError::unreachable(if overdue {
                 format!("the server did not finish within {total} s")
             } else {

@@ -124,6 +124,7 @@ impl Drop for GiveUp {
 }
 
 /// Does work that blocks where blocking is allowed. A panic in it is an error of this store and of no other.
+#[expect(clippy::disallowed_methods, reason = "the door: work on a repository blocks, one for each poll or read")]
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {

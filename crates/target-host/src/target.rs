@@ -46,6 +46,7 @@ impl HostTarget {
     }
 
     /// Runs a call where it may block; `None` where it panicked, of which the runtime has told.
+    #[expect(clippy::disallowed_methods, reason = "the door: calls of a host block, one for each that is waited for")]
     fn blocking<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Host) -> T + Send + 'static,

@@ -33,6 +33,7 @@ impl Drop for SshServer {
 }
 
 impl SshServer {
+    #[expect(clippy::disallowed_methods, reason = "a server of tests has a runtime of its own")]
     pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         for name in ["host", "other_host", "user", "other_user"] {

@@ -122,6 +122,7 @@ pub(crate) struct TlsServer {
 
 impl TlsServer {
     /// Starts it; every connection whose handshake succeeded is handed to `serve`.
+    #[expect(clippy::disallowed_methods, reason = "a server of tests has a runtime of its own")]
     pub(crate) fn start<S, F>(authority: &Authority, serve: S) -> Self
     where
         S: Fn(TlsStream<TcpStream>) -> F + Send + Sync + 'static,

@@ -141,6 +141,7 @@ fn assets_variable() -> Option<PathBuf> {
     std::env::var_os(ASSETS).map(PathBuf::from)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the tools are kept in the home of whoever builds them")]
 fn cache() -> anyhow::Result<PathBuf> {
     let home = std::env::home_dir().context("this user has no home folder to keep the tools in; set HOME")?;
     let cache = home.join(".cache/setpoint");

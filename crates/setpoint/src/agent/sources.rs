@@ -345,6 +345,7 @@ pub(super) enum Candidate {
 }
 
 /// Work that takes a while runs where it may block.
+#[expect(clippy::disallowed_methods, reason = "the door: one for each render, which the interpreter bounds")]
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.expect("the accept plane does not panic")
 }

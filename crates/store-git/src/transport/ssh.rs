@@ -48,6 +48,7 @@ pub(crate) fn connect(
 }
 
 /// The one place of this crate where a process is started. Nothing is inherited; the host is behind `--`.
+#[expect(clippy::disallowed_methods, reason = "the door: this crate's one child process")]
 fn command(to: &Destination<'_>, options: &SshOptions, pace: &Pace) -> Command {
     let mut command = Command::new("ssh");
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("GIT_PROTOCOL", "version=2");

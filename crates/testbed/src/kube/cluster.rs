@@ -147,6 +147,7 @@ pub fn free_ports<const N: usize>() -> [u16; N] {
 }
 
 /// A line of a token file: token, name, id, groups.
+#[expect(clippy::disallowed_methods, reason = "tokens of tests are guessed by nobody")]
 fn line_of(user: &User) -> String {
     let mut secret = [0; 16];
     getrandom::fill(&mut secret).expect("the system has random numbers");

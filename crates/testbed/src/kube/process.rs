@@ -27,6 +27,7 @@ impl Keeper {
     }
 
     /// Does the work on the keeper's thread and waits for it; also where the caller is in a runtime of its own.
+    #[expect(clippy::disallowed_methods, reason = "the keeper's runtime is its own")]
     pub(super) fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
         let (done, result) = mpsc::channel();
         let runtime = self.0.as_ref().expect("it is only taken when dropped");

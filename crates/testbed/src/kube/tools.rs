@@ -18,6 +18,7 @@ fn version(of: &str) -> &'static str {
 }
 
 /// The file of a tool.
+#[expect(clippy::disallowed_methods, reason = "the tools are kept in the home of whoever runs the tests")]
 pub(super) fn tool(name: &str) -> PathBuf {
     let of_assets = variable("KUBEBUILDER_ASSETS").map(|folder| folder.join(name));
     let release = if name == "etcd" { "etcd" } else { "kubernetes" };

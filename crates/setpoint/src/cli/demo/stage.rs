@@ -62,6 +62,7 @@ impl Stage {
     }
 
     /// Starts the agent as a user would. What it says goes to a file beside its data.
+    #[expect(clippy::disallowed_methods, reason = "the demo starts the agent as a user would")]
     pub(super) fn start_agent(&mut self) -> Result<(), String> {
         let said = fs::OpenOptions::new().create(true).append(true).open(self.folder.join("agent.log"));
         let said = said.map_err(|error| format!("the agent's log cannot be written: {error}"))?;
@@ -98,6 +99,7 @@ impl Stage {
     }
 
     /// Lets a child process, not the agent and not this one, do something to the managed files.
+    #[expect(clippy::disallowed_methods, reason = "who changes something must be another process")]
     pub(super) async fn stranger(&self, script: &str) -> Result<Timestamp, String> {
         let before = self.clock.now();
         let child = Command::new("/bin/sh").arg("-c").arg(script).current_dir(&self.starter.managed).status().await;

@@ -218,6 +218,7 @@ fn spawn(lab: &Lab) -> Child {
 struct Dice(u64);
 
 impl Dice {
+    #[expect(clippy::disallowed_methods, reason = "each run kills at other moments")]
     fn new() -> Self {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).expect("the system has random numbers");
