@@ -22,11 +22,13 @@ const MIGRATIONS: &[&str] = &["
         installed INTEGER
     ) STRICT;
 
-    -- The log itself: canonical bytes, hashed as they stand here.
+    -- The log itself: canonical bytes, hashed as they stand here. The hash beside them names the record whose bytes are damaged; that
+    -- nothing was changed is shown by the tree alone.
     CREATE TABLE records (
         log INTEGER NOT NULL,
         seq INTEGER NOT NULL,
         bytes BLOB NOT NULL,
+        leaf BLOB NOT NULL,
         PRIMARY KEY (log, seq)
     ) STRICT, WITHOUT ROWID;
 

@@ -39,7 +39,8 @@ impl From<sqlx::Error> for Failure {
 
 type Outcome<T> = Result<T, Failure>;
 
-const RECORDS: Form = Form { before: "INSERT INTO records (log, seq, bytes) VALUES ", row: "(?, ?, ?)", after: "" };
+const RECORDS: Form =
+    Form { before: "INSERT INTO records (log, seq, bytes, leaf) VALUES ", row: "(?, ?, ?, ?)", after: "" };
 
 /// An open transaction on one log.
 #[derive(Debug)]
@@ -171,7 +172,7 @@ impl Writing<'_> {
         let (mut records, mut bodies) = (Vec::with_capacity(sealed.len()), Vec::new());
         for record in sealed {
             let seq = integer(record.seq);
-            records.push([log.into(), seq.into(), record.bytes.into()]);
+            records.push([log.into(), seq.into(), record.bytes.into(), record.leaf.as_bytes().to_vec().into()]);
             if let Some(body) = record.body {
                 bodies.push([log.into(), seq.into(), body.salt.to_vec().into(), body.bytes.into()]);
             }

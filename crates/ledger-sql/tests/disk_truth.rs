@@ -168,7 +168,10 @@ async fn what_was_acknowledged_survives_loss_of_power_at_every_operation() {
 async fn case_77_a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
     let bench = Bench::new("refusals");
     let (mut runs, mut refused) = (0, 0);
-    for (of, full) in [(Operation::Write, true), (Operation::Write, false), (Operation::Sync, false)] {
+    let kinds = [Operation::Write, Operation::Sync].map(|of| [(of, true), (of, false)]);
+    // The machine fails as well, each time in another way: only what is on the platter counts.
+    let mut losses = [Loss::Drop, Loss::Tear, Loss::Reorder].into_iter().cycle();
+    for (of, full) in kinds.into_iter().flatten() {
         for lasting in [false, true] {
             for at in 0.. {
                 let fault = Fault::Refusal { of, at, lasting, full };
@@ -181,9 +184,9 @@ async fn case_77_a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
                 }
                 runs += 1;
                 refused += u64::from(told.refused.is_some());
-                // The machine fails as well: only what is on the platter counts.
-                bench.disk.lock().power_cycle(Loss::Drop, &mut dice(at));
-                bench.check(&told, &format!("{fault:?}")).await;
+                let loss = losses.next().expect("they go round");
+                bench.disk.lock().power_cycle(loss, &mut dice(at));
+                bench.check(&told, &format!("{fault:?}, {loss:?}")).await;
             }
         }
     }

@@ -32,13 +32,15 @@ const EDITS: &[&str] = &[
     "DELETE FROM records WHERE seq <= ?1 % (SELECT count(*) FROM records)",
     "UPDATE records SET bytes = (SELECT bytes FROM records WHERE seq = (?1 + 1) % (SELECT count(*) FROM records))
      WHERE seq = ?1 % (SELECT count(*) FROM records)",
-    "INSERT INTO records SELECT log, (SELECT count(*) FROM records), bytes FROM records
+    "INSERT INTO records SELECT log, (SELECT count(*) FROM records), bytes, leaf FROM records
      WHERE seq = ?1 % (SELECT count(*) FROM records)",
-    "INSERT INTO records SELECT log, -1 - ?1 % 9, bytes FROM records WHERE seq = 0",
-    "INSERT INTO records SELECT log + 1 + ?1 % 9, seq, bytes FROM records",
+    "INSERT INTO records SELECT log, -1 - ?1 % 9, bytes, leaf FROM records WHERE seq = 0",
+    "INSERT INTO records SELECT log + 1 + ?1 % 9, seq, bytes, leaf FROM records",
     "UPDATE records SET bytes = CAST(replace(CAST(bytes AS TEXT), '\"time\":17', '\"time\":18') AS BLOB)
      WHERE seq = ?1 % (SELECT count(*) FROM records)",
     "UPDATE records SET bytes = substr(bytes, 1, length(bytes) - 1 - ?1 % 50)
+     WHERE seq = ?1 % (SELECT count(*) FROM records)",
+    "UPDATE records SET leaf = (SELECT leaf FROM records WHERE seq = (?1 + 1) % (SELECT count(*) FROM records))
      WHERE seq = ?1 % (SELECT count(*) FROM records)",
     "UPDATE records SET bytes = x'' WHERE seq = ?1 % (SELECT count(*) FROM records)",
     "UPDATE claims SET claim = replace(claim, 'web/app-', 'web/bpp-') WHERE key =
@@ -116,7 +118,9 @@ async fn records(connection: &mut SqliteConnection) -> Vec<Vec<u8>> {
 }
 
 async fn put_record(connection: &mut SqliteConnection, seq: usize, bytes: &[u8]) {
-    let put = sqlx::query("UPDATE records SET bytes = ? WHERE seq = ?").bind(bytes).bind(seq as i64);
+    // Whoever rewrites history rewrites the hashes beside it too.
+    let put = sqlx::query("UPDATE records SET bytes = ?, leaf = ? WHERE seq = ?");
+    let put = put.bind(bytes).bind(leaf_hash(bytes).as_bytes().to_vec()).bind(seq as i64);
     put.execute(connection).await.expect("updated");
 }
 
@@ -163,7 +167,7 @@ async fn dump(path: &Path) -> Result<Vec<u8>, String> {
     let mut content = Vec::new();
     for sql in [
         "SELECT hex(log) || origin || hex(epoch) || coalesce(hex(installed), '') FROM logs",
-        "SELECT hex(log) || hex(seq) || hex(bytes) FROM records",
+        "SELECT hex(log) || hex(seq) || hex(bytes) || hex(leaf) FROM records",
         "SELECT hex(log) || hex(segment) || hex(root) FROM segments",
         "SELECT hex(log) || hex(number) || hex(size) || hex(text) FROM checkpoints",
         "SELECT hex(log) || hex(seq) || coalesce(hex(salt), '') || coalesce(hex(bytes), '') FROM bodies",
@@ -237,11 +241,23 @@ async fn case_76_a_thousand_mutations_of_a_ledger_are_all_found() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_76_the_first_bad_record_is_named() {
-    let place = Place::new();
-    story::write(&place).await;
-    let mut connection = connect(&place.database()).await;
-    connection.execute("DELETE FROM records WHERE seq = 321").await.expect("deleted");
-    connection.close().await.expect("closed");
-    let report = verify(&place.database(), &[place.anchor_text()], &[key()]).await.expect("it can be judged");
-    assert_eq!(report.findings[0].seq, Some(321), "{:?}", &report.findings[..3]);
+    for damage in [
+        "DELETE FROM records WHERE seq = 321",
+        "UPDATE records SET bytes = CAST(replace(CAST(bytes AS TEXT), '\"time\":1', '\"time\":2') AS BLOB) WHERE seq = 321",
+        "UPDATE records SET bytes = substr(bytes, 1, length(bytes) - 1) WHERE seq = 321",
+        "UPDATE records SET bytes = (SELECT bytes FROM records AS next WHERE seq = 322) WHERE seq = 321",
+        "UPDATE records SET bytes = (SELECT bytes FROM records AS next WHERE seq = 322),
+         leaf = (SELECT leaf FROM records AS next WHERE seq = 322) WHERE seq = 321",
+        "UPDATE records SET leaf = x'00' WHERE seq = 321",
+    ] {
+        let place = Place::new();
+        story::write(&place).await;
+        let mut connection = connect(&place.database()).await;
+        let done = connection.execute(damage).await.expect(damage);
+        assert_eq!(done.rows_affected(), 1, "{damage}");
+        connection.close().await.expect("closed");
+        let report = verify(&place.database(), &[place.anchor_text()], &[key()]).await.expect("it can be judged");
+        let first = report.findings.first().unwrap_or_else(|| panic!("{damage} is not found"));
+        assert_eq!(first.seq, Some(321), "{damage}: {first:?}");
+    }
 }

@@ -166,11 +166,11 @@ impl<'a> Walk<'a> {
         let mut start = first.min(0);
         while start <= last {
             let end = start + CHUNK;
-            let sql = "SELECT seq, bytes FROM records WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq";
-            let rows: Vec<(i64, Vec<u8>)> = database.range(sql, self.log.id, start, end).await?;
+            let sql = "SELECT seq, bytes, leaf FROM records WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq";
+            let rows: Vec<(i64, Vec<u8>, Vec<u8>)> = database.range(sql, self.log.id, start, end).await?;
             let mut bodies = BTreeMap::new();
-            for (seq, bytes) in &rows {
-                bodies.extend(self.record(*seq, bytes).map(|digest| (*seq, digest)));
+            for (seq, bytes, beside) in &rows {
+                bodies.extend(self.record(*seq, bytes, beside).map(|digest| (*seq, digest)));
             }
             let sql = "SELECT seq, salt, bytes FROM bodies WHERE log = ? AND seq >= ? AND seq < ?";
             for row in database.range(sql, self.log.id, start, end).await? {
@@ -191,13 +191,19 @@ impl<'a> Walk<'a> {
     }
 
     /// Judges one record. Answers the digest of the body it should have.
-    fn record(&mut self, row: i64, bytes: &[u8]) -> Option<String> {
+    ///
+    /// The hash beside it proves nothing, as whoever changes the bytes can change it too; where the bytes are damaged it says which record is.
+    fn record(&mut self, row: i64, bytes: &[u8], beside: &[u8]) -> Option<String> {
         let seq = self.next;
         if u64::try_from(row) != Ok(seq) {
             self.find(seq, format!("it is missing; record {row} follows"));
             self.next = u64::try_from(row).unwrap_or(seq);
         }
-        let segment = self.stack.add(leaf(bytes), SEGMENT_HEIGHT);
+        let hash = leaf(bytes);
+        if hash != beside {
+            self.find(u64::try_from(row).ok(), "it is not what was recorded: the hash beside it is another's");
+        }
+        let segment = self.stack.add(hash, SEGMENT_HEIGHT);
         if let Some(root) = segment {
             self.segment(&root);
         }
