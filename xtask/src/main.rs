@@ -23,7 +23,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 Usage: cargo xtask <chore>
 
-  setup                            check what the tests need and install what is missing (Debian, root)
+  setup [--allow-missing]          check what the tests need and install what is missing (Debian, root)
   test [--allow-missing] [FILTER]  every test, doc test, structural check and simulator run
   envtest [--path]                 build the Kubernetes API server, etcd and kubectl for tests, once per version
   structure [FILTER]               only the structural checks: licences, dependency arrows, files
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> anyhow::Result<bool> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["setup"] => setup::run(),
+        ["setup", options @ ..] => setup::run(options),
         ["test", options @ ..] => test::run(&test::Options::read(options)?),
         ["envtest", options @ ..] => kubernetes::run(options),
         ["structure"] => Ok(structure::run(None).told()),

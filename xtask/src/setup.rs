@@ -66,8 +66,11 @@ const NEEDS: &[Need] = &[
     },
 ];
 
+/// What may be said to `setup`, and to `.ci/run` for it: what stands beside is for the tests.
+const ALLOW_MISSING: &str = "--allow-missing";
+
 /// Checks each need, installs what is missing and checks again. One line each.
-pub(crate) fn run() -> anyhow::Result<bool> {
+pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
     let mut complete = true;
     for need in NEEDS {
         if let Some(version) = found(need) {
@@ -86,21 +89,23 @@ pub(crate) fn run() -> anyhow::Result<bool> {
             }
         }
     }
-    tell_about_kubernetes()?;
-    Ok(complete)
+    Ok(has_kubernetes(options.contains(&ALLOW_MISSING))? && complete)
 }
 
-/// Nothing here can install Go, and a run may be allowed to do without: it is told, and `cargo xtask test` decides.
-fn tell_about_kubernetes() -> anyhow::Result<()> {
-    let told = match (kubernetes::ready()?, go::found()) {
-        (Some(folder), _) => format!("kubernetes tools: found ({})", folder.display()),
+/// Nothing here can install Go. That it is missing is said now and not after all is compiled, unless the run is allowed to do without.
+fn has_kubernetes(allow_missing: bool) -> anyhow::Result<bool> {
+    let (told, good) = match (kubernetes::ready()?, go::found()) {
+        (Some(folder), _) => (format!("kubernetes tools: found ({})", folder.display()), true),
         (None, Ok(version)) => {
-            format!("go: found ({version}); `cargo xtask envtest` builds the kubernetes tools with it")
+            (format!("go: found ({version}); `cargo xtask envtest` builds the kubernetes tools with it"), true)
         }
-        (None, Err(reason)) => format!("kubernetes tools: missing (what tests about Kubernetes run against); {reason}"),
+        (None, Err(reason)) => {
+            let what = "kubernetes tools: missing (what tests about Kubernetes run against)";
+            (format!("{what}; {reason}; or leave those tests out with {ALLOW_MISSING}"), allow_missing)
+        }
     };
     println!("{told}");
-    Ok(())
+    Ok(good)
 }
 
 /// The first line of what the proof says, or `None` if it does not run.
