@@ -14,14 +14,18 @@ pub(crate) struct Reader {
     pub(crate) found: Findings,
     /// The whole document, to say where a misplaced field belongs.
     declaration: Option<Declaration>,
+    /// The fields that are being read, outermost first.
+    within: Vec<String>,
 }
 
 impl Reader {
     pub(crate) fn new(declaration: Option<Declaration>) -> Self {
-        Self { found: Findings::default(), declaration }
+        Self { found: Findings::default(), declaration, within: Vec::new() }
     }
 
     /// Reports a mistake at a node. Always `None`, so that a reader can end with it.
+    ///
+    /// Of a wrong value the field is named: where there is room for one line, the place in the file alone says little.
     pub(crate) fn report<T>(
         &mut self,
         class: Class,
@@ -29,7 +33,12 @@ impl Reader {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Option<T> {
-        self.found.add(|| Diagnostic::new(class, node.place(), message).with_help(help));
+        let field = self.within.last().filter(|_| matches!(class, Class::Type | Class::Value));
+        self.found.add(|| {
+            let message = message.into();
+            let message = field.map_or_else(|| message.clone(), |field| format!("`{field}`: {message}"));
+            Diagnostic::new(class, node.place(), message).with_help(help)
+        });
         None
     }
 
@@ -179,7 +188,12 @@ impl<'d> Fields<'d> {
     /// Reads a field, or makes its default; a field without default must be there.
     pub(crate) fn take<T: Field>(&mut self, name: &str, default: Option<fn() -> T>, reader: &mut Reader) -> Option<T> {
         match (self.remove(name), default) {
-            (Some(value), _) => T::read(value, reader),
+            (Some(value), _) => {
+                reader.within.push(name.to_owned());
+                let read = T::read(value, reader);
+                reader.within.pop();
+                read
+            }
             (None, Some(default)) => Some(default()),
             (None, None) => self.missing(name, reader),
         }

@@ -55,7 +55,7 @@ fn a_kind_has_one_rule_of_health_and_a_name_without_a_version() {
     says(
         &format!("{head}    - {{ kind: apps/v1/Deployment, healthy: 'true' }}\n"),
         "
-error[value]: `apps/v1/Deployment` is not a kind
+error[value]: `kind`: `apps/v1/Deployment` is not a kind
  --> control.yaml:7:15
   |
 7 |     - { kind: apps/v1/Deployment, healthy: 'true' }
@@ -103,21 +103,21 @@ error[unknown]: unknown apiVersion `setpoint.dev/v2`
   |             ^^^^^^^^^^^^^^^
   = help: expected `setpoint.dev/v1`
 
-error[type]: expected a string, found an integer
+error[type]: `name`: expected a string, found an integer
  --> control.yaml:3:19
   |
 3 | metadata: { name: 12 }
   |                   ^^
   = help: put it in quotes: "12"
 
-error[value]: `hots` is not one of the known words
+error[value]: `kind`: `hots` is not one of the known words
  --> control.yaml:5:9
   |
 5 |   kind: hots
   |         ^^^^
   = help: did you mean `host`?
 
-error[value]: `../etc` is not an absolute path
+error[value]: `root`: `../etc` is not an absolute path
  --> control.yaml:6:9
   |
 6 |   root: ../etc
@@ -138,7 +138,7 @@ error[missing]: the field `url` is missing
    |       ^^^^^^^^^^^^^^^^^^^
    = help: add `url:` to this mapping
 
-error[type]: expected a string, found a list
+error[type]: `format`: expected a string, found a list
   --> control.yaml:14:17
    |
 14 | spec: { format: [slack] }
@@ -153,7 +153,7 @@ fn a_duration_out_of_range_says_the_range() {
     says(
         "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: a }\nspec: { url: https://git.example/a.git, interval: 9999999h }\n",
         "
-error[value]: `9999999h` is out of range
+error[value]: `interval`: `9999999h` is out of range
  --> control.yaml:4:51
   |
 4 | spec: { url: https://git.example/a.git, interval: 9999999h }

@@ -64,6 +64,30 @@ async fn an_invalid_control_document_is_refused_and_those_accepted_before_stay_i
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn case_73_a_senseless_interval_is_refused_where_it_is_written_and_apps_move_on() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n").app("other").file("other", "other", "x\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    for (interval, greeting) in [("banana", "Good day\n"), ("-5s", "Good evening\n"), ("1ns", "Good night\n")] {
+        lab.control("odd", "Store", &format!("{{ url: \"https://git.example/odd\", interval: {interval} }}"));
+        let head = lab.file("hello", "greeting", greeting).file("other", "other", greeting).commit();
+        for app in ["hello", "other"] {
+            agent.until_converged(app, &head).await;
+        }
+        let refused = async |_: &_| {
+            let why = lab.command(&["why", "setpoint/root"]).output;
+            (why.contains("refused") && why.contains(interval)).then_some(why)
+        };
+        let why = agent.until("the control documents are refused", refused).await;
+        assert!(why.contains("setpoint/odd.yaml:4:") && why.contains("interval"), "{why}");
+        assert_eq!(lab.text("greeting").as_deref(), Some(greeting));
+    }
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rewritten_history_is_held_with_both_heads_until_a_person_accepts_one() {
     let mut lab = Lab::new();
     lab.app("hello").file("hello", "greeting", "Hello\n");
