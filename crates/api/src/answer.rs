@@ -44,6 +44,9 @@ pub struct LedgerStanding {
     /// What the ledger last failed with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+    /// Why the anchor of the ledger does not follow. Work goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<String>,
 }
 
 /// How fresh a store is.

@@ -51,7 +51,7 @@ impl CannedAgent {
         let overview = Overview {
             now: NOON,
             version: "0.1.0".to_owned(),
-            ledger: LedgerStanding { holding: true, trouble: None },
+            ledger: LedgerStanding { holding: true, trouble: None, anchor: None },
             stores: stores(),
             targets: targets(),
             apps: vec![calm(), detail.summary.clone()],

@@ -21,6 +21,15 @@ use crate::event::OrderId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
+/// Why an order does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declined {
+    /// It cannot be carried out as things stand.
+    Refused(&'static str),
+    /// Nothing can be recorded now: the same order may count later.
+    NotRecorded,
+}
+
 /// Something to be done outside of the machine.
 #[derive(Clone, Debug)]
 pub enum Effect {
@@ -117,7 +126,7 @@ pub enum Effect {
     /// Tell the person who gave an order whether it is recorded; what is not recorded has not been ordered.
     Ordered {
         id: OrderId,
-        outcome: Result<(), &'static str>,
+        outcome: Result<(), Declined>,
     },
     /// Call [`step`](crate::Machine::step) with [`Event::Woke`](crate::Event::Woke) then, if not before. Every step asks anew: only the
     /// last one counts.

@@ -10,6 +10,6 @@ pub mod event;
 pub mod machine;
 
 pub use controls::{AppControl, Controls, Mode, OnFailure, Settings, StoreControl, TargetControl};
-pub use effect::{Effect, Note, NoteKind, Ticket};
+pub use effect::{Declined, Effect, Note, NoteKind, Ticket};
 pub use event::{Command, Event, Order, OrderId, RenderOutcome};
 pub use machine::{Machine, Shelf};

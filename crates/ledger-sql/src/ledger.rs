@@ -21,6 +21,7 @@ use sqlx::sqlite::{Sqlite, SqlitePool, SqlitePoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::anchoring::Anchoring;
 use crate::columns::unread;
 use crate::folder::Folder;
 use crate::opening;
@@ -67,6 +68,7 @@ impl SqlLedger {
     /// tokio runtime, which runs the writer.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let folder = taken(&options.folder).await?;
+        options.refuse_anchors_inside()?;
         let path = folder.database("ledger.db")?;
         folder.write_keys(&options.keys())?;
         let failed = |source| OpenError::Database { path: path.clone(), source };
@@ -85,7 +87,7 @@ impl SqlLedger {
             facts,
             heads: Arc::clone(&heads),
             signer: options.signer,
-            anchors: options.anchors,
+            anchors: options.anchors.into_iter().map(|(origin, file)| (origin, Anchoring::new(file))).collect(),
             stopped: None,
             folder,
         };
@@ -185,6 +187,7 @@ fn empty_head(origin: &Origin) -> Head {
         root: Tree::default().root(),
         checkpointed: 0,
         anchored: None,
+        anchor_trouble: None,
         checkpoint_due: None,
         standing: Standing::Sound,
     }

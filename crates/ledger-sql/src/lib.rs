@@ -2,10 +2,11 @@
 //!
 //! Reading order: `options` (what is configured), `folder` and `schema` (what is on disk), `opening` (how a log of
 //! millions is opened without reading it), `writer` (group commit: many appends, one sync), `writing`, `fact_rows` and
-//! `script` (what one append does to the tables), `reading`, `ledger` (the trait), `scratch` (what may be lost).
+//! `script` (what one append does to the tables), `anchoring`, `reading`, `ledger` (the trait), `scratch` (what may be lost).
 //!
 //! SQLite runs in WAL mode and syncs every commit: with less, a committed transaction can vanish on loss of power.
 
+mod anchoring;
 mod columns;
 mod fact_rows;
 mod folder;

@@ -1,8 +1,9 @@
 //! What a ledger is opened with, and why opening fails.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use setpoint_ledger::anchor::AnchorFile;
 use setpoint_ledger::checkpoint::{BadCheckpoint, PublicKey, Signer};
@@ -31,7 +32,7 @@ impl Options {
         self
     }
 
-    /// Anchors one log in a file, which should not lie in the data folder.
+    /// Anchors one log in a file, which may not lie in the data folder.
     #[must_use]
     pub fn with_anchor(mut self, origin: Origin, file: AnchorFile) -> Self {
         self.anchors.insert(origin, file);
@@ -48,6 +49,27 @@ impl Options {
     pub(crate) fn keys(&self) -> Vec<PublicKey> {
         [&[self.signer.public()][..], &self.former_keys].concat()
     }
+
+    /// An anchor in the data folder is restored, cut or rewritten together with it, and would prove nothing.
+    pub(crate) fn refuse_anchors_inside(&self) -> Result<(), OpenError> {
+        let folder = real(&self.folder);
+        let inside = |path: &Path| {
+            real(path).starts_with(&folder) || path.parent().map(real).is_some_and(|parent| parent.starts_with(&folder))
+        };
+        match self.anchors.values().find(|file| inside(file.path())) {
+            Some(file) => Err(OpenError::AnchorInside { path: file.path().to_owned(), folder: self.folder.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A path without links, as far as it is there; the rest of it as it was given.
+fn real(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|ancestor| Some((ancestor, fs::canonicalize(ancestor).ok()?)));
+    match there {
+        Some((ancestor, real)) => path.strip_prefix(ancestor).map_or_else(|_| real.clone(), |rest| real.join(rest)),
+        None => path.to_owned(),
+    }
 }
 
 /// Why a ledger could not be opened.
@@ -63,11 +85,19 @@ pub enum OpenError {
     TooNew { path: PathBuf, found: i64, known: i64 },
     #[error("the file {path} is not a ledger: move it out of the data folder")]
     NotALedger { path: PathBuf },
+    #[error(
+        "the anchor {path} lies in the data folder {folder} and would be lost with it: name a file on another disk in the \
+         bootstrap document"
+    )]
+    AnchorInside { path: PathBuf, folder: PathBuf },
     #[error("the anchor {path} cannot be read: make it readable, or point the ledger at another anchor")]
     AnchorUnreadable { path: PathBuf, source: io::Error },
     #[error("the anchor {path} cannot be believed: find out who changed it before using another")]
     AnchorForged { path: PathBuf, source: BadCheckpoint },
-    #[error("the anchor {path} belongs to log {found}, not to {wanted}: correct the configuration")]
+    #[error(
+        "the anchor {path} belongs to log {found}, not to {wanted}: if the data folder of that log was lost, begin anew with \
+         `setpoint recover`; if another installation anchors there, name another file in the bootstrap document"
+    )]
     AnchorOfAnotherLog { path: PathBuf, found: Origin, wanted: Origin },
     #[error("the ledger {path} contradicts itself: run `setpoint ledger verify` and restore a copy")]
     Damaged { path: PathBuf, source: Box<LedgerError> },

@@ -23,6 +23,8 @@ pub(crate) struct LogState {
     pub(crate) newest: Option<Checkpoint>,
     /// What the anchor holds.
     pub(crate) anchor: Option<Checkpoint>,
+    /// Why the anchor could not be written when it was last tried.
+    pub(crate) anchor_trouble: Option<String>,
     pub(crate) standing: Standing,
     /// A body was erased, but the write-ahead log may still hold it.
     pub(crate) purge: bool,
@@ -39,6 +41,7 @@ impl LogState {
             checkpoints: 0,
             newest: None,
             anchor: None,
+            anchor_trouble: None,
             standing: Standing::Sound,
             purge: false,
         }
@@ -63,6 +66,7 @@ impl LogState {
             root: self.tree.root(),
             checkpointed: self.newest.as_ref().map_or(0, |checkpoint| checkpoint.size),
             anchored: self.anchor.as_ref().map(|anchor| anchor.size),
+            anchor_trouble: self.anchor_trouble.clone(),
             checkpoint_due: self.unsigned.due_at(),
             standing: self.standing,
         }

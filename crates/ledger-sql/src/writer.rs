@@ -11,14 +11,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use setpoint_core::facts::Facts;
-use setpoint_ledger::anchor::AnchorFile;
-use setpoint_ledger::checkpoint::{Checkpoint, Signer};
+use setpoint_ledger::checkpoint::Signer;
 use setpoint_ledger::undo::Undo;
 use setpoint_ledger::{Head, LedgerError, Origin};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection as _, Executor as _};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::anchoring::Anchoring;
 use crate::folder::Folder;
 use crate::script::Script;
 use crate::state::LogState;
@@ -103,7 +103,7 @@ pub(crate) struct Writer {
     pub(crate) facts: BTreeMap<Origin, Facts>,
     pub(crate) heads: Heads,
     pub(crate) signer: Signer,
-    pub(crate) anchors: BTreeMap<Origin, AnchorFile>,
+    pub(crate) anchors: BTreeMap<Origin, Anchoring>,
     /// Why nothing more is recorded.
     pub(crate) stopped: Option<String>,
     /// Held until the connection is closed.
@@ -239,25 +239,27 @@ impl Writer {
         *published = heads.collect();
     }
 
-    /// Brings anchors up to the newest durable checkpoints. An anchor that cannot be written does not stop the log:
-    /// `Head::anchored` shows how far behind it is.
+    /// Brings anchors up to the newest durable checkpoints. An anchor that cannot be written does not stop the log: `Head` says why and how
+    /// far behind it is, and it is tried again after every group.
     async fn anchor(&mut self) {
         if self.stopped.is_some() {
             return;
         }
-        let mut moved = false;
-        for (origin, file) in &self.anchors {
+        let mut changed = false;
+        for (origin, anchoring) in &mut self.anchors {
             let Some(log) = self.logs.get_mut(origin) else { continue };
-            let Some(newest) = log.newest.clone().filter(|newest| log.anchor.as_ref() != Some(newest)) else {
-                continue;
-            };
             // A log that is behind its anchor must not move the anchor back: that is what record_gap is for.
-            if log.refuse_unless_sound().is_ok() && write_anchor(file.clone(), newest.clone()).await {
-                log.anchor = Some(newest);
-                moved = true;
+            let sound = log.refuse_unless_sound().is_ok();
+            let newest = log.newest.clone().filter(|newest| sound && log.anchor.as_ref() != Some(newest));
+            let Some(newest) = newest else { continue };
+            let before = (log.anchor.clone(), log.anchor_trouble.clone());
+            match anchoring.bring_to(&newest).await {
+                Ok(()) => (log.anchor, log.anchor_trouble) = (Some(newest), None),
+                Err(trouble) => log.anchor_trouble = Some(trouble),
             }
+            changed |= before != (log.anchor.clone(), log.anchor_trouble.clone());
         }
-        if moved {
+        if changed {
             self.publish();
         }
     }
@@ -287,10 +289,4 @@ impl Writer {
         script.push(COMMIT, []);
         script.send(&mut self.connection).await
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the door: one file at a time, which the writer waits for")]
-async fn write_anchor(file: AnchorFile, checkpoint: Checkpoint) -> bool {
-    let written = tokio::task::spawn_blocking(move || file.write(&checkpoint)).await;
-    matches!(written, Ok(Ok(())))
 }

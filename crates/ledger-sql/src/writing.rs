@@ -6,6 +6,7 @@ use setpoint_core::facts::Facts;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::checkpoint::{Checkpoint, Signer};
 use setpoint_ledger::record::{Entry, Salt, Sealed, seal};
+use setpoint_ledger::tenure::UNSEEN_EPOCHS;
 use setpoint_ledger::undo::{self, Undo};
 use setpoint_ledger::{Appended, Batch, Body, Erasure, Gap, Lease, LeaseRequest, LedgerError, Origin, Standing};
 use sqlx::sqlite::SqliteConnection;
@@ -126,7 +127,7 @@ impl Writing<'_> {
         };
         let entry = gap.entry(self.log.standing, self.log.tree.size(), &anchor)?;
         self.log.standing = Standing::Sound;
-        let lease = self.log.tenure.acquire(&gap.lease, anchor.epoch)?;
+        let lease = self.log.tenure.acquire(&gap.lease, anchor.epoch + UNSEEN_EPOCHS)?;
         self.store_tenure();
         self.record(lease.epoch, gap.lease.now, vec![entry])?;
         Ok(lease)

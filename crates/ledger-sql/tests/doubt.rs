@@ -59,7 +59,7 @@ async fn an_anchor_that_cannot_be_believed_stops_the_start() {
     let of_b = Checkpoint::sign(origin("b"), 1, 1, setpoint_core::digest::Digest::of(b""), &signer());
     std::fs::write(place.anchor(), of_b.text).expect("written");
     assert!(matches!(refused(place.options()).await, OpenError::AnchorOfAnotherLog { .. }));
-    let folder = Options::new(place.data(), signer()).with_anchor(origin("a"), AnchorFile::new(place.data()));
+    let folder = Options::new(place.data(), signer()).with_anchor(origin("a"), AnchorFile::new(place.root.path()));
     assert!(matches!(refused(folder).await, OpenError::AnchorUnreadable { .. }));
 }
 

@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use setpoint_core::time::Timestamp;
+
 use crate::checkpoint::Checkpoint;
 
 /// A file that holds one checkpoint.
@@ -53,7 +55,31 @@ impl AnchorFile {
         file.write_all(checkpoint.text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&next, &self.path)?;
-        // The rename itself is only safe once the folder is.
+        self.sync_folder()
+    }
+
+    /// Copies the checkpoint to a file of its own beside the anchor, named by the time in milliseconds, which must not be there
+    /// yet: what an anchor has seen stays provable when it begins anew. Answers where the copy is.
+    pub fn keep_former(&self, now: Timestamp) -> io::Result<PathBuf> {
+        let mut former = self.path.clone().into_os_string();
+        former.push(format!(".former-{}", now.as_millis()));
+        let former = PathBuf::from(former);
+        let bytes = fs::read(&self.path)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&former)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        self.sync_folder()?;
+        Ok(former)
+    }
+
+    /// Takes the anchor away, for another log to begin there. Keep it first.
+    pub fn clear(&self) -> io::Result<()> {
+        fs::remove_file(&self.path)?;
+        self.sync_folder()
+    }
+
+    /// A rename, a new name or a removed one is only safe once the folder is.
+    fn sync_folder(&self) -> io::Result<()> {
         match self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             Some(parent) => File::open(parent)?.sync_all(),
             None => File::open(".")?.sync_all(),
@@ -82,6 +108,23 @@ mod tests {
         assert_eq!(anchor.read().unwrap().as_ref(), Some(&second.text));
         let history = fs::read_to_string(folder.path().join("history")).unwrap();
         assert_eq!(history, format!("{}\n{}\n", first.text, second.text));
+    }
+
+    #[test]
+    fn a_former_anchor_is_kept_beside_the_new_one_and_never_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let anchor = AnchorFile::new(folder.path().join("anchor"));
+        let monday = Timestamp::from_millis(1_795_996_800_000);
+        fs::write(anchor.path(), "first").unwrap();
+        let kept = anchor.keep_former(monday).unwrap();
+        anchor.clear().unwrap();
+        assert_eq!(anchor.read().unwrap(), None);
+        fs::write(anchor.path(), "second").unwrap();
+        assert!(anchor.keep_former(monday).is_err());
+        assert_eq!(
+            (fs::read_to_string(&kept).unwrap().as_str(), anchor.read().unwrap().as_deref()),
+            ("first", Some("second"))
+        );
     }
 
     #[test]

@@ -111,6 +111,31 @@ impl fmt::Display for Standing {
     }
 }
 
+impl Standing {
+    /// The records that are lost, of a log with this anchor.
+    pub fn lost(self) -> Range<u64> {
+        match self {
+            Self::Sound => 0..0,
+            Self::Behind { anchored, present } => present..anchored,
+            // Which of the anchored records are gone cannot be told: all of them may be.
+            Self::Forked { anchored } => 0..anchored,
+        }
+    }
+
+    /// What a person can do about it.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Sound => "there is nothing to do",
+            Self::Behind { present: 0, .. } => {
+                "restore a copy of the data folder, or stop the agent and begin anew with `setpoint recover`"
+            }
+            Self::Behind { .. } | Self::Forked { .. } => {
+                "restore the newer copy, or stop the agent and record the gap with `setpoint ledger gap`"
+            }
+        }
+    }
+}
+
 /// Where a log stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -123,6 +148,8 @@ pub struct Head {
     pub checkpointed: u64,
     /// How many records the anchor covers; `None` without an anchor.
     pub anchored: Option<u64>,
+    /// Why the anchor does not follow. Records are made all the same; what it does not cover can be cut off unseen.
+    pub anchor_trouble: Option<String>,
     /// When [`Ledger::checkpoint`] is due if nothing more is written.
     pub checkpoint_due: Option<Timestamp>,
     pub standing: Standing,
@@ -181,26 +208,32 @@ pub struct Gap {
 impl Gap {
     /// The record of the gap, if it names what `anchor` shows to be lost from a log that stands so.
     pub fn entry(&self, standing: Standing, present: u64, anchor: &Checkpoint) -> Result<Entry, LedgerError> {
-        let lost = match standing {
-            Standing::Sound => return Err(LedgerError::input("there is no gap: the log agrees with its anchor")),
-            Standing::Behind { anchored, present } => present..anchored,
-            // Which of the anchored records are gone cannot be told: all of them may be.
-            Standing::Forked { anchored } => 0..anchored,
-        };
+        if standing == Standing::Sound {
+            return Err(LedgerError::input("there is no gap: the log agrees with its anchor"));
+        }
+        let lost = standing.lost();
         if lost != self.lost {
             let (named, found) = (&self.lost, lost);
             return Err(LedgerError::input(format!("the gap names records {named:?}, but lost are {found:?}")));
         }
-        let subject = self.lease.origin.to_string();
-        Ok(Entry::new(Kind::LedgerGap, Scope::default_scope(), subject, self.actor.clone(), self.lease.now)
-            .with_data("lostFrom", lost.start)
-            .with_data("lostTo", lost.end)
-            .with_data("present", present)
-            .with_data("anchorSize", anchor.size)
-            .with_data("anchorRoot", anchor.root.to_string())
-            .with_data("anchorEpoch", anchor.epoch)
-            .with_data("reason", self.reason.clone()))
+        Ok(gap_entry(anchor, lost, self.actor.clone(), &self.reason, self.lease.now).with_data("present", present))
     }
+}
+
+/// The record of a log that is lost as a whole, with the key that signed it: all that is left of it is what its anchor says.
+/// It stands in the log that takes its place.
+pub fn lost_log_entry(anchor: &Checkpoint, actor: Actor, reason: &str, now: Timestamp) -> Entry {
+    gap_entry(anchor, 0..anchor.size, actor, reason, now)
+}
+
+fn gap_entry(anchor: &Checkpoint, lost: Range<u64>, actor: Actor, reason: &str, now: Timestamp) -> Entry {
+    Entry::new(Kind::LedgerGap, Scope::default_scope(), anchor.origin.to_string(), actor, now)
+        .with_data("lostFrom", lost.start)
+        .with_data("lostTo", lost.end)
+        .with_data("anchorSize", anchor.size)
+        .with_data("anchorRoot", anchor.root.to_string())
+        .with_data("anchorEpoch", anchor.epoch)
+        .with_data("reason", reason)
 }
 
 /// A set of logs, one writer each, with the facts their records make.

@@ -47,7 +47,7 @@ pub enum LedgerError {
     #[error("the ledger could not make records durable ({what}): free or repair the disk and open it again")]
     NotDurable { what: String, source: Option<Source> },
 
-    #[error("log {origin} is read-only, {standing}: restore the newer copy, or record the gap")]
+    #[error("log {origin} is read-only, {standing}: {}", standing.remedy())]
     ReadOnly { origin: Origin, standing: Standing },
 
     #[error("the ledger is damaged ({what}): run `setpoint ledger verify` and restore a copy")]

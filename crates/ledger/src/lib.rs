@@ -24,7 +24,9 @@ pub mod replay;
 pub mod tenure;
 pub mod undo;
 
-pub use contract::{Answer, Appended, Batch, Body, Erasure, Gap, Head, Lease, LeaseRequest, Ledger, Loaded, Standing};
+pub use contract::{
+    Answer, Appended, Batch, Body, Erasure, Gap, Head, Lease, LeaseRequest, Ledger, Loaded, Standing, lost_log_entry,
+};
 pub use error::{Class, LedgerError};
 pub use memory::{MemoryLedger, MemoryLog};
 pub use origin::Origin;

@@ -7,6 +7,10 @@ use crate::contract::{Lease, LeaseRequest};
 use crate::error::LedgerError;
 use crate::origin::Origin;
 
+/// Epochs that may have been given out since an anchor was written, which follows with the next signature, and not at all while it
+/// cannot be written. A log that lost its records must not give out any of them again: intents are named by them.
+pub const UNSEEN_EPOCHS: u64 = 1_000_000;
+
 /// The state of a log's lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tenure {

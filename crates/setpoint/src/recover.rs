@@ -5,17 +5,24 @@
 //! object that was skipped would later look like a stranger's.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::claim::{Claim, ClaimOrigin};
-use setpoint_core::facts::Change;
+use setpoint_core::facts::{Change, Facts};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Observation, Presence};
 use setpoint_core::name::{Actor, AppId, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Span;
-use setpoint_ledger::{Batch, Entry, Kind, LeaseRequest, Ledger, LedgerError, Origin};
+use setpoint_ledger::anchor::AnchorFile;
+use setpoint_ledger::checkpoint::Checkpoint;
+use setpoint_ledger::{
+    Batch, Entry, Gap, Kind, LeaseRequest, Ledger, LedgerError, Loaded, Origin, Record, Standing, lost_log_entry,
+};
 use setpoint_target::{Asker, Refusal, Target, Wanted};
 
 use crate::doors::Clock;
@@ -36,9 +43,22 @@ pub struct Recovery {
     pub reason: String,
     /// What the apps are to be held at, one bundle for each.
     pub bundles: Vec<Bundle>,
+    /// Where the ledger is anchored.
+    pub anchor: Option<AnchorFile>,
+    /// What is there instead: the anchor of a log that was lost with its key. The ledger must have been opened without it.
+    pub lost: Option<Checkpoint>,
 }
 
-/// Why claims could not be rebuilt. Nothing was recorded.
+/// What was recovered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Objects that are owned again.
+    pub claims: usize,
+    /// Where the anchor of the log that was lost is kept.
+    pub former: Option<PathBuf>,
+}
+
+/// Why claims could not be rebuilt. Nothing was recorded, unless it says so.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     #[error("{key} at {target} cannot be seen, and {others} more: make the target readable and run it again")]
@@ -51,10 +71,20 @@ pub enum RecoverError {
     Unidentified { target: TargetIdentity, source: Refusal },
     #[error("the system at the address of `{expected}` is `{found}`: correct the address")]
     OtherTarget { expected: TargetIdentity, found: TargetIdentity },
-    #[error("log {origin} already has {claims} claims and {apps} apps: recover into an empty data folder only")]
+    #[error(
+        "log {origin} already has {claims} claims and {apps} apps: recover into an empty data folder only; \
+         if it is an older copy that was restored, record what is lost with `setpoint ledger gap`"
+    )]
     NotEmpty { origin: Origin, claims: usize, apps: usize },
     #[error("the claims could not be recorded")]
     NotRecorded { source: LedgerError },
+    #[error("the former anchor {} cannot be kept beside itself: make its folder writable and run it again", path.display())]
+    NotKept { path: PathBuf, source: io::Error },
+    #[error(
+        "the claims are recorded, but the former anchor {} cannot be taken away: make its folder writable and run it again",
+        path.display()
+    )]
+    NotCleared { path: PathBuf, source: io::Error },
 }
 
 /// Rebuilds the claims on everything the bundles declare that is there now. Pure.
@@ -104,29 +134,76 @@ pub fn recovered_claims(
     }
 }
 
-/// Looks at the targets, rebuilds the claims and records them, all or none, in a log that has none yet. Answers how many.
+/// Looks at the targets, rebuilds the claims and records them, all or none, in a log that has none yet.
+///
+/// What an anchor says of the log that was lost is recorded with them and kept beside the anchor, before another checkpoint takes its place.
 pub async fn recover(
     recovery: &Recovery,
     ledger: &dyn Ledger,
     targets: &Targets,
     clock: Clock,
-) -> Result<usize, RecoverError> {
-    refuse_a_used_log(recovery, ledger).await?;
+) -> Result<Recovered, RecoverError> {
+    let not_recorded = |source| RecoverError::NotRecorded { source };
+    let Loaded { facts, head } = ledger.load(&recovery.origin).await.map_err(not_recorded)?;
+    if is_answered(recovery, ledger, head.size).await.map_err(not_recorded)? {
+        // A recovery that was interrupted after it had recorded everything: all that is left is to make room for the new anchor.
+        make_room(recovery)?;
+        return Ok(Recovered { claims: facts.claims.len(), former: None });
+    }
+    refuse_a_used_log(recovery, &facts)?;
     let observations = look(&recovery.bundles, targets, clock).await?;
     let claims = recovered_claims(&recovery.bundles, &observations)?;
     let recovered = claims.len();
-    record(recovery, ledger, claims, clock).await.map_err(|source| RecoverError::NotRecorded { source })?;
-    Ok(recovered)
+    let former = keep_former(recovery, head.standing, clock)?;
+    record(recovery, ledger, head.standing, claims, former.as_deref(), clock).await.map_err(not_recorded)?;
+    make_room(recovery)?;
+    Ok(Recovered { claims: recovered, former })
 }
 
 /// What a log knows is worth more than what can be guessed from the outside.
-async fn refuse_a_used_log(recovery: &Recovery, ledger: &dyn Ledger) -> Result<(), RecoverError> {
-    let loaded = ledger.load(&recovery.origin).await.map_err(|source| RecoverError::NotRecorded { source })?;
-    let (claims, apps) = (loaded.facts.claims.len(), loaded.facts.apps.len());
+fn refuse_a_used_log(recovery: &Recovery, facts: &Facts) -> Result<(), RecoverError> {
+    let (claims, apps) = (facts.claims.len(), facts.apps.len());
     if claims == 0 && apps == 0 {
         return Ok(());
     }
     Err(RecoverError::NotEmpty { origin: recovery.origin.clone(), claims, apps })
+}
+
+/// Records at the beginning of a log among which that of a lost one is looked for.
+const BEGINNING: u64 = 1_000;
+
+/// Whether the log says already that it takes the place of the one that was lost.
+async fn is_answered(recovery: &Recovery, ledger: &dyn Ledger, size: u64) -> Result<bool, LedgerError> {
+    let Some(lost) = &recovery.lost else { return Ok(false) };
+    let (subject, root) = (lost.origin.to_string(), Value::from(lost.root.to_string()));
+    for bytes in ledger.records(&recovery.origin, 0..size.min(BEGINNING)).await? {
+        let record = Record::from_bytes(&bytes)?;
+        if record.kind == Kind::LedgerGap && record.subject == subject && record.data.get("anchorRoot") == Some(&root) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Copies the anchor of what was lost, before anything is written in its place.
+fn keep_former(recovery: &Recovery, standing: Standing, clock: Clock) -> Result<Option<PathBuf>, RecoverError> {
+    match &recovery.anchor {
+        Some(anchor) if recovery.lost.is_some() || standing != Standing::Sound => {
+            let not_kept = |source| RecoverError::NotKept { path: anchor.path().to_owned(), source };
+            anchor.keep_former(clock.now()).map(Some).map_err(not_kept)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Takes the anchor of another log away, which is recorded and kept, so that this one can be anchored there.
+fn make_room(recovery: &Recovery) -> Result<(), RecoverError> {
+    match &recovery.anchor {
+        Some(anchor) if recovery.lost.is_some() => {
+            anchor.clear().map_err(|source| RecoverError::NotCleared { path: anchor.path().to_owned(), source })
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn look(
@@ -155,20 +232,40 @@ async fn look(
     Ok(observations)
 }
 
-async fn record(recovery: &Recovery, ledger: &dyn Ledger, claims: Vec<Claim>, clock: Clock) -> Result<(), LedgerError> {
+async fn record(
+    recovery: &Recovery,
+    ledger: &dyn Ledger,
+    standing: Standing,
+    claims: Vec<Claim>,
+    former: Option<&Path>,
+    clock: Clock,
+) -> Result<(), LedgerError> {
     let now = clock.now();
     let mut of_app: BTreeMap<AppId, Vec<Change>> = BTreeMap::new();
     for claim in claims {
         of_app.entry(claim.app.clone()).or_default().push(Change::PutClaim { claim: Arc::new(claim), from: None });
     }
-    let entries: Vec<Entry> = of_app.into_iter().map(|(app, changes)| entry(recovery, &app, changes, clock)).collect();
-    if entries.is_empty() {
-        return Ok(());
-    }
+    let (actor, reason) = (recovery.actor.clone(), recovery.reason.clone());
+    let lost = recovery.lost.as_ref().map(|lost| {
+        let kept = former.map(|former| former.display().to_string()).unwrap_or_default();
+        lost_log_entry(lost, actor.clone(), &reason, now).with_data("kept", kept)
+    });
+    let claimed = of_app.into_iter().map(|(app, changes)| entry(recovery, &app, changes, clock));
+    let entries: Vec<Entry> = lost.into_iter().chain(claimed).collect();
     let (origin, holder) = (recovery.origin.clone(), recovery.holder.clone());
-    let lease = ledger.acquire(LeaseRequest { origin, holder, now, length: LEASE }).await?;
-    let bundles = recovery.bundles.iter().map(|bundle| (bundle.digest(), bundle.to_bytes())).collect();
-    let appended = ledger.append(Batch { bundles, ..Batch::new(&lease, now, entries) }).await;
+    let request = LeaseRequest { origin, holder, now, length: LEASE };
+    let lease = match standing {
+        Standing::Sound if entries.is_empty() => return Ok(()),
+        Standing::Sound => ledger.acquire(request).await?,
+        // The log's key is still here, its records are not: the epochs of those it lost may not be used again.
+        behind => ledger.record_gap(Gap { lease: request, actor, reason, lost: behind.lost() }).await?,
+    };
+    let appended = if entries.is_empty() {
+        Ok(())
+    } else {
+        let bundles = recovery.bundles.iter().map(|bundle| (bundle.digest(), bundle.to_bytes())).collect();
+        ledger.append(Batch { bundles, ..Batch::new(&lease, now, entries) }).await.map(drop)
+    };
     // The lease goes back whatever came of the batch; it would run out by itself.
     appended.and(ledger.release(&lease).await)
 }

@@ -22,7 +22,8 @@ fn actor() -> Actor {
 
 fn recovery(bundles: Vec<Bundle>) -> Recovery {
     let reason = "the disk is gone".to_owned();
-    Recovery { origin: origin(), holder: "test".to_owned(), actor: actor(), reason, bundles }
+    let holder = "test".to_owned();
+    Recovery { origin: origin(), holder, actor: actor(), reason, bundles, anchor: None, lost: None }
 }
 
 fn targets(scene: &Scene) -> Targets {
@@ -46,7 +47,7 @@ async fn nothing_is_deleted_after_a_recovery_until_a_person_releases_the_app() {
     let scene = bereft(&shop).await;
     let recovery = recovery(vec![bundle(&shop, resources(&shop, 20, 1))]);
     let recovered = recover(&recovery, &scene.ledger, &targets(&scene), scene.clock).await;
-    assert_eq!(recovered.expect("all can be seen"), 20);
+    assert_eq!(recovered.expect("all can be seen").claims, 20);
     assert!(scene.facts().claims.iter().all(|claim| claim.origin == ClaimOrigin::Recovered && claim.uid.is_some()));
 
     // The store has moved on: one of the twenty is no longer declared.

@@ -15,6 +15,16 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
+/// The same, but a file that may not grow is an error for it and not its end: what a shell ignores, the program it becomes does too.
+#[expect(clippy::disallowed_methods, reason = "see above")]
+pub(crate) fn command_that_outlives_limits(arguments: &[&str]) -> Command {
+    let program = command(arguments);
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    shell.env_clear().stdin(Stdio::null());
+    shell
+}
+
 /// Copies a program that is then started. Another process does it: what other tests start meanwhile would inherit a descriptor that is open for
 /// writing, and a file that anyone may write to cannot be started.
 #[expect(clippy::disallowed_methods, reason = "see above")]

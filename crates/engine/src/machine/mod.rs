@@ -53,7 +53,7 @@ use setpoint_ledger::{Class, Entry};
 use setpoint_target::Wanted;
 
 use crate::controls::{Controls, Settings};
-use crate::effect::{Effect, Note, NoteKind, Ticket};
+use crate::effect::{Declined, Effect, Note, NoteKind, Ticket};
 use crate::event::{Event, OrderId};
 
 use accept::Store;
@@ -62,7 +62,7 @@ use app::App;
 use attribute::Asked;
 use breaker::Breaker;
 use holdings::Holdings;
-use people::{NOT_RECORDED, Notes};
+use people::Notes;
 use queue::{Priority, Queue};
 use settle::Unsettled;
 use tenure::Tenure;
@@ -311,7 +311,13 @@ impl Machine {
 
     fn append_failed(&mut self, ticket: Ticket, class: Class) {
         let Some(Awaited::Append(append)) = self.take(ticket) else { return };
-        self.answer_order(append.order, Err(NOT_RECORDED));
+        let declined = match class {
+            Class::Conflict | Class::Input => {
+                Declined::Refused("something changed meanwhile, so the order does not count: try again")
+            }
+            _ => Declined::NotRecorded,
+        };
+        self.answer_order(append.order, Err(declined));
         match (class, append.then) {
             // The batch contradicts what another one made true in the meantime: nothing of it is recorded, decide anew.
             (Class::Conflict | Class::Input, Then::Leave { app, .. }) => self.overtaken_acting(&app, append.entries),
@@ -367,7 +373,7 @@ impl Machine {
         match self.awaited.remove(&ticket) {
             None | Some(Awaited::Attribution(_)) => {}
             Some(Awaited::Append(append)) => {
-                self.answer_order(append.order, Err(NOT_RECORDED));
+                self.answer_order(append.order, Err(Declined::NotRecorded));
                 self.lose_tenure();
             }
             Some(Awaited::Poll(store)) => self.poll_failed(&store, "there was no answer in time"),

@@ -16,7 +16,7 @@ use setpoint_core::time::Span;
 use setpoint_ledger::{Entry, Kind};
 
 use crate::controls::OnFailure;
-use crate::effect::{Effect, Note, NoteKind, Ticket};
+use crate::effect::{Declined, Effect, Note, NoteKind, Ticket};
 use crate::event::{Command, Order, OrderId};
 
 use super::queue::Priority;
@@ -27,8 +27,6 @@ const FIRST_PAUSE: Span = Span::seconds(5);
 const LONGEST_PAUSE: Span = Span::minutes(10);
 /// Resources named one by one in a record.
 const MOST_NAMED: usize = 50;
-
-pub(super) const NOT_RECORDED: &str = "the order could not be recorded, so it does not count: try again";
 
 /// What people were told, and what is still to be delivered.
 #[derive(Debug, Default)]
@@ -208,9 +206,8 @@ impl Machine {
         let Command { id, app, by, reason, order } = command;
         let holding = self.tenure.is_holding();
         let Some(kept) = self.apps.get(app).filter(|_| holding) else {
-            let problem =
-                if holding { "there is no such app" } else { "this instance does not hold the ledger now: try again" };
-            return self.answer_order(Some(*id), Err(problem));
+            let declined = if holding { Declined::Refused("there is no such app") } else { Declined::NotRecorded };
+            return self.answer_order(Some(*id), Err(declined));
         };
         let mut facts = AppFacts::clone(&kept.sent);
         let mut then = Then::Look { app: app.clone(), priority: Priority::Person };
@@ -246,7 +243,7 @@ impl Machine {
                 let of_this_app = |open: &Intent| open.app == *app && self.is_beyond_telling(*intent);
                 let Some(open) = open.filter(of_this_app) else {
                     let problem = "the outcome of that change is known, or is still being looked up";
-                    return self.answer_order(Some(*id), Err(problem));
+                    return self.answer_order(Some(*id), Err(Declined::Refused(problem)));
                 };
                 let end = if *done { IntentEnd::Done } else { IntentEnd::NotDone { why: reason.clone() } };
                 changes.push(Change::CloseIntent { intent: *intent, end });
@@ -256,7 +253,8 @@ impl Machine {
             Order::Release { accept } => {
                 let rewritten = |hold: &Hold| matches!(hold.why, HoldReason::Rewritten { .. });
                 if accept.is_none() && facts.hold.as_ref().is_some_and(rewritten) {
-                    return self.answer_order(Some(*id), Err("history was rewritten: name the version that is right"));
+                    let problem = "history was rewritten: name the version that is right";
+                    return self.answer_order(Some(*id), Err(Declined::Refused(problem)));
                 }
                 facts.hold = None;
                 facts.blessed.clone_from(accept);
@@ -276,7 +274,7 @@ impl Machine {
         self.put_app_for(Some(*id), app, facts, entry, BTreeMap::new(), then);
     }
 
-    pub(super) fn answer_order(&mut self, order: Option<OrderId>, outcome: Result<(), &'static str>) {
+    pub(super) fn answer_order(&mut self, order: Option<OrderId>, outcome: Result<(), Declined>) {
         self.effects.extend(order.map(|id| Effect::Ordered { id, outcome }));
     }
 

@@ -16,11 +16,10 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::Kind;
 
 use crate::controls::{AppControl, Controls};
-use crate::effect::{Effect, NoteKind};
+use crate::effect::{Declined, Effect, NoteKind};
 
 use super::app::App;
 use super::holdings::Holdings;
-use super::people::NOT_RECORDED;
 use super::queue::Priority;
 use super::shelf::Shelf;
 use super::timers::Timer;
@@ -217,7 +216,7 @@ impl Machine {
         self.controls_asked = None;
         for awaited in std::mem::take(&mut self.awaited).into_values() {
             if let Awaited::Append(append) = awaited {
-                self.answer_order(append.order, Err(NOT_RECORDED));
+                self.answer_order(append.order, Err(Declined::NotRecorded));
             }
         }
         self.timers.clear();

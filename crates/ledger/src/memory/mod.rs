@@ -17,7 +17,7 @@ use crate::origin::Origin;
 use crate::proof::{Consistency, Inclusion, plan_consistency, plan_inclusion};
 use crate::record::{Entry, Salt, SaltedBody, Sealed, seal};
 use crate::replay;
-use crate::tenure::Tenure;
+use crate::tenure::{Tenure, UNSEEN_EPOCHS};
 use crate::undo;
 
 mod mark;
@@ -139,6 +139,7 @@ impl MemoryLog {
             root: log.tree.root(),
             checkpointed: log.checkpointed.as_ref().map_or(0, Mark::size),
             anchored: self.anchors.get(origin).map(Mark::size),
+            anchor_trouble: None,
             checkpoint_due: log.unsigned.due_at(),
             standing: log.standing,
         }
@@ -215,7 +216,7 @@ impl MemoryLog {
         let entry = gap.entry(log.standing, log.tree.size(), &anchor)?;
         let log = self.logs.entry(origin.clone()).or_default();
         let before = (log.tenure.clone(), log.standing);
-        let lease = log.tenure.acquire(&gap.lease, anchor.epoch)?;
+        let lease = log.tenure.acquire(&gap.lease, anchor.epoch + UNSEEN_EPOCHS)?;
         log.standing = Standing::Sound;
         if let Err(error) = self.record(origin, lease.epoch, gap.lease.now, vec![entry]) {
             let log = self.logs.entry(origin.clone()).or_default();

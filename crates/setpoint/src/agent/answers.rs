@@ -18,7 +18,7 @@ use setpoint_core::report::Why;
 use setpoint_core::version::Revision;
 use setpoint_documents::nearest;
 use setpoint_engine::machine::{AppStatus, Refused};
-use setpoint_engine::{Command, Order, OrderId};
+use setpoint_engine::{Command, Declined, Order, OrderId};
 use setpoint_ledger::{Ledger, LedgerError, Origin};
 
 use super::messages::Messages;
@@ -69,14 +69,33 @@ impl Answers {
 
     pub(super) async fn no_such_app(&self, app: &AppId) -> Problem {
         let known: Vec<String> = match self.handle.standing().await {
+            // What is not loaded may well be there.
+            Ok(standing) if !standing.holding => {
+                return self.not_now(&format!("nothing can be said of {app}"));
+            }
             Ok(standing) => standing.apps.keys().map(ToString::to_string).collect(),
-            Err(_) => Vec::new(),
+            Err(ended) => return self::ended(ended),
         };
         let hint = match nearest(&app.to_string(), known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
             None => "`setpoint status` lists all apps".to_owned(),
         };
         Problem::new(ProblemKind::Missing, format!("there is no app {app}; {hint}"))
+    }
+
+    /// What cannot be had because the ledger is not held, and why it is not.
+    fn not_now(&self, what: &str) -> Problem {
+        let why = match self.handle.trouble() {
+            Some(trouble) => format!("the ledger is in trouble: {trouble}"),
+            None => "this agent does not hold the ledger now".to_owned(),
+        };
+        let text = format!("{what}: {why}; try again when `setpoint status` shows that the ledger is held");
+        Problem::new(ProblemKind::Unavailable, text)
+    }
+
+    /// Why the anchor does not follow. Of a ledger that is not open something worse is told.
+    async fn anchor_trouble(&self) -> Option<String> {
+        self.ledger().ok()?.head(&self.origin).await.ok()?.anchor_trouble
     }
 
     async fn detail(&self, app: &AppId) -> Result<AppDetail, Problem> {
@@ -152,7 +171,8 @@ impl Answers {
         let command = Command { id, app: app.clone(), by, reason, order };
         match self.handle.order(command).await.map_err(ended)? {
             Ok(()) => Ok(Ordered { app, notes: skipped }),
-            Err(problem) => Err(Problem::new(ProblemKind::Conflict, problem)),
+            Err(Declined::Refused(problem)) => Err(Problem::new(ProblemKind::Conflict, problem)),
+            Err(Declined::NotRecorded) => Err(self.not_now("the order could not be recorded, so it does not count")),
         }
     }
 
@@ -271,7 +291,11 @@ impl Agent for Answers {
             Ok(Overview {
                 now: self.clock.now(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
-                ledger: LedgerStanding { holding: standing.holding, trouble: self.handle.trouble() },
+                ledger: LedgerStanding {
+                    holding: standing.holding,
+                    trouble: self.handle.trouble(),
+                    anchor: self.anchor_trouble().await,
+                },
                 stores: standing.stores.iter().map(store).collect(),
                 targets: counted.targets,
                 apps,

@@ -13,6 +13,7 @@ use setpoint_documents::{BootstrapSpec, Spec, read_documents};
 use setpoint_engine::accept::reading::ROOT_SCOPE;
 use setpoint_engine::accept::repository;
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, StoreControl};
+use setpoint_ledger::anchor::AnchorFile;
 
 /// The bootstrap, and the names it gives to what it brings.
 #[derive(Clone, Debug)]
@@ -47,6 +48,11 @@ impl Bootstrap {
             (None, _) => Err(not_one("no document".to_owned())),
             (Some(_), more) => Err(not_one(format!("{} documents", more + 1))),
         }
+    }
+
+    /// Where the ledger is anchored.
+    pub fn anchor(&self) -> Option<AnchorFile> {
+        self.spec.anchor.as_ref().map(|anchor| AnchorFile::new(anchor.file.as_str()))
     }
 
     /// The app whose resources are the control documents.

@@ -35,6 +35,11 @@ pub enum FolderError {
     Io { path: PathBuf, source: io::Error },
     #[error("{} is damaged: restore it from a copy; without it the ledger cannot be signed", path.display())]
     Damaged { path: PathBuf, source: serde_json::Error },
+    #[error(
+        "{} holds no installation: name its data folder with `--data`; if it was lost, begin anew with `setpoint recover`",
+        path.display()
+    )]
+    NotInstalled { path: PathBuf },
     #[error("{} names no valid log: restore it from a copy", path.display())]
     Origin { path: PathBuf, source: BadOrigin },
 }
@@ -56,6 +61,12 @@ impl DataFolder {
         let failed = |source| FolderError::Io { path: path.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
         Ok(Self { path: path.to_owned() })
+    }
+
+    /// A folder in which there is an installation already: nothing is made.
+    pub fn existing(path: &Path) -> Result<Self, FolderError> {
+        let folder = Self { path: path.to_owned() };
+        if folder.is_installed() { Ok(folder) } else { Err(FolderError::NotInstalled { path: path.to_owned() }) }
     }
 
     pub fn path(&self) -> &Path {

@@ -56,6 +56,10 @@ impl Messages {
 }
 
 impl Messenger for Messages {
+    fn say(&self, line: &str) {
+        self.log.say(line);
+    }
+
     fn deliver<'a>(&'a self, note: &'a Note) -> Answer<'a, bool> {
         Box::pin(async move {
             self.log.say(&format!("{}: {}", note.kind, note.text));

@@ -7,7 +7,7 @@
 //! | [`footprints`], [`lineage`] | what need not be rendered again; how versions relate |
 //! | [`messages`], [`log`] | telling people; telling whoever reads the log |
 //! | [`answers`], [`planning`], [`showing`] | what the socket is asked |
-//! | [`recovering`] | beginning anew after the data folder was lost |
+//! | [`recovering`], [`gap`] | beginning anew after the data folder was lost; going on after an older copy was restored |
 
 mod answers;
 pub mod bootstrap;
@@ -15,6 +15,7 @@ mod cluster;
 mod connect;
 pub mod folder;
 mod footprints;
+pub mod gap;
 mod history;
 mod lineage;
 pub mod log;
@@ -95,9 +96,10 @@ impl RunningAgent {
     #[expect(clippy::disallowed_methods, reason = "the door: one task for the socket, ended by `stop`")]
     pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
         let AgentOptions { bootstrap, data, clock, mut settings, log } = options;
+        let anchor = bootstrap.anchor();
         // A folder in use or a damaged ledger is said at once and not retried for ever.
         let Opened { folder, installation, ledger, ledger_options, provider } =
-            opening::open(bootstrap, &data, clock, &log).await?;
+            opening::open(bootstrap, &data, anchor, clock, &log).await?;
         let origin = installation.origin.clone();
         let open_now: OpenNow = Arc::default();
         // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.

@@ -39,22 +39,25 @@ pub(super) struct Opened {
     pub(super) provider: Arc<Provider>,
 }
 
+/// `anchor` is what the ledger is held against: the one of the bootstrap document, unless another log is there.
 pub(super) async fn open(
     bootstrap: Bootstrap,
     data: &Path,
+    anchor: Option<AnchorFile>,
     clock: Clock,
     log: &Arc<dyn Log>,
 ) -> Result<Opened, OpeningError> {
     let folder = DataFolder::open(data)?;
     let installation = folder.installation()?;
-    let ledger_options = ledger_options(&folder, &installation, &bootstrap);
+    let ledger_options = ledger_options(&folder, &installation, anchor);
     // First of all, so that a folder in use or a damaged ledger is said at once.
     let ledger = SqlLedger::open(ledger_options.clone()).await.map_err(|source| OpeningError::Ledger { source })?;
     let scratch = Scratch::open(folder.path()).await;
     let lost = |error: &ScratchError| log.say(&format!("every app is rendered and looked at anew: {}", told(error)));
     let scratch = scratch.inspect_err(lost).ok().map(Arc::new);
     let program = doors::this_program().ok();
-    let own = [folder.path().to_owned(), bootstrap.path.clone()].into_iter().chain(program).collect();
+    let anchor = bootstrap.anchor().map(|anchor| anchor.path().to_owned());
+    let own = [folder.path().to_owned(), bootstrap.path.clone()].into_iter().chain(program).chain(anchor).collect();
     let connector = Connector {
         clock,
         own,
@@ -71,10 +74,10 @@ pub(super) async fn open(
     Ok(Opened { folder, installation, ledger, ledger_options, provider })
 }
 
-fn ledger_options(folder: &DataFolder, installation: &Installation, bootstrap: &Bootstrap) -> Options {
+pub(super) fn ledger_options(folder: &DataFolder, installation: &Installation, anchor: Option<AnchorFile>) -> Options {
     let options = Options::new(folder.path(), installation.signer.clone());
-    match &bootstrap.spec.anchor {
-        Some(anchor) => options.with_anchor(installation.origin.clone(), AnchorFile::new(anchor.file.as_str())),
+    match anchor {
+        Some(anchor) => options.with_anchor(installation.origin.clone(), anchor),
         None => options,
     }
 }

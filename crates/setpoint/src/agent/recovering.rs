@@ -8,23 +8,20 @@ use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::version::Revision;
 use setpoint_engine::Controls;
+use setpoint_ledger::anchor::AnchorFile;
+use setpoint_ledger::checkpoint::Checkpoint;
+use setpoint_ledger::{Ledger, LedgerError, Origin};
+use setpoint_ledger_sql::OpenError;
 
 use super::bootstrap::Bootstrap;
+use super::folder::{DataFolder, FolderError};
 use super::opening::{Opened, OpeningError};
 use super::sources::{Candidate, Provider};
 use super::{AgentOptions, HOLDER, opening};
 use crate::interpreter::{Governed, Sources};
-use crate::recover::{RecoverError, Recovery, Targets, recover};
+use crate::recover::{RecoverError, Recovered, Recovery, Targets, recover};
 
-/// What was recovered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovered {
-    /// Objects that are owned again.
-    pub claims: usize,
-    pub apps: Vec<AppId>,
-}
-
-/// Why an installation cannot be begun anew. Nothing was recorded.
+/// Why an installation cannot be begun anew. Nothing was recorded, unless it says so.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
     #[error(transparent)]
@@ -45,18 +42,57 @@ pub enum RecoveryError {
     Unreached { app: AppId },
     #[error(transparent)]
     Recover(#[from] RecoverError),
+    #[error(
+        "the claims are recorded, but the ledger could not be closed: start the agent and look at `setpoint status`"
+    )]
+    NotClosed { source: LedgerError },
+}
+
+impl From<FolderError> for RecoveryError {
+    fn from(error: FolderError) -> Self {
+        Self::Opening(error.into())
+    }
 }
 
 /// Owns again what the stores of an installation declare and its targets show. Needs a data folder without any claims.
-pub async fn recover_lost(options: AgentOptions, actor: Actor, reason: String) -> Result<Recovered, RecoveryError> {
+///
+/// An anchor outlives the data folder: one that is another log's is that of the installation that was lost. It is kept and recorded, never
+/// believed: the key that could prove it is lost too.
+pub async fn recover_lost(
+    options: AgentOptions,
+    actor: Actor,
+    reason: String,
+) -> Result<(Recovered, Vec<AppId>), RecoveryError> {
     let AgentOptions { bootstrap, data, clock, log, .. } = options;
+    let origin = DataFolder::open(&data)?.installation()?.origin;
+    let anchor = bootstrap.anchor();
+    let lost = lost_log(anchor.as_ref(), &origin)?;
+    let own_anchor = anchor.clone().filter(|_| lost.is_none());
     // The ledger's lock keeps an agent from running meanwhile.
-    let Opened { installation, ledger, provider, .. } = opening::open(bootstrap, &data, clock, &log).await?;
+    let Opened { ledger, provider, .. } = opening::open(bootstrap, &data, own_anchor, clock, &log).await?;
     let (bundles, targets) = declared(&provider).await?;
     let apps = bundles.iter().map(|bundle| bundle.app().clone()).collect();
-    let recovery = Recovery { origin: installation.origin, holder: HOLDER.to_owned(), actor, reason, bundles };
-    let claims = recover(&recovery, &ledger, &targets, clock).await?;
-    Ok(Recovered { claims, apps })
+    let holder = HOLDER.to_owned();
+    let recovery = Recovery { origin, holder, actor, reason, bundles, anchor, lost };
+    let recovered = recover(&recovery, &ledger, &targets, clock).await?;
+    let closed = async {
+        ledger.close().await?;
+        ledger.head(&recovery.origin).await
+    };
+    let head = closed.await.map_err(|source| RecoveryError::NotClosed { source })?;
+    head.anchor_trouble.into_iter().for_each(|trouble| log.say(&trouble));
+    Ok((recovered, apps))
+}
+
+/// What the anchor says, if it is not about this log. What is no checkpoint, or ours and wrong, is told when the ledger is opened.
+fn lost_log(anchor: Option<&AnchorFile>, origin: &Origin) -> Result<Option<Checkpoint>, OpeningError> {
+    let Some(anchor) = anchor else { return Ok(None) };
+    let text = anchor.read().map_err(|source| {
+        let source = OpenError::AnchorUnreadable { path: anchor.path().to_owned(), source };
+        OpeningError::Ledger { source }
+    })?;
+    let said = text.and_then(|text| Checkpoint::read_unproven(&text).ok());
+    Ok(said.filter(|said| said.origin != *origin))
 }
 
 /// Every app as its stores declare it now, and the targets they are held on. One that is left out would lose what it owns, so that

@@ -1,5 +1,5 @@
 //! `setpoint ledger`: shows who signs a ledger, checks it, proves a record and exports a log, with the verifier that shares no code with the writer.
-//! Reads only; an engine may be writing the ledger at the same time.
+//! All of that reads only; an engine may be writing the ledger at the same time. What records something is in [`super::gap`].
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,11 +10,11 @@ use serde_json::json;
 use setpoint_ledger_verify::{Finding, Key, LogReport, Report, VerifyError, export, prove, verify};
 use tokio::runtime::Builder;
 
-use super::{Failure, Form};
+use super::{Context, Failure, Form, gap};
 use crate::complaint::told;
 use crate::exit::Exit;
 
-/// Shows who signs a ledger, checks it, proves a record, exports a log
+/// Shows who signs a ledger, checks it, proves a record, exports a log, records what was lost
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Prints the public keys that sign the ledger of a data folder, one to a line, the current one first
@@ -48,6 +48,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "NUMBER")]
         record: u64,
     },
+    Gap(gap::Arguments),
     /// Writes every record of a log as one line of JSON, exactly as stored
     Export {
         /// The database file, for example `data/ledger.db`
@@ -68,10 +69,12 @@ pub(super) struct Ledger {
     keys: Vec<Key>,
 }
 
-pub(super) fn run(command: &Command, form: Form, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+pub(super) fn run(command: &Command, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+    let form = context.form;
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| could_not_run(&error))?;
     match command {
         Command::Key { folder } => write_keys(folder, output),
+        Command::Gap(arguments) => gap::run(arguments, context, output),
         Command::Verify { ledger: Ledger { path, keys }, anchors } => {
             let anchors = anchors.iter().map(|file| read_anchor(file)).collect::<Result<Vec<_>, _>>()?;
             check_readable(path)?;

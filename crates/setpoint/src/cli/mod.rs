@@ -4,6 +4,7 @@
 
 mod asking;
 mod demo;
+mod gap;
 mod init;
 mod ledger;
 mod logs;
@@ -241,7 +242,7 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Settle(order) => ordering::run(order, context, output)?,
         Command::Recover(arguments) => return recover::run(arguments, context, output),
         Command::Notify(command) => return notify::run(&command, context, output),
-        Command::Ledger(command) => return ledger::run(&command, context.form, output),
+        Command::Ledger(command) => return ledger::run(&command, context, output),
         Command::Schema(arguments) => schema::run(&arguments, output)?,
         Command::Completions(arguments) => manual::completions(&arguments, Arguments::command(), output)?,
         Command::Man(arguments) => manual::manual(&arguments, Arguments::command(), output)?,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Command, Effect, Event, Machine, OrderId, Settings, Ticket};
+use setpoint_engine::{Command, Declined, Effect, Event, Machine, OrderId, Settings, Ticket};
+use setpoint_ledger::Class;
 use setpoint_target::{Hint, Target};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -18,7 +19,7 @@ use super::desk::{Desk, Request};
 use super::handle::StopError;
 use super::hands::{Hands, fenced};
 use super::lane::Lane;
-use super::surroundings::{Governed, Limits, Rendering, Surroundings, Targets};
+use super::surroundings::{Governed, Limits, Messenger, Rendering, Surroundings, Targets};
 use crate::doors::{Clock, duration};
 
 /// What reaches the loop.
@@ -30,7 +31,7 @@ pub(super) enum Message {
     /// A person's order; answered once it is recorded, or cannot be.
     Order {
         command: Command,
-        reply: oneshot::Sender<Result<(), &'static str>>,
+        reply: oneshot::Sender<Result<(), Declined>>,
     },
     /// A question that the machine answers between two steps.
     Ask(Question),
@@ -60,6 +61,7 @@ pub(super) struct Conductor {
     machine: Machine,
     clock: Clock,
     patience: Span,
+    messenger: Arc<dyn Messenger>,
     hands: Arc<Hands>,
     desk: Arc<Desk>,
     lane: mpsc::UnboundedSender<Request>,
@@ -74,7 +76,7 @@ pub(super) struct Conductor {
     /// Batches on their way into the ledger.
     writing: BTreeSet<Ticket>,
     /// Those who wait to hear whether their order is recorded.
-    ordering: BTreeMap<OrderId, oneshot::Sender<Result<(), &'static str>>>,
+    ordering: BTreeMap<OrderId, oneshot::Sender<Result<(), Declined>>>,
     /// Who listens to each target's hints.
     listening: BTreeMap<TargetIdentity, AbortHandle>,
     /// Set once the loop is to end: the instant after which it waits for nothing more.
@@ -98,6 +100,7 @@ impl Conductor {
             machine: Machine::new(settings),
             clock,
             patience,
+            messenger: Arc::clone(&surroundings.messenger),
             hands: Arc::new(Hands::new(Arc::clone(surroundings), patience, limits)),
             desk,
             lane,
@@ -193,16 +196,28 @@ impl Conductor {
             _ => {}
         }
         match event {
+            // The batch was refused for what it says, which is no trouble of the ledger's.
+            Event::AppendFailed { class: Class::Conflict | Class::Input, .. } => {}
             Event::LeaseRefused { detail, .. }
             | Event::LoadFailed { detail, .. }
             | Event::AppendFailed { detail, .. } => {
-                self.pulse.send_modify(|pulse| pulse.trouble = Some(detail.clone()));
+                self.note_trouble(Some(detail));
             }
-            Event::Loaded { .. } | Event::Appended { .. } => {
-                self.pulse.send_modify(|pulse| pulse.trouble = None);
-            }
+            Event::Loaded { .. } | Event::Appended { .. } => self.note_trouble(None),
             _ => {}
         }
+    }
+
+    /// Says what is wrong with the ledger when that changes, and not each time it is tried again.
+    fn note_trouble(&self, trouble: Option<&String>) {
+        if self.pulse.borrow().trouble.as_ref() == trouble {
+            return;
+        }
+        self.messenger.say(&match trouble {
+            Some(trouble) => format!("nothing is changed, because the ledger is in trouble: {trouble}"),
+            None => "the ledger is well again".to_owned(),
+        });
+        self.pulse.send_modify(|pulse| pulse.trouble = trouble.cloned());
     }
 
     /// Sees an effect begun. Answers at once only what is not to be done any more.

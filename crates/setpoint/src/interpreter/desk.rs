@@ -46,8 +46,8 @@ pub(super) enum Request {
 enum Failure {
     #[error("the ledger could not be opened")]
     NotOpened { source: Box<dyn Error + Send + Sync> },
-    #[error("the ledger is not open: it is opened again with the next lease")]
-    NotOpen,
+    #[error("the ledger is not open, and is opened again with the next lease: {why}")]
+    NotOpen { why: String },
     #[error("the ledger did not answer within {patience}")]
     Silent { patience: Span },
     #[error("bundle {digest} is not in the ledger: run `setpoint ledger verify` and restore a copy")]
@@ -63,7 +63,7 @@ impl Failure {
         match self {
             Self::Refused { source } => source.class(),
             Self::NoBundle { .. } | Self::BadBundle { .. } => Class::Corrupt,
-            Self::NotOpened { .. } | Self::NotOpen | Self::Silent { .. } => Class::Unavailable,
+            Self::NotOpened { .. } | Self::NotOpen { .. } | Self::Silent { .. } => Class::Unavailable,
         }
     }
 
@@ -81,6 +81,8 @@ pub(super) struct Desk {
     patience: Span,
     /// Locked for a moment at a time, never while something is awaited.
     state: Mutex<State>,
+    /// What was last said of the anchor.
+    anchor_trouble: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -88,11 +90,13 @@ struct State {
     ledger: Option<Arc<dyn Ledger>>,
     lease: Option<Lease>,
     checkpoint_due: Option<Timestamp>,
+    /// Why the last one that was open was let go.
+    let_go: Option<String>,
 }
 
 impl Desk {
     pub(super) fn new(surroundings: Arc<Surroundings>, patience: Span) -> Self {
-        Self { surroundings, patience, state: Mutex::default() }
+        Self { surroundings, patience, state: Mutex::default(), anchor_trouble: Mutex::default() }
     }
 
     /// When a checkpoint is due if nothing more is written.
@@ -156,8 +160,11 @@ impl Desk {
 
     async fn renewed(&self, epoch: u64, length: Span) -> Result<Timestamp, Failure> {
         let ledger = self.ledger()?;
-        let lease = self.state().lease.clone().filter(|lease| lease.epoch == epoch).ok_or(Failure::NotOpen)?;
+        let lease = self.state().lease.clone().filter(|lease| lease.epoch == epoch).ok_or_else(|| self.not_open())?;
         let lease = self.judged(&ledger, ledger.renew(&lease, self.surroundings.clock.now(), length).await)?;
+        if let Ok(head) = ledger.head(&self.surroundings.origin).await {
+            self.note_anchor(head.anchor_trouble);
+        }
         let expires = lease.expires;
         let mut state = self.state();
         // A lease acquired in the meantime is the one to keep.
@@ -214,8 +221,19 @@ impl Desk {
         // What is recorded is recorded, whether or not the ledger can say when it wants to sign it.
         if let Ok(head) = ledger.head(origin).await {
             self.state().checkpoint_due = head.checkpoint_due;
+            self.note_anchor(head.anchor_trouble);
         }
         Ok(())
+    }
+
+    /// Says what is wrong with the anchor when that changes. Work goes on without it.
+    fn note_anchor(&self, trouble: Option<String>) {
+        let mut said = self.anchor_trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if *said == trouble {
+            return;
+        }
+        self.surroundings.messenger.say(trouble.as_deref().unwrap_or("the anchor of the ledger is written again"));
+        *said = trouble;
     }
 
     /// A checkpoint that fails is tried again after the next record; one the disk refused stops the ledger as ever.
@@ -238,7 +256,13 @@ impl Desk {
     }
 
     fn ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
-        self.state().ledger.clone().ok_or(Failure::NotOpen)
+        let open = self.state().ledger.clone();
+        open.ok_or_else(|| self.not_open())
+    }
+
+    fn not_open(&self) -> Failure {
+        let why = self.state().let_go.clone();
+        Failure::NotOpen { why: why.unwrap_or_else(|| "it has not been acquired".to_owned()) }
     }
 
     /// Lets go of a ledger that could not make something durable: the next lease opens it anew.
@@ -248,7 +272,7 @@ impl Desk {
             // A late answer of a ledger that was let go says nothing about the one opened since.
             let current = state.ledger.as_ref().is_some_and(|open| Arc::ptr_eq(open, ledger));
             if current && source.class() == Class::NotDurable {
-                *state = State::default();
+                *state = State { let_go: Some(told(&source)), ..State::default() };
             }
             Failure::Refused { source }
         })

@@ -10,7 +10,7 @@ use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::time::Span;
 use setpoint_engine::machine::{AppStatus, Standing};
-use setpoint_engine::{Command, Controls, Event, Machine};
+use setpoint_engine::{Command, Controls, Declined, Event, Machine};
 use setpoint_ledger::LedgerError;
 use setpoint_target::{Asker, Wanted};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -71,7 +71,7 @@ impl Handle {
     }
 
     /// Hands over a person's order and waits until it is recorded; the error says why it does not count. The id must be new.
-    pub async fn order(&self, command: Command) -> Result<Result<(), &'static str>, Ended> {
+    pub async fn order(&self, command: Command) -> Result<Result<(), Declined>, Ended> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Order { command, reply }).await?;
         answer.await.map_err(|_| Ended)

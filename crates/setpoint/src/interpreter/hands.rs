@@ -358,6 +358,8 @@ mod tests {
     }
 
     impl Messenger for Silence {
+        fn say(&self, _: &str) {}
+
         fn deliver<'a>(&'a self, _: &'a Note) -> Answer<'a, bool> {
             Box::pin(pending())
         }

@@ -82,6 +82,9 @@ pub trait Sources: Send + Sync + fmt::Debug {
 pub trait Messenger: Send + Sync + fmt::Debug {
     /// Whether the note has arrived. `false` makes the machine try again later.
     fn deliver<'a>(&'a self, note: &'a Note) -> Answer<'a, bool>;
+
+    /// Says something to whoever reads the log: what cannot wait for the ledger, because it is about the ledger.
+    fn say(&self, line: &str);
 }
 
 /// Everything outside of the machine.

@@ -42,6 +42,9 @@ pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
 fn ledger(standing: &LedgerStanding) -> Painted {
     match standing {
         LedgerStanding { trouble: Some(trouble), .. } => Painted::new(format!("in trouble: {trouble}"), Paint::Bad),
+        LedgerStanding { holding: true, anchor: Some(anchor), .. } => {
+            Painted::new(format!("held by this agent, but {anchor}"), Paint::Warn)
+        }
         LedgerStanding { holding: true, .. } => Painted::new("held by this agent", Paint::Good),
         LedgerStanding { holding: false, .. } => {
             Painted::new("not held by this agent: it changes nothing until it is", Paint::Warn)

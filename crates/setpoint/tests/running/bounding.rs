@@ -5,8 +5,9 @@ use std::fs;
 use super::lab::Lab;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_app_may_declare_the_data_folder_or_the_bootstrap_document() {
+async fn no_app_may_declare_the_data_folder_the_bootstrap_document_or_the_anchor() {
     let mut lab = Lab::new();
+    lab.anchor_at(lab.path().join("anchor"));
     // Now everything of the lab is within the target.
     let root = lab.path().display().to_string();
     lab.control("machine", "Target", &format!("{{ kind: host, root: {root} }}"));
@@ -16,12 +17,12 @@ async fn no_app_may_declare_the_data_folder_or_the_bootstrap_document() {
     agent.until_converged("hello", &head).await;
     let bootstrap = fs::read_to_string(lab.bootstrap()).expect("it is there");
 
-    lab.file("hello", "data/ledger.db", "mine").file("hello", "bootstrap.yaml", "mine");
+    lab.file("hello", "data/ledger.db", "mine").file("hello", "bootstrap.yaml", "mine").file("hello", "anchor", "mine");
     lab.commit();
     agent.hint().await;
     let detail = agent.until_app("hello", "refuses the version", |detail| detail.refused.is_some()).await;
     let problem = detail.refused.expect("it was waited for").problem;
-    for file in ["apps/hello/data-ledger.db.yaml:", "apps/hello/bootstrap.yaml.yaml:"] {
+    for file in ["apps/hello/data-ledger.db.yaml:", "apps/hello/bootstrap.yaml.yaml:", "apps/hello/anchor.yaml:"] {
         assert!(problem.contains(file), "{problem}");
     }
     assert!(problem.contains("Setpoint itself runs from what is there"), "{problem}");

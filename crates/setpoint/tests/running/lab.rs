@@ -35,6 +35,8 @@ pub(crate) struct Lab {
     head: Option<String>,
     /// The fields of the bootstrap's store.
     store: String,
+    /// Where the ledger is anchored.
+    anchor: Option<PathBuf>,
     pub(crate) settings: Settings,
 }
 
@@ -52,7 +54,7 @@ impl Lab {
         let repository = GitRepository::init(&folder.path().join("state.git"));
         let store = format!("url: {}", repository.folder().display());
         let settings = Settings { quarantine: Span::ZERO, ..Settings::default() };
-        let mut lab = Self { folder, repository, files: BTreeMap::new(), head: None, store, settings };
+        let mut lab = Self { folder, repository, files: BTreeMap::new(), head: None, store, anchor: None, settings };
         let root = managed.display();
         lab.control("machine", "Target", &format!("{{ kind: host, root: {root} }}"));
         lab
@@ -87,6 +89,11 @@ impl Lab {
     /// From now on the agent is told to find its repository like this.
     pub(crate) fn reach_by(&mut self, store: String) {
         self.store = store;
+    }
+
+    /// From now on the agent is told to anchor its ledger there.
+    pub(crate) fn anchor_at(&mut self, file: PathBuf) {
+        self.anchor = Some(file);
     }
 
     /// Declares a control document.
@@ -146,9 +153,11 @@ impl Lab {
     /// Writes the bootstrap document.
     pub(crate) fn bootstrap(&self) -> PathBuf {
         let path = self.path().join("bootstrap.yaml");
+        let anchor = self.anchor.as_ref().map(|file| format!("  anchor: {{ file: {} }}\n", file.display()));
         let text = format!(
-            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: 1s, {} }}\n",
-            self.store
+            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: 1s, {} }}\n{}",
+            self.store,
+            anchor.unwrap_or_default()
         );
         fs::write(&path, text).expect("the folder is ours");
         path
@@ -226,6 +235,13 @@ impl Agent {
     pub(crate) async fn order(&self, name: &str, order: OrderKind) -> Ordered {
         let request = OrderRequest { app: app(name), reason: "the test wants it".to_owned(), order };
         self.client.order(&request).await.expect("it is recorded")
+    }
+
+    /// Waits for so many steps of the engine.
+    pub(crate) async fn step(&mut self, steps: u32) {
+        for _ in 0..steps {
+            self.running.stepped().await.expect("it runs");
+        }
     }
 
     /// What the agent has said so far.

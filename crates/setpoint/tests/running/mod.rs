@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`lab`] | what the others act on |
 //! | [`adopting`] | what other tools made, taken over on a Kubernetes cluster |
+//! | [`anchoring`] | a ledger that is held against its anchor: restored copies, lost folders, an anchor that cannot be written |
 //! | [`applying`] | the agent as a process: exit codes, and the end when told to |
 //! | [`auditing`] | who changed what, by a cluster's audit trail |
 //! | [`bounding`] | where apps may write: within their scope, never what Setpoint runs from |
@@ -11,6 +12,7 @@
 //! | [`cluster_failures`] | failures that users of other engines report, on such a cluster |
 //! | [`failing`] | stores that are down or hang, and who hears of it |
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
+//! | [`filling`] | a disk that takes nothing more under a running agent |
 //! | [`forgetting`] | what may be lost, and what a lost data folder costs |
 //! | [`healing`] | what others change is put right and recorded |
 //! | [`judging`] | what is not followed: invalid documents, rewritten histories |
@@ -23,12 +25,14 @@
 //! | [`unprivileged`] | all of it, by an agent without rights |
 
 mod adopting;
+mod anchoring;
 mod applying;
 mod auditing;
 mod bounding;
 mod cluster;
 mod cluster_failures;
 mod failing;
+mod filling;
 mod following;
 mod forgetting;
 mod healing;

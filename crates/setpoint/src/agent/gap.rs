@@ -1,0 +1,117 @@
+//! A ledger that its anchor shows to have lost records, as after an older copy was restored: what is lost, and a person's word that it
+//! is. Until that is recorded the agent changes nothing.
+
+use std::io;
+use std::path::PathBuf;
+
+use setpoint_core::name::Actor;
+use setpoint_core::time::Span;
+use setpoint_ledger::anchor::AnchorFile;
+use setpoint_ledger::{Gap, LeaseRequest, Ledger, LedgerError, Origin, Standing};
+use setpoint_ledger_sql::SqlLedger;
+
+use super::folder::{DataFolder, FolderError};
+use super::opening::{OpeningError, ledger_options};
+use super::{AgentOptions, HOLDER};
+use crate::doors::Clock;
+
+/// Long enough for one record.
+const LEASE: Span = Span::minutes(1);
+
+/// A person's word that records are lost.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    /// How many, as that person was told.
+    pub lost: u64,
+    pub actor: Actor,
+    pub reason: String,
+}
+
+/// What the anchor shows of a ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    pub origin: Origin,
+    /// Where it is anchored, if it is.
+    pub anchor: Option<PathBuf>,
+    /// How many records there are.
+    pub present: u64,
+    /// How it was found.
+    pub standing: Standing,
+    /// Where the former anchor is kept, if the gap was recorded.
+    pub recorded: Option<PathBuf>,
+}
+
+/// Why nothing can be shown or recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum GapError {
+    #[error(transparent)]
+    Opening(#[from] OpeningError),
+    #[error("the ledger cannot say where it stands")]
+    Unread { source: LedgerError },
+    #[error("{found} records are lost, not {named}: look again without `--lost`; nothing was recorded")]
+    OtherLoss { named: u64, found: u64 },
+    #[error("the anchor {} cannot be kept beside itself: make its folder writable; nothing was recorded", path.display())]
+    NotKept { path: PathBuf, source: io::Error },
+    #[error("the gap could not be recorded")]
+    NotRecorded { source: LedgerError },
+    #[error(
+        "the gap is recorded, but the ledger stays read-only until its anchor is written too: {trouble}; then run this again"
+    )]
+    NotAnchored { trouble: String },
+}
+
+impl From<FolderError> for GapError {
+    fn from(error: FolderError) -> Self {
+        Self::Opening(error.into())
+    }
+}
+
+/// Holds the ledger against its anchor and, given a person's word for exactly what is lost, records that. The agent may not be running.
+pub async fn gap(options: AgentOptions, loss: Option<Loss>) -> Result<Shown, GapError> {
+    let AgentOptions { bootstrap, data, clock, .. } = options;
+    let folder = DataFolder::existing(&data)?;
+    let installation = folder.installation()?;
+    let (origin, anchor) = (installation.origin.clone(), bootstrap.anchor());
+    let opened = SqlLedger::open(ledger_options(&folder, &installation, anchor.clone())).await;
+    let ledger = opened.map_err(|source| OpeningError::Ledger { source })?;
+    let head = ledger.head(&origin).await.map_err(|source| GapError::Unread { source })?;
+    let recorded = match (loss, &anchor) {
+        (Some(loss), Some(anchor)) if head.standing != Standing::Sound => {
+            Some(record(&ledger, &origin, anchor, head.standing, loss, clock).await?)
+        }
+        _ => None,
+    };
+    let anchor = anchor.map(|anchor| anchor.path().to_owned());
+    Ok(Shown { origin, anchor, present: head.size, standing: head.standing, recorded })
+}
+
+async fn record(
+    ledger: &SqlLedger,
+    origin: &Origin,
+    anchor: &AnchorFile,
+    standing: Standing,
+    loss: Loss,
+    clock: Clock,
+) -> Result<PathBuf, GapError> {
+    let (lost, now) = (standing.lost(), clock.now());
+    let found = lost.end - lost.start;
+    if loss.lost != found {
+        return Err(GapError::OtherLoss { named: loss.lost, found });
+    }
+    let not_kept = |source| GapError::NotKept { path: anchor.path().to_owned(), source };
+    let former = anchor.keep_former(now).map_err(not_kept)?;
+    let lease = LeaseRequest { origin: origin.clone(), holder: HOLDER.to_owned(), now, length: LEASE };
+    let gap = Gap { lease, actor: loss.actor, reason: loss.reason, lost };
+    let recorded = async {
+        let lease = ledger.record_gap(gap).await?;
+        ledger.release(&lease).await?;
+        // The anchor follows before the ledger is closed.
+        ledger.close().await?;
+        ledger.head(origin).await
+    };
+    let head = recorded.await.map_err(|source| GapError::NotRecorded { source })?;
+    match head.anchor_trouble {
+        None => Ok(former),
+        Some(trouble) => Err(GapError::NotAnchored { trouble }),
+    }
+}
