@@ -45,6 +45,8 @@ mutants! {
     BelieveStaleAbsence => "S9",
     /// Forget what was deleted today.
     ForgetSpentBudget => "S3",
+    /// Forget what all apps together deleted within the hour.
+    ForgetFleetBudget => "S3",
     /// Write again what is already as declared.
     RewriteInSync => "S4",
     /// Update without naming the version that was looked at.

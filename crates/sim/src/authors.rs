@@ -21,7 +21,7 @@ impl World {
             self.mend_documents();
         }
         let id = self.universe.apps[app].clone();
-        match self.tape.pick("documents", 16) {
+        match self.tape.pick("documents", 17) {
             0..=2 => self.move_folder(&id, true),
             3 => self.move_folder(&id, false),
             4 | 5 => self.swap_folders(),
@@ -31,10 +31,11 @@ impl World {
             10 => self.retire(&id),
             11..=13 => self.hand_over(),
             14 => self.commit_documents("a remark that nobody reads", |contents| contents.remark += 1),
-            _ => {
+            15 => {
                 let flaw = Flaw::ALL[self.tape.pick("flaw", Flaw::ALL.len() as u32) as usize];
                 self.spoil_documents(flaw);
             }
+            _ => self.retire_all(),
         }
     }
 
@@ -131,6 +132,13 @@ impl World {
         let what = format!("retires {app}");
         self.edit_documents(&what, |documents| {
             documents.apps.entry(app.clone()).and_modify(|document| document.retire = true);
+        });
+    }
+
+    /// Every app is taken down in one commit: the fleet's budget is all that is left to slow that down.
+    fn retire_all(&mut self) {
+        self.edit_documents("retires all apps", |documents| {
+            documents.apps.values_mut().for_each(|document| document.retire = true);
         });
     }
 

@@ -57,6 +57,7 @@ const REFUSALS: &[&str] = &[
     "adopted",
     "protected",
     "over budget",
+    "over fleet budget",
     "fresh render pending",
     "store stale",
 ];

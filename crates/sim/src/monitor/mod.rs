@@ -14,6 +14,7 @@ use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid, VersionId};
 use setpoint_core::resource::Resource;
+use setpoint_core::time::Timestamp;
 use setpoint_target::Work;
 use setpoint_target::memory::MemoryWorld;
 
@@ -37,6 +38,8 @@ pub struct Monitor {
     newest_epoch: BTreeMap<(TargetIdentity, Option<Key>), u64>,
     /// Deletes intended, with the world's time.
     deletes: Vec<(u64, AppId)>,
+    /// Deletes intended, those of apps that are taken down among them: what counts against the fleet's budget.
+    fleet: Vec<FleetDelete>,
     paid: BTreeSet<(Key, Uid)>,
     /// Every intent that was ever durable.
     opened: BTreeSet<(IntentId, Key)>,
@@ -72,6 +75,15 @@ pub struct Monitor {
     pub deleted: BTreeSet<(Key, Uid)>,
 }
 
+/// A delete that counts for the fleet, at an instant of its writer's clock.
+#[derive(Debug)]
+struct FleetDelete {
+    at: Timestamp,
+    by: AppId,
+    /// The app was forgotten since.
+    forgotten: bool,
+}
+
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 24 * 60 * MINUTE;
 /// How long after a fresh render and look a delete may land: both may be a minute old, the effect is 35 s under way.
@@ -95,6 +107,8 @@ impl Monitor {
     /// An instance became the writer.
     pub fn tenure_begins(&mut self, now: u64) {
         self.tenures.push(now);
+        // What is durable about an app that was taken down goes with it, and a new writer knows only what is durable.
+        self.fleet.retain(|delete| !delete.forgotten);
     }
 
     /// A fight is remembered for ten minutes. An engine whose clock runs twice as fast takes five for them.

@@ -9,7 +9,17 @@ use super::acts::SHARED;
 use crate::world::World;
 
 pub(super) fn all() -> Vec<Scenario> {
-    vec![force_push(), hand_over(), retire(), document_removed(), rollback(), rolled_back_once(), fight(), suspension()]
+    vec![
+        force_push(),
+        hand_over(),
+        retire(),
+        retire_both(),
+        document_removed(),
+        rollback(),
+        rolled_back_once(),
+        fight(),
+        suspension(),
+    ]
 }
 
 fn force_push() -> Scenario {
@@ -53,6 +63,27 @@ fn retire() -> Scenario {
         .expect(50, "its neighbour stands", |world| world.stand(1, 0..4, 1))
         .at(50, remove_first)
         .expect(80, "it stays forgotten", |world| !world.is_known(0) && world.stand(1, 0..4, 1))
+}
+
+/// The seventh of each is protected: it stands until a person lets it go, and the apps with it.
+fn retire_both() -> Scenario {
+    Scenario::new("two apps that are retired at once delete no more in an hour than the fleet's budget")
+        .given(|world| {
+            world.declare(0, 0..10, 1);
+            world.declare(1, 0..10, 1);
+        })
+        .at(10, |world| {
+            world.control(|controls| {
+                controls.apps.values_mut().for_each(|control| Arc::make_mut(control).retire = true);
+            });
+        })
+        .expect(60, "ten were deleted", |world| world.deletes() == 10)
+        .expect(60, "a report says why it is no more", |world| {
+            (0..2).any(|app| world.reports(app, "over fleet budget"))
+        })
+        .expect(140, "all others were deleted in the next hour", |world| {
+            (0..2).all(|app| world.standing(app, 0..10) == 1 && world.stand(app, [7], 1))
+        })
 }
 
 fn document_removed() -> Scenario {
