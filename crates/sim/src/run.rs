@@ -30,7 +30,7 @@ const QUIET: u64 = 25 * MINUTE;
 pub struct Outcome {
     pub violation: Option<Violation>,
     pub injected: Injected,
-    pub seen: BTreeSet<String>,
+    pub seen: BTreeSet<&'static str>,
     pub trace: u64,
     pub steps: u64,
     pub writes: u64,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::intent::IntentId;
+use setpoint_core::key::Key;
 use setpoint_core::name::AppId;
 use setpoint_engine::{Command, Effect, Event};
 use setpoint_ledger::checkpoint::Signer;
@@ -145,9 +146,9 @@ pub struct World {
     pub(crate) monitor: Monitor,
     pub(crate) recall: Recall,
     /// Reasons for which the engine was seen to withhold something.
-    pub(crate) seen: BTreeSet<String>,
+    pub(crate) seen: BTreeSet<&'static str>,
     /// Keys someone fights us over, and until when.
-    pub(crate) fights: Vec<(usize, setpoint_core::key::Key, u64)>,
+    pub(crate) fights: Vec<(usize, Key, u64)>,
     /// No more faults and no more trouble from outside.
     pub(crate) calm: bool,
     pub(crate) steps: u64,
@@ -368,7 +369,7 @@ impl World {
         &self.injected
     }
 
-    pub fn seen(&self) -> &BTreeSet<String> {
+    pub fn seen(&self) -> &BTreeSet<&'static str> {
         &self.seen
     }
 }

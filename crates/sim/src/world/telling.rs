@@ -1,5 +1,6 @@
 //! What a run says of itself: its trace, its timeline, and the reasons the engine was seen to give.
 
+use setpoint_core::modes::State;
 use setpoint_core::plan::Step;
 use setpoint_core::report::Why;
 use setpoint_engine::Effect;
@@ -44,10 +45,7 @@ impl World {
         }
         for app in &self.universe.apps {
             for withheld in self.instances[n].machine.withheld(app) {
-                let name = reason_name(&withheld.why);
-                if !self.seen.contains(name) {
-                    self.seen.insert(name.to_owned());
-                }
+                self.seen.insert(reason_name(&withheld.why));
             }
         }
     }
@@ -101,12 +99,15 @@ pub fn reason_name(why: &Why) -> &'static str {
     use setpoint_core::report::Kept;
     match why {
         Why::State { state } => match state {
-            setpoint_core::modes::State::Manual => "manual",
-            setpoint_core::modes::State::Observe => "observe",
-            setpoint_core::modes::State::Suspended => "suspended",
-            setpoint_core::modes::State::Held => "held",
-            setpoint_core::modes::State::StoreStale => "store stale",
-            _ => "other state",
+            State::Manual => "manual",
+            State::Observe => "observe",
+            State::Suspended => "suspended",
+            State::Held => "held",
+            State::StoreStale => "store stale",
+            State::Auto => "auto",
+            State::Frozen => "frozen",
+            State::TargetUnknown => "target unknown",
+            State::WindowClosed => "window closed",
         },
         Why::NotSeen { .. } => "not seen",
         Why::PerhapsGone => "perhaps gone",

@@ -1,0 +1,86 @@
+//! Refusals: how often each was seen, and which must have been.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_sim::universe::Ground;
+
+/// Refusals that enough seeds show on every ground. docs/simulator.md says why others are not among them.
+const EVERYWHERE: &[&str] = &[
+    "adopted",
+    "app not ready",
+    "backing off",
+    "breaker open",
+    "controlled",
+    "dependency not ready",
+    "dependent stands",
+    "empty bundle",
+    "fresh render differs",
+    "fresh render pending",
+    "handed over",
+    "held",
+    "incomplete observation",
+    "manual",
+    "not ours",
+    "not seen",
+    "observe",
+    "open intent",
+    "other changes first",
+    "others not considered",
+    "over budget",
+    "owned by another app",
+    "preview pending",
+    "protected",
+    "quarantine",
+    "store stale",
+    "suspended",
+];
+
+/// And those that only plain worlds show: documents that go and come back, targets that lag, things that cannot be changed.
+const ON_PLAIN: &[&str] = &[
+    "frozen",
+    "over fleet budget",
+    "perhaps gone",
+    "preview refused",
+    "replace not allowed",
+    "replacement pending",
+    "replacement refused",
+];
+
+fn demanded(ground: Ground) -> impl Iterator<Item = &'static str> {
+    let own = if ground == Ground::Plain { ON_PLAIN } else { &[] };
+    EVERYWHERE.iter().chain(own).copied()
+}
+
+/// In how many worlds of each ground each reason was given for not doing something.
+#[derive(Default)]
+pub(super) struct Refused(BTreeMap<&'static str, BTreeMap<Ground, u64>>);
+
+impl Refused {
+    pub(super) fn note(&mut self, ground: Ground, seen: &BTreeSet<&'static str>) {
+        for reason in seen {
+            *self.0.entry(reason).or_default().entry(ground).or_default() += 1;
+        }
+    }
+
+    fn worlds(&self, reason: &str, ground: Ground) -> u64 {
+        self.0.get(reason).and_then(|grounds| grounds.get(&ground)).copied().unwrap_or(0)
+    }
+
+    pub(super) fn print(&self, grounds: &[Ground]) {
+        for reason in self.0.keys() {
+            let worlds: Vec<_> =
+                grounds.iter().map(|ground| format!("{} {ground}", self.worlds(reason, *ground))).collect();
+            println!("{:>24} × refused: {reason}", worlds.join(", "));
+        }
+    }
+
+    /// Prints what should have been seen and was not.
+    pub(super) fn all_seen(&self, grounds: &[Ground]) -> bool {
+        let of_each = grounds.iter().flat_map(|ground| demanded(*ground).map(move |reason| (*ground, reason)));
+        let unseen: Vec<_> = of_each.filter(|(ground, reason)| self.worlds(reason, *ground) == 0).collect();
+        for (ground, reason) in &unseen {
+            println!("refusal never seen on {ground}: {reason}");
+        }
+        unseen.is_empty()
+    }
+}
