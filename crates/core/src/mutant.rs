@@ -47,6 +47,8 @@ mutants! {
     ForgetSpentBudget => "S3",
     /// Forget what all apps together deleted within the hour.
     ForgetFleetBudget => "S3",
+    /// Take any look, be it partial or from before, for the full and fresh one that ends the doubt about a failing target.
+    CloseBreakerOnAnyLook => "S2",
     /// Write again what is already as declared.
     RewriteInSync => "S4",
     /// Update without naming the version that was looked at.

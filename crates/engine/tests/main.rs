@@ -1,7 +1,9 @@
-//! The accept plane, from polls and trees to candidates and controls; taking over from another holder of the log; and who did what was found.
+//! The accept plane, from polls and trees to candidates and controls; taking over from another holder of the log; targets that
+//! fail; and who did what was found.
 
 mod attributing;
 mod boundaries;
+mod breaker;
 mod candidates;
 mod control_documents;
 mod controls;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use setpoint_core::live::Observation;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::{Span, Timestamp};
@@ -31,6 +32,10 @@ impl Breaker {
     /// It opened, and no full look has been had since.
     pub(super) fn is_open(&self) -> bool {
         self.open_until.is_some()
+    }
+
+    pub(super) fn open_until(&self) -> Option<Timestamp> {
+        self.open_until
     }
 
     /// The target is to be left alone altogether.
@@ -89,7 +94,8 @@ impl super::Machine {
         let now = self.now;
         if let Some(breaker) = self.breakers.get_mut(target) {
             let after_opening = breaker.open_until.is_some_and(|until| observation.at >= until && now >= until);
-            if after_opening && observation.states.values().all(Observed::is_known) {
+            let whole = after_opening && observation.states.values().all(Observed::is_known);
+            if whole || Mutant::CloseBreakerOnAnyLook.is_on() && breaker.is_open() {
                 breaker.close();
                 self.is_over(NoteKind::BreakerOpen, &target.to_string());
             }

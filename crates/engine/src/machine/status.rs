@@ -89,6 +89,11 @@ impl Machine {
         self.apps.get(app).map_or(&[], |kept| &kept.report)
     }
 
+    /// Until when a target that failed too often is left alone. Longer than that, until one full look at it, nothing is deleted there.
+    pub fn left_alone_until(&self, target: &TargetIdentity) -> Option<Timestamp> {
+        self.breakers.get(target)?.open_until()
+    }
+
     /// What an app is held at.
     pub fn bundle(&self, app: &AppId) -> Option<Arc<Bundle>> {
         self.bundle_of(app)

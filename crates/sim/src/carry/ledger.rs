@@ -32,7 +32,7 @@ impl World {
         };
         let event = match self.ledger.acquire(&request) {
             Ok(lease) => {
-                self.monitor.tenure_begins(self.now);
+                self.monitor.tenure_begins(from.instance, self.now);
                 let event = Event::LeaseGranted { epoch: lease.epoch, expires: lease.expires };
                 self.instances[from.instance].lease = Some(lease);
                 event
@@ -92,7 +92,8 @@ impl World {
         let batch = Batch { origin: self.origin.clone(), epoch, now, entries: entries.to_vec(), bundles };
         self.ledger.append(batch).map_err(|error| (error.class(), error.to_string()))?;
         let (universe, stores, targets) = (&self.universe, &self.stores, &self.targets);
-        self.monitor.recording(&Ledgered { now: self.now, universe, stores, targets, facts: &before }, entries);
+        let (now, writer) = (self.now, from.instance);
+        self.monitor.recording(&Ledgered { now, writer, universe, stores, targets, facts: &before }, entries);
         for digest in unknown {
             let bytes = self.ledger.bundle(&digest).expect("it was recorded just now");
             let bundle = Bundle::from_bytes(bytes, digest).expect("the engine stores what it can read back");

@@ -72,6 +72,7 @@ impl World {
             Effect::Observe { ticket, target, wanted, .. } => {
                 let target = self.target_index(&target);
                 let observation = self.look(from, target, &wanted);
+                self.monitor.looked(from.instance, self.targets[target].identity(), &observation);
                 self.reply(from, Event::Observed { ticket, observation });
             }
             Effect::Preview { ticket, target, resource, .. } => {

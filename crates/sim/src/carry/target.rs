@@ -33,11 +33,10 @@ impl World {
             }
             _ => self.targets[target].observe(wanted.keys(), at),
         };
-        if self.strikes(Fault::PartialList, "partial look") {
-            for state in observation.states.values_mut() {
-                if self.tape.happens("key unseen", 400) {
-                    *state = Observed::unknown(Blindness::Partial { detail: "a page was lost".into() });
-                }
+        let partial = self.strikes(Fault::PartialList, "partial look");
+        for (key, state) in &mut observation.states {
+            if self.script.hidden.contains(key) || partial && self.tape.happens("key unseen", 400) {
+                *state = Observed::unknown(Blindness::Partial { detail: "a page was lost".into() });
             }
         }
         observation

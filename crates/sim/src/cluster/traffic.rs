@@ -167,6 +167,9 @@ impl World {
 
     /// A task has ended with this.
     fn hear(&mut self, to: Recipient, target: usize, errand: &Errand, event: Event) {
+        if let Event::Observed { observation, .. } = &event {
+            self.monitor.looked(to.instance, self.targets[target].identity(), observation);
+        }
         let Errand::Hinting = errand else { return self.reply(to, event) };
         let identity = self.targets[target].identity().clone();
         if let Some(link) = self.clusters[target].links.get_mut(&to.instance) {

@@ -3,6 +3,7 @@
 
 mod clusters;
 mod documents;
+mod doubts;
 mod landing;
 mod recording;
 mod scene;
@@ -20,6 +21,7 @@ use setpoint_target::memory::MemoryWorld;
 
 pub use clusters::Change;
 use documents::Governed;
+use doubts::Doubts;
 pub use scene::{Bundles, Ledgered, Scene};
 
 /// A property that does not hold.
@@ -66,6 +68,9 @@ pub struct Monitor {
     /// Objects whose change into a declaration was refused, because they cannot be changed.
     immutable: BTreeSet<(Key, Uid, Digest)>,
     governed: Governed,
+    doubts: Doubts,
+    /// How often an instance began to leave a target alone, because it failed too often.
+    pub left_alone: u64,
     /// The script lets renders lose resources.
     pub renders_lie: bool,
     pub violation: Option<Violation>,
@@ -105,7 +110,8 @@ impl Monitor {
     }
 
     /// An instance became the writer.
-    pub fn tenure_begins(&mut self, now: u64) {
+    pub fn tenure_begins(&mut self, instance: usize, now: u64) {
+        self.forget_doubts(instance);
         self.tenures.push(now);
         // What is durable about an app that was taken down goes with it, and a new writer knows only what is durable.
         self.fleet.retain(|delete| !delete.forgotten);

@@ -21,6 +21,7 @@ impl Monitor {
         {
             match change {
                 Change::OpenIntent { intent } if intent.verb == Verb::Delete => {
+                    self.delete_undoubted(scene.writer, intent);
                     let uid = intent.expect.as_ref().map(|expect| expect.uid.clone());
                     // What is declared is deleted only to be made anew.
                     let anew = intent.declared.is_some();

@@ -61,6 +61,8 @@ impl Scene<'_> {
 #[derive(Debug)]
 pub struct Ledgered<'a> {
     pub now: u64,
+    /// The instance that records it.
+    pub writer: usize,
     pub universe: &'a Universe,
     pub stores: &'a [SimStore],
     pub targets: &'a [MemoryWorld],

@@ -110,6 +110,16 @@ impl World {
         self.meddle_with(app, n);
     }
 
+    /// From now on no look shows this one.
+    pub(super) fn hide(&mut self, app: usize, n: usize) {
+        self.script.hidden.insert(self.key(app, n).clone());
+    }
+
+    /// Looks are whole again.
+    pub(super) fn show_all(&mut self) {
+        self.script.hidden.clear();
+    }
+
     /// Nothing gets through to a target, for so many minutes.
     pub(super) fn cut_off(&mut self, target: usize, minutes: u64) {
         self.outages[target] = Some((Fault::Partition, self.now + minutes * MINUTE));

@@ -19,6 +19,7 @@ pub(super) fn all() -> Vec<Scenario> {
         broken_disk(),
         reinstalled(),
         partition(),
+        failing_target(),
     ]
 }
 
@@ -162,4 +163,27 @@ fn partition() -> Scenario {
         .expect(40, "nothing changes there", |world| world.stand(0, 0..6, 1))
         .expect(40, "the other one is as declared", |world| world.stand(1, 0..3, 2) && world.deletes() == 1)
         .expect(110, "it goes on once it is back", |world| world.stand(0, 0..5, 2) && world.deletes() == 2)
+}
+
+fn failing_target() -> Scenario {
+    Scenario::new("a target that failed too often loses nothing before one full look at it")
+        .given(|world| world.declare(0, 0..6, 1))
+        .at(10, |world| {
+            world.suffer(&[Fault::TargetUnreachable]);
+            world.declare(0, 1..6, 1);
+            world.meddle_with(0, 1);
+            world.meddle_with(1, 0);
+        })
+        .expect(20, "it was left alone", |world| world.monitor.left_alone > 0)
+        .at(20, |world| {
+            world.recover();
+            world.hide(0, 5);
+            world.hide(1, 0);
+        })
+        .expect(30, "partial looks are not enough", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(30, "the report says why", |world| world.reports(0, "incomplete observation"))
+        .at(30, World::show_all)
+        .expect(70, "what was removed is deleted then", |world| {
+            world.deletes() == 1 && world.stand(0, 1..6, 1) && world.standing(0, 0..1) == 0
+        })
 }

@@ -85,6 +85,11 @@ impl World {
         let clock = instance.clock(self.now);
         let life = instance.life;
         let effects = instance.machine.step(clock, event);
+        for target in &self.targets {
+            if let Some(until) = instance.machine.left_alone_until(target.identity()) {
+                self.monitor.leaves_alone(n, target.identity(), clock, until);
+            }
+        }
         for effect in effects {
             self.note(n, &effect);
             if let Effect::WakeAt { at } = effect {

@@ -175,6 +175,8 @@ pub struct Script {
     pub drop_hint: Option<u64>,
     /// A render gives only so many of the resources the folder declares, and says nothing of it.
     pub render_keeps: Option<usize>,
+    /// What no look shows.
+    pub(crate) hidden: BTreeSet<Key>,
     pub effects: u64,
     pub looks: u64,
     pub hints: u64,

@@ -1,0 +1,239 @@
+//! A target that fails too often is left alone, and afterwards nothing is deleted there before one full look.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use setpoint_core::bundle::Bundle;
+use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::{Accepted, AppFacts, Change, Facts};
+use setpoint_core::intent::Verb;
+use setpoint_core::key::Key;
+use setpoint_core::live::{Health, Live, Observation, Presence, Writer};
+use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::report::{Kept, Why};
+use setpoint_core::resource::Resource;
+use setpoint_core::snapshot::Rules;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+use setpoint_core::version::Revision;
+use setpoint_engine::{
+    AppControl, Controls, Effect, Event, Machine, Mode, OnFailure, Settings, Shelf, TargetControl, Ticket,
+};
+use setpoint_target::Granularity;
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_millis(0) + Span::seconds(seconds)
+}
+
+/// It is being taken down: what it has is to be deleted, without a render.
+fn retired() -> AppId {
+    "web/old".parse().expect("a valid app")
+}
+
+/// It goes on.
+fn neighbour() -> AppId {
+    "web/shop".parse().expect("a valid app")
+}
+
+fn target() -> TargetIdentity {
+    TargetIdentity::new("cluster-1").expect("a valid identity")
+}
+
+fn key(name: &str) -> Key {
+    Key::new("ConfigMap", "shop", name).expect("a valid key")
+}
+
+fn value() -> Arc<Value> {
+    Arc::new(Value::map([("data", Value::str("a"))]))
+}
+
+fn resource(name: &str) -> Resource {
+    Resource {
+        key: key(name),
+        api_version: "v1".into(),
+        kind: "ConfigMap".into(),
+        body: value(),
+        after: [].into(),
+        protected: false,
+        shared: [].into(),
+        replace: false,
+        additions: BTreeSet::new(),
+        once: false,
+    }
+}
+
+fn claim(app: &AppId, name: &str) -> Claim {
+    Claim {
+        target: target(),
+        key: key(name),
+        app: app.clone(),
+        uid: Some(Uid::new(name).expect("a valid UID")),
+        origin: ClaimOrigin::Created,
+        tombstone: false,
+        rank: 0,
+        protected: false,
+        ended: None,
+        made: None,
+        told: None,
+        folding: None,
+    }
+}
+
+fn control(retire: bool) -> Arc<AppControl> {
+    Arc::new(AppControl {
+        document: Digest::of(b"document"),
+        target: target(),
+        stores: BTreeSet::new(),
+        rules: Rules::default(),
+        acting_as: None,
+        mode: Mode::Auto,
+        retire,
+        depends_on: BTreeSet::new(),
+        closed: Vec::new(),
+        deadline: Span::minutes(10),
+        on_failure: OnFailure::Alert,
+    })
+}
+
+/// A machine that holds both apps, and what it did first.
+fn holding() -> (Machine, Vec<Effect>) {
+    let (bundles, mut facts) = (Shelf::default(), Facts::default());
+    facts.apply(&Change::Installed { at: at(0) }).expect("it fits");
+    for (app, names) in [(retired(), ["a", "b"]), (neighbour(), ["c", "d"])] {
+        let bundle = Bundle::new(app.clone(), target(), names.map(resource).into()).expect("a valid bundle");
+        let accepted = Accepted { bundle: bundle.digest(), sequence: 1, revision: Revision::default(), at: at(0) };
+        bundles.put(bundle.into());
+        let known = AppFacts {
+            accepted: Some(accepted.clone()),
+            last_good: Some(accepted),
+            retiring: app == retired(),
+            ..AppFacts::new(target())
+        };
+        facts.apply(&Change::PutApp { app: app.clone(), facts: Arc::new(known) }).expect("it fits");
+        for name in names {
+            let put = Change::PutClaim { claim: Arc::new(claim(&app, name)), from: None };
+            facts.apply(&put).expect("it fits");
+        }
+    }
+    let reach = TargetControl { granularity: Granularity::Resource, fresh_reads: true, attributes: false };
+    let controls = Controls {
+        apps: [(retired(), control(true)), (neighbour(), control(false))].into(),
+        targets: [(target(), reach)].into(),
+        ..Controls::default()
+    };
+    let settings = Settings { breaker_calls: 4, quarantine: Span::ZERO, ..Settings::default() };
+    let mut machine = Machine::new(settings);
+    let mut effects = Vec::new();
+    for event in [
+        Event::Started,
+        Event::Controls(controls),
+        Event::LeaseGranted { epoch: 3, expires: at(1_000) },
+        Event::Loaded { epoch: 3, facts: Box::new(facts), bundles },
+        Event::Woke,
+    ] {
+        effects.extend(machine.step(at(100), event));
+    }
+    (machine, effects)
+}
+
+/// The look at what an app has.
+fn look_of(effects: &[Effect], name: &str) -> Option<Ticket> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Observe { ticket, wanted, .. } if wanted.contains_key(&key(name)) => Some(*ticket),
+        _ => None,
+    })
+}
+
+fn stands(name: &str, seen: Timestamp) -> Observed<Presence> {
+    let live = Live {
+        uid: Uid::new(name).expect("a valid UID"),
+        version: LiveVersion::new("1").expect("a valid version"),
+        value: value(),
+        fingerprint: Live::fingerprint_of(&value()),
+        controlled: false,
+        writer: Writer::Unknown,
+        health: Health::Healthy,
+        ended: false,
+        remarks: None,
+        holders: None,
+    };
+    Observed::known(Presence::Present(live), seen)
+}
+
+fn unseen() -> Observed<Presence> {
+    Observed::unknown(Blindness::Unreachable { detail: "no answer".into() })
+}
+
+fn observed(ticket: Ticket, seen: Timestamp, states: [(&str, Observed<Presence>); 2]) -> Event {
+    let states = states.into_iter().map(|(name, state)| (key(name), state)).collect();
+    Event::Observed { ticket, observation: Observation { at: seen, states } }
+}
+
+fn deletes(effects: &[Effect]) -> usize {
+    let entries = effects.iter().flat_map(|effect| match effect {
+        Effect::Append { entries, .. } => entries.as_slice(),
+        _ => &[],
+    });
+    let is_delete = |change: &&Change| matches!(change, Change::OpenIntent { intent } if intent.verb == Verb::Delete);
+    entries.flat_map(|entry| &entry.changes).filter(is_delete).count()
+}
+
+fn kept_for(machine: &Machine, kept: Kept) -> bool {
+    machine.withheld(&retired()).iter().any(|withheld| withheld.why == Why::Kept(kept))
+}
+
+/// The neighbour cannot be seen, four times within seven seconds; what the retired app has is being looked at since before.
+fn failed_too_often() -> (Machine, Ticket) {
+    let (mut machine, first) = holding();
+    let under_way = look_of(&first, "a").expect("the retired app is looked at");
+    let mut effects = first;
+    for second in [100, 101, 103, 107] {
+        effects.extend(machine.step(at(second), Event::Woke));
+        let ticket = look_of(&std::mem::take(&mut effects), "c").expect("it is looked at again");
+        assert_eq!(machine.left_alone_until(&target()), None);
+        machine.step(at(second), observed(ticket, at(second), [("c", unseen()), ("d", unseen())]));
+    }
+    (machine, under_way)
+}
+
+#[test]
+fn a_target_that_fails_every_call_is_left_alone_for_half_a_minute() {
+    let (mut machine, _) = failed_too_often();
+    assert_eq!(machine.left_alone_until(&target()), Some(at(137)));
+    let looks = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::Observe { .. })).count();
+    assert!((108..137).all(|second| looks(&machine.step(at(second), Event::Woke)) == 0));
+    assert!(looks(&machine.step(at(137), Event::Woke)) > 0);
+}
+
+#[test]
+fn a_look_from_before_the_target_failed_too_often_deletes_nothing() {
+    let (mut machine, under_way) = failed_too_often();
+    let seen = at(106);
+    let effects =
+        machine.step(at(108), observed(under_way, seen, [("a", stands("a", seen)), ("b", stands("b", seen))]));
+    assert_eq!(deletes(&effects), 0);
+    assert!(kept_for(&machine, Kept::BreakerOpen), "{:?}", machine.withheld(&retired()));
+    assert_eq!(machine.left_alone_until(&target()), Some(at(137)), "it does not end the doubt either");
+}
+
+#[test]
+fn a_partial_look_does_not_end_the_doubt_and_a_full_one_does() {
+    let (mut machine, under_way) = failed_too_often();
+    machine.step(at(108), observed(under_way, at(106), [("a", unseen()), ("b", unseen())]));
+    let effects = machine.step(at(137), Event::Woke);
+    let ticket = look_of(&effects, "a").expect("it is looked at again");
+    let effects = machine.step(at(138), observed(ticket, at(137), [("a", stands("a", at(137))), ("b", unseen())]));
+    assert_eq!(deletes(&effects), 0);
+    assert!(machine.left_alone_until(&target()).is_some(), "the doubt goes on");
+    let again = (139..200).find_map(|second| {
+        let effects = machine.step(at(second), Event::Woke);
+        Some((second, look_of(&effects, "a")?))
+    });
+    let (second, ticket) = again.expect("it is looked at once more");
+    let seen = at(second);
+    let effects = machine.step(seen, observed(ticket, seen, [("a", stands("a", seen)), ("b", stands("b", seen))]));
+    assert_eq!(machine.left_alone_until(&target()), None);
+    assert_eq!(deletes(&effects), 2, "{:?}", machine.withheld(&retired()));
+}
