@@ -55,6 +55,8 @@ mutants! {
     DropVersionPrecondition => "S5",
     /// Accept a head that does not descend from what was accepted.
     FollowRewrittenHistory => "S6",
+    /// Follow the head that was heard of last, though it is older than one that was heard of before.
+    OrderByArrival => "S6",
     /// Execute before the intent is durable.
     SkipIntent => "S7",
     /// Let an old holder go on writing the log after a new epoch began.

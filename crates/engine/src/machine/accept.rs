@@ -275,7 +275,8 @@ impl Machine {
         let Some(kept) = self.apps.get(app) else { return };
         let blessed = kept.sent.blessed.is_some();
         let descends = matches!(ancestry, Ancestry::First | Ancestry::Same | Ancestry::Descendant);
-        if !descends && !Mutant::FollowRewrittenHistory.is_on() {
+        let told_last = ancestry == Ancestry::Older && Mutant::OrderByArrival.is_on();
+        if !descends && !told_last && !Mutant::FollowRewrittenHistory.is_on() {
             return match ancestry {
                 Ancestry::Older => self.tell_older(app, revision),
                 _ => self.hold_rewritten(app, revision),
