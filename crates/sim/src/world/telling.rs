@@ -12,8 +12,11 @@ impl World {
     /// Mixes what the engine does into the trace, so that two runs can be compared.
     pub(super) fn note(&mut self, n: usize, effect: &Effect) {
         let kind = effect_name(effect);
-        for byte in kind.bytes().chain(self.now.to_le_bytes()).chain([n as u8]) {
-            self.trace = (self.trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.trace = mixed(self.trace, kind.bytes().chain(self.now.to_le_bytes()).chain([n as u8]));
+        if let Effect::Execute { work, .. } = effect {
+            for Work { intent, step, .. } in work {
+                self.trace = mixed(self.trace, format!("{intent} {} {}", step.verb, step.key).bytes());
+            }
         }
         if let Effect::Notify { note, .. } = effect
             && note.kind == setpoint_engine::NoteKind::RuleBroken
@@ -34,8 +37,9 @@ impl World {
         }
     }
 
+    /// What the engine did, and all that it recorded of it.
     pub fn trace(&self) -> u64 {
-        self.trace
+        mixed(self.trace, self.ledger.head(&self.origin).root.to_string().bytes())
     }
 
     /// A look at the reports now and then is enough to know which refusals were seen.
@@ -49,6 +53,10 @@ impl World {
             }
         }
     }
+}
+
+fn mixed(trace: u64, bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(trace, |trace, byte| (trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 pub(crate) fn effect_name(effect: &Effect) -> &'static str {
