@@ -1,7 +1,8 @@
 //! What the socket is asked, answered from the machine, the ledger and the stores.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
 
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
@@ -20,6 +21,7 @@ use setpoint_documents::nearest;
 use setpoint_engine::machine::{AppStatus, Refused};
 use setpoint_engine::{Command, Declined, Order, OrderId};
 use setpoint_ledger::{Ledger, LedgerError, Origin};
+use tokio::time::timeout;
 
 use super::messages::Messages;
 use super::showing::Counted;
@@ -27,6 +29,9 @@ use super::sources::Provider;
 use super::{OpenNow, history};
 use crate::doors::Clock;
 use crate::interpreter::{Ended, Handle};
+
+/// Longer than it takes to open a ledger.
+const OPENING: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Answers {
@@ -51,10 +56,12 @@ impl Answers {
         Self { clock, origin, handle, provider, messages, open_now, last_order: AtomicU64::new(0) }
     }
 
-    fn ledger(&self) -> Result<Arc<dyn Ledger>, Problem> {
-        let open = self.open_now.lock().unwrap_or_else(PoisonError::into_inner);
-        let ledger = open.as_ref().and_then(Weak::upgrade);
-        ledger.ok_or_else(|| {
+    /// The ledger to read from. One that failed is opened anew every few seconds: that moment is waited for.
+    async fn ledger(&self) -> Result<Arc<dyn Ledger>, Problem> {
+        let mut opened = self.open_now.subscribe();
+        let open = timeout(OPENING, opened.wait_for(Option::is_some)).await;
+        let open = open.ok().and_then(Result::ok).and_then(|open| open.clone());
+        open.ok_or_else(|| {
             let trouble = self.handle.trouble().unwrap_or_else(|| "it is being opened".to_owned());
             Problem::new(ProblemKind::Unavailable, format!("the ledger is not open: {trouble}"))
         })
@@ -95,7 +102,8 @@ impl Answers {
 
     /// Why the anchor does not follow. Of a ledger that is not open something worse is told.
     async fn anchor_trouble(&self) -> Option<String> {
-        self.ledger().ok()?.head(&self.origin).await.ok()?.anchor_trouble
+        let ledger = self.open_now.borrow().clone();
+        ledger?.head(&self.origin).await.ok()?.anchor_trouble
     }
 
     async fn detail(&self, app: &AppId) -> Result<AppDetail, Problem> {
@@ -317,13 +325,15 @@ impl Agent for Answers {
 
     fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {
         Box::pin(async move {
-            history::history(self.ledger()?.as_ref(), &self.origin, &question).await.map_err(|error| unread(&error))
+            history::history(self.ledger().await?.as_ref(), &self.origin, &question)
+                .await
+                .map_err(|error| unread(&error))
         })
     }
 
     fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>> {
         Box::pin(async move {
-            history::drift(self.ledger()?.as_ref(), &self.origin, &question).await.map_err(|error| unread(&error))
+            history::drift(self.ledger().await?.as_ref(), &self.origin, &question).await.map_err(|error| unread(&error))
         })
     }
 

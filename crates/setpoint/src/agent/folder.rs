@@ -54,6 +54,8 @@ struct Written {
 }
 
 const INSTALLATION: &str = "installation.json";
+/// More than the files beside a database take that is opened.
+const PROBE: usize = 64 << 10;
 
 impl DataFolder {
     /// Makes the folder, for this user only, unless it is there.
@@ -67,6 +69,20 @@ impl DataFolder {
     pub fn existing(path: &Path) -> Result<Self, FolderError> {
         let folder = Self { path: path.to_owned() };
         if folder.is_installed() { Ok(folder) } else { Err(FolderError::NotInstalled { path: path.to_owned() }) }
+    }
+
+    /// Whether the disk takes what opening a ledger needs.
+    pub fn try_writing(&self) -> Result<(), FolderError> {
+        let path = self.path.join("probe");
+        let written = || {
+            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+            file.write_all(&[0; PROBE])?;
+            file.sync_all()
+        };
+        let tried = written();
+        // Half of it takes room as well. Should it stay, the next try overwrites it.
+        let _ = fs::remove_file(&path);
+        tried.map_err(|source| FolderError::Io { path, source })
     }
 
     pub fn path(&self) -> &Path {

@@ -29,14 +29,14 @@ mod sources;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use setpoint_api::server::{BindError, Server};
 use setpoint_engine::Settings;
 use setpoint_engine::machine::Standing;
 use setpoint_ledger::Ledger;
 use setpoint_ledger_sql::{Options, SqlLedger};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use self::answers::Answers;
@@ -70,8 +70,8 @@ pub enum StartError {
     Ended(#[from] Ended),
 }
 
-/// The ledger that is open now, for those who read it. They do not keep it open: after a failure it is opened anew.
-type OpenNow = Arc<Mutex<Option<Weak<dyn Ledger>>>>;
+/// The ledger that is open now, for those who read it. They keep it no longer than they read: after a failure it is opened anew.
+type OpenNow = Arc<watch::Sender<Option<Arc<dyn Ledger>>>>;
 
 /// A running agent.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl RunningAgent {
         let Opened { folder, installation, ledger, ledger_options, provider } =
             opening::open(bootstrap, &data, anchor, clock, &log).await?;
         let origin = installation.origin.clone();
-        let open_now: OpenNow = Arc::default();
+        let open_now: OpenNow = Arc::new(watch::Sender::new(None));
         // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.
         settings.own_hands = Some(HOSTS.to_owned());
         settings.fencing = Some(setpoint_target_kube::IDENTITIES.to_owned());
@@ -116,7 +116,7 @@ impl RunningAgent {
             clock,
             origin: origin.clone(),
             holder: HOLDER.to_owned(),
-            open_ledger: opener(ledger_options, ledger, Arc::clone(&open_now)),
+            open_ledger: opener(folder.clone(), ledger_options, ledger, Arc::clone(&open_now)),
             targets: BTreeMap::new(),
             sources: Arc::clone(&provider) as _,
             messenger: Arc::clone(&messages) as _,
@@ -171,21 +171,25 @@ impl RunningAgent {
     }
 }
 
-/// Opens the ledger again after it failed; the first time it is the one that is open already.
-fn opener(options: Options, first: SqlLedger, open_now: OpenNow) -> OpenLedger {
+/// Opens the ledger again after it failed; the first time it is the one that is open already. One that failed can still be read, so it is let go only
+/// when the disk takes something again: without room not even a ledger that is only read could be opened.
+fn opener(folder: DataFolder, options: Options, first: SqlLedger, open_now: OpenNow) -> OpenLedger {
     let first = Mutex::new(Some(first));
     Box::new(move || {
-        let (options, open_now) = (options.clone(), Arc::clone(&open_now));
+        let (folder, options, open_now) = (folder.clone(), options.clone(), Arc::clone(&open_now));
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
         Box::pin(async move {
             let ledger = match first {
                 Some(ledger) => ledger,
                 None => {
+                    folder.try_writing()?;
+                    // Its folder is locked as long as it is open.
+                    drop(open_now.send_replace(None));
                     SqlLedger::open(options).await.map_err(|error| Box::new(error) as Box<dyn Error + Send + Sync>)?
                 }
             };
             let ledger: Arc<dyn Ledger> = Arc::new(ledger);
-            *open_now.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(&ledger));
+            open_now.send_replace(Some(Arc::clone(&ledger)));
             Ok(ledger)
         })
     })

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use setpoint_api::answer::AppState;
-use setpoint_api::question::{OrderKind, OrderRequest};
+use setpoint_api::question::{HistoryQuestion, OrderKind, OrderRequest};
 use setpoint_api::{AskError, Client, Problem, ProblemKind, socket_in};
+use setpoint_core::time::Span;
 use tokio::time::timeout;
 
 use super::lab::{Lab, app};
@@ -50,7 +51,7 @@ impl Agent {
     }
 
     async fn suspend(&self) -> Result<(), AskError> {
-        let order = OrderKind::Suspend { length: setpoint_core::time::Span::hours(1) };
+        let order = OrderKind::Suspend { length: Span::hours(1) };
         let request = OrderRequest { app: app("hello"), reason: "the test wants it".to_owned(), order };
         self.client.order(&request).await.map(drop)
     }
@@ -103,6 +104,13 @@ async fn case_77_while_the_disk_takes_nothing_orders_are_declined_and_questions_
     assert_eq!(told.code, Some(1), "{told:?}");
     assert!(told.complaints.contains("the ledger is in trouble"), "{told:?}");
     assert!(lab.told(&["status"]).contains("in trouble"));
+    let question = HistoryQuestion { app: Some(app("hello")), limit: 10, before: None };
+    // For longer than it takes until the ledger is opened anew, in vain, and let go again.
+    let asked = agent.client.overview().await.expect("questions are answered").now;
+    while agent.client.overview().await.expect("questions are answered").now.since(asked) < Span::seconds(5) {
+        let history = agent.client.history(&question).await.expect("what is recorded can be read");
+        assert!(!history.is_empty());
+    }
     assert_eq!(lab.text("greeting").as_deref(), Some("by hand\n"), "nothing is done without its intent");
 
     agent.make_room();
