@@ -5,7 +5,6 @@ mod refused;
 mod seeds;
 mod systematic;
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
@@ -231,7 +230,7 @@ fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(String, String), Stri
     let seeds = Seeds::enough();
     let next = Mutex::new(seeds.all());
     let found = Mutex::new(None::<(String, String)>);
-    let others = Mutex::new(BTreeSet::new());
+    let others = Mutex::new(std::collections::BTreeSet::new());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
         for _ in 0..threads {
