@@ -198,8 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_run_programs_or_look_away_is_refused_with_what_to_do() {
-        // Case 70 of the bad-input list.
+    fn case_70_what_would_run_programs_or_look_away_is_refused_with_what_to_do() {
         for user in [
             "{exec: {command: id}}",
             "{auth-provider: {name: gcp}}",

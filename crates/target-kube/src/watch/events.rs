@@ -220,6 +220,7 @@ impl Watches {
         let whole = StreamId { class: Arc::clone(class), namespace: "".into() };
         state.streams.remove(&whole);
         state.polled.remove(&whole);
+        state.unlisted.remove(&whole);
         let namespaces: Vec<StreamId> = state.asked.iter().filter(|id| id.class == *class).cloned().collect();
         for id in namespaces {
             self.open(&mut state, id);

@@ -80,12 +80,15 @@ struct State {
     streams: BTreeMap<StreamId, Progress>,
     /// What there was no stream left for.
     polled: BTreeSet<StreamId>,
+    /// Of that, what could not be listed when its turn came, and why.
+    unlisted: BTreeMap<StreamId, String>,
     /// Kinds that may be watched only namespace by namespace.
     restricted: BTreeSet<Arc<str>>,
     /// All that was asked about, so that a restricted kind knows its namespaces.
     asked: BTreeSet<StreamId>,
     single: BTreeMap<Key, Single>,
-    unwatched: BTreeSet<Key>,
+    /// What there was no room for among these, and whether it is there.
+    unwatched: BTreeMap<Key, bool>,
     fresh: Vec<Fresh>,
     hinted: BTreeSet<Key>,
     /// Writes under way, and the last that a stream has told of each object meanwhile.
@@ -174,7 +177,7 @@ impl Watches {
             return;
         }
         if state.single.len() >= MOST_SINGLE {
-            state.unwatched.insert(key.clone());
+            state.unwatched.insert(key.clone(), version.is_some());
             return;
         }
         let over = Arc::new(Signal::default());

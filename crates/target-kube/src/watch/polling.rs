@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use setpoint_core::time::Span;
 
 use super::streams::form_of;
-use super::{StreamId, Watches};
+use super::{MOST_SINGLE, StreamId, Watches};
 use crate::cluster::Cluster;
 use crate::turns::Places;
 
@@ -37,21 +37,63 @@ impl Cluster {
     }
 
     async fn poll(&self, id: &StreamId, relists: &Places) {
-        if self.visit().await.is_err() {
-            return;
-        }
-        let Ok(collection) = self.collection_of(id).await else { return };
+        let listed = self.list_polled(id, relists).await;
+        self.watches.was_listed(id, listed.err());
+    }
+
+    /// Lists what no stream tells of; what keeps it from that, in words.
+    async fn list_polled(&self, id: &StreamId, relists: &Places) -> Result<(), String> {
+        self.visit().await.map_err(|reason| reason.to_string())?;
+        let collection = self.collection_of(id).await.map_err(|reason| reason.to_string())?;
         let _turn = relists.take().await;
         let listed = self.list(id, &collection, &self.selection(), form_of(&id.class)).await;
-        if listed.is_err_and(|failure| failure.code() == Some(403)) && id.namespace.is_empty() {
+        if let Err(failure) = &listed
+            && failure.code() == Some(403)
+            && id.namespace.is_empty()
+        {
             self.watches.restrict(&id.class);
         }
+        listed.map(drop).map_err(|failure| failure.to_string())
     }
 }
 
 impl Watches {
+    fn was_listed(&self, id: &StreamId, problem: Option<String>) {
+        let mut state = self.state();
+        match problem.filter(|_| state.polled.contains(id)) {
+            Some(problem) => drop(state.unlisted.insert(id.clone(), problem)),
+            None => drop(state.unlisted.remove(id)),
+        }
+    }
+
     /// That changes are noticed late, why, and what to do about it.
     pub(crate) fn degraded(&self) -> Option<String> {
+        let told = [self.polling(), self.failing(), self.unwatched()].into_iter().flatten();
+        let told = told.collect::<Vec<_>>().join("; ");
+        (!told.is_empty()).then_some(told)
+    }
+
+    /// Lists that failed instead of streams.
+    fn failing(&self) -> Option<String> {
+        let state = self.state();
+        let (id, problem) = state.unlisted.first_key_value()?;
+        let (count, class) = (state.unlisted.len(), &id.class);
+        Some(format!("{count} of these could not be listed, and are looked at once a day: {class}: {problem}"))
+    }
+
+    /// Objects without our label, for which there is no stream of their own.
+    fn unwatched(&self) -> Option<String> {
+        let state = self.state();
+        let count = state.unwatched.values().filter(|is_there| **is_there).count();
+        (count > 0).then(|| {
+            format!(
+                "{count} objects that were never applied are looked at once a day, as {MOST_SINGLE} such are watched one by \
+                 one already: let their apps be synced"
+            )
+        })
+    }
+
+    fn polling(&self) -> Option<String> {
         let state = self.state();
         let (polled, streams, round) = (state.polled.len(), state.streams.len(), self.poll_round);
         let kinds: BTreeSet<&str> = state.polled.iter().map(|id| &*id.class).collect();
