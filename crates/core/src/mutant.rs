@@ -101,6 +101,8 @@ mutants! {
     ReadFromCache => "L1",
     /// Take every field that conflicts, whoever holds it.
     ForceEverything => "S5",
+    /// Never read again what streams have told nothing of.
+    BelieveMemoryForEver => "L1",
     /// Go on trusting a stream that has ended.
     TrustCutStream => "L1",
     /// Take our manager's name for a proof that an unanswered create was carried out.

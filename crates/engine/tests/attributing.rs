@@ -22,7 +22,7 @@ use setpoint_engine::{
 use setpoint_ledger::{Entry, Kind};
 use setpoint_target::Granularity;
 
-fn at(seconds: u64) -> Timestamp {
+pub(crate) fn at(seconds: u64) -> Timestamp {
     Timestamp::from_millis(0) + Span::seconds(seconds)
 }
 
@@ -30,11 +30,11 @@ fn app() -> AppId {
     "web/shop".parse().expect("a valid app")
 }
 
-fn target() -> TargetIdentity {
+pub(crate) fn target() -> TargetIdentity {
     TargetIdentity::new("cluster-1").expect("a valid identity")
 }
 
-fn key(name: &str) -> Key {
+pub(crate) fn key(name: &str) -> Key {
     Key::new("ConfigMap", "shop", name).expect("a valid key")
 }
 
@@ -44,7 +44,7 @@ fn proven(who: &str) -> Writer {
 }
 
 /// A machine whose app converged and now observes only, with the first look's ticket.
-fn observing(attributes: bool) -> (Machine, Ticket) {
+pub(crate) fn observing(attributes: bool) -> (Machine, Ticket) {
     let resource = |name: &str| Resource {
         key: key(name),
         api_version: "v1".into(),

@@ -1,5 +1,5 @@
 //! The accept plane, from polls and trees to candidates and controls; taking over from another holder of the log; targets that
-//! fail; and who did what was found.
+//! fail; who did what was found; and what is read though nobody told of it.
 
 mod attributing;
 mod boundaries;
@@ -11,4 +11,5 @@ mod identities;
 mod polling;
 mod refusals;
 mod scene;
+mod sweeping;
 mod takeover;

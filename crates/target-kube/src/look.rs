@@ -44,7 +44,10 @@ const BEGINNING: Span = Span::seconds(20);
 impl Cluster {
     pub(crate) async fn observe(&self, wanted: Wanted, asker: Asker, now: Timestamp) -> Observation {
         wanted.keys().for_each(|key| self.watches.want(key));
-        let (mut states, unseen) = self.split_remembered(wanted, now);
+        let (mut states, unseen) = match asker.afresh {
+            true => (BTreeMap::new(), wanted.into_iter().collect()),
+            false => self.split_remembered(wanted, now),
+        };
         if unseen.is_empty() {
             return Observation { at: now, states };
         }
@@ -53,10 +56,17 @@ impl Cluster {
             let keys = states.into_keys().chain(unseen.into_iter().map(|(key, _)| key));
             return blind(keys, &reason, now);
         }
-        self.hear_streams_out(&unseen).await;
-        let (remembered, unseen) = self.split_remembered(unseen, now);
+        let unseen = match asker.afresh {
+            true => unseen,
+            false => {
+                self.hear_streams_out(&unseen).await;
+                let (remembered, unseen) = self.split_remembered(unseen, now);
+                states.extend(remembered);
+                unseen
+            }
+        };
         let absent = self.absent_by_lists(&unseen).await;
-        let on = Behalf::of(&asker, Urgency::Drift);
+        let on = Behalf::of(&asker, Urgency::from(asker.priority));
         let looks = unseen.into_iter().map(|(key, declared)| {
             let is_absent = absent.contains(&key);
             async move {
@@ -64,11 +74,16 @@ impl Cluster {
                     return (key.clone(), Observed::known(self.saw_nothing(&key), now));
                 }
                 let seen = self.look_at(&key, declared.as_ref(), on).await;
+                if let (Ok(Presence::Present(live)), Some(resource)) = (&seen, &declared)
+                    && live.value != resource.body
+                {
+                    // No stream has told of it where an event was lost: what is remembered is not believed before it is put right.
+                    self.records.doubt(&key);
+                }
                 (key, seen.map_or_else(Observed::unknown, |presence| Observed::known(presence, now)))
             }
         });
         let seen: Vec<_> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
-        states.extend(remembered);
         states.extend(seen);
         // A look may take a while, and a connection that was made meanwhile may lead elsewhere.
         match self.visit().await {

@@ -324,6 +324,11 @@ impl Records {
         .unwrap_or(false)
     }
 
+    /// A look has found that it is not as it is remembered.
+    pub(crate) fn doubt(&self, key: &Key) {
+        self.with(key, |record| record.suspicions = record.suspicions.max(1));
+    }
+
     /// The keys of a kind, in a namespace or in all.
     pub(crate) fn keys_of(&self, class: &str, namespace: &str) -> BTreeSet<Key> {
         let within = |key: &&Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);

@@ -24,7 +24,7 @@ const LONG: usize = 24;
 
 impl Cluster {
     pub(crate) async fn preview_replacement(&self, resource: &Resource, asker: &Asker) -> Result<(), Refusal> {
-        let on = Behalf::of(asker, Urgency::Drift);
+        let on = Behalf::of(asker, Urgency::from(asker.priority));
         let refusal = |class, detail| Refusal { class, detail, retry_after: None };
         self.visit().await.map_err(|reason| refusal(RefusalClass::Unavailable, reason.to_string()))?;
         let place = self.place(&resource.key, Some(resource)).await.map_err(|error| error.refusal())?;

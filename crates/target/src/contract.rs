@@ -36,6 +36,21 @@ pub struct Asker {
     pub app: Option<AppId>,
     /// In whose name what would change something is asked, and what is asked for that; `None` for the agent's own.
     pub acting_as: Option<Arc<ActingAs>>,
+    pub priority: Priority,
+    /// What is remembered is not enough: each object is to be read. The net under whatever events have missed.
+    pub afresh: bool,
+}
+
+/// How urgent a look and what comes of it are, most urgent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Somebody waits for it.
+    Person,
+    NewBundle,
+    #[default]
+    Drift,
+    /// Nobody asked for it, and nothing told of a change.
+    Sweep,
 }
 
 /// What a target can do, so that the engine does not have to know which one it is.

@@ -10,8 +10,8 @@ pub mod memory;
 pub mod showing;
 
 pub use contract::{
-    Answer, Asker, Capabilities, Fence, Granularity, Hint, Outcome, Refusal, RefusalClass, Settlement, Sightings,
-    Target, Unidentifiable, Wanted, Work,
+    Answer, Asker, Capabilities, Fence, Granularity, Hint, Outcome, Priority, Refusal, RefusalClass, Settlement,
+    Sightings, Target, Unidentifiable, Wanted, Work,
 };
 pub use memory::{MemoryOptions, MemoryTarget, MemoryWorld};
 pub use showing::{LogPart, LogQuestion, LogReader, Requests, Tally, Tree, TreeObject, Unwell};

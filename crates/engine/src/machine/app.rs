@@ -32,6 +32,10 @@ pub(super) struct App {
     pub(super) phase: Phase,
     /// Something happened while the app was busy: look again afterwards.
     pub(super) again: Option<Priority>,
+    /// How urgent what it is busy with is.
+    pub(super) priority: Priority,
+    /// The next look is to read every object, whatever is remembered of it.
+    pub(super) sweeping: bool,
     pub(super) baselines: BTreeMap<Key, Baseline>,
     /// Since when each key was seen without the object we own there, look after look.
     pub(super) missing_since: BTreeMap<Key, Timestamp>,
@@ -71,6 +75,8 @@ pub(super) enum Phase {
         bundle: Digest,
         /// What changed hands meanwhile: what is seen of it may be older than that.
         outdated: BTreeSet<Key>,
+        /// It reads everything, whatever is remembered.
+        sweeping: bool,
     },
     Asking(BTreeSet<Ticket>),
     /// Bookkeeping that must be durable before the next look.
@@ -98,6 +104,8 @@ impl App {
             sent,
             phase: Phase::Idle,
             again: None,
+            priority: Priority::Sweep,
+            sweeping: false,
             baselines: BTreeMap::new(),
             missing_since: BTreeMap::new(),
             answers: Answers::default(),

@@ -119,7 +119,7 @@ impl Machine {
 
     /// Events bring the next look; these timers are the net under them.
     pub(super) fn schedule_next_look(&mut self, app: &AppId, decision: &Decision) {
-        self.timers.set(Timer::Sweep(app.clone()), self.now + self.settings.sweep);
+        self.schedule_sweep(app);
         let withheld = decision.report.iter().map(|withheld| self.worth_a_look_at(app, &withheld.why));
         let soonest = withheld.chain(self.window_opens(app)).min();
         match soonest {

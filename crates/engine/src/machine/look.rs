@@ -11,7 +11,7 @@ use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Span;
 use setpoint_ledger::Kind;
-use setpoint_target::Hint;
+use setpoint_target::{Asker, Hint};
 
 use crate::effect::{Effect, Ticket};
 
@@ -81,7 +81,11 @@ impl Machine {
             let (breakers, now) = (&self.breakers, self.now);
             let may_start =
                 |target: &TargetIdentity| !breakers.get(target).is_some_and(|breaker| breaker.is_closed_to_calls(now));
-            let Some(app) = self.queue.pop(&self.busy, self.settings.most_busy, may_start) else { return };
+            let next = self.queue.pop(&self.busy, self.settings.most_busy, may_start);
+            let Some((app, priority)) = next else { return };
+            if let Some(kept) = self.apps.get_mut(&app) {
+                kept.priority = priority;
+            }
             self.look(&app);
         }
     }
@@ -95,8 +99,9 @@ impl Machine {
         }
         let Some(bundle) = self.bundle_digest_of(app).filter(|_| !wanted.is_empty()) else { return };
         let ticket = self.ask(Awaited::Look(app.clone()), self.settings.patience);
-        self.set_phase(app, Phase::Looking { bundle, outdated: BTreeSet::new() });
-        let asker = self.asker(app);
+        let sweeping = self.apps.get(app).is_some_and(|kept| kept.sweeping);
+        self.set_phase(app, Phase::Looking { bundle, outdated: BTreeSet::new(), sweeping });
+        let asker = Asker { afresh: sweeping && !Mutant::BelieveMemoryForEver.is_on(), ..self.asker(app) };
         self.effects.push(Effect::Observe { ticket, target, wanted, asker });
     }
 
@@ -139,12 +144,13 @@ impl Machine {
                 observation.states.insert(key.clone(), Observed::unknown(Blindness::NotLooked));
             }
         }
-        if let Some(Phase::Looking { bundle, outdated }) = self.apps.get(&app).map(|kept| &kept.phase) {
+        if let Some(Phase::Looking { bundle, outdated, .. }) = self.apps.get(&app).map(|kept| &kept.phase) {
             let moved = self.declared_otherwise(&app, *bundle);
             let unseen =
                 outdated.iter().chain(&moved).map(|key| (key.clone(), Observed::unknown(Blindness::NotLooked)));
             observation.states.extend(unseen);
         }
+        self.swept(&app, &observation);
         let observation = &observation;
         let Some(target) = self.apps.get(&app).map(|kept| kept.sent.target.clone()) else { return };
         self.note_look(&target, observation);
@@ -153,6 +159,36 @@ impl Machine {
             Some(decision) => self.decided(&app, observation, decision),
             None => self.set_phase(&app, Phase::Idle),
         }
+    }
+
+    /// It is time to read everything of an app once more, whatever events have told.
+    pub(super) fn sweep(&mut self, app: &AppId) {
+        if let Some(kept) = self.apps.get_mut(app) {
+            kept.sweeping = true;
+        }
+        self.wants_look(app, Priority::Sweep);
+    }
+
+    /// Notes that a sweep has seen something: what it could not see is not remembered either. One that saw nothing goes on.
+    fn swept(&mut self, app: &AppId, observation: &Observation) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let ended = matches!(kept.phase, Phase::Looking { sweeping: true, .. });
+        if ended && observation.states.values().any(Observed::is_known) {
+            kept.sweeping = false;
+            self.timers.set(Timer::Sweep(app.clone()), self.now + self.settings.sweep);
+        }
+    }
+
+    /// The first sweep of an app is due some time within the period, each app's at another: many apps that start together are not read together.
+    pub(super) fn schedule_sweep(&mut self, app: &AppId) {
+        let timer = Timer::Sweep(app.clone());
+        if self.timers.is_set(&timer) || self.apps.get(app).is_some_and(|kept| kept.sweeping) {
+            return;
+        }
+        let digest = Digest::of(app.to_string().as_bytes());
+        let share = 1 + u64::from(digest.as_bytes()[0]);
+        let first = Span::millis(self.settings.sweep.as_millis() * share / 256);
+        self.timers.set(timer, self.now + first);
     }
 
     /// What the app declares now otherwise than the bundle that was looked for: a target shows things in the shape of the declaration it was

@@ -358,7 +358,7 @@ impl Machine {
                 Timer::Stale(store) => self.store_is_stale(&store),
                 Timer::Consider(app) => self.consider(&app),
                 Timer::Look(app) => self.wants_look(&app, Priority::Drift),
-                Timer::Sweep(app) => self.wants_look(&app, Priority::Sweep),
+                Timer::Sweep(app) => self.sweep(&app),
                 Timer::Deadline(app) => self.deadline_passed(&app),
                 Timer::SuspensionEnds(app) => self.suspension_ended(&app),
                 Timer::Settle(intent) => self.settle(intent),

@@ -171,7 +171,8 @@ impl Machine {
     }
 
     pub(super) fn asker(&self, app: &AppId) -> Asker {
-        Asker { app: Some(app.clone()), acting_as: self.acting_as(app) }
+        let priority = self.apps.get(app).map_or_else(Priority::default, |kept| kept.priority);
+        Asker { app: Some(app.clone()), acting_as: self.acting_as(app), priority, afresh: false }
     }
 
     /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.

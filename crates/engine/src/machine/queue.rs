@@ -8,24 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use setpoint_core::name::{AppId, Scope, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
+pub(super) use setpoint_target::Priority;
 
-/// Why an app wants to be looked at, most urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Priority {
-    Person,
-    NewBundle,
-    Drift,
-    Sweep,
-}
-
-impl Priority {
-    fn may_wait(self) -> Span {
-        match self {
-            Self::Person => Span::ZERO,
-            Self::NewBundle => Span::seconds(1),
-            Self::Drift => Span::seconds(3),
-            Self::Sweep => Span::minutes(5),
-        }
+fn may_wait(priority: Priority) -> Span {
+    match priority {
+        Priority::Person => Span::ZERO,
+        Priority::NewBundle => Span::seconds(1),
+        Priority::Drift => Span::seconds(3),
+        Priority::Sweep => Span::minutes(5),
     }
 }
 
@@ -33,7 +23,16 @@ impl Priority {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     lanes: BTreeMap<Lane, BTreeSet<(Timestamp, AppId)>>,
-    places: BTreeMap<AppId, (Timestamp, TargetIdentity)>,
+    places: BTreeMap<AppId, Place>,
+}
+
+/// Where an app waits.
+#[derive(Debug)]
+struct Place {
+    due: Timestamp,
+    target: TargetIdentity,
+    /// The most urgent of what it waits for.
+    priority: Priority,
 }
 
 type Lane = (Scope, TargetIdentity);
@@ -41,16 +40,17 @@ type Lane = (Scope, TargetIdentity);
 impl Queue {
     /// Queues an app of a target, or moves it forward. It is never moved back.
     pub(super) fn push(&mut self, app: &AppId, target: &TargetIdentity, priority: Priority, now: Timestamp) {
-        let mut due = now + priority.may_wait();
-        if let Some((place, of)) = self.places.get(app) {
-            if *place <= due && of == target {
+        let (mut due, mut priority) = (now + may_wait(priority), priority);
+        if let Some(place) = self.places.get_mut(app) {
+            place.priority = place.priority.min(priority);
+            if place.due <= due && place.target == *target {
                 return;
             }
-            due = due.min(*place);
+            (due, priority) = (due.min(place.due), place.priority);
         }
         self.remove(app);
         self.lanes.entry((app.scope.clone(), target.clone())).or_default().insert((due, app.clone()));
-        self.places.insert(app.clone(), (due, target.clone()));
+        self.places.insert(app.clone(), Place { due, target: target.clone(), priority });
     }
 
     pub(super) fn holds(&self, app: &AppId) -> bool {
@@ -58,32 +58,37 @@ impl Queue {
     }
 
     pub(super) fn remove(&mut self, app: &AppId) {
-        let Some((place, target)) = self.places.remove(app) else { return };
+        self.take(app);
+    }
+
+    fn take(&mut self, app: &AppId) -> Option<Priority> {
+        let Place { due, target, priority } = self.places.remove(app)?;
         let lane = (app.scope.clone(), target);
         if let Some(waiting) = self.lanes.get_mut(&lane) {
-            waiting.remove(&(place, app.clone()));
+            waiting.remove(&(due, app.clone()));
             if waiting.is_empty() {
                 self.lanes.remove(&lane);
             }
         }
+        Some(priority)
     }
 
-    /// The next app whose target `may_start` lets through. While several scopes wait, none may hold more than a quarter of the slots
+    /// The next app whose target `may_start` lets through, and how urgent it is. While several scopes wait, none may hold more than a quarter of the slots
     /// (and always one): `busy` counts what each holds.
     pub(super) fn pop(
         &mut self,
         busy: &BTreeMap<Scope, usize>,
         slots: usize,
         may_start: impl Fn(&TargetIdentity) -> bool,
-    ) -> Option<AppId> {
+    ) -> Option<(AppId, Priority)> {
         let share = (slots / 4).max(1);
         let startable = || self.lanes.iter().filter(|((_, target), _)| may_start(target));
         let fair = |((scope, _), _): &(&Lane, _)| busy.get(scope).is_none_or(|held| *held < share);
         let first = |(_, waiting): (_, &BTreeSet<(Timestamp, AppId)>)| waiting.first().cloned();
         let next = startable().filter(fair).filter_map(first).min().or_else(|| startable().filter_map(first).min());
         let (_, next) = next?;
-        self.remove(&next);
-        Some(next)
+        let priority = self.take(&next)?;
+        Some((next, priority))
     }
 
     pub(super) fn clear(&mut self) {
@@ -113,7 +118,7 @@ mod tests {
     }
 
     fn pop(queue: &mut Queue) -> Option<String> {
-        queue.pop(&BTreeMap::new(), 8, |_| true).map(|app| app.to_string())
+        queue.pop(&BTreeMap::new(), 8, |_| true).map(|(app, _)| app.to_string())
     }
 
     #[test]
@@ -134,7 +139,7 @@ mod tests {
         push(&mut queue, &app("a/x"), Priority::Sweep, at(0));
         push(&mut queue, &app("a/x"), Priority::Person, at(1));
         push(&mut queue, &app("a/x"), Priority::Sweep, at(2));
-        assert_eq!(queue.places[&app("a/x")].0, at(1));
+        assert_eq!(queue.places[&app("a/x")].due, at(1));
         assert!(pop(&mut queue).is_some() && pop(&mut queue).is_none());
         assert!(queue.lanes.is_empty(), "nothing is left of a lane that nobody waits in");
     }
@@ -147,7 +152,7 @@ mod tests {
         }
         push(&mut queue, &app("modest/x"), Priority::Sweep, at(0));
         let busy = BTreeMap::from([(Scope::new("greedy").unwrap(), 2)]);
-        let next = queue.pop(&busy, 8, |_| true).map(|app| app.to_string());
+        let next = queue.pop(&busy, 8, |_| true).map(|(app, _)| app.to_string());
         assert_eq!(next.as_deref(), Some("modest/x"));
         assert!(queue.pop(&busy, 8, |_| true).is_some(), "alone it may have them all");
     }
@@ -158,11 +163,11 @@ mod tests {
         let [down, up] = ["down", "up"].map(target);
         queue.push(&app("a/first"), &down, Priority::Person, at(0));
         queue.push(&app("a/second"), &up, Priority::Person, at(1));
-        let mut next = || queue.pop(&BTreeMap::new(), 8, |target| *target == up).map(|app| app.to_string());
+        let mut next = || queue.pop(&BTreeMap::new(), 8, |target| *target == up).map(|(app, _)| app.to_string());
         assert_eq!(next().as_deref(), Some("a/second"));
         assert_eq!(next(), None);
         queue.push(&app("a/first"), &up, Priority::Sweep, at(2));
-        let mut next = || queue.pop(&BTreeMap::new(), 8, |target| *target == up).map(|app| app.to_string());
+        let mut next = || queue.pop(&BTreeMap::new(), 8, |target| *target == up).map(|(app, _)| app.to_string());
         assert_eq!(next().as_deref(), Some("a/first"), "it was moved to another target");
     }
 }

@@ -14,7 +14,7 @@ use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::report::Withheld;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
-use setpoint_target::{Asker, Wanted};
+use setpoint_target::{Asker, Priority, Wanted};
 
 use super::{Awaited, Machine, Then};
 
@@ -156,7 +156,9 @@ impl Machine {
         let owned = self.holdings.claims_of(app).keys().map(|key| (key.clone(), None));
         let declared = bundle.resources().iter();
         let declared = declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))));
-        Some((target, owned.chain(declared).collect(), self.asker(app)))
+        // A person asks for a plan.
+        let asker = Asker { priority: Priority::Person, ..self.asker(app) };
+        Some((target, owned.chain(declared).collect(), asker))
     }
 
     /// What would be decided for an app that has been seen like this, were it to be held at this bundle.

@@ -53,6 +53,10 @@ impl Timers {
         }
     }
 
+    pub(super) fn is_set(&self, timer: &Timer) -> bool {
+        self.set.contains_key(timer)
+    }
+
     pub(super) fn cancel(&mut self, timer: &Timer) {
         if let Some(at) = self.set.remove(timer) {
             self.due.remove(&(at, timer.clone()));

@@ -102,11 +102,8 @@ impl World {
             return;
         };
         let way = self.tape.pick("way to meddle", 9);
-        let cluster = &mut self.clusters[target];
-        if let (POSE, Some(uid)) = (way, stored["metadata"]["uid"].as_str())
-            && !cluster.written.contains_key(uid)
-        {
-            cluster.posed.insert(uid.to_owned());
+        if way == POSE {
+            self.poses(target, &place);
         }
         let unlabelled = json!({"metadata": {"labels": {INSTALLATION_LABEL: null}}});
         let apply = |manager: &str| format!("{}?fieldManager={manager}&force=true", objects::path(&place));
@@ -132,6 +129,15 @@ impl World {
                 &json!({"metadata": {"annotations": {"note": content.to_string()}}}),
             ),
         });
+    }
+
+    /// Somebody writes what stands there under our name, before we do.
+    fn poses(&mut self, target: usize, place: &Place) {
+        let cluster = &mut self.clusters[target];
+        let Some(uid) = cluster.server.object(place).map(|stored| stored.uid().to_owned()) else { return };
+        if !cluster.written.contains_key(&uid) {
+            cluster.posed.insert(uid);
+        }
     }
 
     pub(crate) fn remove_on_cluster(&mut self, target: usize, key: &Key) -> bool {
@@ -161,6 +167,10 @@ impl World {
             let path = format!("{}?fieldManager={who}", objects::collection(&place));
             ask(server, Method::Post, &path, Some((JSON, &whole))).0
         });
+        if poses {
+            // Where nothing could be deleted it is what a tool has made.
+            self.poses(target, &place);
+        }
     }
 
     pub(crate) fn control_on_cluster(&mut self, target: usize, key: &Key, controlled: bool) {

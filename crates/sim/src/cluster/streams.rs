@@ -1,4 +1,4 @@
-//! What is told to whoever watches a cluster: in order, late, cut in the middle, or no further because the server has forgotten.
+//! What is told to whoever watches a cluster: in order, late, with a hole, cut in the middle, or no further because the server has forgotten.
 
 use setpoint_kube_world::Watch;
 use setpoint_target_kube::wire::WireError;
@@ -22,12 +22,15 @@ pub(crate) struct Stream {
     opened_at: u64,
     /// Something is about to be told.
     telling: bool,
+    /// What was there at first has been told.
+    begun: bool,
 }
 
 impl World {
     pub(super) fn open_stream(&mut self, to: Recipient, target: usize, number: u64, watch: Watch) -> Channel {
         let channel = Channel::default();
-        let stream = Stream { to, number, watch, channel: channel.clone(), opened_at: self.now, telling: true };
+        let stream =
+            Stream { to, number, watch, channel: channel.clone(), opened_at: self.now, telling: true, begun: false };
         self.clusters[target].streams.push(stream);
         self.after(5, Happening::Tell { to, target, number });
         self.after(MARK_EVERY, Happening::Mark { to, target, number });
@@ -75,7 +78,10 @@ impl World {
             // Nothing comes through; what happened meanwhile is told afterwards.
             return self.after(10_000, Happening::Tell { to, target, number });
         }
-        if self.strikes(Fault::DroppedEvent, "stream cut") {
+        let dropped = self.strikes(Fault::DroppedEvent, "events dropped");
+        // A server that loses an event goes on as if nothing had been.
+        let swallowed = dropped && self.clusters[target].streams[at].begun && self.tape.happens("swallowed", 500);
+        if dropped && !swallowed {
             return self.cut(target, at, None);
         }
         if self.strikes(Fault::EventsLost, "events forgotten") {
@@ -88,8 +94,12 @@ impl World {
         let cluster = &mut self.clusters[target];
         let stream = &mut cluster.streams[at];
         stream.telling = false;
+        stream.begun = true;
         let (events, channel) = (cluster.server.events(&mut stream.watch), stream.channel.clone());
         let Some(events) = events else { return self.cut(target, at, None) };
+        if swallowed {
+            return;
+        }
         let half = events.len() > 1 && self.strikes(Fault::PartialList, "stream breaks off");
         let told = if half { &events[..events.len() / 2] } else { &events[..] };
         if !told.is_empty() {

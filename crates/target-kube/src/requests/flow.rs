@@ -1,13 +1,14 @@
 //! How much is asked of the server at once: as much as it answers quickly, and no fixed rate.
 //!
 //! The number of requests in flight grows by one for each round of quick answers and halves when the server is slow, fails or says that it is
-//! busy. Who waits is let through by urgency, then in the order they came.
+//! busy. Who waits is let through by urgency, and nobody for ever behind those who are more urgent.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 use setpoint_core::time::{Span, Timestamp};
+use setpoint_target::Priority;
 
 /// Who goes first when not everybody can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +22,29 @@ pub enum Urgency {
     /// Nobody asked: the regular look.
     Sweep,
     Prune,
+}
+
+impl From<Priority> for Urgency {
+    fn from(priority: Priority) -> Self {
+        match priority {
+            Priority::Person => Self::People,
+            Priority::NewBundle => Self::Bundle,
+            Priority::Drift => Self::Drift,
+            Priority::Sweep => Self::Sweep,
+        }
+    }
+}
+
+impl Urgency {
+    /// How many that come later may go first. People are first always: a fifth of the room is theirs.
+    fn lets_pass(self) -> u64 {
+        match self {
+            Self::People | Self::Bundle => 0,
+            Self::Drift => 100,
+            Self::Sweep => 1_000,
+            Self::Prune => 10_000,
+        }
+    }
 }
 
 const FIRST: f64 = 16.0;
@@ -53,10 +77,21 @@ pub struct Flow(Arc<Mutex<State>>);
 struct State {
     limit: f64,
     in_flight: usize,
-    waiting: BTreeMap<(Urgency, u64), oneshot::Sender<Turn>>,
+    waiting: BTreeMap<Place, oneshot::Sender<Turn>>,
     came: u64,
     halved_at: Option<Timestamp>,
     pause_until: Timestamp,
+}
+
+/// Where somebody waits: in the order in which they go. Nobody waits for ever, however much there is to do that is more urgent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// People before all others.
+    is_other: bool,
+    /// After so many who came.
+    after: u64,
+    number: u64,
+    urgency: Urgency,
 }
 
 /// A place among those in flight, until it is dropped.
@@ -84,7 +119,13 @@ impl Flow {
             let (sender, receiver) = oneshot::channel();
             let number = state.came;
             state.came += 1;
-            state.waiting.insert((urgency, number), sender);
+            let place = Place {
+                is_other: urgency != Urgency::People,
+                after: number.saturating_add(urgency.lets_pass()),
+                number,
+                urgency,
+            };
+            state.waiting.insert(place, sender);
             receiver
         };
         self.let_through();
@@ -136,7 +177,7 @@ impl State {
                 entry.remove();
                 continue;
             }
-            if self.in_flight >= room(self.limit, entry.key().0) {
+            if self.in_flight >= room(self.limit, entry.key().urgency) {
                 return None;
             }
             self.in_flight += 1;
@@ -228,5 +269,28 @@ mod tests {
         let turn = (&mut people).now_or_never().expect("people go first");
         drop(turn);
         assert!((&mut prune).now_or_never().is_some());
+    }
+
+    #[test]
+    fn who_lets_others_pass_does_not_wait_for_ever() {
+        let flow = Flow::default();
+        flow.state().limit = 1.0;
+        let mut turn = flow.take(Urgency::Bundle).now_or_never().expect("nobody else is there");
+        let mut sweep = Box::pin(flow.take(Urgency::Sweep));
+        assert!((&mut sweep).now_or_never().is_none());
+        let mut passed = 0;
+        // Somebody more urgent is always waiting already when a turn ends.
+        loop {
+            let mut bundle = Box::pin(flow.take(Urgency::Bundle));
+            assert!((&mut bundle).now_or_never().is_none());
+            drop(turn);
+            match (&mut bundle).now_or_never() {
+                Some(next) => turn = next,
+                None => break,
+            }
+            passed += 1;
+        }
+        assert!((&mut sweep).now_or_never().is_some());
+        assert!((500..2_000).contains(&passed), "{passed}");
     }
 }

@@ -15,7 +15,7 @@ fn acting_as(user: &str, groups: &[&str]) -> Option<Arc<ActingAs>> {
 }
 
 fn asker(acting_as: &Option<Arc<ActingAs>>) -> Asker {
-    Asker { app: None, acting_as: acting_as.clone() }
+    Asker { acting_as: acting_as.clone(), ..Asker::default() }
 }
 
 fn of(work: Work, acting_as: &Option<Arc<ActingAs>>) -> Work {

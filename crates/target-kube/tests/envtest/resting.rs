@@ -37,12 +37,44 @@ async fn looks_at_what_did_not_change_are_no_requests() {
     }
     let lists = scene.proxy.take_seen();
     assert!(lists.iter().any(Seen::streams_list), "lists are streamed: {lists:?}");
+    // What was asked for as a stream came as one: a server that does not know how is asked for pages.
+    let paged: Vec<_> = lists.iter().filter(|seen| seen.verb() == "list" && seen.resource() == "configmaps").collect();
+    assert!(paged.is_empty(), "{paged:?}");
     for _ in 0..10 {
         for resource in &resources {
             assert_eq!(scene.live(resource).await.value, resource.body);
         }
     }
     assert_eq!(asked(&scene), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_afresh_finds_what_a_stream_did_not_tell() {
+    let scene = at_rest("swallowed").await;
+    let [edited, removed, told] = ["a", "b", "c"].map(|name| scene.config_map(name, &[("mode", "1")]));
+    for resource in [&edited, &removed, &told] {
+        scene.have(resource).await;
+        scene.observe(resource).await;
+    }
+    scene.caught_up().await;
+    scene.proxy.add(Rule::new("GET", "watch=true", Fault::SwallowEvent).in_lines_with(&scene.namespace).times(2));
+    scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
+    scene.remove(&removed);
+    // Events come in their order: when this one is there, the others have been.
+    scene.edit(&scene.config_map("c", &[("mode", "9")]), "stranger");
+    let hinted = scene.hint_about(&told.key).await;
+    assert!(!hinted.contains(&edited.key) && !hinted.contains(&removed.key), "{hinted:?}");
+    assert_eq!(scene.live(&edited).await.value, edited.body, "nothing was told");
+
+    let wanted = [&edited, &removed].map(|resource| (resource.key.clone(), Some(Arc::clone(resource))));
+    let asker = Asker { afresh: true, ..Asker::default() };
+    let states = scene.target.observe(wanted.into(), asker, now()).await.states;
+    let Some(Observed::Known { value: Presence::Present(live), .. }) = states.get(&edited.key) else {
+        panic!("{states:?}");
+    };
+    assert_ne!(live.value, edited.body);
+    assert!(matches!(states.get(&removed.key), Some(Observed::Known { value: Presence::Absent, .. })), "{states:?}");
+    assert_ne!(scene.live(&edited).await.value, edited.body, "and it is not forgotten");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -281,4 +313,10 @@ async fn what_there_is_no_stream_left_for_is_polled_and_that_is_told() {
     scene.patch(&polled, "stranger", &json!({"data": {"word": "c2Vjb25k"}}));
     scene.hint_about(&polled.key).await;
     assert_ne!(scene.live(&polled).await.value, polled.body, "it has drifted");
+
+    let rule = scene.proxy.add(Rule::new("GET", "/secrets", Fault::Status { code: 500, retry_after: None }));
+    let is_told = |told: Option<String>| told.is_some_and(|told| told.contains("1 of these could not be listed"));
+    until("the failing list is told", async || is_told(scene.target.degraded())).await;
+    scene.proxy.remove(rule);
+    until("it is over", async || !is_told(scene.target.degraded())).await;
 }
