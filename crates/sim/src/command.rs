@@ -23,8 +23,8 @@ const HELP: &str = "Drives the shipped engine through seeded worlds with faults.
   setpoint-sim run --only GROUND …            the seeds of one ground alone: `plain` or `clusters`
   setpoint-sim systematic [--only NAME]       the scenarios (whose name contains NAME), with a fault at every place
   setpoint-sim systematic --only NAME --crash K
-                                              one of them with one fault (--crash, --pause, --stale, --drop; at place
-                                              K from 1, or 0 for none), and what happened
+                                              one of them with one fault (--crash, --pause, --stale, --drop, --older; at
+                                              place K from 1, or 0 for none), and what happened
   setpoint-sim mutants NAME                   the mutants whose name contains NAME, if compiled in
   setpoint-sim replay FILE                    runs a recorded tape and prints what happened; `run --replay FILE` too
 

@@ -93,6 +93,13 @@ impl SimStore {
         version(self.commits[self.head].parent.unwrap_or(self.head))
     }
 
+    /// What the head was before the instant at which it last moved; none for what there was from the beginning.
+    pub fn head_before(&self) -> Option<VersionId> {
+        let (moved, _) = self.heads.last()?;
+        let before = self.heads.iter().rev().find(|(at, _)| at < moved)?;
+        Some(version(before.1))
+    }
+
     /// Adds a commit that changes one app's folder.
     pub fn commit(&mut self, now: u64, app: &AppId, folder: Folder) {
         self.change(now, |contents| contents.put(app, folder));

@@ -34,7 +34,13 @@ impl World {
             return Observed::unknown(reason);
         }
         let stale = self.strikes(Fault::StoreStale, "older head");
-        let head = if stale { self.stores[n].older_head() } else { self.stores[n].head() };
+        let mut head = if stale { self.stores[n].older_head() } else { self.stores[n].head() };
+        if let Some(before) = self.stores[n].head_before() {
+            self.script.polls += 1;
+            if self.script.older_head == Some(self.script.polls) {
+                head = before;
+            }
+        }
         Observed::known(head, setpoint_core::time::Timestamp::from_millis(self.now))
     }
 

@@ -81,7 +81,7 @@ impl World {
         let dropped = self.strikes(Fault::DroppedEvent, "events dropped");
         // A server that loses an event goes on as if nothing had been.
         let swallowed = dropped && self.clusters[target].streams[at].begun && self.tape.happens("swallowed", 500);
-        if dropped && !swallowed {
+        if self.script.drops_next() || dropped && !swallowed {
             return self.cut(target, at, None);
         }
         if self.strikes(Fault::EventsLost, "events forgotten") {

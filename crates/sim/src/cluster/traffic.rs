@@ -102,7 +102,6 @@ impl World {
             let on = link.target.clone();
             match effect {
                 Effect::Observe { ticket, wanted, asker, .. } => {
-                    self.script.looks += 1;
                     let doing = async move {
                         let observation = on.observe(wanted, asker, now).await;
                         Event::Observed { ticket, observation }
@@ -175,8 +174,7 @@ impl World {
         if let Some(link) = self.clusters[target].links.get_mut(&to.instance) {
             link.await_hint(identity);
         }
-        self.script.hints += 1;
-        if self.script.drop_hint != Some(self.script.hints) {
+        if !self.script.drops_next() {
             self.after(20, Happening::Deliver { to, event: Box::new(event) });
         }
     }

@@ -15,12 +15,14 @@ pub enum Kind {
     Pause,
     /// The k-th look at a lagging target shows an older state.
     Stale,
-    /// The k-th hint is dropped.
+    /// The k-th hint is dropped; on a cluster also the k-th telling of a stream, which is cut.
     Drop,
+    /// The k-th poll of a store is answered with an older head.
+    Older,
 }
 
 impl Kind {
-    pub const ALL: [Self; 4] = [Self::Crash, Self::Pause, Self::Stale, Self::Drop];
+    pub const ALL: [Self; 5] = [Self::Crash, Self::Pause, Self::Stale, Self::Drop, Self::Older];
 }
 
 impl fmt::Display for Kind {
@@ -30,6 +32,7 @@ impl fmt::Display for Kind {
             Self::Pause => "pause",
             Self::Stale => "stale",
             Self::Drop => "drop",
+            Self::Older => "older",
         })
     }
 }
@@ -67,6 +70,7 @@ impl Scenario {
             Variation::At(Kind::Pause, k) => script.pause_after_effect = Some(k),
             Variation::At(Kind::Stale, k) => script.stale_look = Some(k),
             Variation::At(Kind::Drop, k) => script.drop_hint = Some(k),
+            Variation::At(Kind::Older, k) => script.older_head = Some(k),
         }
         let places = self.play(&mut world);
         let timeline = world.timeline.take().unwrap_or_default();
@@ -81,6 +85,7 @@ impl Scenario {
             Kind::Crash | Kind::Pause => plain.effects,
             Kind::Stale => lagging.looks,
             Kind::Drop => plain.hints,
+            Kind::Older => plain.polls,
         };
         let at = |kind| (1..=places(kind)).map(move |k| Variation::At(kind, k));
         std::iter::once(Variation::Plain).chain(Kind::ALL.into_iter().flat_map(at)).collect()

@@ -171,8 +171,10 @@ pub struct Script {
     pub pause_after_effect: Option<u64>,
     /// Serve the k-th look from before the last change.
     pub stale_look: Option<u64>,
-    /// Drop the k-th hint.
+    /// Drop the k-th hint, or cut the stream that was about to tell of something.
     pub drop_hint: Option<u64>,
+    /// Answer the k-th poll of a store with an older head.
+    pub older_head: Option<u64>,
     /// A render gives only so many of the resources the folder declares, and says nothing of it.
     pub render_keeps: Option<usize>,
     /// What no look shows.
@@ -180,6 +182,15 @@ pub struct Script {
     pub effects: u64,
     pub looks: u64,
     pub hints: u64,
+    pub polls: u64,
+}
+
+impl Script {
+    /// Something is about to be told. Whether it gets lost.
+    pub(crate) fn drops_next(&mut self) -> bool {
+        self.hints += 1;
+        self.drop_hint == Some(self.hints)
+    }
 }
 
 impl World {
@@ -326,11 +337,7 @@ impl World {
         }
         let identity = self.targets[target].identity().clone();
         for instance in 0..self.instances.len() {
-            self.script.hints += 1;
-            if self.script.drop_hint == Some(self.script.hints) {
-                continue;
-            }
-            if self.strikes(Fault::DroppedEvent, "hint dropped") {
+            if self.script.drops_next() || self.strikes(Fault::DroppedEvent, "hint dropped") {
                 continue;
             }
             let lost = self.strikes(Fault::EventsLost, "events lost");
