@@ -1,8 +1,10 @@
 //! The simulator held against itself: runs repeat exactly, and what it once found stays fixed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use setpoint_core::mutant::Mutant;
+use setpoint_sim::fault::Fault;
 use setpoint_sim::run::{run_seed_on, run_tape};
 use setpoint_sim::scenario;
 use setpoint_sim::scenario::variation::Variation;
@@ -83,4 +85,42 @@ fn the_incidents_of_the_field_have_scenarios_with_names_of_their_own() {
     );
     let names: BTreeSet<_> = scenarios.iter().map(|scenario| scenario.name).collect();
     assert_eq!(names.len(), scenarios.len());
+}
+
+/// The rows of the table under a heading of docs/simulator.md, as cells.
+fn documented(heading: &str) -> Vec<Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");
+    let text = std::fs::read_to_string(path).expect("the document can be read");
+    let (_, section) = text.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
+    let rows = section.lines().take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with('|'));
+    let cells = |row: &str| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    // Beneath what the columns are called there is a line.
+    rows.skip(2).map(cells).collect()
+}
+
+#[test]
+fn the_document_names_every_scenario_with_its_incident() {
+    let rows = documented("Scenarios");
+    let written: BTreeMap<_, _> = rows.iter().map(|row| (row[0].as_str(), row[1].clone())).collect();
+    let scenarios = scenario::all();
+    let incident = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
+    let there: BTreeMap<_, _> = scenarios.iter().map(|scenario| (scenario.name, incident(scenario.incident))).collect();
+    assert_eq!(written, there);
+    assert_eq!(rows.len(), scenarios.len(), "a row stands there twice");
+}
+
+#[test]
+fn the_document_names_every_mutant_with_its_property() {
+    let rows = documented("Mutants");
+    let written: Vec<_> = rows.iter().map(|row| (row[0].trim_matches('`').to_owned(), row[2].clone())).collect();
+    let there: Vec<_> =
+        Mutant::ALL.iter().map(|mutant| (format!("{mutant:?}"), mutant.property().to_owned())).collect();
+    assert_eq!(written, there);
+}
+
+#[test]
+fn the_document_names_every_fault() {
+    let written: BTreeSet<_> = documented("Faults").into_iter().map(|row| row[0].clone()).collect();
+    let there: BTreeSet<_> = Fault::ALL.iter().map(ToString::to_string).collect();
+    assert_eq!(written, there);
 }
