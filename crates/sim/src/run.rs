@@ -14,7 +14,7 @@ use crate::fault::{Injected, Swarm};
 use crate::monitor::Violation;
 use crate::store::Folder;
 use crate::tape::{Choice, Tape};
-use crate::universe::{Ground, Universe};
+use crate::universe::{Ground, Universe, settings};
 use crate::world::{Happening, World};
 
 const MINUTE: u64 = 60_000;
@@ -127,6 +127,7 @@ impl World {
             self.monitor.not_live(format!("it did not stay: {detail}"));
         }
         self.probe();
+        self.probe_unheard();
         // A replay reads every record; one run in eight is enough to find a table that differs.
         if self.steps.is_multiple_of(8) {
             self.check_ledger();
@@ -140,15 +141,8 @@ impl World {
             return;
         }
         for _ in 0..4 {
-            let app = self.tape.pick("probed app", self.universe.folders() as u32) as usize;
-            let Some(Folder::Declares(declared)) =
-                self.stores[self.universe.store_of(app)].head_folder(&self.universe.apps[app])
-            else {
-                return;
-            };
-            let key = declared.keys().nth(self.tape.pick("probed key", declared.len() as u32) as usize).cloned();
-            let target = self.universe.target_of(app);
-            if key.is_some_and(|key| self.edit(target, &key, 99, "probe")) {
+            let Some((target, key)) = self.something_declared() else { return };
+            if self.edit(target, &key, 99, "probe") {
                 self.hint(target);
             }
             let until = self.now + u64::from(self.tape.pick("probe pause", 250));
@@ -159,6 +153,31 @@ impl World {
         if let Some(detail) = self.unrest() {
             self.monitor.not_live(format!("an edit was not healed within {} s: {detail}", SOON / 1_000));
         }
+    }
+
+    /// An edit that no stream tells of is found by the next sweep.
+    fn probe_unheard(&mut self) {
+        if self.monitor.violation.is_some() || self.clusters.is_empty() {
+            return;
+        }
+        let Some((target, key)) = self.something_declared() else { return };
+        if self.edit(target, &key, 97, "unheard") {
+            self.lose_events(target);
+        }
+        let until = self.now + 2 * settings().sweep.as_millis() + MINUTE;
+        self.run_until(until, |_| false);
+        if let Some(detail) = self.unrest() {
+            self.monitor.not_live(format!("an edit that no stream told of was not healed by a sweep: {detail}"));
+        }
+    }
+
+    /// A key that some app declares, and its target.
+    fn something_declared(&mut self) -> Option<(usize, Key)> {
+        let app = self.tape.pick("probed app", self.universe.folders() as u32) as usize;
+        let store = &self.stores[self.universe.store_of(app)];
+        let Some(Folder::Declares(declared)) = store.head_folder(&self.universe.apps[app]) else { return None };
+        let number = self.tape.pick("probed key", declared.len() as u32) as usize;
+        Some((self.universe.target_of(app), declared.keys().nth(number)?.clone()))
     }
 
     /// What is not yet as it should be; `None` when the world is at rest.

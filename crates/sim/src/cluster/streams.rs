@@ -111,6 +111,14 @@ impl World {
         self.drive(to.instance, target);
     }
 
+    /// What has just happened is told nobody.
+    pub(crate) fn lose_events(&mut self, target: usize) {
+        let cluster = &mut self.clusters[target];
+        for stream in cluster.streams.iter_mut().filter(|stream| stream.begun) {
+            drop(cluster.server.events(&mut stream.watch));
+        }
+    }
+
     fn cut(&mut self, target: usize, at: usize, error: Option<WireError>) {
         let stream = self.clusters[target].streams.remove(at);
         stream.channel.end(error);
