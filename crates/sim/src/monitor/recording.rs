@@ -138,6 +138,13 @@ impl Monitor {
         self.most_fleet = self.most_fleet.max(facts.claims.len() as u32);
     }
 
+    /// An app that was forgotten and comes back is another owner: it does not know what was fought over before.
+    fn begin_anew(&mut self, forgotten: &AppId) {
+        for tries in [&mut self.heals, &mut self.refusals] {
+            tries.retain(|(app, ..), _| app != forgotten);
+        }
+    }
+
     /// Entries are durable: what they make true is what later budgets and claims are judged by.
     pub fn recorded(&mut self, universe: &Universe, facts: &Facts, bundles: &Bundles, now: u64, entries: &[Entry]) {
         let mut changes = entries.iter().flat_map(|entry| &entry.changes);
@@ -145,6 +152,9 @@ impl Monitor {
             self.count_owned(facts);
         }
         for change in entries.iter().flat_map(|entry| &entry.changes) {
+            if let Change::ForgetApp { app } = change {
+                self.begin_anew(app);
+            }
             let Change::PutApp { app, facts } = change else { continue };
             let declared = universe.held_at(app, facts).and_then(|digest| bundles.get(&digest));
             let keys: BTreeSet<Key> = declared.iter().flat_map(|bundle| bundle.resources().keys().cloned()).collect();
