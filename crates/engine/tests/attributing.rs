@@ -1,41 +1,21 @@
 //! Who did it: asked once drift was recorded, answered whenever the target's audit trail tells, and never waited for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
-use setpoint_core::claim::{Claim, ClaimOrigin};
-use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Accepted, AppFacts, Change, Facts};
-use setpoint_core::key::Key;
 use setpoint_core::live::{Observation, Presence, Proof, Writer};
-use setpoint_core::name::{AppId, TargetIdentity, Uid};
+use setpoint_core::name::AppId;
 use setpoint_core::observed::Observed;
-use setpoint_core::resource::Resource;
-use setpoint_core::snapshot::Rules;
-use setpoint_core::time::{Span, Timestamp};
-use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
-use setpoint_engine::{
-    AppControl, Controls, Effect, Event, Machine, Mode, OnFailure, Settings, Shelf, TargetControl, Ticket,
-};
+use setpoint_engine::{Controls, Effect, Event, Machine, Mode, Settings, Shelf, Ticket};
 use setpoint_ledger::{Entry, Kind};
-use setpoint_target::Granularity;
 
-pub(crate) fn at(seconds: u64) -> Timestamp {
-    Timestamp::from_millis(0) + Span::seconds(seconds)
-}
+use crate::holding::{at, claim, control, key, reach, resource, target};
 
 fn app() -> AppId {
     "web/shop".parse().expect("a valid app")
-}
-
-pub(crate) fn target() -> TargetIdentity {
-    TargetIdentity::new("cluster-1").expect("a valid identity")
-}
-
-pub(crate) fn key(name: &str) -> Key {
-    Key::new("ConfigMap", "shop", name).expect("a valid key")
 }
 
 fn proven(who: &str) -> Writer {
@@ -45,62 +25,22 @@ fn proven(who: &str) -> Writer {
 
 /// A machine whose app converged and now observes only, with the first look's ticket.
 pub(crate) fn observing(attributes: bool) -> (Machine, Ticket) {
-    let resource = |name: &str| Resource {
-        key: key(name),
-        api_version: "v1".into(),
-        kind: "ConfigMap".into(),
-        body: std::sync::Arc::new(Value::map([("data", Value::str("a"))])),
-        after: [].into(),
-        protected: false,
-        shared: [].into(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
-    };
     let bundle = Bundle::new(app(), target(), vec![resource("a"), resource("b")]).expect("a valid bundle");
     let digest = bundle.digest();
     let accepted = Accepted { bundle: digest, sequence: 1, revision: Revision::default(), at: at(0) };
     let facts = AppFacts { accepted: Some(accepted.clone()), last_good: Some(accepted), ..AppFacts::new(target()) };
-    let claim = |name: &str| Claim {
-        target: target(),
-        key: key(name),
-        app: app(),
-        uid: Some(Uid::new(name).expect("a valid UID")),
-        origin: ClaimOrigin::Created,
-        tombstone: false,
-        rank: 0,
-        protected: false,
-        ended: None,
-        made: None,
-        told: None,
-        folding: None,
-    };
     let mut known = Facts::default();
     for change in [
         Change::Installed { at: at(0) },
         Change::PutApp { app: app(), facts: Arc::new(facts) },
-        Change::PutClaim { claim: Arc::new(claim("a")), from: None },
-        Change::PutClaim { claim: Arc::new(claim("b")), from: None },
+        Change::PutClaim { claim: Arc::new(claim(&app(), "a")), from: None },
+        Change::PutClaim { claim: Arc::new(claim(&app(), "b")), from: None },
     ] {
         known.apply(&change).expect("the changes fit each other");
     }
-    let control = AppControl {
-        document: Digest::of(b"document"),
-        target: target(),
-        stores: BTreeSet::new(),
-        rules: Rules::default(),
-        acting_as: None,
-        mode: Mode::Observe,
-        retire: false,
-        depends_on: BTreeSet::new(),
-        closed: Vec::new(),
-        deadline: Span::minutes(10),
-        on_failure: OnFailure::Alert,
-    };
-    let reach = TargetControl { granularity: Granularity::Resource, fresh_reads: true, attributes };
     let controls = Controls {
-        apps: [(app(), Arc::new(control))].into(),
-        targets: [(target(), reach)].into(),
+        apps: [(app(), control(Mode::Observe, false))].into(),
+        targets: [(target(), reach(attributes))].into(),
         ..Controls::default()
     };
     let mut machine = Machine::new(Settings::default());

@@ -1,31 +1,19 @@
 //! A target that fails too often is left alone, and afterwards nothing is deleted there before one full look.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
-use setpoint_core::claim::{Claim, ClaimOrigin};
-use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Accepted, AppFacts, Change, Facts};
 use setpoint_core::intent::Verb;
-use setpoint_core::key::Key;
-use setpoint_core::live::{Health, Live, Observation, Presence, Writer};
-use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::live::{Observation, Presence};
+use setpoint_core::name::AppId;
+use setpoint_core::observed::Observed;
 use setpoint_core::report::{Kept, Why};
-use setpoint_core::resource::Resource;
-use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
-use setpoint_engine::{
-    AppControl, Controls, Effect, Event, Machine, Mode, OnFailure, Settings, Shelf, TargetControl, Ticket,
-};
-use setpoint_target::Granularity;
+use setpoint_engine::{Controls, Effect, Event, Machine, Mode, Settings, Shelf, Ticket};
 
-fn at(seconds: u64) -> Timestamp {
-    Timestamp::from_millis(0) + Span::seconds(seconds)
-}
+use crate::holding::{at, claim, control, key, reach, resource, stands, target, unseen};
 
 /// It is being taken down: what it has is to be deleted, without a render.
 fn retired() -> AppId {
@@ -35,66 +23,6 @@ fn retired() -> AppId {
 /// It goes on.
 fn neighbour() -> AppId {
     "web/shop".parse().expect("a valid app")
-}
-
-fn target() -> TargetIdentity {
-    TargetIdentity::new("cluster-1").expect("a valid identity")
-}
-
-fn key(name: &str) -> Key {
-    Key::new("ConfigMap", "shop", name).expect("a valid key")
-}
-
-fn value() -> Arc<Value> {
-    Arc::new(Value::map([("data", Value::str("a"))]))
-}
-
-fn resource(name: &str) -> Resource {
-    Resource {
-        key: key(name),
-        api_version: "v1".into(),
-        kind: "ConfigMap".into(),
-        body: value(),
-        after: [].into(),
-        protected: false,
-        shared: [].into(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
-    }
-}
-
-fn claim(app: &AppId, name: &str) -> Claim {
-    Claim {
-        target: target(),
-        key: key(name),
-        app: app.clone(),
-        uid: Some(Uid::new(name).expect("a valid UID")),
-        origin: ClaimOrigin::Created,
-        tombstone: false,
-        rank: 0,
-        protected: false,
-        ended: None,
-        made: None,
-        told: None,
-        folding: None,
-    }
-}
-
-fn control(retire: bool) -> Arc<AppControl> {
-    Arc::new(AppControl {
-        document: Digest::of(b"document"),
-        target: target(),
-        stores: BTreeSet::new(),
-        rules: Rules::default(),
-        acting_as: None,
-        mode: Mode::Auto,
-        retire,
-        depends_on: BTreeSet::new(),
-        closed: Vec::new(),
-        deadline: Span::minutes(10),
-        on_failure: OnFailure::Alert,
-    })
 }
 
 /// A machine that holds both apps, and what it did first.
@@ -117,10 +45,9 @@ fn holding() -> (Machine, Vec<Effect>) {
             facts.apply(&put).expect("it fits");
         }
     }
-    let reach = TargetControl { granularity: Granularity::Resource, fresh_reads: true, attributes: false };
     let controls = Controls {
-        apps: [(retired(), control(true)), (neighbour(), control(false))].into(),
-        targets: [(target(), reach)].into(),
+        apps: [(retired(), control(Mode::Auto, true)), (neighbour(), control(Mode::Auto, false))].into(),
+        targets: [(target(), reach(false))].into(),
         ..Controls::default()
     };
     let settings = Settings { breaker_calls: 4, quarantine: Span::ZERO, ..Settings::default() };
@@ -144,26 +71,6 @@ fn look_of(effects: &[Effect], name: &str) -> Option<Ticket> {
         Effect::Observe { ticket, wanted, .. } if wanted.contains_key(&key(name)) => Some(*ticket),
         _ => None,
     })
-}
-
-fn stands(name: &str, seen: Timestamp) -> Observed<Presence> {
-    let live = Live {
-        uid: Uid::new(name).expect("a valid UID"),
-        version: LiveVersion::new("1").expect("a valid version"),
-        value: value(),
-        fingerprint: Live::fingerprint_of(&value()),
-        controlled: false,
-        writer: Writer::Unknown,
-        health: Health::Healthy,
-        ended: false,
-        remarks: None,
-        holders: None,
-    };
-    Observed::known(Presence::Present(live), seen)
-}
-
-fn unseen() -> Observed<Presence> {
-    Observed::unknown(Blindness::Unreachable { detail: "no answer".into() })
 }
 
 fn observed(ticket: Ticket, seen: Timestamp, states: [(&str, Observed<Presence>); 2]) -> Event {

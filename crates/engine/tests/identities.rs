@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use setpoint_core::acting::ActingAs;
 use setpoint_core::bundle::Bundle;
-use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::claim::Claim;
 use setpoint_core::facts::{AppFacts, Change, Facts};
-use setpoint_core::key::Key;
-use setpoint_core::name::{AppId, TargetIdentity, TargetName, Uid};
+use setpoint_core::name::{AppId, TargetIdentity, TargetName};
 use setpoint_core::time::Timestamp;
 use setpoint_engine::accept::{ControlDocuments, ReachedTarget};
 use setpoint_engine::{AppControl, Controls, Event, Machine, Settings, Shelf};
 use setpoint_target::Granularity;
 
+use crate::holding::claim;
 use crate::scene::{app, documents, problems};
 
 const DEPLOYER: &str = "system:serviceaccount:web:deployer";
@@ -129,20 +129,7 @@ fn an_app_whose_documents_are_gone_is_taken_down_in_the_name_it_had() {
     let facts = AppFacts { retiring: true, acting_as: Some(Arc::clone(&named)), ..AppFacts::new(identity()) };
     let mut known = Facts::default();
     let at = Timestamp::from_millis;
-    let claim = Claim {
-        target: identity(),
-        key: Key::new("ConfigMap", "web", "a").expect("a key"),
-        app: shop(),
-        uid: Some(Uid::new("u-1").expect("a UID")),
-        origin: ClaimOrigin::Created,
-        tombstone: false,
-        rank: 0,
-        protected: false,
-        ended: None,
-        made: None,
-        told: None,
-        folding: None,
-    };
+    let claim = Claim { target: identity(), ..claim(&shop(), "a") };
     for change in [
         Change::Installed { at: at(0) },
         Change::PutApp { app: shop(), facts: Arc::new(facts) },

@@ -7,6 +7,7 @@ mod breaker;
 mod candidates;
 mod control_documents;
 mod controls;
+mod holding;
 mod identities;
 mod polling;
 mod refusals;

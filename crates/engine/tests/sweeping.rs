@@ -1,42 +1,22 @@
 //! Every object is read once a day, whatever events tell: the net under those that never come.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use setpoint_core::live::{Health, Live, Observation, Presence, Writer};
-use setpoint_core::name::{LiveVersion, Uid};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::live::Observation;
 use setpoint_core::time::Timestamp;
-use setpoint_core::value::Value;
 use setpoint_engine::{Effect, Event, Machine, Ticket};
 use setpoint_target::{Hint, Priority};
 
-use crate::attributing::{at, key, observing, target};
+use crate::attributing::observing;
+use crate::holding::{at, key, stands, target, unseen};
 
 /// Both objects as they are declared.
 fn in_place(now: Timestamp) -> Observation {
-    let live = |name: &str| {
-        let value = Arc::new(Value::map([("data", Value::str("a"))]));
-        let live = Live {
-            uid: Uid::new(name).expect("a valid UID"),
-            version: LiveVersion::new("1").expect("a valid version"),
-            fingerprint: Live::fingerprint_of(&value),
-            value,
-            controlled: false,
-            writer: Writer::Unknown,
-            health: Health::Healthy,
-            ended: false,
-            remarks: None,
-            holders: None,
-        };
-        (key(name), Observed::known(Presence::Present(live), now))
-    };
-    Observation { at: now, states: [live("a"), live("b")].into() }
+    Observation { at: now, states: ["a", "b"].map(|name| (key(name), stands(name, now))).into() }
 }
 
 fn nothing_seen(now: Timestamp) -> Observation {
-    let unseen = |name: &str| (key(name), Observed::unknown(Blindness::Unreachable { detail: "silent".into() }));
-    Observation { at: now, states: [unseen("a"), unseen("b")].into() }
+    Observation { at: now, states: ["a", "b"].map(|name| (key(name), unseen())).into() }
 }
 
 /// The looks that are asked for: how urgent, and whether everything is to be read.

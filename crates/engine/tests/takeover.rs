@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::claim::Claim;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change, Facts};
 use setpoint_core::intent::{Expect, Intent, IntentId, Verb};
@@ -11,9 +11,7 @@ use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::{Effect, Event, Machine, Settings, Shelf};
 
-fn at(seconds: u64) -> Timestamp {
-    Timestamp::from_millis(0) + Span::seconds(seconds)
-}
+use crate::holding::{at, claim};
 
 /// What a process left that died in the middle of a change.
 fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
@@ -21,20 +19,8 @@ fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
     let target = TargetIdentity::new("host-1").expect("a valid identity");
     let key = Key::new("file", "", "/etc/motd").expect("a valid key");
     let id = IntentId { epoch: 1, number: 1 };
-    let claim = Claim {
-        target: target.clone(),
-        key: key.clone(),
-        app: app.clone(),
-        uid: expect.as_ref().map(|expect| expect.uid.clone()),
-        origin: ClaimOrigin::Created,
-        tombstone: false,
-        rank: 0,
-        protected: false,
-        ended: None,
-        made: None,
-        told: None,
-        folding: None,
-    };
+    let uid = expect.as_ref().map(|expect| expect.uid.clone());
+    let claim = Claim { target: target.clone(), key: key.clone(), uid, ..claim(&app, "motd") };
     let digest = Digest::of(b"");
     let intent = Intent {
         id,

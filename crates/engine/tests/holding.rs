@@ -1,0 +1,107 @@
+//! What tests of the machine hold: apps on one cluster, what they declare there and what is theirs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::digest::Digest;
+use setpoint_core::key::Key;
+use setpoint_core::live::{Health, Live, Presence, Writer};
+use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
+use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::resource::Resource;
+use setpoint_core::snapshot::Rules;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::value::Value;
+use setpoint_engine::{AppControl, Mode, OnFailure, TargetControl};
+use setpoint_target::Granularity;
+
+pub(crate) fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_millis(0) + Span::seconds(seconds)
+}
+
+pub(crate) fn target() -> TargetIdentity {
+    TargetIdentity::new("cluster-1").expect("a valid identity")
+}
+
+pub(crate) fn reach(attributes: bool) -> TargetControl {
+    TargetControl { granularity: Granularity::Resource, fresh_reads: true, attributes }
+}
+
+pub(crate) fn key(name: &str) -> Key {
+    Key::new("ConfigMap", "shop", name).expect("a valid key")
+}
+
+fn value() -> Arc<Value> {
+    Arc::new(Value::map([("data", Value::str("a"))]))
+}
+
+pub(crate) fn resource(name: &str) -> Resource {
+    Resource {
+        key: key(name),
+        api_version: "v1".into(),
+        kind: "ConfigMap".into(),
+        body: value(),
+        after: [].into(),
+        protected: false,
+        shared: [].into(),
+        replace: false,
+        additions: BTreeSet::new(),
+        once: false,
+    }
+}
+
+/// Something that the app made, with its name for a UID.
+pub(crate) fn claim(app: &AppId, name: &str) -> Claim {
+    Claim {
+        target: target(),
+        key: key(name),
+        app: app.clone(),
+        uid: Some(Uid::new(name).expect("a valid UID")),
+        origin: ClaimOrigin::Created,
+        tombstone: false,
+        rank: 0,
+        protected: false,
+        ended: None,
+        made: None,
+        told: None,
+        folding: None,
+    }
+}
+
+pub(crate) fn control(mode: Mode, retire: bool) -> Arc<AppControl> {
+    Arc::new(AppControl {
+        document: Digest::of(b"document"),
+        target: target(),
+        stores: BTreeSet::new(),
+        rules: Rules::default(),
+        acting_as: None,
+        mode,
+        retire,
+        depends_on: BTreeSet::new(),
+        closed: Vec::new(),
+        deadline: Span::minutes(10),
+        on_failure: OnFailure::Alert,
+    })
+}
+
+/// What is claimed under this name, as it is declared.
+pub(crate) fn stands(name: &str, seen: Timestamp) -> Observed<Presence> {
+    let live = Live {
+        uid: Uid::new(name).expect("a valid UID"),
+        version: LiveVersion::new("1").expect("a valid version"),
+        value: value(),
+        fingerprint: Live::fingerprint_of(&value()),
+        controlled: false,
+        writer: Writer::Unknown,
+        health: Health::Healthy,
+        ended: false,
+        remarks: None,
+        holders: None,
+    };
+    Observed::known(Presence::Present(live), seen)
+}
+
+pub(crate) fn unseen() -> Observed<Presence> {
+    Observed::unknown(Blindness::Unreachable { detail: "no answer".into() })
+}
