@@ -10,8 +10,7 @@ use setpoint_ledger::anchor::AnchorFile;
 use setpoint_ledger::{Gap, LeaseRequest, Ledger, LedgerError, Origin, Standing};
 use setpoint_ledger_sql::SqlLedger;
 
-use super::folder::{DataFolder, FolderError};
-use super::opening::{OpeningError, ledger_options};
+use super::opening::{Alone, OpeningError, open_alone};
 use super::{AgentOptions, HOLDER};
 use crate::doors::Clock;
 
@@ -60,20 +59,9 @@ pub enum GapError {
     NotAnchored { trouble: String },
 }
 
-impl From<FolderError> for GapError {
-    fn from(error: FolderError) -> Self {
-        Self::Opening(error.into())
-    }
-}
-
 /// Holds the ledger against its anchor and, given a person's word for exactly what is lost, records that. The agent may not be running.
 pub async fn gap(options: AgentOptions, loss: Option<Loss>) -> Result<Shown, GapError> {
-    let AgentOptions { bootstrap, data, clock, .. } = options;
-    let folder = DataFolder::existing(&data)?;
-    let installation = folder.installation()?;
-    let (origin, anchor) = (installation.origin.clone(), bootstrap.anchor());
-    let opened = SqlLedger::open(ledger_options(&folder, &installation, anchor.clone())).await;
-    let ledger = opened.map_err(|source| OpeningError::Ledger { source })?;
+    let Alone { ledger, origin, anchor, clock } = open_alone(options).await?;
     let head = ledger.head(&origin).await.map_err(|source| GapError::Unread { source })?;
     let recorded = match (loss, &anchor) {
         (Some(loss), Some(anchor)) if head.standing != Standing::Sound => {

@@ -8,11 +8,13 @@
 //! | [`messages`], [`log`] | telling people; telling whoever reads the log |
 //! | [`answers`], [`planning`], [`showing`] | what the socket is asked |
 //! | [`recovering`], [`gap`] | beginning anew after the data folder was lost; going on after an older copy was restored |
+//! | [`erasing`] | taking away what a record says in its body |
 
 mod answers;
 pub mod bootstrap;
 mod cluster;
 mod connect;
+pub mod erasing;
 pub mod folder;
 mod footprints;
 pub mod gap;

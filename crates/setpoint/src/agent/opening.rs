@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use setpoint_ledger::Origin;
 use setpoint_ledger::anchor::AnchorFile;
 use setpoint_ledger_sql::{Options, Scratch, ScratchError, SqlLedger};
 use setpoint_store::StoreError;
 use setpoint_store_git::GitCache;
 
+use super::AgentOptions;
 use super::bootstrap::Bootstrap;
 use super::cluster::installation_name;
 use super::connect::Connector;
@@ -72,6 +74,25 @@ pub(super) async fn open(
     let provider = Provider::new(connector, bootstrap, footprints, Arc::clone(log));
     let provider = Arc::new(provider.map_err(|source| OpeningError::Store { source })?);
     Ok(Opened { folder, installation, ledger, ledger_options, provider })
+}
+
+/// A ledger that is opened for one thing, while no agent runs.
+pub(super) struct Alone {
+    pub(super) ledger: SqlLedger,
+    pub(super) origin: Origin,
+    pub(super) anchor: Option<AnchorFile>,
+    pub(super) clock: Clock,
+}
+
+/// Opens the ledger of an installation that is there already. Its lock keeps an agent from running meanwhile.
+pub(super) async fn open_alone(options: AgentOptions) -> Result<Alone, OpeningError> {
+    let AgentOptions { bootstrap, data, clock, .. } = options;
+    let folder = DataFolder::existing(&data)?;
+    let installation = folder.installation()?;
+    let (origin, anchor) = (installation.origin.clone(), bootstrap.anchor());
+    let opened = SqlLedger::open(ledger_options(&folder, &installation, anchor.clone())).await;
+    let ledger = opened.map_err(|source| OpeningError::Ledger { source })?;
+    Ok(Alone { ledger, origin, anchor, clock })
 }
 
 pub(super) fn ledger_options(folder: &DataFolder, installation: &Installation, anchor: Option<AnchorFile>) -> Options {

@@ -1,5 +1,6 @@
 //! `setpoint ledger`: shows who signs a ledger, checks it, proves a record and exports a log, with the verifier that shares no code with the writer.
-//! All of that reads only; an engine may be writing the ledger at the same time. What records something is in [`super::gap`].
+//! All of that reads only; an engine may be writing the ledger at the same time. What records something is in [`super::gap`] and
+//! [`super::erase`].
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,11 +11,11 @@ use serde_json::json;
 use setpoint_ledger_verify::{Finding, Key, LogReport, Report, VerifyError, export, prove, verify};
 use tokio::runtime::Builder;
 
-use super::{Context, Failure, Form, gap};
+use super::{Context, Failure, Form, erase, gap};
 use crate::complaint::told;
 use crate::exit::Exit;
 
-/// Shows who signs a ledger, checks it, proves a record, exports a log, records what was lost
+/// Shows who signs a ledger, checks it, proves a record, exports a log, records what was lost, erases a body
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Prints the public keys that sign the ledger of a data folder, one to a line, the current one first
@@ -49,6 +50,7 @@ pub(super) enum Command {
         record: u64,
     },
     Gap(gap::Arguments),
+    Erase(erase::Arguments),
     /// Writes every record of a log as one line of JSON, exactly as stored
     Export {
         /// The database file, for example `data/ledger.db`
@@ -75,6 +77,7 @@ pub(super) fn run(command: &Command, context: &Context, output: &mut (impl Write
     match command {
         Command::Key { folder } => write_keys(folder, output),
         Command::Gap(arguments) => gap::run(arguments, context, output),
+        Command::Erase(arguments) => erase::run(arguments, context, output),
         Command::Verify { ledger: Ledger { path, keys }, anchors } => {
             let anchors = anchors.iter().map(|file| read_anchor(file)).collect::<Result<Vec<_>, _>>()?;
             check_readable(path)?;

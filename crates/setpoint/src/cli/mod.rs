@@ -4,6 +4,7 @@
 
 mod asking;
 mod demo;
+mod erase;
 mod gap;
 mod init;
 mod ledger;

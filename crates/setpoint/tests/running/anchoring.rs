@@ -45,24 +45,8 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-fn with_config(lab: &Lab, arguments: &[&str]) -> Run {
-    let config = lab.bootstrap().display().to_string();
-    lab.command(&[arguments, &["--config", &config]].concat())
-}
-
 fn gap(lab: &Lab, more: &[&str]) -> Run {
-    with_config(lab, &[&["ledger", "gap"], more].concat())
-}
-
-/// Verifies the ledger against these anchors with the key of its data folder.
-fn verify(lab: &Lab, anchors: &[&Path]) -> String {
-    let data = lab.data().display().to_string();
-    let key = lab.told(&["ledger", "key", &data]);
-    let database = format!("{data}/ledger.db");
-    let anchors: Vec<String> = anchors.iter().map(|anchor| format!("--anchor={}", anchor.display())).collect();
-    let anchors = anchors.iter().map(String::as_str);
-    let arguments = ["ledger", "verify", &database, "--key", key.trim()].into_iter().chain(anchors);
-    lab.told(&arguments.collect::<Vec<_>>())
+    lab.with_config(&[&["ledger", "gap"], more].concat())
 }
 
 /// The anchors that were kept when another took their place.
@@ -135,7 +119,7 @@ async fn after_an_older_copy_is_restored_nothing_is_changed_until_the_gap_is_rec
     let [former] = &former_anchors(&lab)[..] else { panic!("{recorded:?}") };
     assert_eq!(fs::read_to_string(former).expect("it is kept"), before);
     assert!(gap(&lab, &[]).output.contains("there is no gap"));
-    let sound = verify(&lab, &[&anchor, former]);
+    let sound = lab.verify(&[&anchor, former]);
     assert!(sound.contains("recorded gaps 1") && sound.ends_with("sound\n"), "{sound}");
 
     let mut agent = lab.start().await;
@@ -150,18 +134,18 @@ async fn after_an_older_copy_is_restored_nothing_is_changed_until_the_gap_is_rec
 async fn a_lost_folder_is_recovered_and_the_anchor_of_what_was_lost_is_kept() {
     let (mut lab, anchor) = anchored().await;
     let before = fs::read_to_string(&anchor).expect("it is there");
-    let verified = verify(&lab, &[&anchor]);
+    let verified = lab.verify(&[&anchor]);
     let root = verified.lines().find_map(|line| line.trim().strip_prefix("root ")).expect("it is shown");
     fs::remove_dir_all(lab.data()).expect("it is ours");
     let nowhere = gap(&lab, &[]);
     assert_eq!(nowhere.code, Some(1), "{nowhere:?}");
     assert!(nowhere.complaints.contains("setpoint recover") && !lab.data().exists(), "{nowhere:?}");
-    let run = with_config(&lab, &["run"]);
+    let run = lab.with_config(&["run"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.complaints.contains("begin anew with `setpoint recover`"), "{run:?}");
     assert_eq!(fs::read_to_string(&anchor).expect("it is there"), before);
 
-    let recovered = with_config(&lab, &["recover", "--reason", "the disk is gone"]);
+    let recovered = lab.with_config(&["recover", "--reason", "the disk is gone"]);
     assert_eq!((recovered.code, recovered.complaints.as_str()), (Some(0), ""), "{recovered:?}");
     assert!(recovered.output.contains("2 objects of 1 apps are owned again"), "{recovered:?}");
     let [former] = &former_anchors(&lab)[..] else { panic!("{recovered:?}") };
@@ -169,7 +153,7 @@ async fn a_lost_folder_is_recovered_and_the_anchor_of_what_was_lost_is_kept() {
     assert!(recovered.output.contains(&former.display().to_string()), "{recovered:?}");
     // As if it had been interrupted before it made room for the new anchor.
     fs::copy(former, &anchor).expect("both are ours");
-    let again = with_config(&lab, &["recover", "--reason", "once more"]);
+    let again = lab.with_config(&["recover", "--reason", "once more"]);
     assert_eq!((again.code, again.complaints.as_str()), (Some(0), ""), "{again:?}");
     assert_eq!((anchor.exists(), former_anchors(&lab).len()), (false, 1));
 
@@ -185,7 +169,7 @@ async fn a_lost_folder_is_recovered_and_the_anchor_of_what_was_lost_is_kept() {
     agent.stop().await;
     let after = fs::read_to_string(&anchor).expect("the new ledger is anchored");
     assert_ne!(after.lines().next(), before.lines().next(), "it is another log's");
-    assert!(verify(&lab, &[&anchor]).contains("recorded gaps 1"));
+    assert!(lab.verify(&[&anchor]).contains("recorded gaps 1"));
     let origin = after.lines().next().expect("an anchor has an origin").to_owned();
     let exported =
         lab.told(&["ledger", "export", &lab.data().join("ledger.db").display().to_string(), "--log", &origin]);
@@ -210,14 +194,14 @@ async fn a_ledger_that_is_lost_beside_its_key_is_recovered_in_a_new_epoch() {
     until_said(&mut agent, "begin anew with `setpoint recover`").await;
     agent.stop().await;
 
-    let recovered = with_config(&lab, &["recover", "--reason", "the database is gone"]);
+    let recovered = lab.with_config(&["recover", "--reason", "the database is gone"]);
     assert_eq!((recovered.code, recovered.complaints.as_str()), (Some(0), ""), "{recovered:?}");
     let [former] = &former_anchors(&lab)[..] else { panic!("{recovered:?}") };
     assert_eq!(fs::read_to_string(former).expect("it is kept"), before);
     let epoch = |text: &str| text.lines().find_map(|line| line.strip_prefix("epoch ")?.parse::<u64>().ok());
     let after = fs::read_to_string(&anchor).expect("it is there");
     assert!(epoch(&after) > epoch(&before), "{after}");
-    assert!(verify(&lab, &[&anchor, former]).contains("recorded gaps 1"));
+    assert!(lab.verify(&[&anchor, former]).contains("recorded gaps 1"));
     lab.file("hello", "greeting", "Good day\n");
     run_once(&mut lab).await;
     assert_eq!(lab.text("greeting").as_deref(), Some("Good day\n"));
@@ -298,7 +282,7 @@ fn an_anchor_in_the_data_folder_is_refused() {
     std::os::unix::fs::symlink(lab.data(), &link).expect("it is ours");
     for anchor in [lab.data().join("anchor"), lab.data().join("deep/er/anchor"), link.join("anchor")] {
         lab.anchor_at(anchor);
-        let run = with_config(&lab, &["run"]);
+        let run = lab.with_config(&["run"]);
         assert_eq!(run.code, Some(1), "{run:?}");
         assert!(run.complaints.contains("lies in the data folder"), "{run:?}");
     }

@@ -1,10 +1,12 @@
-//! What may be lost: caches cost time and nothing else; a lost data folder costs a person's word before anything is deleted.
+//! What may be lost: caches cost time and nothing else; a lost data folder costs a person's word before anything is deleted. And what is to
+//! be forgotten: the body of a record.
 
+use std::collections::BTreeSet;
 use std::fs;
 
-use setpoint_api::answer::AppDetail;
+use setpoint_api::answer::{AppDetail, DriftRecord};
 
-use super::lab::{Lab, withholds};
+use super::lab::{Agent, Lab, withholds};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wiping_everything_disposable_changes_nothing_but_time() {
@@ -96,5 +98,61 @@ async fn without_a_recovery_what_is_there_is_a_stranger_s() {
     let mut agent = lab.start().await;
     agent.until_app("hello", "leaves it alone", |detail| withholds(detail, "is not ours")).await;
     assert_eq!(lab.text("greeting").as_deref(), Some("someone's\n"));
+    agent.stop().await;
+}
+
+/// Whether a text stands anywhere in the files of the ledger.
+fn is_kept(lab: &Lab, text: &str) -> bool {
+    let holds = |file: &str| fs::read(lab.data().join(file)).unwrap_or_default();
+    let files = ["ledger.db", "ledger.db-wal"].map(holds);
+    files.iter().any(|bytes| bytes.windows(text.len()).any(|part| part == text.as_bytes()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_record_says_in_its_body_is_erased_for_good_and_the_ledger_stays_sound() {
+    const WORD: &str = "ada lives at 12 analytical road";
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n");
+    let head = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &head).await;
+    fs::write(lab.at("greeting"), WORD).expect("anyone may");
+    let told = |records: Vec<DriftRecord>| -> BTreeSet<u64> {
+        let says = |record: &&DriftRecord| format!("{:?}", record.differences).contains(WORD);
+        records.iter().filter(says).map(|record| record.seq).collect()
+    };
+    let is_over = async |agent: &Agent| {
+        let records = agent.drift("hello").await;
+        let healed =
+            records.iter().all(|record| record.healed.is_some()) && lab.text("greeting").as_deref() == Some("Hello\n");
+        Some(told(records)).filter(|found| healed && !found.is_empty())
+    };
+    let records = agent.until("the drift is recorded and healed", is_over).await;
+    let erase = |record: u64| {
+        lab.with_config(&["ledger", "erase", "--record", &record.to_string(), "--reason", "asked for by ada"])
+    };
+    assert_eq!(erase(0).code, Some(1), "the agent is running");
+    agent.stop().await;
+    assert!(is_kept(&lab, WORD));
+
+    for record in &records {
+        let erased = erase(*record);
+        assert_eq!(erased.code, Some(0), "{erased:?}");
+        assert!(erased.output.contains(&format!("the body of record {record} is erased")), "{erased:?}");
+    }
+    assert!(!is_kept(&lab, WORD), "nothing of it is left");
+    let verified = lab.verify(&[]);
+    assert!(verified.contains(&format!("erased {}", records.len())), "{verified}");
+    for (record, complaint) in [(*records.first().expect("some"), "no body to erase"), (100_000, "there is no record")]
+    {
+        let refused = erase(record);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.complaints.contains(complaint), "{refused:?}");
+    }
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &head).await;
+    assert!(told(agent.drift("hello").await).is_empty());
+    let history = lab.told(&["history"]);
+    assert!(history.contains("asked for by ada"), "{history}");
     agent.stop().await;
 }

@@ -188,6 +188,23 @@ impl Lab {
         assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""), "{arguments:?}: {}", run.output);
         run.output
     }
+
+    /// Runs a command that is told where the bootstrap document is.
+    pub(crate) fn with_config(&self, arguments: &[&str]) -> Run {
+        let config = self.bootstrap().display().to_string();
+        self.command(&[arguments, &["--config", &config]].concat())
+    }
+
+    /// Verifies the ledger against these anchors with the key of its data folder.
+    pub(crate) fn verify(&self, anchors: &[&Path]) -> String {
+        let data = self.data().display().to_string();
+        let key = self.told(&["ledger", "key", &data]);
+        let database = format!("{data}/ledger.db");
+        let anchors: Vec<String> = anchors.iter().map(|anchor| format!("--anchor={}", anchor.display())).collect();
+        let anchors = anchors.iter().map(String::as_str);
+        let arguments = ["ledger", "verify", &database, "--key", key.trim()].into_iter().chain(anchors);
+        self.told(&arguments.collect::<Vec<_>>())
+    }
 }
 
 pub(crate) fn file_document(path: &str, content: &str) -> String {

@@ -13,7 +13,7 @@
 //! | [`failing`] | stores that are down or hang, and who hears of it |
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
 //! | [`filling`] | a disk that takes nothing more under a running agent |
-//! | [`forgetting`] | what may be lost, and what a lost data folder costs |
+//! | [`forgetting`] | what may be lost, what a lost data folder costs, and what is to be forgotten |
 //! | [`healing`] | what others change is put right and recorded |
 //! | [`judging`] | what is not followed: invalid documents, rewritten histories |
 //! | [`killing`] | an agent that is killed in the middle of changes, again and again |
