@@ -35,8 +35,10 @@ impl Reader {
     ) -> Option<T> {
         let field = self.within.last().filter(|_| matches!(class, Class::Type | Class::Value));
         self.found.add(|| {
-            let message = message.into();
-            let message = field.map_or_else(|| message.clone(), |field| format!("`{field}`: {message}"));
+            let message = match field {
+                Some(field) => format!("`{field}`: {}", message.into()),
+                None => message.into(),
+            };
             Diagnostic::new(class, node.place(), message).with_help(help)
         });
         None
