@@ -31,6 +31,9 @@ use crate::doors::duration;
 /// Whoever settles an intent waits this long for its target to be connected.
 const CONNECTS_WITHIN: Span = Span::seconds(20);
 
+/// A target has this long after an effect can no longer land to say what it knows. The machine waits longer than that.
+const LAST_WORDS: Span = Span::millis(500);
+
 #[derive(Debug)]
 pub(super) struct Hands {
     surroundings: Arc<Surroundings>,
@@ -199,7 +202,8 @@ impl Hands {
         Some(Event::Executed { ticket, outcomes })
     }
 
-    /// An effect leaves in time or not at all, and is waited for until it can no longer land.
+    /// An effect leaves in time or not at all, and is waited for until it can no longer land, and a moment longer: a target gives up a step that nobody
+    /// answers at that very instant, and what it knows of all the others is not to be lost with it.
     async fn executed(&self, (there, turns): Reach, work: Vec<Work>, fence: Fence) -> Vec<Outcome> {
         let (clock, steps) = (self.surroundings.clock, work.len());
         let turn = timeout_at(clock.instant_of(fence.leave_by), turns.acquire()).await;
@@ -210,7 +214,9 @@ impl Hands {
             let detail = "the target did not answer before the effect could no longer land".to_owned();
             vec![Outcome::Unknown { detail }; steps]
         };
-        timeout_at(clock.instant_of(fence.land_by), there.execute(work, fence)).await.unwrap_or_else(unknown)
+        timeout_at(clock.instant_of(fence.land_by + LAST_WORDS), there.execute(work, fence))
+            .await
+            .unwrap_or_else(unknown)
     }
 
     pub(super) async fn settle(
