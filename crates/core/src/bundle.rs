@@ -209,6 +209,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_nested_as_deep_as_documents_may_be_reads_back() {
+        let mut deep = resource("a", &[]);
+        let body = (0..109).fold(Value::Null, |inner, _| Value::Seq(vec![inner]));
+        deep.body = Arc::new(Value::map([("content", body)]));
+        let bundle = bundle(vec![deep]).unwrap();
+        assert_eq!(Bundle::from_bytes(&bundle.to_bytes(), bundle.digest()), Ok(bundle));
+    }
+
+    #[test]
     fn case_42_the_same_object_twice_is_refused() {
         let mut other = resource("a", &[]);
         other.body = Arc::new(Value::Null);

@@ -56,7 +56,7 @@ fn merge_keys_are_carried_out() {
 #[test]
 fn case_41_every_item_of_a_list_is_a_resource_however_deep_it_is_hidden() {
     let mut text = "{apiVersion: v1, kind: ClusterRoleBinding, metadata: {name: hidden}}".to_owned();
-    for _ in 0..45 {
+    for _ in 0..50 {
         text = format!("{{apiVersion: v1, kind: List, items: [{text}]}}");
     }
     let beside = "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A, metadata: {name: a}}, {apiVersion: v1, kind: B, metadata: {name: b}}]}";

@@ -30,8 +30,9 @@ pub(crate) use grammar::Parser;
 use crate::diagnostic::Class;
 use crate::tree::{Properties, Span, Style};
 
-/// The deepest nesting of collections that is read, written or through aliases.
-pub(crate) const MAX_DEPTH: usize = 100;
+/// The deepest nesting of collections that is read, written or through aliases: enough for fifty Lists in each other, and less than what reads
+/// bundles back (128, with what stands around them).
+pub(crate) const MAX_DEPTH: usize = 110;
 
 /// A step of the walk through a stream.
 #[derive(Debug)]

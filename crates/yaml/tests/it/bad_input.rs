@@ -59,17 +59,17 @@ fn case_37_depth_100_000_is_an_error_and_not_a_stack_overflow() {
 }
 
 #[test]
-fn case_37_a_hundred_levels_are_read_and_one_more_is_not() {
+fn case_37_a_hundred_and_ten_levels_are_read_and_one_more_is_not() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-    assert_eq!(classes(&nested(100)), []);
-    assert_eq!(classes(&nested(101)), [Class::Limit]);
+    assert_eq!(classes(&nested(110)), []);
+    assert_eq!(classes(&nested(111)), [Class::Limit]);
 }
 
 #[test]
 fn case_37_aliases_cannot_be_stacked_deeper_than_the_limit() {
     let mut text = format!("a0: &a0 {}{}\n", "[".repeat(50), "]".repeat(50));
     for level in 1..3 {
-        text += &format!("a{level}: &a{level} {}*a{}{}\n", "[".repeat(30), level - 1, "]".repeat(30));
+        text += &format!("a{level}: &a{level} {}*a{}{}\n", "[".repeat(40), level - 1, "]".repeat(40));
     }
     assert_eq!(classes(&text), [Class::Limit]);
 }
