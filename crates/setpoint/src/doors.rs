@@ -127,6 +127,12 @@ impl Clock {
         Self { start: Timestamp::from_millis(millis(wall)), started: Instant::now() }
     }
 
+    /// A clock that is behind by so much, as those of machines may be.
+    pub fn behind(by: Span) -> Self {
+        let clock = Self::start();
+        Self { start: Timestamp::from_millis(clock.start.as_millis().saturating_sub(by.as_millis())), ..clock }
+    }
+
     pub fn now(&self) -> Timestamp {
         self.start + Span::millis(millis(self.started.elapsed()))
     }

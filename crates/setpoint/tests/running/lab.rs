@@ -9,15 +9,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint::agent::bootstrap::Bootstrap;
+use setpoint::agent::folder::DataFolder;
 use setpoint::agent::log::Log;
 use setpoint::agent::{AgentOptions, RunningAgent};
 use setpoint::doors::Clock;
 use setpoint_api::answer::{AppDetail, AppState, DriftRecord, Ordered, Overview};
 use setpoint_api::question::{DriftQuestion, OrderKind, OrderRequest};
 use setpoint_api::{AskError, Client, socket_in};
+use setpoint_core::facts::Facts;
 use setpoint_core::name::{AppId, AppName, Scope};
 use setpoint_core::time::Span;
 use setpoint_engine::Settings;
+use setpoint_ledger::Ledger;
+use setpoint_ledger_sql::{Options, SqlLedger};
 use setpoint_testbed::{GitRepository, Item};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -164,16 +168,65 @@ impl Lab {
     }
 
     pub(crate) async fn start(&self) -> Agent {
+        self.start_by(Clock::start()).await
+    }
+
+    /// Installs the agent at a time from which on deletes are no longer withheld for its being new.
+    pub(crate) fn install_a_while_ago(&mut self) {
+        self.commit();
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let mut agent = self.start_by(Clock::behind(Settings::default().quarantine)).await;
+            let installed = async |agent: &Agent| agent.overview().await.ledger.holding.then_some(());
+            agent.until("the agent is installed", installed).await;
+            agent.stop().await;
+        });
+    }
+
+    async fn start_by(&self, clock: Clock) -> Agent {
         let log = Arc::new(Said::default());
         let options = AgentOptions {
             bootstrap: Bootstrap::read(&self.bootstrap()).expect("the document is valid"),
             data: self.data(),
-            clock: Clock::start(),
+            clock,
             settings: self.settings.clone(),
             log: Arc::clone(&log) as _,
         };
         let running = RunningAgent::start(options).await.expect("it starts");
         Agent { running, client: Client::new(socket_in(&self.data())), log }
+    }
+
+    /// What the ledger says while no agent runs; `None` if none ever did.
+    pub(crate) fn facts(&self) -> Option<Facts> {
+        let folder = DataFolder::open(&self.data()).expect("it is ours");
+        if !folder.is_installed() {
+            return None;
+        }
+        let installation = folder.installation().expect("an installation is whole or not there");
+        // What holds the folder's lock ends with the runtime.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let options = Options::new(folder.path(), installation.signer);
+            let ledger = SqlLedger::open(options).await.expect("nothing damages a ledger");
+            let loaded = ledger.load(&installation.origin).await.expect("nothing damages a ledger");
+            ledger.close().await.expect("it closes");
+            Some(loaded.facts)
+        })
+    }
+
+    /// Somebody who can write the database puts other content under the digest that was let through.
+    pub(crate) fn swap_in_ledger(&self, accepted: &str, swapped: &str) {
+        let (accepted, swapped) = (accepted.as_bytes(), swapped.as_bytes());
+        assert_eq!(accepted.len(), swapped.len(), "what is swapped has its length");
+        let database = self.data().join("ledger.db");
+        let mut bytes = fs::read(&database).expect("it is there");
+        let places: Vec<_> =
+            (0..bytes.len() - accepted.len()).filter(|at| bytes[*at..].starts_with(accepted)).collect();
+        assert!(!places.is_empty(), "the bundle is in the database");
+        for at in places {
+            bytes[at..at + swapped.len()].copy_from_slice(swapped);
+        }
+        fs::write(&database, bytes).expect("it is ours");
     }
 
     /// Runs a command of the binary on this data folder.

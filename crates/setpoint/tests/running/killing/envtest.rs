@@ -8,10 +8,14 @@ use setpoint_core::facts::Facts;
 use setpoint_testbed::kube::{ApiServer, Proxy, Seen};
 
 use super::super::lab::Lab;
+use super::guests::Guests;
 use super::{APP, Dice, Scene, THINGS, World, kills};
 
 /// An agent that has nothing left to do writes nothing for this long.
-const QUIET: Duration = Duration::from_millis(1_500);
+pub(super) const QUIET: Duration = Duration::from_millis(1_500);
+
+/// By this, among others, an object is known for one that we have written.
+const LABEL: &str = "setpoint.dev/installation";
 
 #[test]
 fn an_agent_killed_while_it_changes_a_cluster_leaves_no_orphan_no_duplicate_and_no_lost_intent() {
@@ -21,46 +25,78 @@ fn an_agent_killed_while_it_changes_a_cluster_leaves_no_orphan_no_duplicate_and_
     let kubeconfig = proxy.kubeconfig(server, server.admin_token());
     let target = format!("{{ kind: kubernetes, kubeconfig: {}, namespace: {namespace} }}", kubeconfig.display());
     lab.control("machine", "Target", &target);
-    let mut scene = Scene::new(lab, Cluster { server, proxy, namespace });
+    // Deletes are withheld for a while after installation, and a process of its own has no other settings.
+    lab.install_a_while_ago();
+    let mut scene = Scene::new(lab, Cluster { server, proxy, namespace, guests: Guests::default() });
     // What may still be made is waited for, so objects are made under few kills and changed under many.
-    let creating = kills() / 10;
+    let (creating, hosting) = (kills() / 10, kills() * 3 / 10);
     scene.kill(creating.max(1));
     scene.ends_well();
-    scene.kill(kills() - creating);
+    scene.kill(kills() - creating - hosting);
+    scene.ends_well();
+    scene.kill_the_host(hosting.max(1));
     scene.ends_well();
 }
 
-struct Cluster {
-    server: &'static ApiServer,
-    proxy: Proxy,
-    namespace: String,
+pub(super) struct Cluster {
+    pub(super) server: &'static ApiServer,
+    pub(super) proxy: Proxy,
+    pub(super) namespace: String,
+    /// What others made.
+    pub(super) guests: Guests,
 }
 
 impl Cluster {
-    fn objects(&self) -> Vec<Value> {
-        let path = format!("/api/v1/namespaces/{}/configmaps", self.namespace);
-        let list = self.server.request("GET", &path, None).succeeded().json();
-        list["items"].as_array().expect("a list has items").clone()
+    pub(super) fn collection(&self, kind: &str) -> String {
+        format!("/api/v1/namespaces/{}/{}s", self.namespace, kind.to_lowercase())
     }
+
+    fn objects(&self) -> Vec<Value> {
+        let of = |kind: &str| {
+            let list = self.server.request("GET", &self.collection(kind), None).succeeded().json();
+            list["items"].as_array().expect("a list has items").clone()
+        };
+        KINDS.into_iter().flat_map(of).collect()
+    }
+
+    /// Names and UIDs of what bears our label: everything that we have ever written and that is there.
+    fn written(&self) -> BTreeMap<String, String> {
+        let objects = self.objects();
+        let ours = objects.iter().filter(|object| object["metadata"]["labels"][LABEL].is_string());
+        ours.map(|object| (text_of(object, "name"), text_of(object, "uid"))).collect()
+    }
+}
+
+/// Things and guests are of these kinds in turn.
+const KINDS: [&str; 2] = ["ConfigMap", "Secret"];
+
+pub(super) fn kind_of(number: u64) -> &'static str {
+    KINDS[usize::from(!number.is_multiple_of(2))]
 }
 
 impl World for Cluster {
     fn declare(&self, lab: &mut Lab, generation: u64) {
         for number in 0..THINGS {
-            let (name, data) = (name(number), format!("{{ generation: \"{generation}\", again: \"{generation}\" }}"));
-            let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: {name} }}\ndata: {data}\n");
+            let (kind, name) = (kind_of(number), name(number));
+            let metadata = format!(
+                "{{ name: {name}, annotations: {{ generation: \"{generation}\" }}, labels: {{ again: \"{generation}\" }} }}"
+            );
+            let text = format!("apiVersion: v1\nkind: {kind}\nmetadata: {metadata}\n");
             lab.write(&format!("apps/{APP}/{name}.yaml"), &text);
         }
     }
 
     fn generations(&self, _: &Lab) -> BTreeSet<u64> {
         let generation = |object: &Value| {
-            let data = &object["data"];
-            assert_eq!(data["generation"], data["again"], "{object} is torn");
-            data["generation"].as_str().and_then(|text| text.parse().ok()).expect("every generation has a number")
+            let metadata = &object["metadata"];
+            let (one, other) = (&metadata["annotations"]["generation"], &metadata["labels"]["again"]);
+            assert_eq!(one, other, "{object} is torn");
+            one.as_str().and_then(|text| text.parse().ok()).expect("every generation has a number")
         };
-        let found: BTreeMap<String, u64> =
-            self.objects().iter().map(|object| (text_of(object, "name"), generation(object))).collect();
+        let objects = self.objects();
+        let things = objects.iter().map(|object| (text_of(object, "name"), object));
+        let things = things.filter(|(name, _)| name.starts_with("thing-"));
+        let found: BTreeMap<String, u64> = things.map(|(name, object)| (name, generation(object))).collect();
         (0..THINGS).map(|number| found.get(&name(number)).copied().unwrap_or(0)).collect()
     }
 
@@ -74,14 +110,19 @@ impl World for Cluster {
         self.proxy.await_seen(is_meant, writes, QUIET);
     }
 
+    fn leave(&self) -> u32 {
+        self.guests.undeclared()
+    }
+
     fn nothing_is_left_over(&self, _: &Lab, facts: &Facts) {
-        let there: BTreeMap<String, String> =
-            self.objects().iter().map(|object| (text_of(object, "name"), text_of(object, "uid"))).collect();
-        assert_eq!(there.keys().cloned().collect::<Vec<_>>(), (0..THINGS).map(name).collect::<Vec<_>>());
+        let written = self.written();
+        let wanted: BTreeSet<String> = (0..THINGS).map(name).chain(self.guests.declared()).collect();
+        assert_eq!(written.keys().cloned().collect::<BTreeSet<_>>(), wanted);
         let uid = |claim: &setpoint_core::claim::Claim| claim.uid.as_ref().map(ToString::to_string).unwrap_or_default();
         let owned: BTreeMap<String, String> =
             facts.claims.iter().map(|claim| (claim.key.name().to_owned(), uid(claim))).collect();
-        assert_eq!(owned, there, "what is there is ours, object by object");
+        assert_eq!(owned, written, "what we wrote and is there is ours, object by object");
+        self.guests.are_well(&self.objects());
     }
 }
 
@@ -89,6 +130,6 @@ fn name(number: u64) -> String {
     format!("thing-{number:02}")
 }
 
-fn text_of(object: &Value, field: &str) -> String {
+pub(super) fn text_of(object: &Value, field: &str) -> String {
     object["metadata"][field].as_str().expect("every object has it").to_owned()
 }

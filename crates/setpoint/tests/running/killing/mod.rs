@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | [`machine`] | files of this machine |
 //! | [`envtest`] | objects of a Kubernetes cluster |
+//! | [`guests`] | those of them that others made, which are taken over and deleted |
 
 mod envtest;
+mod guests;
 mod machine;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +15,12 @@ use std::fmt;
 use std::fs;
 use std::process::{Child, Stdio};
 
-use setpoint::agent::folder::DataFolder;
+use setpoint_api::answer::{AppDetail, AppState};
+use setpoint_api::question::OrderKind;
 use setpoint_core::facts::Facts;
-use setpoint_ledger::Ledger;
-use setpoint_ledger_sql::{Options, SqlLedger};
 use tokio::runtime::Runtime;
 
-use super::lab::{Lab, app};
+use super::lab::{Lab, app, is_at};
 use crate::setpoint::command;
 
 /// The app whose agent is killed.
@@ -37,6 +38,11 @@ trait World {
 
     /// Starts the agent, and waits for some moment of the change that follows.
     fn await_moment(&mut self, lab: &Lab, dice: &mut Dice, start: &mut dyn FnMut());
+
+    /// How many deletes a person allows at the end.
+    fn leave(&self) -> u32 {
+        0
+    }
 
     /// Nothing is there beside what is declared.
     fn nothing_is_left_over(&self, lab: &Lab, facts: &Facts);
@@ -90,7 +96,7 @@ struct Scene<W> {
 impl<W: World> Scene<W> {
     fn new(mut lab: Lab, world: W) -> Self {
         lab.app(APP);
-        fs::create_dir(lab.data()).expect("the folder is ours");
+        fs::create_dir_all(lab.data()).expect("the folder is ours");
         let (head, seen) = (String::new(), BTreeMap::new());
         let mut scene = Self { lab, world, generation: 0, head, dice: Dice::new(), seen };
         scene.declare_the_next();
@@ -137,24 +143,6 @@ impl<W: World> Scene<W> {
         child.wait().expect("it is ours");
     }
 
-    /// What the ledger says between two runs.
-    fn facts(&self) -> Option<Facts> {
-        let folder = DataFolder::open(&self.lab.data()).expect("it is ours");
-        if !folder.is_installed() {
-            return None;
-        }
-        let installation = folder.installation().expect("an installation is whole or not there");
-        // What holds the folder's lock ends with the runtime.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let options = Options::new(folder.path(), installation.signer);
-            let ledger = SqlLedger::open(options).await.expect("a kill damages no ledger");
-            let loaded = ledger.load(&installation.origin).await.expect("a kill damages no ledger");
-            ledger.close().await.expect("it closes");
-            Some(loaded.facts)
-        })
-    }
-
     fn is_accepted(&self, facts: &Facts) -> bool {
         let accepted = facts.apps.get(&app(APP)).and_then(|facts| facts.accepted.as_ref());
         accepted.is_some_and(|accepted| accepted.revision.versions().any(|version| version.as_str() == self.head))
@@ -168,7 +156,7 @@ impl<W: World> Scene<W> {
 
     /// What the kill found under way; `None` if the change had not begun or was over.
     fn moment(&self) -> Option<Moment> {
-        let facts = self.facts()?;
+        let facts = self.lab.facts()?;
         let generations = self.generations();
         let (some, all) = (generations.contains(&self.generation), generations == [self.generation].into());
         match (facts.intents.is_empty(), some, all) {
@@ -183,7 +171,7 @@ impl<W: World> Scene<W> {
     }
 
     fn is_finished(&self) -> bool {
-        self.generations() == [self.generation].into() && self.facts().is_some_and(|facts| facts.intents.is_empty())
+        self.generations() == [self.generation].into() && self.lab.facts().is_some_and(|facts| facts.intents.is_empty())
     }
 
     /// Left alone, the agent comes to what is declared, and its ledger is sound.
@@ -192,12 +180,16 @@ impl<W: World> Scene<W> {
         let runtime = Runtime::new().expect("a runtime");
         runtime.block_on(async {
             let mut agent = self.lab.start().await;
-            let detail = agent.until_converged(APP, &self.head).await;
-            assert_eq!((detail.unsettled, detail.report), (Vec::new(), Vec::new()));
+            agent.until_app(APP, "has accepted the version", |detail| is_at(detail, &self.head)).await;
+            agent.order(APP, OrderKind::Sync { allow_prune: self.world.leave() }).await;
+            let rests = |detail: &AppDetail| {
+                detail.summary.state == AppState::Converged && detail.unsettled.is_empty() && detail.report.is_empty()
+            };
+            agent.until_app(APP, "has come to rest", rests).await;
             agent.stop().await;
         });
         assert_eq!(self.generations(), [self.generation].into());
-        let facts = self.facts().expect("it is installed");
+        let facts = self.lab.facts().expect("it is installed");
         assert_eq!(facts.intents, BTreeMap::new(), "an intent is lost");
         self.world.nothing_is_left_over(&self.lab, &facts);
         let data = self.lab.data().display().to_string();
