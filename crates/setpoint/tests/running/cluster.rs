@@ -2,12 +2,13 @@
 
 pub(crate) mod envtest {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     use serde_json::{Value, json};
     use setpoint_api::answer::{AppDetail, AppState, DriftRecord};
     use setpoint_core::modes::Cause;
     use setpoint_core::time::Span;
-    use setpoint_testbed::kube::{ApiServer, Options};
+    use setpoint_testbed::kube::{ApiServer, Options, Proxy};
 
     use super::super::lab::{Agent, Lab, withholds};
 
@@ -25,9 +26,22 @@ pub(crate) mod envtest {
 
         /// On a server that is not everybody's.
         pub(crate) fn on(server: &'static ApiServer, name: &str) -> Self {
+            Self::by(&server.kubeconfig(), server, name)
+        }
+
+        /// The server is reached through a proxy, which counts requests and breaks what it is told to.
+        pub(crate) fn through_proxy(name: &str) -> (Self, Proxy) {
+            Self::through_proxy_to(ApiServer::shared(), name)
+        }
+
+        pub(crate) fn through_proxy_to(server: &'static ApiServer, name: &str) -> (Self, Proxy) {
+            let proxy = Proxy::before(server);
+            (Self::by(&proxy.kubeconfig(server, server.admin_token()), server, name), proxy)
+        }
+
+        fn by(kubeconfig: &Path, server: &'static ApiServer, name: &str) -> Self {
             let namespace = server.fresh_namespace(name);
             let mut lab = Lab::new();
-            let kubeconfig = server.kubeconfig();
             let target =
                 format!("{{ kind: kubernetes, kubeconfig: {}, namespace: {namespace} }}", kubeconfig.display());
             lab.control("machine", "Target", &target);
@@ -248,26 +262,6 @@ pub(crate) mod envtest {
         let gone = async |_: &Agent| scene.live("second").is_none().then_some(());
         agent.until("the second is gone", gone).await;
         assert!(scene.live("first").is_some() && scene.live("stranger").is_some());
-        agent.stop().await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn an_object_that_moves_to_another_app_stays_the_same_object() {
-        let mut scene = Scene::new("move");
-        scene.lab.app("shop").app("store");
-        scene.config("shop", "first", "red").config("shop", "moving", "green").config("store", "other", "blue");
-        let head = scene.lab.commit();
-        let mut agent = scene.lab.start().await;
-        for app in ["shop", "store"] {
-            agent.until_converged(app, &head).await;
-        }
-        let before = scene.uid("moving");
-        scene.lab.remove("apps/shop/moving.yaml");
-        let head = scene.config("store", "moving", "green").lab.commit();
-        for app in ["shop", "store"] {
-            agent.until_converged(app, &head).await;
-        }
-        assert_eq!(scene.uid("moving"), before);
         agent.stop().await;
     }
 

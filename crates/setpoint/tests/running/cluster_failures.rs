@@ -1,17 +1,42 @@
 //! Failures that users of other engines report again and again, as far as they are about apps and what these own: the agent on a real Kubernetes API
 //! server. Numbers as in docs/false-diffs.md; those that are about single objects stand with the target.
 
-mod envtest {
+pub(crate) mod envtest {
     use serde_json::{Value, json};
     use setpoint_api::answer::{AppDetail, AppState};
     use setpoint_core::live::Health;
+    use setpoint_core::time::Span;
+    use setpoint_testbed::kube::{Proxy, Seen};
 
     use super::super::cluster::envtest::Scene;
     use super::super::lab::Agent;
 
-    async fn until_gone(agent: &mut Agent, scene: &Scene, name: &str) {
+    pub(crate) async fn until_gone(agent: &mut Agent, scene: &Scene, name: &str) {
         let gone = async |_: &Agent| scene.live(name).is_none().then_some(());
         agent.until(&format!("{name} is gone"), gone).await;
+    }
+
+    /// A lab on the cluster whose apps are looked at afresh all the time.
+    fn resyncing(name: &str) -> (Scene, Proxy) {
+        let (mut scene, proxy) = Scene::through_proxy(name);
+        scene.lab.settings.sweep = Span::millis(500);
+        (scene, proxy)
+    }
+
+    /// Ten looks at each of these objects, and no write to any.
+    pub(crate) async fn rests(agent: &mut Agent, proxy: &Proxy, names: &[&str]) {
+        proxy.take_seen();
+        let looks = |seen: &[Seen], name: &str| {
+            let end = format!("/{name}");
+            seen.iter().filter(|seen| seen.method == "GET" && seen.path.ends_with(&end)).count()
+        };
+        let looked_at = async |_: &Agent| {
+            let seen = proxy.seen();
+            names.iter().all(|name| looks(&seen, name) >= 10).then_some(seen)
+        };
+        let seen = agent.until("everything is looked at ten times", looked_at).await;
+        let written: Vec<&Seen> = seen.iter().filter(|seen| seen.method != "GET" && !seen.is_dry_run()).collect();
+        assert!(written.is_empty(), "{written:?}");
     }
 
     /// A stranger makes an object with all that another one bears, marks included.
@@ -26,7 +51,7 @@ mod envtest {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn f02_what_a_sync_made_that_never_succeeded_as_a_whole_is_owned_and_deleted() {
-        let mut scene = Scene::new("partial");
+        let (mut scene, proxy) = resyncing("partial");
         scene.lab.app("shop");
         scene.config("shop", "first", "red");
         let wrong = "apiVersion: v1\nkind: Service\nmetadata: { name: wrong }\nspec: { ports: [{ port: 99999 }] }\n";
@@ -42,12 +67,13 @@ mod envtest {
         agent.until_converged("shop", &head).await;
         until_gone(&mut agent, &scene, "first").await;
         assert_eq!(scene.colour("second").as_deref(), Some("green"));
+        rests(&mut agent, &proxy, &["second"]).await;
         agent.stop().await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn f03_what_could_not_be_deleted_stays_ours_until_it_is_gone() {
-        let mut scene = Scene::new("denied");
+        let (mut scene, proxy) = resyncing("denied");
         scene.lab.app("shop");
         scene.config("shop", "first", "red").config("shop", "second", "green");
         let head = scene.lab.commit();
@@ -69,12 +95,13 @@ mod envtest {
         let mut agent = scene.lab.start().await;
         drop(forbidden);
         until_gone(&mut agent, &scene, "second").await;
+        rests(&mut agent, &proxy, &["first", "third"]).await;
         agent.stop().await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn f05_what_somebody_made_anew_under_our_name_is_not_deleted_when_we_no_longer_declare_it() {
-        let mut scene = Scene::new("anew");
+        let (mut scene, proxy) = resyncing("anew");
         scene.lab.app("shop");
         scene.config("shop", "first", "red").config("shop", "second", "green");
         let head = scene.lab.commit();
@@ -88,6 +115,7 @@ mod envtest {
         let head = scene.lab.remove("apps/shop/second.yaml").commit();
         let mut agent = scene.lab.start().await;
         agent.until_converged("shop", &head).await;
+        rests(&mut agent, &proxy, &["first"]).await;
         agent.stop().await;
         assert_eq!(scene.uid("second"), uid);
     }
@@ -114,8 +142,30 @@ mod envtest {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn f06_an_object_that_moves_to_another_app_stays_the_same_object() {
+        let (mut scene, proxy) = resyncing("move");
+        scene.lab.app("shop").app("store");
+        scene.config("shop", "first", "red").config("shop", "moving", "green").config("store", "other", "blue");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        for app in ["shop", "store"] {
+            agent.until_converged(app, &head).await;
+        }
+        let before = scene.uid("moving");
+        scene.lab.remove("apps/shop/moving.yaml");
+        let head = scene.config("store", "moving", "green").lab.commit();
+        for app in ["shop", "store"] {
+            agent.until_converged(app, &head).await;
+        }
+        assert_eq!(scene.uid("moving"), before);
+        rests(&mut agent, &proxy, &["first", "moving", "other"]).await;
+        assert_eq!(scene.uid("moving"), before);
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn f07_objects_that_need_each_other_arrive_in_one_commit() {
-        let mut scene = Scene::new("needy");
+        let (mut scene, proxy) = resyncing("needy");
         let (namespace, group) = (format!("{}-new", scene.namespace), format!("{}.example.com", scene.namespace));
         scene.lab.app("shop");
         // Named so that no order by name would do.
@@ -159,12 +209,13 @@ mod envtest {
         agent.until_app("shop", "has everything in place", at_head).await;
         let map = format!("/api/v1/namespaces/{namespace}/configmaps/b");
         assert_eq!(scene.server.request("GET", &map, None).status, 200);
+        rests(&mut agent, &proxy, &["configmaps/b", "gadgets/a", &namespace]).await;
         agent.stop().await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn f10_apps_that_wait_for_health_hold_nobody_up() {
-        let mut scene = Scene::new("waiting");
+        let (mut scene, proxy) = resyncing("waiting");
         scene.lab.settings.most_busy = 2;
         for n in 0..4 {
             // Nobody runs them: there is no controller on this server.
@@ -188,6 +239,7 @@ mod envtest {
             let detail = agent.detail(&format!("slow{n}")).await.expect("it is declared");
             assert_ne!(detail.summary.health, Health::Healthy);
         }
+        rests(&mut agent, &proxy, &["web0", "web1", "web2", "web3", "first"]).await;
         agent.stop().await;
     }
 
@@ -232,5 +284,55 @@ mod envtest {
             assert_eq!(scene.colour(name).as_deref(), Some("red"));
         }
         agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn case_41_what_fifty_lists_hide_is_taken_apart_and_judged_by_the_scope() {
+        let mut scene = Scene::new("depths");
+        let hidden = |object: &str| {
+            (0..50).fold(object.to_owned(), |inner, _| format!("{{ apiVersion: v1, kind: List, items: [{inner}] }}"))
+        };
+        let map = "{ apiVersion: v1, kind: ConfigMap, metadata: { name: first }, data: { colour: red } }";
+        let bounds = format!("{{ namespaces: [{}] }}", scene.namespace);
+        scene.lab.control("default", "Scope", &bounds).app("shop").write("apps/shop/list.yaml", &hidden(map));
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        assert_eq!(scene.colour("first").as_deref(), Some("red"));
+
+        let binding = "{ apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: { name: hidden-root }, \
+                       roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin }, subjects: [] }";
+        scene.lab.write("apps/shop/root.yaml", &hidden(binding)).commit();
+        agent.hint().await;
+        let refused = |detail: &AppDetail| {
+            detail.refused.as_ref().is_some_and(|refused| refused.problem.contains("ClusterRoleBinding"))
+        };
+        agent.until_app("shop", "refuses what is hidden", refused).await;
+        let path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/hidden-root";
+        assert_eq!(scene.server.request("GET", path, None).status, 404);
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn case_75_a_bundle_whose_content_was_swapped_after_it_was_accepted_is_not_applied_to_a_cluster() {
+        let (mut scene, proxy) = Scene::through_proxy("swapped");
+        scene.lab.app("shop");
+        let head = scene.config("shop", "first", "what-was-accepted").lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        agent.stop().await;
+
+        scene.lab.swap_in_ledger("what-was-accepted", "what-was-smuggled");
+        scene.paint("first", "drifted");
+        let before = scene.live("first");
+        proxy.take_seen();
+        let mut agent = scene.lab.start().await;
+        let trouble = async |agent: &Agent| agent.overview().await.ledger.trouble;
+        let trouble = agent.until("the bundle is not loaded", trouble).await;
+        assert!(trouble.contains("bundle") && trouble.contains("setpoint ledger verify"), "{trouble}");
+        assert!(!agent.overview().await.ledger.holding);
+        agent.stop().await;
+        assert!(proxy.seen().iter().all(|seen| seen.method == "GET"), "{:?}", proxy.seen());
+        assert_eq!(scene.live("first"), before, "nothing is written on the strength of it");
     }
 }

@@ -10,6 +10,7 @@
 //! | [`bounding`] | where apps may write: within their scope, never what Setpoint runs from |
 //! | [`cluster`] | all of it on a Kubernetes cluster |
 //! | [`cluster_failures`] | failures that users of other engines report, on such a cluster |
+//! | [`cluster_faults`] | a cluster that answers badly, while it is changed and while it is watched |
 //! | [`failing`] | stores that are down or hang, and who hears of it |
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
 //! | [`filling`] | a disk that takes nothing more under a running agent |
@@ -17,6 +18,7 @@
 //! | [`healing`] | what others change is put right and recorded |
 //! | [`judging`] | what is not followed: invalid documents, rewritten histories |
 //! | [`killing`] | an agent that is killed in the middle of changes, again and again |
+//! | [`neighbours`] | others that go on writing to a cluster while the agent does: an autoscaler, an operator, a controller that rewrites |
 //! | [`obeying`] | what people decide: suspensions, manual and observe mode |
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
 //! | [`replacing`] | what cannot be changed is made anew, or stays, on a cluster |
@@ -31,6 +33,7 @@ mod auditing;
 mod bounding;
 mod cluster;
 mod cluster_failures;
+mod cluster_faults;
 mod failing;
 mod filling;
 mod following;
@@ -39,6 +42,7 @@ mod healing;
 mod judging;
 mod killing;
 mod lab;
+mod neighbours;
 mod obeying;
 mod pruning;
 mod replacing;

@@ -146,6 +146,8 @@ impl ApiServer {
                 format!("--root-ca-file={}", self.folder().join("authority.pem").display()),
                 "--leader-elect=false".to_owned(),
                 "--secure-port=0".to_owned(),
+                // Else an autoscaler looks every fifteen seconds.
+                "--horizontal-pod-autoscaler-sync-period=2s".to_owned(),
             ];
             let log = self.folder().join("kube-controller-manager.log");
             let controllers = Process::start(self.cluster.keeper(), "kube-controller-manager", &flags, &log);

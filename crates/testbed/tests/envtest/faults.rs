@@ -42,7 +42,7 @@ async fn a_status_is_answered_in_the_servers_place() {
 }
 
 #[tokio::test]
-async fn a_reset_before_leaves_nothing_and_a_reset_after_leaves_it_done() {
+async fn a_reset_before_leaves_nothing_and_a_reset_or_an_error_after_leaves_it_done() {
     let scene = Scene::new("resets");
     scene.break_next("POST", Fault::ResetBefore);
     assert!(scene.create("a").await.is_err());
@@ -50,6 +50,9 @@ async fn a_reset_before_leaves_nothing_and_a_reset_after_leaves_it_done() {
     scene.break_next("POST", Fault::ResetAfter);
     assert!(scene.create("b").await.is_err());
     assert!(scene.exists("b"));
+    scene.break_next("POST", Fault::StatusAfter(504));
+    assert_eq!(scene.create("c").await.unwrap().status(), 504);
+    assert!(scene.exists("c"));
 }
 
 #[tokio::test]

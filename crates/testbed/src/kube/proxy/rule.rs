@@ -14,6 +14,8 @@ use super::seen::Seen;
 pub enum Fault {
     /// Answers in the server's place, with a `Status` object as the server writes it.
     Status { code: u16, retry_after: Option<u32> },
+    /// Passes the request on, and answers with this status instead of what the server said.
+    StatusAfter(u16),
     /// Answers in the server's place with any JSON.
     Answer { code: u16, body: String },
     /// Hangs up before.

@@ -55,6 +55,10 @@ impl Connection {
     async fn strike(&self, struck: Struck, head: Parts, body: Bytes, seen: Seen) -> Result<Response<Frames>, Cause> {
         match struck.fault {
             Fault::Status { code, retry_after } => status(code, retry_after),
+            Fault::StatusAfter(code) => {
+                self.read_whole(head, body).await?;
+                status(code, None)
+            }
             Fault::Answer { code, body } => made_up(code, body.into()),
             Fault::Redirect(base) => {
                 let mut answer = made_up(307, Bytes::new())?;
