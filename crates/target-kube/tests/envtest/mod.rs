@@ -18,5 +18,6 @@ mod resync;
 mod rights;
 mod scene;
 mod sharing;
+mod sizes;
 mod two_servers;
 mod webhooks;

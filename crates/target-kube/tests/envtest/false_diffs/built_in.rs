@@ -243,7 +243,7 @@ async fn class_13_a_status_in_the_document_is_no_drift() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn class_18_a_field_that_does_not_exist_is_refused_by_name_and_never_dropped() {
-    let scene = Scene::new("unknown").await;
+    let mut scene = Scene::new("unknown").await;
     let misspelt = deployment(&scene, "web", &nothing(), &json!({"hostnetwork": true}), &json!({"imagee": "web:2"}));
     let misspelt = scene.resource(&misspelt);
     let refusal = scene.target.preview(&misspelt, &Asker::default()).await.unwrap_err();
@@ -254,7 +254,10 @@ async fn class_18_a_field_that_does_not_exist_is_refused_by_name_and_never_dropp
     let seen = scene.live(&misspelt).await;
     let outcome = scene.execute(&scene.steps.update(&misspelt, &seen)).await;
     assert!(matches!(outcome, setpoint_target::Outcome::Refused { .. }), "{outcome:?}");
+    // Nor does a refused change leave anything behind that would be taken for drift.
+    scene.resyncs(&[&declared]).await;
     assert_eq!(scene.stored(&declared), before);
+    scene.notices(&declared, &json!({"spec": {"replicas": 2}})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
