@@ -11,6 +11,7 @@ mod kill;
 mod kubernetes;
 mod process;
 mod recording;
+mod replays;
 mod setup;
 mod sim;
 mod stopwatch;

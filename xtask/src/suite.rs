@@ -11,6 +11,8 @@ pub(crate) struct Suite {
     pub(crate) failed: u64,
     /// What did not run although nobody asked to leave it out, each with what to do about it.
     pub(crate) skipped: Vec<String>,
+    /// What did not run because it needs something that is no part of the project: told, and no failure.
+    pub(crate) left_out: Vec<String>,
     pub(crate) took: Duration,
 }
 
@@ -85,10 +87,13 @@ pub(crate) fn summary(suites: &[Suite]) -> String {
     text
 }
 
-/// One line for each thing that was skipped.
+/// One line for each thing that was skipped or left out.
 fn skips(suites: &[Suite]) -> String {
     let mut text = String::new();
     for suite in suites {
+        for reason in &suite.left_out {
+            let _ = writeln!(text, "left out: {}: {reason}", suite.name);
+        }
         for reason in &suite.skipped {
             let _ = writeln!(text, "skipped: {}: {reason} (--allow-missing accepts this)", suite.name);
         }
@@ -118,6 +123,13 @@ mod tests {
         assert!(!all_passed(&suites, false));
         assert!(all_passed(&suites, true));
         assert!(summary(&suites).contains("skipped: tests: 2 ignored in one binary"));
+    }
+
+    #[test]
+    fn what_is_no_part_of_the_project_is_told_and_no_failure() {
+        let suites = [Suite { passed: 1, left_out: vec!["a clone".to_owned()], ..Suite::new("replays") }];
+        assert!(all_passed(&suites, false));
+        assert!(summary(&suites).contains("\nleft out: replays: a clone\n"));
     }
 
     #[test]

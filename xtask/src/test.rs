@@ -6,6 +6,7 @@ use anyhow::bail;
 
 use crate::kubernetes::{self, SharedServer};
 use crate::process;
+use crate::replays;
 use crate::sim;
 use crate::stopwatch::Stopwatch;
 use crate::structure;
@@ -101,6 +102,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     if let Kubernetes::Missing(reason) | Kubernetes::Broken(reason) = &kubernetes {
         println!("skipped: envtest: {reason}");
     }
+    // A filter may leave the replays out altogether.
+    let unplayed = if filter.is_none() { replays::left_out() } else { Vec::new() };
+    for what in &unplayed {
+        println!("left out: tests: {what}");
+    }
     let missing = if filter.is_none() { sim::missing() } else { None };
     if let Some(reason) = &missing {
         println!("skipped: sim: {reason}");
@@ -110,6 +116,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
         cargo_test("doc tests", &["--doc"], filter, &Kubernetes::NotAsked)?,
         structure::run(filter),
     ];
+    suites[0].left_out = unplayed;
     suites.extend(kubernetes.suite());
     match (filter, missing) {
         // A filter names tests; the simulator has none by name.

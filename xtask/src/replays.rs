@@ -1,0 +1,57 @@
+//! Replays of what others wrote: tests that read a folder named by an environment variable, and say what they did not check where there is none.
+//! The folders are no part of the project, so a run without them is a whole run; but nothing is left out silently.
+
+/// The variables, and what is replayed from the folders they name.
+const REPLAYS: [(&str, &str); 2] = [
+    ("SETPOINT_ARGOCD", "health checks and diff data of Argo CD; set {} to a clone of argoproj/argo-cd"),
+    ("SETPOINT_KSTATUS", "the table of kstatus; set {} to a clone of kubernetes-sigs/cli-utils"),
+];
+
+/// What this run leaves out, each with what to do about it.
+#[expect(clippy::disallowed_methods, reason = "the tests that it speaks of are told by the environment")]
+pub(crate) fn left_out() -> Vec<String> {
+    without(|variable| std::env::var_os(variable).is_some())
+}
+
+fn without(is_set: impl Fn(&str) -> bool) -> Vec<String> {
+    let unset = REPLAYS.iter().filter(|(variable, _)| !is_set(variable));
+    unset.map(|(variable, what)| what.replace("{}", variable)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+    use crate::process;
+
+    #[test]
+    fn what_is_unset_is_named_with_its_variable() {
+        assert_eq!(without(|_| true), [] as [&str; 0]);
+        let named = without(|variable| variable == "SETPOINT_ARGOCD");
+        assert_eq!(named, ["the table of kstatus; set SETPOINT_KSTATUS to a clone of kubernetes-sigs/cli-utils"]);
+    }
+
+    #[test]
+    fn every_replay_of_the_tests_is_known() {
+        let mut asked = BTreeSet::new();
+        variables_in(&process::root().join("crates/kube/tests"), &mut asked);
+        let known: BTreeSet<String> = REPLAYS.iter().map(|(variable, _)| (*variable).to_owned()).collect();
+        assert_eq!(asked, known);
+    }
+
+    /// What the files of a folder ask for by `folder("VARIABLE", …)`.
+    fn variables_in(folder: &Path, asked: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                variables_in(&path, asked);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let calls = text.split("folder(\"SETPOINT_").skip(1).filter_map(|rest| rest.split('"').next());
+                asked.extend(calls.map(|name| format!("SETPOINT_{name}")));
+            }
+        }
+    }
+}
