@@ -74,7 +74,7 @@ spec:
     }
 
     impl Scene {
-        fn objects(&self, resource: &str) -> String {
+        pub(in super::super) fn objects(&self, resource: &str) -> String {
             let core = resource.starts_with("pods") || resource.starts_with("configmaps");
             let group = if core { "/api/v1" } else { "/apis/apps/v1" };
             format!("{group}/namespaces/{}/{resource}", self.namespace)
@@ -111,7 +111,7 @@ spec:
         }
 
         /// Says something in the name of an object's controller.
-        fn report(&self, path: &str, status: &Value) {
+        pub(in super::super) fn report(&self, path: &str, status: &Value) {
             let body = json!({"status": status}).to_string();
             let content = ("application/merge-patch+json", body.as_bytes());
             self.server.request("PATCH", &format!("{path}/status"), Some(content)).succeeded();
