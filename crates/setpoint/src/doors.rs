@@ -15,6 +15,9 @@ use tokio::time::Instant;
 /// Nobody waits longer than this in one go. Waking early is harmless, an instant that overflows is not.
 const LONGEST_WAIT: Span = Span::hours(24 * 30);
 
+/// Where every pod finds what its service account is known by.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
 /// The command line, the program's name first.
 pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     std::env::args_os()
@@ -64,11 +67,24 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// The address of the API server of the cluster this process runs in, as a pod is told it.
-#[expect(clippy::disallowed_methods, reason = "the door of the environment")]
-pub(crate) fn own_cluster() -> Option<(String, String)> {
-    let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    Some((said("KUBERNETES_SERVICE_HOST")?, said("KUBERNETES_SERVICE_PORT")?))
+/// The cluster this process runs in, as a pod is told of it.
+#[derive(Clone, Debug)]
+pub struct OwnCluster {
+    /// Where its API server is.
+    pub host: String,
+    pub port: String,
+    /// The folder of the pod's service account, with `token`, `ca.crt` and `namespace`.
+    pub account: PathBuf,
+}
+
+impl OwnCluster {
+    /// `None` for a process that runs in none.
+    #[expect(clippy::disallowed_methods, reason = "the door of the environment")]
+    pub(crate) fn read() -> Option<Self> {
+        let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let (host, port) = (said("KUBERNETES_SERVICE_HOST")?, said("KUBERNETES_SERVICE_PORT")?);
+        Some(Self { host, port, account: SERVICE_ACCOUNT.into() })
+    }
 }
 
 /// What the process finds around it, read once.

@@ -39,6 +39,7 @@ impl Inside {
             data: lab.data(),
             clock: Clock::start(),
             settings: Settings::default(),
+            own_cluster: None,
             log: Arc::new(Complaints),
         };
         let running = RunningAgent::start(options).await?;

@@ -28,12 +28,7 @@ use setpoint_target_kube::{
 
 use super::connect::Connector;
 use crate::complaint::told;
-use crate::doors;
-
-/// Where a pod finds what it needs to enter its cluster.
-const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
-const NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-const AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+use crate::doors::OwnCluster;
 
 /// An API server tells of an event when its request is answered: those of requests that were under way together come within this.
 const AUDIT_SETTLES: Span = Span::seconds(1);
@@ -41,7 +36,7 @@ const AUDIT_SETTLES: Span = Span::seconds(1);
 impl Connector {
     /// The way into a cluster; the error is for people.
     pub(super) fn cluster(&self, spec: &TargetSpec) -> Result<KubeTarget, String> {
-        let connection = way_in(spec)?.map_err(|error| told(&error))?;
+        let connection = self.way_in(spec)?.map_err(|error| told(&error))?;
         let namespace = spec.namespace.as_ref().map(|name| name.as_str().to_owned()).or(connection.namespace.clone());
         let wire = HttpWire::new(connection).map_err(|error| told(&error))?;
         let clock = self.clock;
@@ -63,6 +58,28 @@ impl Connector {
             options.memory = Arc::new(ClusterMemory(Arc::clone(scratch)));
         }
         Ok(KubeTarget::new(options))
+    }
+
+    fn way_in(&self, spec: &TargetSpec) -> Result<Result<Connection, ConnectionError>, String> {
+        if let Some(file) = &spec.kubeconfig {
+            let context = spec.context.as_ref().map(Line::as_str);
+            return Ok(Connection::from_kubeconfig(Path::new(file.as_str()), context));
+        }
+        let Some(OwnCluster { host, port, account }) = &self.own_cluster else {
+            return Err("the agent does not run in a cluster: name a `kubeconfig` in the Target document".to_owned());
+        };
+        Ok(Connection::in_cluster(host, port, &account.join("token"), &account.join("ca.crt")))
+    }
+
+    /// The namespace this process runs in, where that is in the cluster that the document leads to.
+    pub(super) fn own_namespace(&self, spec: &TargetSpec) -> Result<Option<String>, String> {
+        let own_cluster = self.own_cluster.as_ref().filter(|_| spec.kubeconfig.is_none());
+        let Some(file) = own_cluster.map(|own| own.account.join("namespace")) else { return Ok(None) };
+        let unreadable = |error: io::Error| {
+            let file = file.display();
+            format!("{file} cannot be read, which says where the agent itself runs: {error}")
+        };
+        fs::read_to_string(&file).map(|text| Some(text.trim().to_owned())).map_err(unreadable)
     }
 }
 
@@ -124,17 +141,6 @@ pub(super) fn target_problems(spec: &TargetSpec) -> Vec<FieldProblem> {
     health_rules(spec).err().unwrap_or_default()
 }
 
-fn way_in(spec: &TargetSpec) -> Result<Result<Connection, ConnectionError>, String> {
-    if let Some(file) = &spec.kubeconfig {
-        let context = spec.context.as_ref().map(Line::as_str);
-        return Ok(Connection::from_kubeconfig(Path::new(file.as_str()), context));
-    }
-    let Some((host, port)) = doors::own_cluster() else {
-        return Err("the agent does not run in a cluster: name a `kubeconfig` in the Target document".to_owned());
-    };
-    Ok(Connection::in_cluster(&host, &port, Path::new(TOKEN), Path::new(AUTHORITY)))
-}
-
 /// The name under which an installation is known in clusters: short, and fit for a label.
 pub(super) fn installation_name(origin: &str) -> String {
     Digest::of(origin.as_bytes()).to_string().chars().filter(char::is_ascii_hexdigit).take(12).collect()
@@ -162,16 +168,6 @@ impl Memory for ClusterMemory {
     fn store<'a>(&'a self, target: &'a TargetIdentity, changes: Changes) -> Later<'a, ()> {
         Box::pin(async move { self.0.change(&area(target), changes).await.map_err(|error| forgotten(&error)) })
     }
-}
-
-/// The namespace this process runs in, where that is in the cluster that the document leads to.
-pub(super) fn own_namespace(spec: &TargetSpec) -> Result<Option<String>, String> {
-    if spec.kubeconfig.is_some() {
-        return Ok(None);
-    }
-    let unreadable =
-        |error: io::Error| format!("{NAMESPACE} cannot be read, which says where the agent itself runs: {error}");
-    fs::read_to_string(NAMESPACE).map(|text| Some(text.trim().to_owned())).map_err(unreadable)
 }
 
 /// What the accept plane must know of a cluster's kinds.

@@ -19,10 +19,10 @@ use setpoint_target_kube::{Complaint, KubeTarget};
 use tokio::task::AbortHandle;
 
 use super::bootstrap::Bootstrap;
-use super::cluster::{ClusterKinds, audit_tasks, own_namespace};
+use super::cluster::{ClusterKinds, audit_tasks};
 use super::log::Log;
 use crate::complaint::told;
-use crate::doors::Clock;
+use crate::doors::{Clock, OwnCluster};
 
 /// Makes connections.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(super) struct Connector {
     pub(super) data: PathBuf,
     /// What this process runs from on its machine: no app may declare it.
     pub(super) own: Vec<PathBuf>,
+    /// The cluster this process runs in.
+    pub(super) own_cluster: Option<OwnCluster>,
     /// Shared, so that several stores of one repository are one copy and one poll.
     pub(super) cache: GitCache,
     /// What clusters know this installation by.
@@ -114,7 +116,7 @@ impl Connector {
             }
             TargetFamily::Kubernetes => {
                 let cluster = self.cluster(spec)?;
-                let own_namespace = own_namespace(spec)?;
+                let own_namespace = self.own_namespace(spec)?;
                 let mut tasks = vec![tokio::spawn(cluster.watch_task()).abort_handle()];
                 if let Some(audit) = &spec.audit {
                     let log = Arc::clone(&self.log);

@@ -48,7 +48,7 @@ use self::log::Log;
 use self::messages::Messages;
 use self::opening::{Opened, OpeningError};
 use self::sources::Provider;
-use crate::doors::Clock;
+use crate::doors::{Clock, OwnCluster};
 use crate::interpreter::{self, Ended, Handle, Limits, OpenLedger, Steps, StopError, Surroundings};
 
 /// What an agent is started with.
@@ -58,6 +58,8 @@ pub struct AgentOptions {
     pub data: PathBuf,
     pub clock: Clock,
     pub settings: Settings,
+    /// The cluster the agent runs in, if it does.
+    pub own_cluster: Option<OwnCluster>,
     pub log: Arc<dyn Log>,
 }
 
@@ -97,11 +99,11 @@ impl RunningAgent {
     /// Starts holding. The data folder is locked: there is one agent for it.
     #[expect(clippy::disallowed_methods, reason = "the door: one task for the socket, ended by `stop`")]
     pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
-        let AgentOptions { bootstrap, data, clock, mut settings, log } = options;
+        let AgentOptions { bootstrap, data, clock, mut settings, own_cluster, log } = options;
         let anchor = bootstrap.anchor();
         // A folder in use or a damaged ledger is said at once and not retried for ever.
         let Opened { folder, installation, ledger, ledger_options, provider } =
-            opening::open(bootstrap, &data, anchor, clock, &log).await?;
+            opening::open(bootstrap, &data, anchor, clock, own_cluster, &log).await?;
         let origin = installation.origin.clone();
         let open_now: OpenNow = Arc::new(watch::Sender::new(None));
         // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.

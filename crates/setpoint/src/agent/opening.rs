@@ -18,7 +18,7 @@ use super::footprints::Footprints;
 use super::log::Log;
 use super::sources::Provider;
 use crate::complaint::told;
-use crate::doors::{self, Clock};
+use crate::doors::{self, Clock, OwnCluster};
 
 /// Why an installation cannot be opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +47,7 @@ pub(super) async fn open(
     data: &Path,
     anchor: Option<AnchorFile>,
     clock: Clock,
+    own_cluster: Option<OwnCluster>,
     log: &Arc<dyn Log>,
 ) -> Result<Opened, OpeningError> {
     let folder = DataFolder::open(data)?;
@@ -63,6 +64,7 @@ pub(super) async fn open(
     let connector = Connector {
         clock,
         own,
+        own_cluster,
         digest_key: installation.digest_key.clone(),
         data: folder.path().to_owned(),
         cache: GitCache::at(folder.stores()),

@@ -15,7 +15,7 @@ use crate::agent::bootstrap::Bootstrap;
 use crate::agent::log::Complaints;
 use crate::agent::{AgentOptions, RunningAgent};
 use crate::complaint::told;
-use crate::doors::{self, Clock, duration};
+use crate::doors::{self, Clock, OwnCluster, duration};
 use crate::exit::Exit;
 
 /// Hold this installation's apps, until told to stop
@@ -79,6 +79,7 @@ pub(super) fn options(config: &Path, context: &Context) -> Result<AgentOptions, 
         data,
         clock: Clock::start(),
         settings: Settings::default(),
+        own_cluster: OwnCluster::read(),
         log: Arc::new(Complaints),
     })
 }

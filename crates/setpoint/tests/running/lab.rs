@@ -12,7 +12,7 @@ use setpoint::agent::bootstrap::Bootstrap;
 use setpoint::agent::folder::DataFolder;
 use setpoint::agent::log::Log;
 use setpoint::agent::{AgentOptions, RunningAgent};
-use setpoint::doors::Clock;
+use setpoint::doors::{Clock, OwnCluster};
 use setpoint_api::answer::{AppDetail, AppState, DriftRecord, Ordered, Overview};
 use setpoint_api::question::{DriftQuestion, OrderKind, OrderRequest};
 use setpoint_api::{AskError, Client, socket_in};
@@ -42,6 +42,8 @@ pub(crate) struct Lab {
     /// Where the ledger is anchored.
     anchor: Option<PathBuf>,
     pub(crate) settings: Settings,
+    /// The cluster that agents run in.
+    pub(crate) own_cluster: Option<OwnCluster>,
 }
 
 /// An app of the default scope.
@@ -58,7 +60,8 @@ impl Lab {
         let repository = GitRepository::init(&folder.path().join("state.git"));
         let store = format!("url: {}", repository.folder().display());
         let settings = Settings { quarantine: Span::ZERO, ..Settings::default() };
-        let mut lab = Self { folder, repository, files: BTreeMap::new(), head: None, store, anchor: None, settings };
+        let (files, head, anchor, own_cluster) = (BTreeMap::new(), None, None, None);
+        let mut lab = Self { folder, repository, files, head, store, anchor, settings, own_cluster };
         let root = managed.display();
         lab.control("machine", "Target", &format!("{{ kind: host, root: {root} }}"));
         lab
@@ -190,6 +193,7 @@ impl Lab {
             data: self.data(),
             clock,
             settings: self.settings.clone(),
+            own_cluster: self.own_cluster.clone(),
             log: Arc::clone(&log) as _,
         };
         let running = RunningAgent::start(options).await.expect("it starts");

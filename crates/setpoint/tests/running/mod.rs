@@ -17,6 +17,7 @@
 //! | [`filling`] | a disk that takes nothing more under a running agent |
 //! | [`forgetting`] | what may be lost, what a lost data folder costs, and what is to be forgotten |
 //! | [`healing`] | what others change is put right and recorded |
+//! | [`inside`] | an agent that runs in the cluster it holds |
 //! | [`judging`] | what is not followed: invalid documents, rewritten histories |
 //! | [`killing`] | an agent that is killed in the middle of changes, again and again |
 //! | [`neighbours`] | others that go on writing to a cluster while the agent does: an autoscaler, an operator, a controller that rewrites |
@@ -41,6 +42,7 @@ mod filling;
 mod following;
 mod forgetting;
 mod healing;
+mod inside;
 mod judging;
 mod killing;
 mod lab;
