@@ -108,7 +108,7 @@ pub fn applied_by<'e>(entries: &'e [ManagedFields], manager: &str) -> Option<&'e
 }
 
 /// Whether an entry is that of applies to the object itself under a name.
-pub(crate) fn is_applied_by(entry: &ManagedFields, manager: &str) -> bool {
+pub fn is_applied_by(entry: &ManagedFields, manager: &str) -> bool {
     *entry.manager == *manager && entry.operation == Operation::Apply && entry.subresource.is_empty()
 }
 

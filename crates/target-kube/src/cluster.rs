@@ -73,7 +73,7 @@ impl Cluster {
             discovery: Discovery::default(),
             schemas: Schemas::default(),
             records: Records::default(),
-            watches: Watches::new(options.most_streams, options.poll_round),
+            watches: Watches::new(options.most_streams, options.most_by_name, options.poll_round),
             autoscalers: Autoscalers::default(),
             health: options.health,
             hash_key: HashKey::derived(&options.digest_key),

@@ -71,7 +71,7 @@ impl Cluster {
             let is_absent = absent.contains(&key);
             async move {
                 if is_absent {
-                    return (key.clone(), Observed::known(self.saw_nothing(&key), now));
+                    return (key.clone(), Observed::known(self.saw_nothing(&key, declared.is_some()), now));
                 }
                 let seen = self.look_at(&key, declared.as_ref(), on).await;
                 if let (Ok(Presence::Present(live)), Some(resource)) = (&seen, &declared)
@@ -164,7 +164,7 @@ impl Cluster {
                 self.watches.saw(key, Some(&live.version), self.is_covered(&object));
                 Ok(Presence::Present(live))
             }
-            Err(failure) if failure.is_absence_of(key.name()) => Ok(self.saw_nothing(key)),
+            Err(failure) if failure.is_absence_of(key.name()) => Ok(self.saw_nothing(key, declared.is_some())),
             Err(failure) => {
                 if failure.code() == Some(404) {
                     // The path is not there, so what is served has changed.
@@ -175,10 +175,13 @@ impl Cluster {
         }
     }
 
-    fn saw_nothing(&self, key: &Key) -> Presence {
+    fn saw_nothing(&self, key: &Key, declared: bool) -> Presence {
         self.file_gone(key, self.records.get(key).as_ref());
         self.records.forget(key);
-        self.watches.saw(key, None, false);
+        // Whether what its app declares no more comes back concerns nobody: it is not followed.
+        if declared {
+            self.watches.saw(key, None, false);
+        }
         Presence::Absent
     }
 
@@ -211,8 +214,10 @@ impl Cluster {
             Some(record) => {
                 let value = shape::moved(&resource.body, object, &record.ours, &sharing.not_ours(), &self.digest_key);
                 if value != *resource.body {
-                    let holders = self.holders_of(resource, object, &record, &entries_of(object)?, &sharing);
-                    let live = self.live_of(named, object, Arc::new(value), Writer::Unknown);
+                    let entries = entries_of(object)?;
+                    let holders = self.holders_of(resource, object, &record, &entries, &sharing);
+                    let writer = self.writer_as_written(&entries, resource, &value, &sharing);
+                    let live = self.live_of(named, object, Arc::new(value), writer);
                     return Ok(Live { holders, ..live });
                 }
             }
@@ -398,7 +403,8 @@ impl Cluster {
         // What is as declared is left alone: the server may not keep that we wrote it, and would be told so for ever.
         let unwritten = value != *resource.body && !self.has_applied(&entries);
         let holders = unwritten.then(|| Box::new(holders(&entries, None, &[], &resource.api_version)));
-        Ok(Live { holders, ..self.live_of(named, object, Arc::new(value), Writer::Unknown) })
+        let writer = self.writer_as_written(&entries, resource, &value, sharing);
+        Ok(Live { holders, ..self.live_of(named, object, Arc::new(value), writer) })
     }
 
     /// What applying would give over what is there. Nothing is changed.

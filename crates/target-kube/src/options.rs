@@ -55,6 +55,8 @@ pub struct KubeOptions {
     pub most_streams: usize,
     /// All of that is listed once in this time.
     pub poll_round: Span,
+    /// Objects without our label that are followed each by its name. More are followed with all others of their kind.
+    pub most_by_name: usize,
     /// Audit events will come, and all about one instant within this long of each other.
     pub audit: Option<Span>,
 }
@@ -73,6 +75,7 @@ impl KubeOptions {
             identity_holds: Span::seconds(30),
             trust_streams: true,
             most_streams: 500,
+            most_by_name: 100,
             poll_round: Span::minutes(5),
             audit: None,
         }

@@ -1,12 +1,13 @@
 //! What of an object others may set, as it stands: by the app's rules, and by autoscalers that aim at it.
 
+use setpoint_core::diff::{Difference, diff};
 use setpoint_core::live::Writer;
 use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
-use setpoint_core::value::Value;
+use setpoint_core::value::{Segment, Value};
 use setpoint_kube::attribute;
-use setpoint_kube::managed::ManagedFields;
-use setpoint_kube::path::FieldPath;
+use setpoint_kube::managed::{ManagedFields, is_applied_by};
+use setpoint_kube::path::{Element, FieldPath};
 use setpoint_kube::shared::{Autoscaler, NotShareable, SCALE, Sharing, scalers};
 
 use crate::cluster::Cluster;
@@ -55,6 +56,31 @@ impl Cluster {
             writer => writer,
         }
     }
+
+    /// The same where an object is compared with its declaration as both are written. What only we hold may be what we wrote ourselves.
+    pub(crate) fn writer_as_written(
+        &self,
+        entries: &[ManagedFields],
+        resource: &Resource,
+        value: &Value,
+        sharing: &Sharing,
+    ) -> Writer {
+        let others = entries.iter().filter(|entry| !is_applied_by(entry, &self.api.manager));
+        let others: Vec<ManagedFields> = others.cloned().collect();
+        self.writer_of(&others, &differing(resource, value), sharing)
+    }
+}
+
+/// Where an object differs from its declaration as both are written, as far as lists, whose items only the server can tell apart.
+fn differing(resource: &Resource, value: &Value) -> Vec<FieldPath> {
+    let field = |segment: &Segment| match segment {
+        // The server knows the other only.
+        Segment::Field(name) if **name == *"stringData" => Some(Element::field("data")),
+        Segment::Field(name) => Some(Element::field(name)),
+        Segment::Index(_) => None,
+    };
+    let path = |difference: &Difference| FieldPath(difference.path.0.iter().map_while(field).collect());
+    diff(&resource.body, value).iter().map(path).collect()
 }
 
 /// Rules are read before they are accepted. One that this version does not understand is no reason to write over what others may set.

@@ -261,16 +261,15 @@ impl Api {
     pub(crate) async fn watch(
         &self,
         collection: &Collection,
-        selection: &Selection,
+        selection: Option<&Selection>,
         form: Form,
         beginning: &Beginning,
     ) -> Result<Body, Failure> {
-        let mut path = format!(
-            "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={STREAM_SECONDS}&{}={}",
-            collection.path(),
-            selection.selector,
-            escaped(&selection.expression)
-        );
+        let path = collection.path();
+        let mut path = format!("{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={STREAM_SECONDS}");
+        if let Some(Selection { selector, expression }) = selection {
+            path.push_str(&format!("&{selector}={}", escaped(expression)));
+        }
         match beginning {
             Beginning::Everything => path.push_str("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
             Beginning::Present => {}

@@ -13,7 +13,7 @@ impl State {
     /// Whether the stream of its kind is telling what is there, for the first time.
     fn begins(&self, class: &str, namespace: &str) -> bool {
         let begins = |namespace: &str| {
-            let id = StreamId { class: class.into(), namespace: namespace.into() };
+            let id = StreamId::of_ours(class, namespace);
             self.streams.get(&id).is_some_and(|progress| progress.begins)
         };
         self.driven && (begins("") || begins(namespace))

@@ -1,9 +1,6 @@
 //! What an event means: that all is as it was, that only the health moved, or that somebody has to look.
 
-use std::sync::Arc;
-
 use setpoint_core::key::Key;
-use setpoint_core::name::LiveVersion;
 use setpoint_core::value::Value;
 use setpoint_kube::managed::{ManagedFields, applied_by};
 use setpoint_kube::object;
@@ -189,14 +186,6 @@ impl Watches {
         state.writing.remove(key).and_then(|(_, last)| last)
     }
 
-    /// What a stream of a single object told, if it is news.
-    pub(super) fn told_single(&self, key: &Key, version: Option<&LiveVersion>) {
-        let news = self.state().single.get(key).is_some_and(|single| single.seen.as_ref() != version);
-        if news {
-            self.tell(key.clone());
-        }
-    }
-
     pub(super) fn caught_up(&self, id: &StreamId) {
         self.go_on(id, Progress { begins: false, caught_up: true, trouble: None });
     }
@@ -213,20 +202,23 @@ impl Watches {
         state.wake_listeners();
     }
 
-    /// A kind may be watched only where we have rights: one stream for each namespace that was asked about.
-    pub(super) fn restrict(&self, class: &Arc<str>) {
+    /// A kind may be watched only where we have rights: one stream for each namespace that was asked about. `false`: it is watched so already, and
+    /// what may not be watched has no namespace.
+    pub(super) fn restrict(&self, id: &StreamId) -> bool {
         let mut state = self.state();
-        state.restricted.insert(Arc::clone(class));
-        let whole = StreamId { class: Arc::clone(class), namespace: "".into() };
-        state.streams.remove(&whole);
-        state.polled.remove(&whole);
-        state.unlisted.remove(&whole);
-        let namespaces: Vec<StreamId> = state.asked.iter().filter(|id| id.class == *class).cloned().collect();
+        if state.restricted.contains(&id.class) {
+            // Whoever else was refused at the same time may have said so before.
+            return !state.streams.contains_key(id) && !state.polled.contains(id);
+        }
+        self.spread(&mut state, &id.class);
+        state.close(&StreamId::of_ours(&id.class, ""));
+        let namespaces: Vec<StreamId> = state.asked.iter().filter(|asked| asked.class == id.class).cloned().collect();
         for id in namespaces {
             self.open(&mut state, id);
         }
         state.wake_listeners();
         drop(state);
         self.wanted.raise();
+        true
     }
 }

@@ -1,4 +1,5 @@
-//! How changes are noticed: one stream for each kind, and one for each single object that bears no label of ours.
+//! How changes are noticed: one stream for each kind of what bears our label. What bears none is followed by name, or where there is much of it
+//! with all others of its kind.
 //!
 //! What a stream tells is never an observation. An event that fits what is remembered is dropped; any other makes its object suspect, which
 //! is hinted at, and the look that follows is a read from the server. A stream that is not caught up means only that looks need requests.
@@ -6,6 +7,7 @@
 //! - [`lines`]: bytes to events and items.
 //! - `pages`: lists.
 //! - `streams`, `single`: keeping streams open.
+//! - `unlabelled`: which of them tell of what bears no label of ours.
 //! - `polling`: what there is no stream left for.
 //! - `beginning`: waiting for streams that have just been opened.
 //! - `events`: what an event means.
@@ -17,21 +19,19 @@ pub(crate) mod pages;
 mod polling;
 mod single;
 mod streams;
+mod unlabelled;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use setpoint_core::key::Key;
-use setpoint_core::name::LiveVersion;
 use setpoint_core::time::Span;
 use setpoint_target::Hint;
 
 use self::events::Told;
+use self::unlabelled::{Crowd, Unlabelled};
 use crate::turns::Signal;
-
-/// Streams of single objects.
-const MOST_SINGLE: usize = 100;
 
 /// How far changes are hinted at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,10 +42,10 @@ pub struct Watching {
     pub caught_up: usize,
     /// Objects that are watched one by one, because they bear no label of ours.
     pub single: usize,
+    /// Objects without our label that are watched with all others of their kind, because there are many.
+    pub together: usize,
     /// Kinds, or kinds in one namespace, that are listed from time to time, because there are streams enough.
     pub polled: usize,
-    /// What is not watched, and so only noticed by the regular look.
-    pub unwatched: usize,
     /// Why the streams that are not caught up are not.
     pub troubles: Vec<String>,
 }
@@ -55,6 +55,16 @@ pub struct Watching {
 pub(crate) struct StreamId {
     pub(crate) class: Arc<str>,
     pub(crate) namespace: Arc<str>,
+    pub(crate) whose: Whose,
+}
+
+/// Which objects of its kind a stream tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Whose {
+    /// Those that bear our label.
+    Ours,
+    /// All: among them are some that apps look at and that bear no label of ours.
+    Anybodys,
 }
 
 /// The streams of one cluster, and what they have to say.
@@ -63,6 +73,8 @@ pub(crate) struct Watches {
     state: Mutex<State>,
     /// Streams of kinds. Beyond this they are polled.
     most_streams: usize,
+    /// Streams of single objects.
+    most_by_name: usize,
     /// These are all listed once in this time.
     poll_round: Span,
     /// There is something to hint at.
@@ -86,9 +98,12 @@ struct State {
     restricted: BTreeSet<Arc<str>>,
     /// All that was asked about, so that a restricted kind knows its namespaces.
     asked: BTreeSet<StreamId>,
-    single: BTreeMap<Key, Single>,
-    /// What there was no room for among these, and whether it is there.
-    unwatched: BTreeMap<Key, bool>,
+    /// What somebody looks at, and bears no label of ours.
+    unlabelled: BTreeMap<Key, Unlabelled>,
+    /// How much of that is followed by name.
+    by_name: usize,
+    /// The streams that tell of the rest.
+    crowds: BTreeMap<StreamId, Crowd>,
     fresh: Vec<Fresh>,
     hinted: BTreeSet<Key>,
     /// Writes under way, and the last that a stream has told of each object meanwhile.
@@ -105,30 +120,23 @@ struct Progress {
     trouble: Option<String>,
 }
 
-/// An object that is watched by its name.
-#[derive(Debug)]
-struct Single {
-    /// As it was last seen; `None`: it was not there.
-    seen: Option<LiveVersion>,
-    over: Arc<Signal>,
-}
-
 /// A stream that has to be opened.
 #[derive(Debug)]
 enum Fresh {
     Kind(StreamId),
+    Crowd(StreamId, Arc<Signal>),
     Single(Key, Arc<Signal>),
 }
 
 impl Watches {
-    pub(crate) fn new(most_streams: usize, poll_round: Span) -> Self {
+    pub(crate) fn new(most_streams: usize, most_by_name: usize, poll_round: Span) -> Self {
         let (news, wanted, to_poll) = (Signal::default(), Signal::default(), Signal::default());
-        Self { state: Mutex::default(), most_streams, poll_round, news, wanted, to_poll }
+        Self { state: Mutex::default(), most_streams, most_by_name, poll_round, news, wanted, to_poll }
     }
 
     /// Somebody looks at this key: its kind is watched from now on.
     pub(crate) fn want(&self, key: &Key) {
-        let of_namespace = StreamId { class: key.class().into(), namespace: key.namespace().into() };
+        let of_namespace = StreamId::of_ours(key.class(), key.namespace());
         let mut state = self.state();
         if state.asked.contains(&of_namespace) {
             return;
@@ -152,44 +160,18 @@ impl Watches {
             return;
         }
         state.streams.insert(id.clone(), Progress { begins: true, ..Progress::default() });
-        state.fresh.push(Fresh::Kind(id));
+        let fresh = state.fresh_of(id);
+        state.fresh.push(fresh);
     }
 
     /// Whether everything that happened to a labelled object of this kind has been told.
     pub(crate) fn covers(&self, key: &Key) -> bool {
         let state = self.state();
         let caught_up = |namespace: &str| {
-            let id = StreamId { class: key.class().into(), namespace: namespace.into() };
+            let id = StreamId::of_ours(key.class(), namespace);
             state.streams.get(&id).is_some_and(|progress| progress.caught_up)
         };
         state.driven && (caught_up("") || caught_up(key.namespace()))
-    }
-
-    /// A look found an object like this, or nothing. What the stream of its kind does not tell of is watched by name.
-    pub(crate) fn saw(&self, key: &Key, version: Option<&LiveVersion>, covered: bool) {
-        let mut state = self.state();
-        if covered {
-            state.let_go(key);
-            return;
-        }
-        if let Some(single) = state.single.get_mut(key) {
-            single.seen = version.cloned();
-            return;
-        }
-        if state.single.len() >= MOST_SINGLE {
-            state.unwatched.insert(key.clone(), version.is_some());
-            return;
-        }
-        let over = Arc::new(Signal::default());
-        state.single.insert(key.clone(), Single { seen: version.cloned(), over: Arc::clone(&over) });
-        state.fresh.push(Fresh::Single(key.clone(), over));
-        drop(state);
-        self.wanted.raise();
-    }
-
-    /// From now on it bears our label, or is gone by our hand.
-    pub(crate) fn let_go(&self, key: &Key) {
-        self.state().let_go(key);
     }
 
     pub(crate) fn watching(&self) -> Watching {
@@ -197,9 +179,9 @@ impl Watches {
         Watching {
             streams: state.streams.len(),
             caught_up: state.streams.values().filter(|progress| progress.caught_up).count(),
-            single: state.single.len(),
+            single: state.by_name,
+            together: state.unlabelled.len() - state.by_name,
             polled: state.polled.len(),
-            unwatched: state.unwatched.len(),
             troubles: state.streams.values().filter_map(|progress| progress.trouble.clone()).collect(),
         }
     }
@@ -225,11 +207,8 @@ impl Watches {
     }
 }
 
-impl State {
-    fn let_go(&mut self, key: &Key) {
-        self.unwatched.remove(key);
-        if let Some(single) = self.single.remove(key) {
-            single.over.raise();
-        }
+impl StreamId {
+    fn of_ours(class: &str, namespace: &str) -> Self {
+        Self { class: class.into(), namespace: namespace.into(), whose: Whose::Ours }
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use setpoint_core::time::Span;
 
-use super::streams::form_of;
-use super::{MOST_SINGLE, StreamId, Watches};
+use super::{StreamId, Watches};
 use crate::cluster::Cluster;
 use crate::turns::Places;
 
@@ -46,12 +45,12 @@ impl Cluster {
         self.visit().await.map_err(|reason| reason.to_string())?;
         let collection = self.collection_of(id).await.map_err(|reason| reason.to_string())?;
         let _turn = relists.take().await;
-        let listed = self.list(id, &collection, &self.selection(), form_of(&id.class)).await;
+        let listed = self.list(id, &collection).await;
         if let Err(failure) = &listed
             && failure.code() == Some(403)
             && id.namespace.is_empty()
         {
-            self.watches.restrict(&id.class);
+            self.watches.restrict(id);
         }
         listed.map(drop).map_err(|failure| failure.to_string())
     }
@@ -68,7 +67,7 @@ impl Watches {
 
     /// That changes are noticed late, why, and what to do about it.
     pub(crate) fn degraded(&self) -> Option<String> {
-        let told = [self.polling(), self.failing(), self.unwatched()].into_iter().flatten();
+        let told = [self.polling(), self.failing()].into_iter().flatten();
         let told = told.collect::<Vec<_>>().join("; ");
         (!told.is_empty()).then_some(told)
     }
@@ -79,18 +78,6 @@ impl Watches {
         let (id, problem) = state.unlisted.first_key_value()?;
         let (count, class) = (state.unlisted.len(), &id.class);
         Some(format!("{count} of these could not be listed, and are looked at once a day: {class}: {problem}"))
-    }
-
-    /// Objects without our label, for which there is no stream of their own.
-    fn unwatched(&self) -> Option<String> {
-        let state = self.state();
-        let count = state.unwatched.values().filter(|is_there| **is_there).count();
-        (count > 0).then(|| {
-            format!(
-                "{count} objects that were never applied are looked at once a day, as {MOST_SINGLE} such are watched one by \
-                 one already: let their apps be synced"
-            )
-        })
     }
 
     fn polling(&self) -> Option<String> {

@@ -44,10 +44,10 @@ impl Cluster {
         let collection = collection.map_err(|error| Failure::NotSent { detail: error.to_string() })?;
         let selection = Selection { selector: "fieldSelector", expression: format!("metadata.name={}", key.name()) };
         let mut beginning = Beginning::Everything;
-        let body = match self.api.watch(&collection, &selection, Form::Metadata, &beginning).await {
+        let body = match self.api.watch(&collection, Some(&selection), Form::Metadata, &beginning).await {
             Err(failure) if is_no_beginning(&failure) => {
                 beginning = Beginning::Present;
-                self.api.watch(&collection, &selection, Form::Metadata, &beginning).await?
+                self.api.watch(&collection, Some(&selection), Form::Metadata, &beginning).await?
             }
             body => body?,
         };
@@ -59,11 +59,11 @@ impl Cluster {
             match kind {
                 Kind::Present => {
                     there = true;
-                    self.watches.told_single(key, version.as_ref());
+                    self.watches.told_unlabelled(key, version.as_ref());
                 }
-                Kind::Gone => self.watches.told_single(key, None),
+                Kind::Gone => self.watches.told_unlabelled(key, None),
                 Kind::Bookmark if !there && object::annotation(&object, INITIAL_END) == Some("true") => {
-                    self.watches.told_single(key, None);
+                    self.watches.told_unlabelled(key, None);
                 }
                 Kind::Bookmark => {}
                 Kind::Error => return Ok(()),

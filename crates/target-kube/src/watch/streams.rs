@@ -18,7 +18,7 @@ use setpoint_kube::status::Status;
 
 use super::events::{Kind, Told, key_of};
 use super::lines::Lines;
-use super::{Fresh, Progress, StreamId, Watches};
+use super::{Fresh, Progress, StreamId, Watches, Whose};
 use crate::cluster::{Cluster, Unplaced};
 use crate::discovery::Unserved;
 use crate::requests::{Beginning, Collection, Failure, Form, Selection};
@@ -91,6 +91,7 @@ impl Cluster {
             for fresh in self.watches.take_fresh() {
                 running.push(match fresh {
                     Fresh::Kind(id) => self.follow(id, &relists).boxed(),
+                    Fresh::Crowd(id, over) => self.follow_crowd(id, over, &relists).boxed(),
                     Fresh::Single(key, over) => self.follow_single(key, over).boxed(),
                 });
             }
@@ -100,8 +101,8 @@ impl Cluster {
         }
     }
 
-    /// Follows the labelled objects of a kind.
-    async fn follow(&self, id: StreamId, relists: &Places) {
+    /// Follows the objects of a kind.
+    pub(super) async fn follow(&self, id: StreamId, relists: &Places) {
         let mut course = Course { after: None, streams_lists: true, tries: 0 };
         loop {
             let ended = self.follow_once(&id, &mut course, relists).await;
@@ -118,8 +119,9 @@ impl Cluster {
                     course.streams_lists = false;
                     (None, Span::ZERO)
                 }
-                Ok(Ended::Failed(failure)) if failure.code() == Some(403) && id.namespace.is_empty() => {
-                    self.watches.restrict(&id.class);
+                Ok(Ended::Failed(failure))
+                    if failure.code() == Some(403) && id.namespace.is_empty() && self.watches.restrict(&id) =>
+                {
                     return;
                 }
                 Ok(Ended::Failed(failure)) => (Some(failure.to_string()), self.pace(&id, &mut course)),
@@ -147,7 +149,7 @@ impl Cluster {
         // A stream of another cluster would speak of objects that only bear the same names.
         self.visit().await.map_err(|reason| Unplaced::Unserved(Unserved::Unknown(reason)))?;
         let collection = self.collection_of(id).await?;
-        let followed = self.follow_from(id, &collection, &self.selection(), course, relists).await;
+        let followed = self.follow_from(id, &collection, course, relists).await;
         Ok(followed.unwrap_or_else(Ended::from))
     }
 
@@ -155,20 +157,19 @@ impl Cluster {
         &self,
         id: &StreamId,
         collection: &Collection,
-        selection: &Selection,
         course: &mut Course,
         relists: &Places,
     ) -> Result<Ended, Failure> {
-        let form = form_of(&id.class);
+        let form = id.form();
         let resumes = course.after.is_some();
         let relisting = if resumes { None } else { Some(relists.take().await) };
         let beginning = match &course.after {
             Some(version) => Beginning::After(version.clone()),
             None if course.streams_lists => Beginning::Everything,
-            None => Beginning::After(self.list(id, collection, selection, form).await?),
+            None => Beginning::After(self.list(id, collection).await?),
         };
-        let missing = (beginning == Beginning::Everything).then(|| self.records.keys_of(&id.class, &id.namespace));
-        let body = self.api.watch(collection, selection, form, &beginning).await?;
+        let missing = (beginning == Beginning::Everything).then(|| self.known_of(id));
+        let body = self.api.watch(collection, self.selection(id).as_ref(), form, &beginning).await?;
         if beginning != Beginning::Everything && !resumes {
             self.watches.caught_up(id);
         }
@@ -193,7 +194,7 @@ impl Cluster {
                 // Nobody knows how much happened between two connections: what came before a bookmark has been told.
                 Kind::Bookmark => {
                     if object::annotation(&object, INITIAL_END) == Some("true") {
-                        self.suspect_all(initial.take().map(|(missing, _)| missing).unwrap_or_default());
+                        self.not_told_of(id, initial.take().map(|(missing, _)| missing).unwrap_or_default());
                     }
                     if initial.is_none() {
                         self.watches.caught_up(id);
@@ -218,33 +219,45 @@ impl Cluster {
         if let Some(missing) = missing {
             missing.remove(&key);
         }
-        self.told(&key, told);
-    }
-
-    /// What is remembered and was not told of may be gone, or may have lost its label: somebody has to look.
-    fn suspect_all(&self, keys: BTreeSet<Key>) {
-        for key in keys {
-            self.suspect(&key);
+        match id.whose {
+            Whose::Ours => self.told(&key, told),
+            Whose::Anybodys => {
+                let version = object::resource_version(&told.object).and_then(|text| text.parse().ok());
+                self.watches.told_unlabelled(&key, version.as_ref().filter(|_| told.kind == Kind::Present));
+            }
         }
     }
 
-    /// What bears our label.
-    pub(super) fn selection(&self) -> Selection {
-        Selection { selector: "labelSelector", expression: format!("{INSTALLATION_LABEL}={}", self.installation) }
+    /// What a stream should tell of.
+    fn known_of(&self, id: &StreamId) -> BTreeSet<Key> {
+        match id.whose {
+            Whose::Ours => self.records.keys_of(&id.class, &id.namespace),
+            Whose::Anybodys => self.watches.members_of(id),
+        }
+    }
+
+    /// What a stream should have told of and did not may be gone, or may have lost its label: somebody has to look.
+    fn not_told_of(&self, id: &StreamId, keys: BTreeSet<Key>) {
+        for key in keys {
+            match id.whose {
+                Whose::Ours => self.suspect(&key),
+                Whose::Anybodys => self.watches.told_unlabelled(&key, None),
+            }
+        }
+    }
+
+    /// What bears our label, or everything.
+    fn selection(&self, id: &StreamId) -> Option<Selection> {
+        let expression = format!("{INSTALLATION_LABEL}={}", self.installation);
+        (id.whose == Whose::Ours).then_some(Selection { selector: "labelSelector", expression })
     }
 
     /// Lists what is there, for servers that do not tell it as events. Answers the state it is of.
-    pub(super) async fn list(
-        &self,
-        id: &StreamId,
-        collection: &Collection,
-        selection: &Selection,
-        form: Form,
-    ) -> Result<String, Failure> {
-        let mut missing = self.records.keys_of(&id.class, &id.namespace);
+    pub(super) async fn list(&self, id: &StreamId, collection: &Collection) -> Result<String, Failure> {
+        let (mut missing, form) = (self.known_of(id), id.form());
         let tell = |object| self.tell_of(id, Told { kind: Kind::Present, form, object }, Some(&mut missing));
-        let version = self.pages(collection, Some(selection), form, tell).await?;
-        self.suspect_all(missing);
+        let version = self.pages(collection, self.selection(id).as_ref(), form, tell).await?;
+        self.not_told_of(id, missing);
         Ok(version)
     }
 
@@ -256,8 +269,15 @@ impl Cluster {
     }
 }
 
+impl StreamId {
+    /// Whether what is not ours is well is for a look to find out.
+    fn form(&self) -> Form {
+        if self.whose == Whose::Ours { form_of(&self.class) } else { Form::Metadata }
+    }
+}
+
 /// Kinds that are well by being there: their streams bring metadata only, and no Secret's content.
-pub(super) fn form_of(class: &str) -> Form {
+fn form_of(class: &str) -> Form {
     let (group, kind) = group_and_kind(class);
     let plain = match group {
         "" => matches!(kind, "ConfigMap" | "Secret" | "ServiceAccount" | "LimitRange" | "Endpoints"),
@@ -296,17 +316,10 @@ impl Drop for Driving<'_> {
         let mut state = self.0.state();
         state.driven = false;
         // Nothing goes on where it was: whoever drives next opens all of them anew.
-        let (kinds, single): (Vec<_>, Vec<_>) = (
-            state.streams.keys().cloned().collect(),
-            state.single.iter().map(|(key, one)| (key.clone(), Arc::clone(&one.over))).collect(),
-        );
         state.streams.values_mut().for_each(|progress| *progress = Progress { begins: true, ..Progress::default() });
         state.wake_listeners();
-        state.fresh = kinds
-            .into_iter()
-            .map(Fresh::Kind)
-            .chain(single.into_iter().map(|(key, over)| Fresh::Single(key, over)))
-            .collect();
+        let kinds = state.streams.keys().map(|id| state.fresh_of(id.clone()));
+        state.fresh = kinds.chain(state.singles()).collect();
     }
 }
 

@@ -20,4 +20,5 @@ mod scene;
 mod sharing;
 mod sizes;
 mod two_servers;
+mod unlabelled;
 mod webhooks;
