@@ -179,6 +179,12 @@ pub struct AppTree {
     pub now: Timestamp,
     /// In the order in which they are shown: what an object owns comes after it, one level deeper.
     pub objects: Vec<TreeObject>,
+    /// The app is only observed: what it declares is not to become ours.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub observed: bool,
+    /// What of them is not as declared, as it was last seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drifts: Vec<Drift>,
     /// What stands undeclared on them and is left alone, as it was last seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Drift>,
@@ -302,6 +308,9 @@ pub struct AppPlan {
     pub revision: Option<Revision>,
     /// The version would be refused, for these reasons.
     pub refused: Vec<String>,
+    /// The app is only observed: none of the steps is taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub observed: bool,
     pub steps: Vec<PlanStep>,
     pub report: Vec<Withheld>,
 }
@@ -313,6 +322,7 @@ pub struct PlanStep {
     pub key: Key,
     pub verb: Verb,
     pub cause: Cause,
+    /// What it changes, from what is there to what would be.
     pub differences: Vec<Difference>,
     /// The target would refuse it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

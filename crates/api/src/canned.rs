@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::StreamExt;
 use futures_util::stream;
 use setpoint_core::decide::Drift;
-use setpoint_core::diff::diff;
+use setpoint_core::diff::{Difference, diff};
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Accepted;
 use setpoint_core::hold::{Hold, HoldReason, Suspension};
@@ -272,7 +272,16 @@ fn tree() -> AppTree {
         "PersistentVolumeClaim in web: they may not be listed, so what there is of them is not known: forbidden (403)"
             .to_owned(),
     ];
-    AppTree { app: app("web/shop"), target: cluster(), now: NOON, objects, remarks: vec![labelled()], unseen }
+    AppTree {
+        app: app("web/shop"),
+        target: cluster(),
+        now: NOON,
+        objects,
+        observed: false,
+        drifts: Vec::new(),
+        remarks: vec![labelled()],
+        unseen,
+    }
 }
 
 fn logs() -> Vec<LogPart> {
@@ -445,13 +454,15 @@ fn drift() -> Vec<DriftRecord> {
 fn plan() -> PlanAnswer {
     let step =
         |path: &str, verb, cause| PlanStep { key: key(path), verb, cause, differences: Vec::new(), refused: None };
-    let changed = PlanStep { differences: edited().differences, ..step("/etc/shop.conf", Verb::Update, Cause::Drift) };
+    let differences = edited().differences.into_iter().map(Difference::turned).collect();
+    let changed = PlanStep { differences, ..step("/etc/shop.conf", Verb::Update, Cause::Drift) };
     let created = step("/etc/shop.d/new.conf", Verb::Create, Cause::Declared);
     let deleted = step("/etc/shop.d/older.conf", Verb::Delete, Cause::Prune);
     let quiet = AppPlan {
         app: app("default/motd"),
         revision: Some(revision("9c1e04d2")),
         refused: Vec::new(),
+        observed: false,
         steps: Vec::new(),
         report: Vec::new(),
     };
@@ -459,6 +470,7 @@ fn plan() -> PlanAnswer {
         app: app("web/shop"),
         revision: Some(revision("3f2a91c0")),
         refused: Vec::new(),
+        observed: false,
         steps: vec![created, changed, deleted],
         report: report()[2..].to_vec(),
     };

@@ -22,6 +22,12 @@ impl Difference {
     pub fn is_addition(&self) -> bool {
         self.before.is_none()
     }
+
+    /// The same, seen from the other side.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        Self { path: self.path, before: self.after, after: self.before }
+    }
 }
 
 impl fmt::Display for Difference {

@@ -12,7 +12,7 @@ pub enum Cause {
     Declared,
     /// What the app is rendered from moved on the target's side (capabilities, looked-up objects).
     Environment,
-    /// The live state left the last converged one while the declaration did not move.
+    /// The live state left the last converged one while the declaration did not move. In an app that is only observed, whatever differs.
     Drift,
     /// A stranger added something beside what we declared.
     Addition,
@@ -108,6 +108,12 @@ impl States {
     #[must_use]
     pub const fn with(self, state: State) -> Self {
         Self(self.0 | 1 << state as u16)
+    }
+
+    /// With one state in another's place, where that holds.
+    #[must_use]
+    pub const fn but(self, state: State, instead: State) -> Self {
+        if self.contains(state) { Self(self.0 & !(1 << state as u16)).with(instead) } else { self }
     }
 
     pub const fn contains(self, state: State) -> bool {

@@ -1,15 +1,20 @@
-//! What a change would make of an object, by the server's own word, field by field: for people. What the server keeps for itself is left out.
+//! What a change would make of an object, by the server's own word, field by field: for people. What the server keeps for itself is left out, and so are
+//! our marks.
 
 use setpoint_core::diff::{Difference, diff};
 use setpoint_core::digest::DigestKey;
 use setpoint_core::value::Value;
 
-use crate::request::INTENT_ANNOTATION;
+use crate::request::{FENCED_ANNOTATION, INSTALLATION_LABEL, INTENT_ANNOTATION};
 use crate::shape::sealed_data;
 
 /// What the server keeps in an object's metadata by itself.
 const KEPT_BY_THE_SERVER: [&str; 6] =
     ["creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"];
+
+/// What we put on every object.
+const MARKS: [(&str, &str); 3] =
+    [("labels", INSTALLATION_LABEL), ("annotations", INTENT_ANNOTATION), ("annotations", FENCED_ANNOTATION)];
 
 /// Where the object would differ from what it is now: before is what it would be, after what it is, as in every comparison of a declaration
 /// with what is there. Values of a Secret are keyed digests.
@@ -24,15 +29,12 @@ fn for_people(object: &Value, secrets: &DigestKey) -> Value {
         for field in KEPT_BY_THE_SERVER {
             metadata.remove(field);
         }
-        let emptied = match metadata.get_mut("annotations") {
-            Some(Value::Map(annotations)) => {
-                annotations.remove(INTENT_ANNOTATION);
-                annotations.iter().next().is_none()
+        for (map, mark) in MARKS {
+            let Some(Value::Map(marked)) = metadata.get_mut(map) else { continue };
+            marked.remove(mark);
+            if marked.iter().next().is_none() {
+                metadata.remove(map);
             }
-            _ => false,
-        };
-        if emptied {
-            metadata.remove("annotations");
         }
     }
     Value::Map(fields)
@@ -58,6 +60,13 @@ mod tests {
             "annotations":{"setpoint.dev/intent":"1-2"},"managedFields":[{"manager":"x"}]},"data":{"a":"1"},"status":{"ready":true}}"#;
         let would_be = r#"{"kind":"ConfigMap","metadata":{"name":"a","uid":"1","resourceVersion":"5","generation":2},"data":{"a":"2"}}"#;
         assert_eq!(shown(would_be, is), [r#"data.a: "2" → "1""#]);
+    }
+
+    #[test]
+    fn the_marks_of_an_adoption_are_not_shown() {
+        let is = r#"{"kind":"ConfigMap","metadata":{"name":"a"}}"#;
+        let would_be = r#"{"kind":"ConfigMap","metadata":{"name":"a","labels":{"setpoint.dev/installation":"x"}}}"#;
+        assert_eq!(shown(would_be, is), [""; 0]);
     }
 
     #[test]

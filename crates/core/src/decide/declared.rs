@@ -298,6 +298,10 @@ fn is_settled_as_immutable<'a>(
 
 /// The object is as declared. What may be left to do is bookkeeping: claim it, lift a tombstone, learn a baseline.
 fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
+    if !ours && draft.is_only_observed() {
+        // All is as declared: that it is not ours keeps nobody from anything.
+        return remarked::show(draft, seen.key, live);
+    }
     if live.holders.is_some() {
         return take_over(draft, seen, live, ours);
     }
@@ -437,9 +441,10 @@ fn is_ours(claim: &Claim, live: &Live) -> bool {
     claim.uid.as_ref().is_none_or(|uid| *uid == live.uid)
 }
 
-/// The declaration is the one that was last seen in place, so a difference came from elsewhere.
+/// The declaration is the one that was last seen in place, so a difference came from elsewhere. Where nothing is ever written all of it does.
 fn is_unmoved(draft: &Draft<'_>, seen: &Seen<'_>) -> bool {
     match seen.baseline {
+        _ if draft.is_only_observed() => true,
         Some(baseline) => baseline.declared == seen.declared.digest,
         None => draft.snapshot.converged_before,
     }

@@ -23,7 +23,7 @@ use crate::diff::Difference;
 use crate::facts::Change;
 use crate::key::Key;
 use crate::live::{Baseline, Health, Writer};
-use crate::modes::Cause;
+use crate::modes::{Cause, State};
 use crate::plan::{Plan, Step};
 use crate::report::{Why, Withheld};
 use crate::snapshot::{Question, Snapshot};
@@ -39,7 +39,7 @@ pub struct Decision {
     pub changes: Vec<Change>,
     /// Baselines learned from what was seen.
     pub baselines: Vec<(Key, Baseline)>,
-    /// Every departure from the last converged state, healed or not.
+    /// Every such departure, healed or not.
     pub drifts: Vec<Drift>,
     /// What stands undeclared on what is in place, and is left alone. It makes nothing out of sync.
     pub remarks: Vec<Drift>,
@@ -53,7 +53,7 @@ pub struct Decision {
     pub health: Health,
 }
 
-/// The observed state left the last converged one while the declaration did not move.
+/// The observed state left the last converged one while the declaration did not move; or differs at all, where it is only observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
     pub key: Key,
@@ -65,7 +65,7 @@ pub struct Drift {
     pub beside: Vec<Arc<str>>,
 }
 
-/// What stood undeclared on an object, was told, and is there no longer.
+/// What was told of an object and is so no longer: what stood undeclared in these places or, without any, all that had drifted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Over {
     pub key: Key,
@@ -133,6 +133,11 @@ impl<'a> Draft<'a> {
 
     fn withhold(&mut self, key: &Key, cause: Cause, why: impl Into<Why>) {
         self.decision.report.push(Withheld { key: key.clone(), cause, why: why.into() });
+    }
+
+    /// Differences are reported, and never written.
+    fn is_only_observed(&self) -> bool {
+        self.snapshot.states.contains(State::Observe)
     }
 
     fn finish(self) -> Decision {

@@ -1,14 +1,16 @@
 //! What follows from a decision: a plan, bookkeeping, questions, or rest until something happens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use setpoint_core::canonical;
 use setpoint_core::decide::{Decision, Drift, Over};
 use setpoint_core::facts::AppFacts;
+use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Observation};
 use setpoint_core::modes::State;
 use setpoint_core::name::AppId;
-use setpoint_core::report::{Kept, Why};
+use setpoint_core::observed::Observed;
+use setpoint_core::report::{Kept, Why, Withheld};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::{Entry, Kind};
 
@@ -28,7 +30,7 @@ impl Machine {
     pub(super) fn decided(&mut self, app: &AppId, observation: &Observation, decision: Decision) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         kept.baselines.extend(decision.baselines.iter().cloned());
-        kept.report.clone_from(&decision.report);
+        let withheld_before = std::mem::replace(&mut kept.report, decision.report.clone());
         let seen_before = kept.take_drifts(decision.drifts.clone());
         kept.remarks.clone_from(&decision.remarks);
         kept.health = decision.health;
@@ -40,7 +42,9 @@ impl Machine {
         let new = decision.drifts.iter().filter(|drift| !seen_before.contains(drift));
         // What is left alone was told if the claim says so, whoever looked before.
         let new: Vec<&Drift> = new.chain(&decision.told).collect();
-        let over = self.entry_of_over(app, &decision.over);
+        let ended = ended_by_itself(&seen_before, &withheld_before, &decision, observation);
+        let over: Vec<Over> = decision.over.iter().cloned().chain(ended).collect();
+        let over = self.entry_of_over(app, &over);
         let mut entries: Vec<Entry> = over.into_iter().chain(self.entry_of_drift(app, &new)).collect();
         self.ask_who(app, self.name_of_drift(), &new, observation);
         if !decision.plan.is_empty() {
@@ -82,7 +86,7 @@ impl Machine {
         Some(entry.with_body(canonical::to_bytes(&told)))
     }
 
-    /// A record of what was told, was left alone, and is there no longer.
+    /// A record of what was told, was not put right by us, and is so no longer.
     fn entry_of_over(&self, app: &AppId, over: &[Over]) -> Option<Entry> {
         let keys = over.iter().take(MOST_NAMED).map(|over| over.key.to_text()).collect::<Vec<_>>().join("\n");
         let entry = self.app_entry(Kind::DriftOver, app).with_data("count", over.len()).with_data("keys", keys);
@@ -157,4 +161,23 @@ impl Machine {
         let closed = control.closed.iter().filter(|(from, until)| *from <= self.now && self.now < *until);
         closed.map(|(_, until)| *until).max()
     }
+}
+
+/// Drift that was seen and left alone before, and is no longer there: others have put it right, or it is declared now. What was not seen may
+/// still be so.
+fn ended_by_itself(
+    before: &[Drift],
+    withheld: &[Withheld],
+    decision: &Decision,
+    observation: &Observation,
+) -> Vec<Over> {
+    if before.is_empty() {
+        return Vec::new();
+    }
+    let left_alone: BTreeSet<&Key> = withheld.iter().map(|withheld| &withheld.key).collect();
+    let drifts: BTreeSet<&Key> = decision.drifts.iter().map(|drift| &drift.key).collect();
+    let is_seen = |key: &Key| observation.states.get(key).is_some_and(Observed::is_known);
+    let before: BTreeSet<&Key> = before.iter().map(|drift| &drift.key).collect();
+    let ended = before.into_iter().filter(|key| left_alone.contains(key) && is_seen(key) && !drifts.contains(key));
+    ended.map(|key| Over { key: key.clone(), paths: Vec::new() }).collect()
 }

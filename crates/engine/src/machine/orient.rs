@@ -1,5 +1,6 @@
 //! Everything a decision rests on, put together from what is durable, what is remembered and what was seen.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use setpoint_core::live::Observation;
 use setpoint_core::modes::{State, States};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
-use setpoint_core::snapshot::{Budget, Elsewhere, Snapshot, TargetStanding};
+use setpoint_core::snapshot::{Answers, Budget, Elsewhere, Preview, Snapshot, TargetStanding};
 use setpoint_core::time::Timestamp;
 use setpoint_target::Asker;
 
@@ -29,20 +30,22 @@ use super::queue::Priority;
 impl Machine {
     pub(super) fn decide(&mut self, app: &AppId, keys: &BTreeSet<Key>, observation: &Observation) -> Option<Decision> {
         let bundle = self.bundle_of(app)?;
-        let (decision, broken) = self.decide_for(app, &bundle, keys, observation)?;
+        let (decision, broken) = self.decide_for(app, &bundle, keys, observation, None)?;
         if let Some(text) = broken {
             self.tell(NoteKind::RuleBroken, app.to_string(), text);
         }
         Some(decision)
     }
 
-    /// What is decided for an app that is to be held at this bundle, and the rule the plan would have broken.
+    /// What is decided for an app that is to be held at this bundle, and the rule the plan would have broken. `supposed`: it is only to be shown,
+    /// as if the app were not only observed and with these answers of the target.
     pub(super) fn decide_for(
         &mut self,
         app: &AppId,
         bundle: &Arc<Bundle>,
         keys: &BTreeSet<Key>,
         observation: &Observation,
+        supposed: Option<BTreeMap<Key, Preview>>,
     ) -> Option<(Decision, Option<String>)> {
         let mut facts = AppFacts::clone(self.holdings.facts().apps.get(app)?);
         facts.retiring = self.is_retiring(app);
@@ -55,11 +58,17 @@ impl Machine {
         let rules = kept.control.as_ref().map(|control| control.rules.clone()).unwrap_or_default();
         let rolled_back = |hold: &Hold| matches!(hold.why, HoldReason::RolledBack { .. });
         let unconsidered = self.unconsidered_neighbour(app, bundle);
+        let states = self.states_of(app, &facts);
+        let states = if supposed.is_some() { states.but(State::Observe, State::Auto) } else { states };
+        let answers = match supposed {
+            Some(previews) => Cow::Owned(Answers { previews, ..kept.answers.clone() }),
+            None => Cow::Borrowed(&kept.answers),
+        };
         let snapshot = Snapshot {
             app,
             target: &target,
             rules: &rules,
-            states: self.states_of(app, &facts),
+            states,
             bundle,
             retiring: facts.retiring,
             rolling_back: facts.hold.as_ref().is_some_and(rolled_back),
@@ -74,7 +83,7 @@ impl Machine {
             unconsidered: unconsidered.as_ref(),
             waiting_for: &self.waiting_for(app),
             budget: &budget,
-            answers: &kept.answers,
+            answers: &answers,
             parent: kept.last_plan,
         };
         let mut decision = decide(&snapshot, self.now);

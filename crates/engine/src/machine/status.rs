@@ -12,17 +12,21 @@ use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Observation};
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::report::Withheld;
+use setpoint_core::snapshot::{Preview, Question};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
 use setpoint_target::{Asker, Priority, Wanted};
 
 use super::{Awaited, Machine, Then};
+use crate::controls::Mode;
 
 /// How an app stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppStatus {
     pub facts: Arc<AppFacts>,
     pub converged: bool,
+    /// Differences are reported, and never written.
+    pub observed: bool,
     pub busy: bool,
     /// It is busy, or will be without anything else happening: a version is to be rendered, a look is due.
     pub pending: bool,
@@ -111,6 +115,7 @@ impl Machine {
         Some(AppStatus {
             facts: facts.apps.get(app).cloned().unwrap_or_else(|| Arc::clone(&kept.sent)),
             converged: kept.converged,
+            observed: kept.control.as_ref().is_some_and(|control| control.mode == Mode::Observe),
             busy,
             pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app) || under_way.recorded.contains(app),
             health: kept.health,
@@ -161,11 +166,24 @@ impl Machine {
         Some((target, owned.chain(declared).collect(), asker))
     }
 
-    /// What would be decided for an app that has been seen like this, were it to be held at this bundle.
+    /// What would be decided for an app that has been seen like this, were it to be held at this bundle; of one that is only observed, were it
+    /// not. Whoever shows it asks the target about every step: so what has to be asked before anything is taken over counts as answered.
     pub fn what_if(&mut self, app: &AppId, bundle: &Arc<Bundle>, observation: &Observation) -> Option<Decision> {
         let keys = observation.states.keys().cloned().collect();
-        self.decide_for(app, bundle, &keys, observation).map(|(decision, _)| decision)
+        let mut decide = |previews| {
+            let decided = self.decide_for(app, bundle, &keys, observation, Some(previews));
+            decided.map(|(decision, _)| decision)
+        };
+        let decision = decide(BTreeMap::new())?;
+        let supposed: BTreeMap<Key, Preview> = decision.questions.iter().filter_map(supposed).collect();
+        if supposed.is_empty() { Some(decision) } else { decide(supposed) }
     }
+}
+
+/// A question about taking something over, answered with yes.
+fn supposed(question: &Question) -> Option<(Key, Preview)> {
+    let Question::Preview { key, version, declared } = question else { return None };
+    Some((key.clone(), Preview { version: version.clone(), declared: *declared, verdict: Ok(()) }))
 }
 
 /// The app that something follows for once what is awaited is in the ledger.

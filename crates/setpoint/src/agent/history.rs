@@ -115,12 +115,12 @@ pub(super) async fn drift(
 ) -> Result<Vec<DriftRecord>, LedgerError> {
     let mut found = Vec::new();
     // What is left alone ends by a record of its own, which is met before the one it is about.
-    let mut over = BTreeMap::new();
+    let mut over = Ends::default();
     for seen in seen(ledger, origin, question).await? {
         match seen {
             Seen::Over { seq, at, app } => {
-                for Over { key, paths } in overs(ledger, origin, seq).await? {
-                    over.extend(paths.into_iter().map(|path| ((app.clone(), key.clone(), path), at)));
+                for ended in overs(ledger, origin, seq).await? {
+                    over.take(&app, ended, at);
                 }
             }
             Seen::Drift(observed) => found.extend(told_of(ledger, origin, observed, &mut over).await?),
@@ -166,12 +166,42 @@ async fn seen(ledger: &dyn Ledger, origin: &Origin, question: &DriftQuestion) ->
     Ok(found)
 }
 
-/// What one record tells. `over`: what ended after it, each taken by the first that it is the end of.
+/// What ended without our doing, walking back.
+#[derive(Default)]
+struct Ends {
+    /// What stood undeclared: each end is taken by the first that it is the end of.
+    beside: BTreeMap<(AppId, Key, Arc<str>), Timestamp>,
+    /// When an object was as declared again.
+    drift: BTreeMap<(AppId, Key), Timestamp>,
+}
+
+impl Ends {
+    fn take(&mut self, app: &AppId, Over { key, paths }: Over, at: Timestamp) {
+        if paths.is_empty() {
+            self.drift.insert((app.clone(), key), at);
+            return;
+        }
+        self.beside.extend(paths.into_iter().map(|path| ((app.clone(), key.clone(), path), at)));
+    }
+
+    fn of_drift(&self, app: &AppId, key: &Key) -> Option<Timestamp> {
+        self.drift.get(&(app.clone(), key.clone())).copied()
+    }
+
+    /// The end of what stood in all these places.
+    fn of_all(&mut self, app: &AppId, key: &Key, beside: &[Arc<str>]) -> Option<Timestamp> {
+        let end = |path: &Arc<str>| self.beside.remove(&(app.clone(), key.clone(), Arc::clone(path)));
+        let ends: Vec<Option<Timestamp>> = beside.iter().map(end).collect();
+        ends.into_iter().collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max())
+    }
+}
+
+/// What one record tells. `over`: what ended after it.
 async fn told_of(
     ledger: &dyn Ledger,
     origin: &Origin,
     observed: Observed,
-    over: &mut BTreeMap<(AppId, Key, Arc<str>), Timestamp>,
+    over: &mut Ends,
 ) -> Result<Vec<DriftRecord>, LedgerError> {
     let Observed { seq, at: seen, app, keys, attributed } = observed;
     let mut bodies = bodies(ledger, origin, seq).await?;
@@ -181,16 +211,17 @@ async fn told_of(
         for drift in bodies.remove(&key).unwrap_or_else(|| vec![unsaid(&key)]) {
             let Drift { cause, differences, writer, beside, .. } = drift;
             let proven = writers.get(&key).filter(|_| cause != Cause::Leftover).cloned();
-            let ends: Vec<Option<Timestamp>> =
-                beside.iter().map(|path| over.remove(&(app.clone(), key.clone(), Arc::clone(path)))).collect();
-            let ended = ends.into_iter().collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
+            let healed = match beside.is_empty() {
+                true => changed.into_iter().chain(over.of_drift(&app, &key)).min(),
+                false => over.of_all(&app, &key, &beside),
+            };
             told.push(DriftRecord {
                 seq,
                 app: app.clone(),
                 key: key.clone(),
                 cause,
                 seen,
-                healed: if beside.is_empty() { changed } else { ended },
+                healed,
                 writer: proven.unwrap_or(writer),
                 differences,
                 beside,

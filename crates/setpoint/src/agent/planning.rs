@@ -8,6 +8,8 @@ use setpoint_api::question::PlanRequest;
 use setpoint_api::{Problem, ProblemKind};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::decide::Decision;
+use setpoint_core::diff::Difference;
+use setpoint_core::intent::Verb;
 use setpoint_core::name::AppId;
 use setpoint_core::plan::Step;
 use setpoint_core::report::Withheld;
@@ -51,12 +53,22 @@ impl Answers {
                 (Some(revision), bundle.map(Some))
             }
         };
-        let mut plan =
-            AppPlan { app: app.clone(), revision, refused: Vec::new(), steps: Vec::new(), report: Vec::new() };
+        let mut plan = AppPlan {
+            app: app.clone(),
+            revision,
+            refused: Vec::new(),
+            observed: status.observed,
+            steps: Vec::new(),
+            report: Vec::new(),
+        };
         match bundle {
             Err(problems) => plan.refused = problems,
             Ok(None) => plan.refused.extend(status.refused.as_ref().map(|refused| refused.problem.clone())),
             Ok(Some(bundle)) => (plan.steps, plan.report) = self.steps(app, &bundle).await?,
+        }
+        if plan.observed {
+            // That what is as declared would be taken over is nothing to whoever only looks.
+            plan.steps.retain(|step| step.verb != Verb::Update || !step.differences.is_empty());
         }
         Ok(plan)
     }
@@ -129,5 +141,7 @@ async fn previewed(target: &dyn Target, step: Step, asker: &Asker) -> PlanStep {
         Ok(differences) => (differences.unwrap_or(step.differences), None),
         Err(refusal) => (step.differences, Some(refusal.detail)),
     };
+    // Comparisons go from what is declared to what is there, and steps the other way.
+    let differences = differences.into_iter().map(Difference::turned).collect();
     PlanStep { key: step.key, verb: step.verb, cause: step.cause, differences, refused }
 }

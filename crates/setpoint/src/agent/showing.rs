@@ -99,8 +99,9 @@ impl Answers {
             created: it.created,
         };
         let objects = tree.objects.into_iter().map(object).collect();
-        let (target, remarks) = (status.facts.target.clone(), status.remarks);
-        Ok(AppTree { app, target, now, objects, remarks, unseen: tree.unseen })
+        let AppStatus { facts, observed, drifts, remarks, .. } = status;
+        let target = facts.target.clone();
+        Ok(AppTree { app, target, now, objects, observed, drifts, remarks, unseen: tree.unseen })
     }
 
     pub(super) async fn logs_of(&self, question: LogQuestion) -> Result<Parts<LogPart>, Problem> {

@@ -23,7 +23,7 @@ Examples:
 Exit codes:
   0  there is nothing to do
   1  could not run
-  2  there are changes
+  2  there are changes; of an app that is only observed, differences
   4  the revision, or a step, would be refused")]
 pub(super) struct Arguments {
     /// Only this app, as `name` or `scope/name`

@@ -21,6 +21,9 @@ pub(crate) fn plan(answer: &PlanAnswer, screen: &Screen) -> String {
 fn app_plan(plan: &AppPlan, page: &mut Page<'_>) {
     let revision = plan.revision.as_ref().map_or_else(String::new, |revision| format!(" at {revision}"));
     page.heading(&format!("{}{revision}", plan.app));
+    if plan.observed && !plan.steps.is_empty() {
+        page.line(2, Painted::new("only observed: this is what would be done, and none of it is", Paint::Warn));
+    }
     for reason in &plan.refused {
         page.line(2, Painted::new(format!("refused: {reason}"), Paint::Bad));
     }
@@ -60,6 +63,10 @@ fn summary(answer: &PlanAnswer) -> String {
         let (create, update, delete) = (count(Verb::Create), count(Verb::Update), count(Verb::Delete));
         format!("{apps}: {create} to create, {update} to update, {delete} to delete")
     };
+    let observed: usize = answer.apps.iter().filter(|app| app.observed).map(|app| app.steps.len()).sum();
+    if observed > 0 {
+        text.push_str(&format!("; {observed} only observed"));
+    }
     if withheld > 0 {
         text.push_str(&format!("; {withheld} not done"));
     }

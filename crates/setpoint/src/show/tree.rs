@@ -4,7 +4,7 @@ use setpoint_api::answer::{AppTree, TreeObject};
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 
-use super::app::remarks;
+use super::app::{drifts, remarks};
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::table::Table;
@@ -25,7 +25,8 @@ pub(crate) fn tree(tree: &AppTree, screen: &Screen) -> String {
         return page.into_text();
     }
     page.heading("Objects");
-    page.table(0, &rows(&tree.objects, &screen));
+    page.table(0, &rows(tree, &screen));
+    drifts(&tree.drifts, &mut page);
     remarks(&tree.remarks, &mut page);
     if !tree.unseen.is_empty() {
         page.heading("Not looked at");
@@ -58,9 +59,9 @@ impl Line<'_> {
     }
 }
 
-fn rows(objects: &[TreeObject], screen: &Screen) -> Table<4> {
-    let lines = folded(objects);
-    let namespaced = has_several_namespaces(objects);
+fn rows(tree: &AppTree, screen: &Screen) -> Table<4> {
+    let lines = folded(&tree.objects);
+    let namespaced = has_several_namespaces(&tree.objects);
     let mut table = Table::new(["OBJECT", "HEALTH", "AGE", "WHY"]);
     for (number, line) in lines.iter().enumerate() {
         let branch = branch(&lines, number, screen);
@@ -73,7 +74,7 @@ fn rows(objects: &[TreeObject], screen: &Screen) -> Table<4> {
                 let paint = if object.depth == 0 { Paint::Strong } else { Paint::Plain };
                 let name = format!("{branch}{}", named(&object.key, namespaced));
                 let age = object.created.map(|at| time::length(screen.now.since(at))).unwrap_or_default();
-                table.row([Painted::new(name, paint), health(object), age.into(), why(object).into()]);
+                table.row([Painted::new(name, paint), health(object), age.into(), why(object, tree).into()]);
             }
         }
     }
@@ -84,16 +85,17 @@ fn health(object: &TreeObject) -> Painted {
     if object.present { words::health(object.health) } else { Painted::new("–", Paint::Bad) }
 }
 
-fn why(object: &TreeObject) -> String {
-    let mut why = object.reason.clone().unwrap_or_default();
-    if object.depth == 0 && object.owned && !object.declared {
-        let known = if why.is_empty() { String::new() } else { format!("; {why}") };
-        why = format!("no longer declared{known}");
-    } else if object.depth == 0 && object.present && !object.owned {
-        let known = if why.is_empty() { String::new() } else { format!("; {why}") };
-        why = format!("not ours yet{known}");
-    }
-    why
+fn why(object: &TreeObject, tree: &AppTree) -> String {
+    let of_the_app = object.depth == 0;
+    let drifted = tree.drifts.iter().any(|drift| drift.key == object.key);
+    let standing = [
+        (of_the_app && object.owned && !object.declared, "no longer declared"),
+        (of_the_app && object.present && !object.owned && tree.observed, "only observed"),
+        (of_the_app && object.present && !object.owned && !tree.observed, "not ours yet"),
+        (of_the_app && object.present && drifted, "not as declared"),
+    ];
+    let standing = standing.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word);
+    standing.chain(object.reason.as_deref()).collect::<Vec<_>>().join("; ")
 }
 
 /// `Deployment/front`, as `logs` takes it.

@@ -110,6 +110,9 @@ pub(super) fn tally(tally: &Tally) -> String {
 /// One difference on one line, with long texts cut.
 pub(super) fn difference(difference: &Difference) -> String {
     let Difference { path, before, after } = difference;
+    if path.0.is_empty() && after.is_none() {
+        return "it is not there".to_owned();
+    }
     Difference { path: path.clone(), before: before.as_ref().map(cut), after: after.as_ref().map(cut) }.to_string()
 }
 

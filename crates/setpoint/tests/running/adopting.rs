@@ -23,7 +23,7 @@ mod envtest {
             object
         }
 
-        fn kubectl_apply(&self, object: &Value, more: &[&str]) {
+        pub(in super::super) fn kubectl_apply(&self, object: &Value, more: &[&str]) {
             let arguments = [&["apply", "-n", &self.namespace, "-f", "-"], more].concat();
             let run = self.server.kubectl_as(&self.server.kubeconfig(), &arguments, object.to_string().as_bytes());
             assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));

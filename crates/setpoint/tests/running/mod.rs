@@ -21,6 +21,7 @@
 //! | [`judging`] | what is not followed: invalid documents, rewritten histories |
 //! | [`killing`] | an agent that is killed in the middle of changes, again and again |
 //! | [`neighbours`] | others that go on writing to a cluster while the agent does: an autoscaler, an operator, a controller that rewrites |
+//! | [`observing`] | what is only observed on a cluster: told, never written |
 //! | [`obeying`] | what people decide: suspensions, manual and observe mode |
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
 //! | [`replacing`] | what cannot be changed is made anew, or stays, on a cluster |
@@ -48,6 +49,7 @@ mod killing;
 mod lab;
 mod neighbours;
 mod obeying;
+mod observing;
 mod pruning;
 mod replacing;
 mod showing;

@@ -103,10 +103,10 @@ fn drift_comes_before_folding_and_does_not_forget_it() {
 #[test]
 fn nothing_is_taken_over_or_folded_where_nothing_may_be_changed() {
     for mut world in [pending(), held_by(World::new(&[(1, 1)]), "stranger", 1, holders())] {
-        world.states = [State::Observe].into_iter().collect();
+        world.states = [State::Suspended].into_iter().collect();
         let decision = world.decide();
         assert!(decision.plan.is_empty() && decision.in_sync);
-        assert_eq!(reasons(&decision), [Why::State { state: State::Observe }]);
+        assert_eq!(reasons(&decision), [Why::State { state: State::Suspended }]);
     }
 }
 

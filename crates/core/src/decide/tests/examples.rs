@@ -67,6 +67,22 @@ fn a_moved_declaration_is_a_declared_change() {
 }
 
 #[test]
+fn whatever_differs_in_an_app_that_is_only_observed_is_drift_and_what_does_not_is_no_news() {
+    let mut world = World::new(&[(1, 1), (2, 2), (3, 3)]).live(1, "stranger", 9).live(2, "stranger", 2).absent(3);
+    // A declaration that moved is not followed by anybody of ours either.
+    world = world.converged(3, "u3", 4).absent(3);
+    world.states = [State::Observe].into_iter().collect();
+    let decision = world.decide();
+    assert!(decision.plan.is_empty() && decision.questions.is_empty() && decision.changes.is_empty());
+    let told: Vec<_> = decision.drifts.iter().map(|drift| (&drift.key, drift.cause)).collect();
+    assert_eq!(told, [(&key(1), Cause::Drift), (&key(3), Cause::Drift)]);
+    assert_eq!(decision.drifts[0].differences[0].to_string(), "content: 1 → 9");
+    let withheld: Vec<_> = decision.report.iter().map(|withheld| (&withheld.key, &withheld.why)).collect();
+    let why = Why::State { state: State::Observe };
+    assert_eq!(withheld, [(&key(1), &why), (&key(3), &why)]);
+}
+
+#[test]
 fn something_added_beside_the_declaration_is_an_addition() {
     let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1);
     let mut added = live("u1", 1);
