@@ -3,7 +3,7 @@
 //! What a bundle was made from (its revision, the gates' evidence, its sequence) stands beside it in the ledger and not in
 //! the digest, because the same content may be reached from several versions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -21,8 +21,10 @@ use crate::resource::Resource;
 pub struct Declared {
     pub resource: Arc<Resource>,
     pub digest: Digest,
-    /// How many resources stand before it in the longest chain: steps of one rank are independent.
+    /// Of a lower rank is all that it comes after, and all of earlier waves: steps of one rank are independent.
     pub rank: u32,
+    /// The wave in which it comes: its own, or that of the first that needs it.
+    pub wave: i32,
 }
 
 /// The desired state of one app on one target. Immutable; equal content has an equal digest.
@@ -32,6 +34,8 @@ pub struct Bundle {
     target: TargetIdentity,
     resources: BTreeMap<Key, Declared>,
     digest: Digest,
+    /// Whether anything of it may have to wait for the health of something else of it.
+    waits_for_health: bool,
 }
 
 /// What a bundle is on disk: the content its digest is taken over. Written by [`written`].
@@ -78,11 +82,13 @@ impl Bundle {
         if let Some(pair) = resources.windows(2).find(|pair| pair[0].0.key == pair[1].0.key) {
             return Err(BadBundle::DeclaredTwice { key: pair[0].0.key.clone() });
         }
-        let ranks = ranks(&resources)?;
-        let declared = resources.into_iter().zip(ranks).map(|((resource, digest), rank)| {
-            (resource.key.clone(), Declared { resource: Arc::new(resource), digest, rank })
+        let order = order(&resources)?;
+        let waves = order.iter().any(|(wave, _)| *wave != order[0].0);
+        let waits_for_health = waves || resources.iter().any(|(resource, _)| resource.awaited);
+        let declared = resources.into_iter().zip(order).map(|((resource, digest), (wave, rank))| {
+            (resource.key.clone(), Declared { resource: Arc::new(resource), digest, rank, wave })
         });
-        Ok(Self { app, target, resources: declared.collect(), digest })
+        Ok(Self { app, target, resources: declared.collect(), digest, waits_for_health })
     }
 
     pub fn app(&self) -> &AppId {
@@ -99,6 +105,11 @@ impl Bundle {
 
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// Whether anything of it may have to wait for the health of something else of it: there are several waves, or something is awaited.
+    pub fn waits_for_health(&self) -> bool {
+        self.waits_for_health
     }
 
     pub fn is_empty(&self) -> bool {
@@ -153,21 +164,37 @@ fn written<'a>(
     bytes
 }
 
-fn ranks(resources: &[(Resource, Digest)]) -> Result<Vec<u32>, BadBundle> {
-    let is_declared = |key: &Key| resources.binary_search_by(|(resource, _)| resource.key.cmp(key)).is_ok();
+/// The wave and the rank of each resource.
+fn order(resources: &[(Resource, Digest)]) -> Result<Vec<(i32, u32)>, BadBundle> {
+    let place_of = |key: &Key| resources.binary_search_by(|(resource, _)| resource.key.cmp(key)).ok();
     for (resource, _) in resources {
-        if let Some(missing) = resource.after.iter().find(|key| !is_declared(key)) {
+        if let Some(missing) = resource.after.iter().find(|key| place_of(key).is_none()) {
             return Err(BadBundle::MissingDependency { key: resource.key.clone(), missing: missing.clone() });
         }
     }
-    Ok(graph::ranks(resources.iter().map(|(resource, _)| (&resource.key, &resource.after)))?)
+    let ranks = graph::ranks(resources.iter().map(|(resource, _)| (&resource.key, &resource.after)))?;
+    let mut waves: Vec<i32> = resources.iter().map(|(resource, _)| resource.wave).collect();
+    if waves.iter().all(|wave| *wave == waves[0]) {
+        return Ok(waves.into_iter().zip(ranks).collect());
+    }
+    // What something of an earlier wave needs comes with it: else each would wait for the other.
+    let mut last_first: Vec<usize> = (0..resources.len()).collect();
+    last_first.sort_by_key(|place| std::cmp::Reverse(ranks[*place]));
+    for place in last_first {
+        for before in resources[place].0.after.iter().filter_map(place_of) {
+            waves[before] = waves[before].min(waves[place]);
+        }
+    }
+    let places: Vec<(i32, u32)> = waves.iter().copied().zip(ranks).collect();
+    let taken: BTreeSet<&(i32, u32)> = places.iter().collect();
+    let ranked: BTreeMap<&(i32, u32), u32> = taken.into_iter().zip(0..).collect();
+    Ok(places.iter().map(|place| (place.0, ranked[place])).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::value::Value;
-    use std::collections::BTreeSet;
 
     fn resource(name: &str, after: &[&str]) -> Resource {
         let key = |name: &str| Key::new("file", "", name).unwrap();
@@ -177,6 +204,8 @@ mod tests {
             kind: "File".into(),
             body: Arc::new(Value::map([("content", Value::str(name))])),
             after: after.iter().map(|name| key(name)).collect::<BTreeSet<_>>(),
+            wave: 0,
+            awaited: false,
             protected: false,
             shared: BTreeSet::new(),
             replace: false,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::claim::ClaimOrigin;
 use crate::intent::Verb;
 use crate::key::Key;
-use crate::live::{Live, Presence};
+use crate::live::{Health, Live, Presence};
 use crate::modes::{Cause, Permission};
 use crate::mutant::Mutant;
 use crate::observed::Observed;
@@ -76,6 +76,8 @@ pub enum Rule {
         "what is declared is deleted only to be made anew, alone: where its app allows it, after its change was refused and the new one was not"
     )]
     ReplaceIsProven,
+    #[error("something new is begun only when what has to be well before it is")]
+    InItsTurn,
 }
 
 /// Every rule the plan breaks; empty for a sound plan.
@@ -111,6 +113,7 @@ pub fn check(plan: &Plan, snapshot: &Snapshot<'_>, now: Timestamp) -> Vec<Violat
             (Verb::Delete, Presence::Absent) => broken(false, Rule::DeleteIsOwned),
         }
     }
+    check_turns(plan, snapshot, &mut violations);
     check_deletes_together(plan, snapshot, &mut violations);
     violations
 }
@@ -200,6 +203,31 @@ fn replace_is_proven(step: &Step, live: &Live, snapshot: &Snapshot<'_>, now: Tim
                 && taken.verdict.is_ok()
                 && now.since(taken.at) <= FRESH
         })
+}
+
+/// What is awaited, or of an earlier wave, is there and healthy, and nothing is done to it in the same plan. What ran once may be gone.
+fn check_turns(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violation>) {
+    let declared = snapshot.bundle.resources();
+    if snapshot.retiring || !snapshot.bundle.waits_for_health() {
+        return;
+    }
+    let touched: BTreeSet<&Key> = plan.steps.iter().map(|step| &step.key).collect();
+    let is_well = |key: &Key| match snapshot.observation.states.get(key).and_then(Observed::as_known) {
+        Some(Presence::Present(live)) => live.health == Health::Healthy,
+        Some(Presence::Absent) => declared[key].resource.once,
+        None => false,
+    };
+    let unwell: Vec<&Key> = declared.keys().filter(|key| touched.contains(key) || !is_well(key)).collect();
+    let first = unwell.iter().map(|key| declared[*key].wave).min();
+    for step in plan.steps.iter().filter(|step| step.verb != Verb::Delete || step.cause == Cause::Replace) {
+        let Some(own) = declared.get(&step.key) else { continue };
+        let heals = matches!(step.cause, Cause::Drift | Cause::Addition);
+        let in_turn = heals || first.is_none_or(|first| own.wave <= first);
+        let awaited = |key: &&&Key| declared[**key].resource.awaited && own.resource.after.contains(**key);
+        if !in_turn || unwell.iter().find(awaited).is_some() {
+            violations.push(Violation { key: step.key.clone(), rule: Rule::InItsTurn });
+        }
+    }
 }
 
 fn check_deletes_together(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violation>) {

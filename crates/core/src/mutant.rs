@@ -123,6 +123,8 @@ mutants! {
     ReplaceWithoutLeave => "S1",
     /// Delete what is to be made anew without asking whether the target would take the new one.
     ReplaceWithoutProof => "S2",
+    /// Begin everything at once, whatever has to be well before.
+    IgnoreWaves => "S14",
 }
 
 #[cfg(feature = "mutants")]

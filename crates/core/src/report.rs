@@ -61,6 +61,10 @@ pub enum Why {
     ReplacementRefused { problem: String, until: Timestamp },
     #[error("it waits for {key}, which is not in place")]
     DependencyNotReady { key: Key },
+    #[error("it waits for {key} to be healthy")]
+    DependencyNotHealthy { key: Key },
+    #[error("it waits for wave {wave} to be in place and healthy, which {key} is not")]
+    EarlierWave { wave: i32, key: Key },
     #[error("it waits for app {app} to converge")]
     AppNotReady { app: AppId },
     #[error("app {app} declares it now and will take it over")]

@@ -23,6 +23,12 @@ pub struct Resource {
     /// Resources of the same app that must be in place before this one.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub after: BTreeSet<Key>,
+    /// In which wave it comes: a wave of a new declaration begins once all of the earlier ones is in place and healthy.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub wave: i32,
+    /// What comes after it waits until it is healthy too, and not only in place (a definition whose kind is not served yet).
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub awaited: bool,
     /// Deleting one of these takes much else with it (a CRD, a namespace, a volume): a class of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub protected: bool,
@@ -68,6 +74,10 @@ pub struct SharedField {
     pub writer: Option<Arc<str>>,
 }
 
+fn is_zero(wave: &i32) -> bool {
+    *wave == 0
+}
+
 impl Resource {
     /// The digest of what is declared.
     pub fn digest(&self) -> Digest {
@@ -90,6 +100,8 @@ mod tests {
             kind: "Deployment".into(),
             body: Arc::new(Value::map([("spec", Value::map([("replicas", Value::int(3))]))])),
             after: BTreeSet::new(),
+            wave: 0,
+            awaited: false,
             protected: false,
             shared: shared.iter().map(field).collect(),
             replace: false,
@@ -117,6 +129,14 @@ mod tests {
         assert!(text(&replaced).ends_with(r#","replace":true}"#));
         assert_eq!(canonical::from_bytes(&canonical::to_bytes(&replaced)), Ok(replaced.clone()));
         assert_ne!(replaced.digest(), resource(&[]).digest());
+    }
+
+    #[test]
+    fn its_place_in_the_order_is_part_of_the_declaration_and_reads_back() {
+        let ordered = Resource { wave: -2, awaited: true, ..resource(&[]) };
+        assert!(text(&ordered).ends_with(r#","wave":-2,"awaited":true}"#));
+        assert_eq!(canonical::from_bytes(&canonical::to_bytes(&ordered)), Ok(ordered.clone()));
+        assert_ne!(ordered.digest(), resource(&[]).digest());
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(crate) fn resource(name: &str) -> Resource {
         kind: "ConfigMap".into(),
         body: value(),
         after: [].into(),
+        wave: 0,
+        awaited: false,
         protected: false,
         shared: [].into(),
         replace: false,

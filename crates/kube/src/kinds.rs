@@ -81,6 +81,11 @@ const BUILT_IN: &[Group] = &[
     ),
 ];
 
+/// What comes after one of these waits until it is healthy: until then a server knows nothing of the kind that a definition brings.
+pub fn is_awaited(group: &str, kind: &str) -> bool {
+    (group, kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
+}
+
 /// Deleting one takes much else with it: everything in a namespace, every object of a definition, the data of a volume.
 pub fn is_protected(group: &str, kind: &str) -> bool {
     PROTECTED.contains(&(group, kind))
@@ -154,8 +159,8 @@ pub(crate) fn pod_spec(group: &str, kind: &str) -> Option<&'static [&'static str
     }
 }
 
-/// In which wave a kind comes when an app is brought up; the other way round when it is taken down. Within a wave nothing waits.
-pub fn wave(group: &str, kind: &str) -> u8 {
+/// The level of a kind. What an object refers to comes before it only if it is of a lower one, so that no two wait for each other.
+pub fn level(group: &str, kind: &str) -> u8 {
     match (group, kind) {
         ("", "Namespace") => 0,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => 1,
@@ -221,8 +226,8 @@ mod tests {
     }
 
     #[test]
-    fn waves_bring_what_others_need_first() {
-        let waves = [
+    fn what_others_need_is_of_a_lower_level() {
+        let levels = [
             ("", "Namespace"),
             ("apiextensions.k8s.io", "CustomResourceDefinition"),
             ("", "ServiceAccount"),
@@ -234,6 +239,6 @@ mod tests {
             ("example.com", "Thing"),
             ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
         ];
-        assert!(waves.map(|(group, kind)| wave(group, kind)).is_sorted_by(|a, b| a < b));
+        assert!(levels.map(|(group, kind)| level(group, kind)).is_sorted_by(|a, b| a < b));
     }
 }

@@ -1,12 +1,13 @@
 //! What must be in place before an object: its namespace, its definition, and what it refers to.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::ParseIntError;
 
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
 
 use crate::key::{class, group_and_kind, group_of};
-use crate::kinds::{pod_spec, wave};
+use crate::kinds::{level, pod_spec};
 use crate::object;
 
 /// What must be there before, as far as the key tells: the namespace.
@@ -27,23 +28,61 @@ pub fn defines(body: &Value) -> Option<(&str, &str)> {
 
 /// For each resource of an app the others that must be in place before it.
 ///
-/// Every edge leads to a lower [`wave`], so that no two can wait for each other, whatever they refer to.
+/// Every edge leads to a lower [`level`], so that no two can wait for each other, whatever they refer to.
 pub fn after(resources: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
     let declared: BTreeSet<&Key> = resources.iter().map(|(key, _)| key).collect();
     let definitions: BTreeMap<String, &Key> = resources
         .iter()
         .filter_map(|(key, body)| defines(body).map(|(group, kind)| (class(group, kind), key)))
         .collect();
-    let wave_of = |key: &Key| {
+    let level_of = |key: &Key| {
         let (group, kind) = group_and_kind(key.class());
-        wave(group, kind)
+        level(group, kind)
     };
+    let backends = backends(resources);
     let before = |(key, body): &(Key, &Value)| {
         let definition = definitions.get(key.class()).map(|key| (*key).clone());
-        let all = references(key, body).into_iter().chain(definition);
-        all.filter(|other| declared.contains(other) && wave_of(other) < wave_of(key)).collect()
+        let needed = references(key, body);
+        let called = needed.iter().filter(|_| is_called_by_the_server(key));
+        let behind: Vec<Key> = called.filter_map(|key| backends.get(key)).flatten().copied().cloned().collect();
+        let all = needed.into_iter().chain(behind).chain(definition);
+        all.filter(|other| declared.contains(other) && level_of(other) < level_of(key)).collect()
     };
     resources.iter().map(|resource| (resource.0.clone(), before(resource))).collect()
+}
+
+/// What the server itself calls, webhooks and other APIs, comes after the workloads behind them: were it there before, every request that it is asked
+/// about would fail.
+fn is_called_by_the_server(key: &Key) -> bool {
+    matches!(group_and_kind(key.class()).0, "admissionregistration.k8s.io" | "apiregistration.k8s.io")
+}
+
+/// The workloads behind each Service of the app.
+fn backends<'r>(resources: &'r [(Key, &Value)]) -> BTreeMap<&'r Key, Vec<&'r Key>> {
+    let services = resources.iter().filter(|(key, _)| key.class() == "Service");
+    let behind = |(key, service): &'r (Key, &Value)| {
+        let Some(Value::Map(selector)) = object::at(service, &["spec", "selector"]) else { return (key, Vec::new()) };
+        let selects = |labels: &Value| selector.iter().all(|(name, value)| labels.get(name) == Some(value));
+        let workloads = resources.iter().filter(|(other, body)| {
+            other.namespace() == key.namespace() && !selector.is_empty() && pod_labels(other, body).is_some_and(selects)
+        });
+        (key, workloads.map(|(key, _)| key).collect())
+    };
+    services.map(behind).collect()
+}
+
+fn pod_labels<'v>(key: &Key, body: &'v Value) -> Option<&'v Value> {
+    let (group, kind) = group_and_kind(key.class());
+    let (_, pod) = pod_spec(group, kind)?.split_last()?;
+    object::at(object::at(body, pod)?, &["metadata", "labels"])
+}
+
+/// The annotation by which an object says in which wave it comes.
+pub const WAVE_ANNOTATION: &str = "setpoint.dev/wave";
+
+/// In which wave an object says that it comes; `None` if it does not say.
+pub fn wave(body: &Value) -> Result<Option<i32>, ParseIntError> {
+    object::annotation(body, WAVE_ANNOTATION).map(str::parse).transpose()
 }
 
 /// All that an object needs: its namespace, and what its body refers to.
@@ -267,6 +306,43 @@ mod tests {
         assert_eq!(after["apps/StatefulSet:n:db"], ["Service:n:svc"]);
         assert_eq!(after["autoscaling/HorizontalPodAutoscaler:n:h"], ["apps/StatefulSet:n:db"]);
         assert_eq!(after["admissionregistration.k8s.io/ValidatingWebhookConfiguration::w"], ["Service:n:svc"]);
+    }
+
+    #[test]
+    fn what_the_server_calls_comes_after_the_workloads_behind_it() {
+        let workload = |name: &str, labels: &str| {
+            format!(
+                r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"{name}","namespace":"n"}},"spec":{{"template":{{
+                "metadata":{{"labels":{labels}}},"spec":{{}}}}}}}}"#
+            )
+        };
+        let after = app(&[
+            &workload("judge", r#"{"app":"judge","tier":"back"}"#),
+            &workload("other", r#"{"app":"other"}"#),
+            r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"svc","namespace":"n"},"spec":{"selector":{"app":"judge"}}}"#,
+            r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"headless","namespace":"n"},"spec":{"selector":{}}}"#,
+            r#"{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"i","namespace":"n"},
+              "spec":{"defaultBackend":{"service":{"name":"svc"}}}}"#,
+            r#"{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.x"},
+              "spec":{"service":{"name":"headless","namespace":"n"}}}"#,
+            r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration","metadata":{"name":"w"},
+              "webhooks":[{"clientConfig":{"service":{"name":"svc","namespace":"n"}}}]}"#,
+        ]);
+        let webhook = &after["admissionregistration.k8s.io/MutatingWebhookConfiguration::w"];
+        assert_eq!(*webhook, ["Service:n:svc", "apps/Deployment:n:judge"]);
+        assert_eq!(after["networking.k8s.io/Ingress:n:i"], ["Service:n:svc"], "an Ingress may wait for pods by itself");
+        assert_eq!(after["apiregistration.k8s.io/APIService::v1.x"], ["Service:n:headless"], "it selects nothing");
+    }
+
+    #[test]
+    fn an_object_says_in_which_wave_it_comes() {
+        let object = |annotations: &str| {
+            let metadata = format!(r#""metadata":{{"name":"a","annotations":{{{annotations}}}}}"#);
+            read(&format!(r#"{{"apiVersion":"v1","kind":"ConfigMap",{metadata}}}"#))
+        };
+        assert_eq!(wave(&object(r#""setpoint.dev/wave":"-3""#)), Ok(Some(-3)));
+        assert_eq!(wave(&object(r#""x":"1""#)), Ok(None));
+        assert!(wave(&object(r#""setpoint.dev/wave":"last""#)).is_err());
     }
 
     #[test]

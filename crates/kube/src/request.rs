@@ -190,6 +190,8 @@ mod tests {
             kind: object::kind(&body).unwrap().into(),
             body: Arc::new(body),
             after: BTreeSet::new(),
+            wave: 0,
+            awaited: false,
             protected: false,
             shared: BTreeSet::new(),
             replace: false,

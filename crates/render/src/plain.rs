@@ -19,7 +19,7 @@ use crate::walk::{Naming, files_below};
 
 /// Which renderer this is. It changes when the same input gives another output, so that nothing is skipped because of what an older
 /// one made of it.
-pub const RECIPE: &str = "plain/1";
+pub const RECIPE: &str = "plain/2";
 
 const SUFFIXES: [&str; 3] = [".yaml", ".yml", ".json"];
 

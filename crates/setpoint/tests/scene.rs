@@ -230,6 +230,8 @@ pub(crate) fn resources(app: &AppId, count: u32, content: i64) -> Vec<Resource> 
         kind: "Thing".into(),
         body: Arc::new(body(app, n, content)),
         after: after_first(n),
+        wave: 0,
+        awaited: false,
         protected: false,
         shared: BTreeSet::new(),
         replace: false,

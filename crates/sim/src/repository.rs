@@ -280,6 +280,8 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
             kind: kind.into(),
             body: Arc::new(body(key, *content)),
             after: comes_before(key).into_iter().filter(|before| declared.contains_key(before)).collect(),
+            wave: 0,
+            awaited: false,
             protected: is_protected(kind),
             shared: BTreeSet::new(),
             replace: false,

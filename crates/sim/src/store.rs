@@ -182,14 +182,15 @@ fn index(id: &VersionId) -> Option<usize> {
     id.as_str().strip_prefix('c')?.parse().ok()
 }
 
-/// The resources a folder declares. The second key of a pair comes after the first; every seventh is protected; some have something
-/// that cannot be changed, and of these some may be made anew.
+/// The resources a folder declares. The second key of a pair comes after the first, every other time once that is healthy, and some are of
+/// other waves; every seventh is protected; some have something that cannot be changed, and of these some may be made anew.
 pub fn resources(declared: &Declared) -> Vec<Resource> {
     let keys: Vec<_> = declared.keys().collect();
     let resource = |(n, (key, content)): (usize, (&Key, &u32))| {
         let after = if n % 3 == 2 { [keys[n - 1].clone()].into() } else { [].into() };
+        let (wave, awaited) = (wave_of(key), n % 6 == 1);
         if objects::is_of_cluster(key) {
-            return Resource { after, ..objects::resource(key, *content) };
+            return Resource { after, wave, awaited, ..objects::resource(key, *content) };
         }
         Resource {
             key: key.clone(),
@@ -197,6 +198,8 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
             kind: "Thing".into(),
             body: Arc::new(body(key, *content)),
             after,
+            wave,
+            awaited,
             protected: key.name().ends_with('7'),
             shared: [].into(),
             replace: may_be_made_anew(key),
@@ -205,6 +208,16 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
         }
     };
     declared.iter().enumerate().map(resource).collect()
+}
+
+/// Of ten that an app has for itself one comes before the others, and two come after them.
+fn wave_of(key: &Key) -> i32 {
+    match key.name().chars().last() {
+        _ if key.name().starts_with("shared-") => 0,
+        Some('0') => -1,
+        Some('2' | '5') => 1,
+        _ => 0,
+    }
 }
 
 /// The third of ten of an app's own, and the second of those that several apps may declare.

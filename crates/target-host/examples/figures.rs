@@ -39,6 +39,8 @@ fn file(number: usize, per_folder: usize) -> Resource {
         kind: "File".into(),
         body: Arc::new(body),
         after: BTreeSet::new(),
+        wave: 0,
+        awaited: false,
         protected: false,
         shared: BTreeSet::new(),
         replace: false,

@@ -66,6 +66,8 @@ mod tests {
             kind,
             body,
             after,
+            wave: 0,
+            awaited: false,
             protected: false,
             shared: BTreeSet::new(),
             replace: false,

@@ -163,6 +163,8 @@ pub(crate) fn resource(kind: &str, name: &str, spec: Value) -> Resource {
         kind: kind.into(),
         body,
         after: BTreeSet::new(),
+        wave: 0,
+        awaited: false,
         protected: false,
         shared: BTreeSet::new(),
         replace: false,

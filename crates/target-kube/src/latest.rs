@@ -54,6 +54,8 @@ mod tests {
             kind: "ConfigMap".into(),
             body: Arc::new(Value::Null),
             after: BTreeSet::new(),
+            wave: 0,
+            awaited: false,
             protected: false,
             shared: BTreeSet::new(),
             replace: false,

@@ -40,6 +40,8 @@ pub(crate) fn resource(name: &str, content: i64) -> Resource {
         kind: "Thing".into(),
         body: Arc::new(body),
         after: Default::default(),
+        wave: 0,
+        awaited: false,
         protected: false,
         shared: Default::default(),
         replace: false,

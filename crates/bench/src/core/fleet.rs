@@ -130,6 +130,8 @@ fn resource(app: &AppId, n: usize, changed: bool) -> anyhow::Result<Resource> {
         kind: "Deployment".into(),
         body: Arc::new(body),
         after: BTreeSet::new(),
+        wave: 0,
+        awaited: false,
         protected: false,
         shared: BTreeSet::new(),
         replace: false,

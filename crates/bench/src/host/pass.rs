@@ -162,6 +162,8 @@ fn resource(number: usize) -> anyhow::Result<Resource> {
         kind: "File".into(),
         body: Arc::new(body),
         after: BTreeSet::new(),
+        wave: 0,
+        awaited: false,
         protected: false,
         shared: BTreeSet::new(),
         replace: false,

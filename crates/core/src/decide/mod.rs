@@ -100,6 +100,8 @@ struct Draft<'a> {
     stuck: Vec<replaced::Stuck<'a>>,
     /// What is declared and not there.
     missing: Vec<&'a Key>,
+    /// The earliest wave that is not through, and what of it is not: nothing new of later ones is begun.
+    unfinished: Option<(i32, Key)>,
 }
 
 impl<'a> Draft<'a> {
@@ -124,7 +126,7 @@ impl<'a> Draft<'a> {
             in_sync: true,
             health: Health::Healthy,
         };
-        Self { snapshot, now, decision, stuck: Vec::new(), missing: Vec::new() }
+        Self { snapshot, now, decision, stuck: Vec::new(), missing: Vec::new(), unfinished: None }
     }
 
     fn step(&mut self, step: Step) {

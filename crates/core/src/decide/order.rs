@@ -1,35 +1,100 @@
-//! Puts steps in order and holds back those whose dependencies are not in place.
+//! Puts steps in order and holds back those that come after something that is not in place, or not well yet.
 
 use std::collections::BTreeSet;
 
 use crate::key::Key;
+use crate::live::{Health, Presence};
+use crate::modes::Cause;
+use crate::mutant::Mutant;
+use crate::observed::Observed;
 use crate::report::Why;
+use crate::resource::Resource;
+use crate::snapshot::Snapshot;
 
 use super::Draft;
 
 pub(super) fn put_in_order(draft: &mut Draft<'_>) {
-    hold_back_dependents(draft);
+    hold_back(draft);
     draft.decision.plan.steps.sort_by(|a, b| (a.rank, &a.key).cmp(&(b.rank, &b.key)));
 }
 
-/// A step runs only when all it comes after is in place or made by an earlier step of the same plan.
-fn hold_back_dependents(draft: &mut Draft<'_>) {
-    let waiting = draft.decision.report.iter().map(|withheld| &withheld.key);
-    let stuck = draft.stuck.iter().map(|stuck| &stuck.claim.key);
-    let mut not_ready: BTreeSet<Key> = waiting.chain(stuck).cloned().collect();
-    if draft.decision.plan.steps.is_empty() || not_ready.is_empty() {
+/// A step is taken only when all it comes after is in place or made by an earlier step of the same plan. What has to be healthy too before something
+/// else follows is not made by the same plan: how it does is seen only afterwards.
+fn hold_back(draft: &mut Draft<'_>) {
+    if draft.decision.plan.steps.is_empty() && draft.stuck.is_empty() {
         return;
+    }
+    let mut unready = unready(draft);
+    let by_health = draft.snapshot.bundle.waits_for_health() && !Mutant::IgnoreWaves.is_on();
+    if !by_health && unready.is_empty() {
+        return;
+    }
+    if by_health {
+        draft.unfinished = first_unfinished(draft, &unready);
     }
     let mut steps = std::mem::take(&mut draft.decision.plan.steps);
     steps.sort_by(|a, b| (a.rank, &a.key).cmp(&(b.rank, &b.key)));
+    let changing: BTreeSet<Key> = steps.iter().map(|step| step.key.clone()).collect();
     for step in steps {
         let resource = step.resource.as_ref().expect("steps for declared resources carry them");
-        match resource.after.iter().find(|key| not_ready.contains(key)).cloned() {
-            Some(key) => {
-                not_ready.insert(step.key.clone());
-                draft.withhold(&step.key, step.cause, Why::DependencyNotReady { key });
+        let missing = resource.after.iter().find(|key| unready.contains(key)).cloned();
+        let why = missing
+            .map(|key| Why::DependencyNotReady { key })
+            .or_else(|| by_health.then(|| not_healthy_before(draft.snapshot, resource, &changing)).flatten());
+        match why.or_else(|| in_a_later_wave(draft, &step.key, step.cause)) {
+            Some(why) => {
+                unready.insert(step.key.clone());
+                draft.withhold(&step.key, step.cause, why);
             }
             None => draft.step(step),
         }
     }
+}
+
+/// What nothing is done about now, though something would have to be.
+fn unready(draft: &Draft<'_>) -> BTreeSet<Key> {
+    // That nobody saw something end is told, and nothing has to be done about it.
+    let waiting = draft.decision.report.iter().filter(|withheld| withheld.why != Why::NotSeenToEnd);
+    let stuck = draft.stuck.iter().map(|stuck| &stuck.claim.key);
+    waiting.map(|withheld| &withheld.key).chain(stuck).cloned().collect()
+}
+
+/// The earliest wave of which something is not in place or not healthy, with the first such key.
+fn first_unfinished(draft: &Draft<'_>, unready: &BTreeSet<Key>) -> Option<(i32, Key)> {
+    let changing: BTreeSet<&Key> = draft.decision.plan.steps.iter().map(|step| &step.key).collect();
+    let declared = draft.snapshot.bundle.resources().iter();
+    let unfinished =
+        declared.filter(|(key, _)| unready.contains(key) || changing.contains(key) || !is_well(draft.snapshot, key));
+    unfinished.map(|(key, declared)| (declared.wave, key)).min().map(|(wave, key)| (wave, key.clone()))
+}
+
+/// Healthy; or gone after it ran to a good end, which the caller knows to be no gap.
+fn is_well(snapshot: &Snapshot<'_>, key: &Key) -> bool {
+    match snapshot.observation.states.get(key).and_then(Observed::as_known) {
+        Some(Presence::Present(live)) => live.health == Health::Healthy,
+        Some(Presence::Absent) => {
+            !snapshot.claims.get(key).is_some_and(|claim| claim.ended.is_some_and(|ended| ended.failed))
+        }
+        None => false,
+    }
+}
+
+/// Why something waits for the health of what it comes after.
+pub(super) fn not_healthy_before(
+    snapshot: &Snapshot<'_>,
+    resource: &Resource,
+    changing: &BTreeSet<Key>,
+) -> Option<Why> {
+    let awaited = |key: &&Key| snapshot.bundle.resources().get(*key).is_some_and(|before| before.resource.awaited);
+    let mut before = resource.after.iter().filter(awaited);
+    let key = before.find(|key| changing.contains(key) || !is_well(snapshot, key))?;
+    Some(Why::DependencyNotHealthy { key: key.clone() })
+}
+
+/// Why something waits for an earlier wave. Only what is new comes in waves: whatever is wrong elsewhere, drift is put right.
+pub(super) fn in_a_later_wave(draft: &Draft<'_>, key: &Key, cause: Cause) -> Option<Why> {
+    let (wave, first) = draft.unfinished.as_ref()?;
+    let later = draft.snapshot.bundle.resources().get(key).is_some_and(|declared| declared.wave > *wave);
+    let new = !matches!(cause, Cause::Drift | Cause::Addition);
+    (later && new).then(|| Why::EarlierWave { wave: *wave, key: first.clone() })
 }

@@ -16,7 +16,7 @@ use crate::report::{Kept, Why};
 use crate::snapshot::{FRESH, Immutable, Question, Snapshot};
 use crate::time::Timestamp;
 
-use super::Draft;
+use super::{Draft, order};
 
 /// Something of ours whose change the target refused as immutable.
 pub(super) struct Stuck<'a> {
@@ -78,16 +78,18 @@ pub(super) fn judge_all(draft: &mut Draft<'_>) {
     }
 }
 
-/// The first declared key that nothing stands under, for another reason than that it comes after one of these.
+/// The first declared key that nothing stands under, for another reason than that it comes after one of these, or in a later wave.
 fn first_gap<'a>(draft: &Draft<'a>, stuck: &[Stuck<'_>]) -> Option<&'a Key> {
     if stuck.is_empty() || draft.missing.is_empty() {
         return None;
     }
     let mut behind: BTreeSet<&Key> = stuck.iter().map(|stuck| &stuck.claim.key).collect();
+    let first_wave = stuck.iter().map(|stuck| stuck.declared.wave).min();
     let mut declared: Vec<_> = draft.snapshot.bundle.resources().iter().collect();
     declared.sort_by_key(|(_, declared)| declared.rank);
     for (key, declared) in declared {
-        if declared.resource.after.iter().any(|before| behind.contains(before)) {
+        let later = first_wave.is_some_and(|wave| wave < declared.wave);
+        if later || declared.resource.after.iter().any(|before| behind.contains(before)) {
             behind.insert(key);
         }
     }
@@ -114,6 +116,11 @@ fn may_replace(draft: &mut Draft<'_>, stuck: &Stuck<'_>, before: Option<&Key>) -
     let not_ready = draft.decision.report.iter().map(|withheld| &withheld.key).find(|key| after.contains(*key));
     if let Some(key) = before.or(not_ready) {
         return Err(Why::DependencyNotReady { key: key.clone() });
+    }
+    // Else nothing would stand there until what comes before it is well.
+    let awaited = order::not_healthy_before(snapshot, &stuck.declared.resource, &BTreeSet::new());
+    if let Some(why) = awaited.or_else(|| order::in_a_later_wave(draft, &stuck.claim.key, Cause::Replace)) {
+        return Err(why);
     }
     let (uid, version, declared) = (&stuck.live.uid, &stuck.live.version, stuck.declared.digest);
     let answer = snapshot.answers.replacements.get(&stuck.claim.key);

@@ -63,6 +63,16 @@ pub trait Kinds: fmt::Debug {
     /// For each object those of the same app that must be in place before it: the folders above a file, the namespace of a Service.
     fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>>;
 
+    /// In which wave an object comes.
+    fn wave(&self, _body: &Value) -> i32 {
+        0
+    }
+
+    /// Whether what comes after such an object waits until it is healthy, and not only in place.
+    fn is_awaited(&self, _api_version: &str, _kind: &str) -> bool {
+        false
+    }
+
     /// Whether deleting such an object takes others with it: everything in a namespace, every object of a definition, the data of a volume.
     fn is_protected(&self, api_version: &str, kind: &str) -> bool;
 
@@ -225,9 +235,23 @@ fn identified(
         let shared = shared_in(&source.shared, &api_version, &kind, &key);
         let additions = additions_in(&source.additions, &api_version, &kind, &key);
         let replace = source.replaced.iter().any(|rule| rule.is_about(&api_version, &kind, &key)) && !protected;
+        let (wave, awaited) = (kinds.wave(&body), kinds.is_awaited(&api_version, &kind));
         let once = kinds.runs_once(&body);
         let (body, after) = (Arc::new(body), BTreeSet::new());
-        resources.push(Resource { key, api_version, kind, body, after, protected, shared, replace, additions, once });
+        resources.push(Resource {
+            key,
+            api_version,
+            kind,
+            body,
+            after,
+            wave,
+            awaited,
+            protected,
+            shared,
+            replace,
+            additions,
+            once,
+        });
     }
     let declared: Vec<(Key, &Value)> = resources.iter().map(|one| (one.key.clone(), one.body.as_ref())).collect();
     let mut after = kinds.after(&declared);

@@ -84,6 +84,8 @@ impl ControlDocuments {
                 kind: kind.into(),
                 body: Arc::new(body.value()),
                 after: BTreeSet::new(),
+                wave: 0,
+                awaited: false,
                 protected: false,
                 shared: BTreeSet::new(),
                 replace: false,

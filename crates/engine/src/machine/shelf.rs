@@ -150,6 +150,8 @@ mod tests {
             kind: "File".into(),
             body: Arc::new(Value::map([("spec", Value::str(&"text ".repeat(100)))])),
             after: [].into(),
+            wave: 0,
+            awaited: false,
             protected: false,
             shared: [].into(),
             replace: false,

@@ -158,6 +158,20 @@ mod tests {
     }
 
     #[test]
+    fn a_wave_is_a_whole_number_in_an_annotation() {
+        for fine in ["0", "-12", "7"] {
+            assert_eq!(
+                told(&config_map(&format!(r#""annotations":{{"setpoint.dev/wave":"{fine}"}}"#))),
+                [] as [&str; 0]
+            );
+        }
+        for wrong in [r#""annotations":{"setpoint.dev/wave":"late"}"#, r#""annotations":{"setpoint.dev/wave":1}"#] {
+            assert_eq!(told(&config_map(wrong)), ["metadata.annotations"]);
+        }
+        assert_eq!(told(&config_map(r#""labels":{"setpoint.dev/wave":"1"}"#)), ["metadata.labels"]);
+    }
+
+    #[test]
     fn case_48_an_object_that_no_cluster_takes_is_refused_with_its_size() {
         let body = read(&format!(
             r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"a"}},"data":{{"k":"{}"}}}}"#,

@@ -4,6 +4,7 @@ use setpoint_core::value::Value;
 
 use super::Problem;
 use crate::key::group_of;
+use crate::order::WAVE_ANNOTATION;
 
 /// The server's own limit for all annotations of an object together.
 const MOST_ANNOTATION_BYTES: usize = 256 * 1024;
@@ -96,7 +97,11 @@ pub(super) fn check_texts(metadata: &Value, map: &str, problems: &mut Vec<Proble
     let mut bytes = 0;
     for (name, value) in texts.iter() {
         let mut add = |message: String, hint: &str| problems.push(Problem::new(&path, message, hint));
-        if is_ours(name) {
+        if **name == *WAVE_ANNOTATION && map == "annotations" {
+            if value.as_str().is_some_and(|wave| wave.parse::<i32>().is_err()) {
+                add(format!("the value of `{name}` is not a whole number"), "write it as `\"-1\"` or `\"2\"`");
+            }
+        } else if is_ours(name) {
             add(format!("`{name}` is for Setpoint to set"), "remove it: ownership is recorded, not read from objects");
         } else if !is_name_of_text(name, map) {
             add(format!("`{}` is not a name", name.escape_debug()), "write it as `name` or `example.com/name`");

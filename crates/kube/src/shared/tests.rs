@@ -16,6 +16,8 @@ fn resource(body: &str, shared: &[(&str, Option<&str>)]) -> Resource {
         api_version: text("apiVersion"),
         kind: text("kind"),
         after: BTreeSet::new(),
+        wave: 0,
+        awaited: false,
         protected: false,
         shared: shared.iter().map(field).collect(),
         replace: false,

@@ -195,6 +195,14 @@ impl Kinds for ClusterKinds {
         order::after(declared)
     }
 
+    fn wave(&self, body: &Value) -> i32 {
+        order::wave(body).ok().flatten().unwrap_or(0)
+    }
+
+    fn is_awaited(&self, api_version: &str, kind: &str) -> bool {
+        kinds::is_awaited(group_of(api_version), kind)
+    }
+
     fn is_protected(&self, api_version: &str, kind: &str) -> bool {
         kinds::is_protected(group_of(api_version), kind)
     }

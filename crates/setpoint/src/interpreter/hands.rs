@@ -404,6 +404,8 @@ mod tests {
             kind,
             body: Arc::new(body),
             after: BTreeSet::new(),
+            wave: 0,
+            awaited: false,
             protected: false,
             shared: BTreeSet::new(),
             replace: false,

@@ -210,6 +210,9 @@ pub(crate) mod envtest {
         let map = format!("/api/v1/namespaces/{namespace}/configmaps/b");
         assert_eq!(scene.server.request("GET", &map, None).status, 200);
         rests(&mut agent, &proxy, &["configmaps/b", "gadgets/a", &namespace]).await;
+        // Nothing was tried before it could be: the gadget waited until its definition was established.
+        let history = scene.lab.told(&["history", "shop"]);
+        assert!(!history.contains("refused"), "{history}");
         agent.stop().await;
     }
 

@@ -23,6 +23,7 @@
 //! | [`neighbours`] | others that go on writing to a cluster while the agent does: an autoscaler, an operator, a controller that rewrites |
 //! | [`observing`] | what is only observed on a cluster: told, never written |
 //! | [`obeying`] | what people decide: suspensions, manual and observe mode |
+//! | [`ordering`] | what comes before what on a cluster |
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
 //! | [`replacing`] | what cannot be changed is made anew, or stays, on a cluster |
 //! | [`showing`] | what people are shown of a cluster: trees, logs, reasons, requests |
@@ -50,6 +51,7 @@ mod lab;
 mod neighbours;
 mod obeying;
 mod observing;
+mod ordering;
 mod pruning;
 mod replacing;
 mod showing;

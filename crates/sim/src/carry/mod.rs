@@ -73,6 +73,7 @@ impl World {
                 let target = self.target_index(&target);
                 let observation = self.look(from, target, &wanted);
                 self.monitor.looked(from.instance, self.targets[target].identity(), &observation);
+                self.monitor.shown(self.targets[target].identity(), &observation);
                 self.reply(from, Event::Observed { ticket, observation });
             }
             Effect::Preview { ticket, target, resource, .. } => {

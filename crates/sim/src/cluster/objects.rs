@@ -109,6 +109,8 @@ pub(crate) fn resource(key: &Key, content: u32) -> Resource {
         kind: kind.kind.into(),
         body: Arc::new(body(key, content)),
         after: [].into(),
+        wave: 0,
+        awaited: false,
         protected: kind.kind == "Namespace",
         shared: shared.into_iter().collect(),
         replace: false,

@@ -168,6 +168,7 @@ impl World {
     fn hear(&mut self, to: Recipient, target: usize, errand: &Errand, event: Event) {
         if let Event::Observed { observation, .. } = &event {
             self.monitor.looked(to.instance, self.targets[target].identity(), observation);
+            self.monitor.shown(self.targets[target].identity(), observation);
         }
         let Errand::Hinting = errand else { return self.reply(to, event) };
         let identity = self.targets[target].identity().clone();

@@ -19,6 +19,7 @@ impl Monitor {
         self.holds("S7", intent.is_some(), || format!("{:?} {} without a durable intent", step.verb, step.key));
         if let Some(intent) = intent {
             self.gates_passed(scene, step, intent);
+            self.in_its_turn(scene, step, intent);
         }
         self.confined(scene, work);
         match step.verb {

@@ -7,6 +7,7 @@ mod doubts;
 mod landing;
 mod recording;
 mod scene;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +24,7 @@ pub use clusters::Change;
 use documents::Governed;
 use doubts::Doubts;
 pub use scene::{Bundles, Ledgered, Scene};
+use turns::ShownWell;
 
 /// A property that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +71,7 @@ pub struct Monitor {
     immutable: BTreeSet<(Key, Uid, Digest)>,
     governed: Governed,
     doubts: Doubts,
+    shown_well: ShownWell,
     /// How often an instance began to leave a target alone, because it failed too often.
     pub left_alone: u64,
     /// The script lets renders lose resources.

@@ -134,6 +134,8 @@ pub fn reason_name(why: &Why) -> &'static str {
         Why::ReplacementPending => "replacement pending",
         Why::ReplacementRefused { .. } => "replacement refused",
         Why::DependencyNotReady { .. } => "dependency not ready",
+        Why::DependencyNotHealthy { .. } => "dependency not healthy",
+        Why::EarlierWave { .. } => "earlier wave",
         Why::AppNotReady { .. } => "app not ready",
         Why::HandOver { .. } => "handed over",
         Why::Kept(Kept::PruneOff) => "prune off",

@@ -2,6 +2,8 @@
 
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
+use setpoint_kube::key::group_and_kind;
+use setpoint_kube::kinds::is_awaited;
 use setpoint_kube::managed::{ManagedFields, applied_by};
 use setpoint_kube::object;
 use setpoint_kube::path::FieldPath;
@@ -39,6 +41,11 @@ impl Kind {
 /// The key of an object a stream tells of: what it calls itself may be no more than "metadata".
 pub(super) fn key_of(id: &StreamId, object: &Value) -> Option<Key> {
     Key::new(&id.class, object::namespace(object).unwrap_or_default(), object::name(object)?).ok()
+}
+
+fn is_awaited_kind(key: &Key) -> bool {
+    let (group, kind) = group_and_kind(key.class());
+    is_awaited(group, kind)
 }
 
 /// What a stream told of an object.
@@ -82,6 +89,10 @@ impl Cluster {
                     record.move_to(named.version);
                     record.standing = standing;
                 });
+                if standing.health != record.standing.health && is_awaited_kind(key) {
+                    // A definition is established: whoever asks next must not be told of the time before.
+                    self.discovery.forget();
+                }
                 // Health is for the engine to hear of, and so is that what was suspect may be well again.
                 if standing.health != record.standing.health || record.suspicions > 0 {
                     self.watches.tell(key.clone());

@@ -129,6 +129,8 @@ impl Scene {
             kind: kind.into(),
             body: Arc::new(body),
             after: [].into(),
+            wave: 0,
+            awaited: false,
             protected: false,
             shared: [].into(),
             replace: false,

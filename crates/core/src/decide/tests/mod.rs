@@ -2,6 +2,7 @@
 
 mod adopted;
 mod examples;
+mod ordered;
 mod properties;
 mod remarked;
 mod replaced;

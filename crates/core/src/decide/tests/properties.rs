@@ -1,29 +1,56 @@
 //! What no decision may ever do, over random worlds.
 
+use crate::bundle::Bundle;
 use crate::claim::{Claim, ClaimOrigin};
 use crate::decide::Decision;
 use crate::facts::Change;
 use crate::intent::{IntentId, Verb};
-use crate::live::{Baseline, Live, Presence};
+use crate::live::{Baseline, Health, Live, Presence};
 use crate::modes::{State, States};
-use crate::name::Uid;
+use crate::name::{TargetIdentity, Uid};
 use crate::observed::{Blindness, Observed};
+use crate::report::Why;
+use crate::resource::Resource;
 use crate::time::Span;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-use super::world::{NOW, World, body, claim, key, live, resource};
+use super::world::{NOW, World, app, body, claim, key, live, resource};
 
 fn any_presence() -> impl Strategy<Value = Option<Observed<Presence>>> {
     prop_oneof![
         1 => Just(None),
         2 => Just(Some(Observed::known(Presence::Absent, NOW))),
         1 => Just(Some(Observed::unknown(Blindness::NotLooked))),
-        6 => (0u8..3, 0u8..3, any::<bool>()).prop_map(|(uid, content, controlled)| {
-            let live = Live { controlled, ..live(&format!("u{uid}"), content) };
+        6 => (0u8..3, 0u8..3, any::<bool>(), any_health()).prop_map(|(uid, content, controlled, health)| {
+            let live = Live { controlled, health, ..live(&format!("u{uid}"), content) };
             Some(Observed::known(Presence::Present(live), NOW))
         }),
     ]
+}
+
+fn any_health() -> impl Strategy<Value = Health> {
+    prop_oneof![4 => Just(Health::Healthy), 1 => Just(Health::Progressing), 1 => Just(Health::Degraded)]
+}
+
+/// Of each key: its wave, whether it is awaited, whether it comes after the key before.
+type Order = Vec<(i32, bool, bool)>;
+
+fn unordered() -> Order {
+    vec![(0, false, false); 6]
+}
+
+fn any_order() -> impl Strategy<Value = Order> {
+    proptest::collection::vec((-1i32..2, any::<bool>(), any::<bool>()), 6)
+}
+
+fn ordered(declared: &[(u8, u8)], order: &Order) -> Bundle {
+    let resources = declared.iter().map(|(n, content)| {
+        let (wave, awaited, follows) = order[usize::from(*n)];
+        let before = declared.iter().map(|(other, _)| *other).find(|other| follows && *other + 1 == *n);
+        Resource { wave, awaited, after: before.map(key).into_iter().collect(), ..resource(*n, *content) }
+    });
+    Bundle::new(app(), TargetIdentity::new("host-1").unwrap(), resources.collect()).unwrap()
 }
 
 fn any_claim(n: u8) -> impl Strategy<Value = Option<Claim>> {
@@ -51,21 +78,27 @@ fn any_claim(n: u8) -> impl Strategy<Value = Option<Claim>> {
 }
 
 fn any_world() -> impl Strategy<Value = World> {
+    prop_oneof![any_world_in(Just(unordered())), any_world_in(any_order())]
+}
+
+fn any_world_in(order: impl Strategy<Value = Order>) -> impl Strategy<Value = World> {
     let per_key = (0u8..6)
         .map(|n| (any_presence(), any_claim(n), proptest::option::of(0u8..3), 0u8..12, proptest::bool::weighted(0.1)))
         .collect::<Vec<_>>();
     let states = proptest::collection::vec(proptest::sample::select(State::ALL.to_vec()), 0..2);
     let flags = (any::<bool>(), any::<bool>(), proptest::bool::weighted(0.2), any::<bool>(), any::<bool>());
     let numbers = (0u32..40, 0u32..4, 0u32..12, 0u64..90, 0u32..4);
-    (per_key, states, flags, numbers).prop_map(|(per_key, states, flags, numbers)| {
+    (per_key, states, flags, numbers, order).prop_map(|(per_key, states, flags, numbers, order)| {
         let declared: Vec<_> =
             (0u8..6).zip(&per_key).filter_map(|(n, fields)| fields.2.map(|content| (n, content))).collect();
         let mut world = World::new(&declared);
+        world.bundle = ordered(&declared, &order);
         for (n, (presence, claim, content, base, intent)) in (0u8..6).zip(per_key) {
             world.observation.states.extend(presence.map(|presence| (key(n), presence)));
             world.claims.extend(claim.map(|claim| (key(n), Arc::new(claim))));
             if base < 3 {
-                let declared = resource(n, content.unwrap_or(base)).digest();
+                let unordered = || resource(n, content.unwrap_or(base)).digest();
+                let declared = world.bundle.resources().get(&key(n)).map_or_else(unordered, |declared| declared.digest);
                 let fingerprint = Live::fingerprint_of(&body(base));
                 world.baselines.insert(key(n), Baseline { declared, fingerprint });
             }
@@ -159,9 +192,28 @@ proptest! {
         prop_assert!(false, "still busy after 12 rounds: {:?}", world.decide());
     }
 
+    /// Once everything is well, waves and what is awaited keep nothing back for good: it comes to rest as declared.
+    #[test]
+    fn order_delays_and_never_withholds(world in any_world()) {
+        let mut world = world;
+        for _ in 0..12 {
+            for state in world.observation.states.values_mut() {
+                if let Observed::Known { value: Presence::Present(live), .. } = state {
+                    live.health = Health::Healthy;
+                }
+            }
+            world = carry_out(&world, &world.decide());
+        }
+        let report = world.decide().report;
+        let by_order =
+            |why: &Why| matches!(why, Why::DependencyNotHealthy { .. } | Why::EarlierWave { .. });
+        let blockers = report.iter().filter(|withheld| !by_order(&withheld.why)).count();
+        prop_assert!(blockers > 0 || report.is_empty(), "{report:?}");
+    }
+
     /// A key that cannot be seen changes nothing for keys that do not depend on it, deletes aside.
     #[test]
-    fn one_unseen_resource_does_not_block_the_others(world in any_world(), blind in 0u8..6) {
+    fn one_unseen_resource_does_not_block_the_others(world in any_world_in(Just(unordered())), blind in 0u8..6) {
         let writes = |decision: &Decision| {
             let steps = decision.plan.steps.iter().filter(|step| step.verb != Verb::Delete && step.key != key(blind));
             steps.map(|step| (step.key.clone(), step.verb)).collect::<Vec<_>>()

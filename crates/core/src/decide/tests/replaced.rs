@@ -11,7 +11,7 @@ use crate::decide::decide;
 use crate::diff::diff;
 use crate::facts::PruneAllowance;
 use crate::intent::Verb;
-use crate::live::{Baseline, Presence};
+use crate::live::{Baseline, Health, Presence};
 use crate::modes::{Cause, State, States};
 use crate::name::{Actor, AppId, LiveVersion, TargetIdentity, Uid};
 use crate::observed::Observed;
@@ -250,6 +250,27 @@ fn what_comes_after_it_waits_for_it_and_it_does_not_wait_for_that() {
     assert_eq!(verbs(&decision), [(Verb::Delete, Cause::Replace)]);
     let waits = |n| Why::DependencyNotReady { key: key(n) };
     assert_eq!(reasons(&decision), [waits(1), waits(2)]);
+}
+
+#[test]
+fn a_later_wave_waits_for_it_and_it_waits_for_an_earlier_one() {
+    let one = Resource { wave: 1, ..replaceable(1, 2) };
+    let with = |other: Resource| {
+        let mut world = proven(stuck(vec![one.clone()]), &one, "u1");
+        world.bundle = Bundle::new(app(), TargetIdentity::new("host-1").unwrap(), vec![one.clone(), other]).unwrap();
+        world
+    };
+    let later = with(Resource { wave: 2, ..resource(2, 1) }).absent(2).decide();
+    assert_eq!(verbs(&later), [(Verb::Delete, Cause::Replace)]);
+    assert_eq!(reasons(&later), [Why::EarlierWave { wave: 1, key: key(1) }]);
+    let mut earlier = with(resource(2, 1)).converged(2, "u2", 1);
+    assert_eq!(verbs(&earlier.decide()), [(Verb::Delete, Cause::Replace)]);
+    let Some(Observed::Known { value: Presence::Present(live), .. }) = earlier.observation.states.get_mut(&key(2))
+    else {
+        panic!("it is there");
+    };
+    live.health = Health::Progressing;
+    assert!(earlier.decide().plan.is_empty(), "else nothing would stand there until the earlier wave is well");
 }
 
 #[test]

@@ -168,6 +168,8 @@ pub(super) fn resource(n: u8, content: u8) -> Resource {
         kind: "File".into(),
         body: Arc::new(body(content)),
         after: BTreeSet::new(),
+        wave: 0,
+        awaited: false,
         protected: false,
         shared: BTreeSet::new(),
         replace: false,
