@@ -25,6 +25,11 @@ fn proven(who: &str) -> Writer {
 
 /// A machine whose app converged and now observes only, with the first look's ticket.
 pub(crate) fn observing(attributes: bool) -> (Machine, Ticket) {
+    converged(Mode::Observe, attributes)
+}
+
+/// A machine whose app converged before, with the first look's ticket.
+pub(crate) fn converged(mode: Mode, attributes: bool) -> (Machine, Ticket) {
     let bundle = Bundle::new(app(), target(), vec![resource("a"), resource("b")]).expect("a valid bundle");
     let digest = bundle.digest();
     let accepted = Accepted { bundle: digest, sequence: 1, revision: Revision::default(), at: at(0) };
@@ -39,7 +44,7 @@ pub(crate) fn observing(attributes: bool) -> (Machine, Ticket) {
         known.apply(&change).expect("the changes fit each other");
     }
     let controls = Controls {
-        apps: [(app(), control(Mode::Observe, false))].into(),
+        apps: [(app(), control(mode, false))].into(),
         targets: [(target(), reach(attributes))].into(),
         ..Controls::default()
     };

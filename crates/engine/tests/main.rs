@@ -1,5 +1,5 @@
 //! The accept plane, from polls and trees to candidates and controls; taking over from another holder of the log; targets that
-//! fail; who did what was found; and what is read though nobody told of it.
+//! fail; who did what was found; what is put right; and what is read though nobody told of it.
 
 mod attributing;
 mod boundaries;
@@ -7,6 +7,7 @@ mod breaker;
 mod candidates;
 mod control_documents;
 mod controls;
+mod healing;
 mod holding;
 mod identities;
 mod polling;

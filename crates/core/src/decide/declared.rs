@@ -195,7 +195,7 @@ fn is_surely_gone(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool 
 
 fn present<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, live: &'a Live) {
     draft.decision.health = worse(draft.decision.health, live.health);
-    let differences = comparable(diff(&seen.declared.resource.body, &live.value));
+    let differences = differences(&seen.declared.resource, live);
     let ours = seen.claim.is_some_and(|claim| is_ours(claim, live));
     if differences.is_empty() && !Mutant::RewriteInSync.is_on() {
         in_place(draft, seen, live, ours);
@@ -464,8 +464,10 @@ fn drifted(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause, differences: &[
     draft.decision.drifts.push(Drift { key, cause, differences, writer, beside: Vec::new() });
 }
 
-/// What is known only once another resource exists cannot be compared before.
-fn comparable(mut differences: Vec<Difference>) -> Vec<Difference> {
+/// In what something that is there differs from its declaration.
+pub(super) fn differences(resource: &Resource, live: &Live) -> Vec<Difference> {
+    let mut differences = diff(&resource.body, &live.value);
+    // What is known only once another resource exists cannot be compared before.
     differences.retain(|difference| !matches!(difference.before, Some(Value::Deferred(_))));
     differences
 }

@@ -22,10 +22,11 @@ use serde::{Deserialize, Serialize};
 use crate::diff::Difference;
 use crate::facts::Change;
 use crate::key::Key;
-use crate::live::{Baseline, Health, Writer};
+use crate::live::{Baseline, Health, Live, Writer};
 use crate::modes::{Cause, State};
 use crate::plan::{Plan, Step};
 use crate::report::{Why, Withheld};
+use crate::resource::Resource;
 use crate::snapshot::{Question, Snapshot};
 use crate::time::Timestamp;
 
@@ -77,6 +78,11 @@ impl Decision {
     pub fn is_idle(&self) -> bool {
         self.plan.is_empty() && self.questions.is_empty() && self.changes.is_empty()
     }
+}
+
+/// Whether something that is there is as it is declared.
+pub fn is_as_declared(resource: &Resource, live: &Live) -> bool {
+    declared::differences(resource, live).is_empty()
 }
 
 /// Decides what to do for one app.

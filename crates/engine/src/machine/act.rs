@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use setpoint_core::canonical;
 use setpoint_core::claim::{Claim, ClaimOrigin};
-use setpoint_core::decide::Decision;
+use setpoint_core::decide::{Decision, is_as_declared};
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Change, Deletions};
 use setpoint_core::intent::{Intent, IntentEnd, IntentId, Verb};
@@ -294,7 +294,10 @@ impl Machine {
         // What was missing was another incarnation.
         kept.missing_since.remove(&step.key);
         kept.setbacks.succeeded(&step.key, declared);
-        if let (Some(declared), Some(live)) = (declared, live) {
+        // What the target made of it may still differ (an addition that could not be taken out): then it is decided anew.
+        if let (Some(resource), Some(declared), Some(live)) = (&step.resource, declared, live)
+            && is_as_declared(resource, live)
+        {
             let baseline = Baseline { declared, fingerprint: live.fingerprint };
             kept.baselines.insert(step.key.clone(), baseline);
         }
