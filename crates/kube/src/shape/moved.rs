@@ -107,9 +107,11 @@ impl Comparison<'_> {
         self.path.push(Element::field("data"));
         self.fields(fields, None, |within, name, value, _| {
             let found = live.get("data").and_then(|data| data.get(name))?;
+            // No bytes are written as an empty text or as null, by people and by servers.
+            let is_void = |value: &Value| *value == Value::Null || value.as_str() == Some("");
             let same = match value {
+                void if is_void(void) => is_void(found),
                 Value::Str(text) if map == "stringData" => found.as_str() == Some(&*BASE64.encode(text.as_bytes())),
-                Value::Null => found.as_str() == Some(""),
                 other => other == found,
             };
             let shown = || within.sealing.shown(&FieldPath::fields(&[map, name]), found);
@@ -119,8 +121,9 @@ impl Comparison<'_> {
 
     /// A declared value against the live one; `None` where nothing stands.
     fn literal(&mut self, declared: &Value, live: Option<&Value>, ours: Option<&Node>) -> Option<Value> {
-        match (declared, live) {
-            (Value::Null, None | Some(Value::Null)) => Some(declared.clone()),
+        // Null is absent, as everywhere: a server writes it for an empty list that it must name (the rules of a role).
+        match (declared, live.filter(|live| **live != Value::Null)) {
+            (Value::Null, None) => Some(declared.clone()),
             // The server leaves out what is empty.
             (declared, None) => (is_empty(declared) || self.is_left(declared)).then(|| declared.clone()),
             // What others put into what is declared empty is theirs; what we had put there must go.
@@ -297,10 +300,33 @@ mod tests {
     }
 
     #[test]
+    fn class_5_no_bytes_are_written_as_an_empty_text_or_as_null() {
+        let secret =
+            |map: &str, value: &str| format!(r#"{{"apiVersion":"v1","kind":"Secret","{map}":{{"a":{value}}}}}"#);
+        for map in ["data", "stringData"] {
+            for (declared, live) in [("null", r#""""#), (r#""""#, "null"), (r#""""#, r#""""#), ("null", "null")] {
+                assert_eq!(
+                    shown(&secret(map, declared), &secret("data", live), "{}"),
+                    [] as [&str; 0],
+                    "{map} {declared}"
+                );
+            }
+            assert_eq!(shown(&secret(map, r#""""#), &secret("data", r#""aGk=""#), "{}").len(), 1);
+        }
+    }
+
+    #[test]
     fn class_3_empty_and_absent_are_the_same_unless_we_had_put_something_there() {
         let declared = r#"{"spec":{"a":{},"b":[],"c":null,"d":[]}}"#;
         let live = r#"{"spec":{"b":["theirs"],"d":["ours"]}}"#;
         assert_eq!(shown(declared, live, r#"{"f:spec":{"f:d":{}}}"#), [r#"spec.d[0]: (absent) → "ours""#]);
+    }
+
+    #[test]
+    fn class_3_rules_that_a_server_writes_as_null_are_none() {
+        let (declared, live) = (r#"{"kind":"Role","rules":[]}"#, r#"{"kind":"Role","rules":null}"#);
+        assert_eq!(shown(declared, live, r#"{"f:rules":{}}"#), [] as [&str; 0]);
+        assert_eq!(shown(r#"{"kind":"Role","rules":[1]}"#, live, r#"{"f:rules":{}}"#).len(), 1);
     }
 
     #[test]
