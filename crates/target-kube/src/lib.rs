@@ -1,7 +1,7 @@
 //! A Kubernetes cluster as a target: server-side apply, drift by what the server itself says is ours, and streams instead of polling.
 //!
 //! Reading order: [`wire`] (the only way out), `requests` (what is asked of a server), `identity` and `discovery` (who it is and what it serves),
-//! `records` (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set), `look`, `act`, `replacing`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
+//! `records` (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set), `look`, `dropped`, `act`, `replacing`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
 //! (how changes are noticed), `audit`, `audit_log` and `audit_webhook` (who made them), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the feature `http`; without it the
 //! caller brings a [`Wire`](wire::Wire).
 //!
@@ -17,6 +17,7 @@ mod audit_webhook;
 mod autoscalers;
 mod cluster;
 mod discovery;
+mod dropped;
 mod following;
 #[cfg(feature = "http")]
 pub mod http;

@@ -17,7 +17,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_kube::adopt::holders;
-use setpoint_kube::compare::{Additions, Drifted, drifted};
+use setpoint_kube::compare::{Additions, Drifted, drifted, dropped};
 use setpoint_kube::field_set::FieldSet;
 use setpoint_kube::managed::{ManagedFields, applied_by, managed_fields};
 use setpoint_kube::path::FieldPath;
@@ -40,6 +40,9 @@ const AT_ONCE: usize = 64;
 const DRY_RUN_TIME: Span = Span::seconds(10);
 /// How long a look waits for streams to tell what is there before it asks for each object: less than whoever looks waits for it.
 const BEGINNING: Span = Span::seconds(20);
+
+/// What is left alone on an object in place; else the object in the declaration's shape, and the paths that are not as they should be.
+pub(crate) type Difference = Result<Arc<[Remark]>, (Value, Vec<FieldPath>)>;
 
 impl Cluster {
     pub(crate) async fn observe(&self, wanted: Wanted, asker: Asker, now: Timestamp) -> Observation {
@@ -301,7 +304,7 @@ impl Cluster {
         record.owned && !self.has_applied(entries)
     }
 
-    /// Where it is not in place, the object in the declaration's shape and the paths that are not as they should be; else what is left alone.
+    /// Compares an object with its record.
     pub(crate) fn difference(
         &self,
         resource: &Resource,
@@ -309,7 +312,7 @@ impl Cluster {
         record: &Record,
         entries: &[ManagedFields],
         sharing: &Sharing,
-    ) -> Result<Arc<[Remark]>, (Value, Vec<FieldPath>)> {
+    ) -> Difference {
         let (drifted, added) = match self.strayed(object, record, entries, sharing) {
             Ok(beside) => return Ok(self.remarks(object, record, entries, &beside)),
             Err(strayed) => strayed,
@@ -364,6 +367,8 @@ impl Cluster {
         let before = self.records.get(key).filter(|before| before.uid == named.uid);
         self.go_on_from(before.as_ref(), &mut record, &entries, sharing);
         let difference = self.difference(resource, object, &record, &entries, sharing);
+        let gone = dropped(object, &entries, &answer, &record.ours, &self.api.manager, &not_ours);
+        let difference = self.with_dropped(resource, object, difference, &gone, &mut record);
         if let Ok(remarks) = &difference {
             self.file_additions(key, &named, &entries, before.as_ref().unwrap_or(&record), remarks);
             record.set_remarks(Arc::clone(remarks));

@@ -11,6 +11,7 @@ use setpoint_core::live::{Health, Remark};
 use setpoint_core::name::{LiveVersion, Uid};
 use setpoint_core::resource::Resource;
 use setpoint_kube::field_set::{FieldSet, FieldSets};
+use setpoint_kube::path::FieldPath;
 use setpoint_kube::project::{Baseline, Taken};
 use setpoint_kube::shared::Sharing;
 
@@ -141,6 +142,12 @@ impl Record {
     fn be_of(&mut self, resource: &Arc<Resource>) {
         let has_rules = !resource.shared.is_empty() || !resource.additions.is_empty();
         self.kept = (has_rules || !self.lent.is_empty()).then(|| Arc::clone(resource));
+    }
+
+    /// It is of no declaration that anybody knows, of which this was ours too.
+    pub(crate) fn be_of_an_earlier_declaration(&mut self, undeclared: &[FieldPath]) {
+        self.declared = Digest::of(b"");
+        self.ours = self.ours.union(&FieldSet::from_paths(undeclared.iter().cloned()));
     }
 
     /// Whether it is of this declaration.

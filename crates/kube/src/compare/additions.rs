@@ -100,7 +100,7 @@ pub fn leftovers(object: &Value, left: &FieldSet, ours: &FieldSet) -> Vec<FieldP
 }
 
 /// The topmost paths of a set below which nothing known lies: a whole container, not each of its fields.
-fn tops(added: &FieldSet, known: &FieldSet) -> Vec<FieldPath> {
+pub(super) fn tops(added: &FieldSet, known: &FieldSet) -> Vec<FieldPath> {
     fn collect(added: &Node, known: Option<&Node>, path: &mut Vec<Element>, found: &mut Vec<FieldPath>) {
         if added.owns() && known.is_none() && !is_of_marks(added, path) {
             found.push(FieldPath(path.clone()));

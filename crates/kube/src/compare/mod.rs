@@ -1,12 +1,14 @@
 //! Has what is ours changed, and did strangers add something beside it?
 
 mod additions;
+mod dropped;
 
 use std::fmt;
 
 use setpoint_core::value::Value;
 
 pub use additions::{AdditionRule, Additions, additions, additions_among, left_over, leftovers};
+pub use dropped::dropped;
 
 use crate::field_set::{FieldSet, path_of};
 use crate::path::{Element, FieldPath};

@@ -1,6 +1,7 @@
 //! What others do to our objects: found, told with who did it, put right, and only as far as it is ours.
 
 use serde_json::json;
+use setpoint_core::diff::diff;
 use setpoint_core::live::{Presence, Writer};
 use setpoint_core::observed::Observed;
 use setpoint_core::value::Value;
@@ -53,6 +54,41 @@ async fn losing_all_records_finds_the_same_drift_and_writes_nothing() {
     let stored = versions();
     assert_eq!((scene.live(&drifting).await, scene.live(&still).await), before);
     assert_eq!(versions(), stored);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_left_the_declaration_while_all_records_were_lost_goes() {
+    let mut scene = Scene::new("outlived").await;
+    let service = |scene: &Scene, more: &serde_json::Value, labels: &serde_json::Value| {
+        let mut spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        scene.resource(&json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "web", "namespace": scene.namespace, "labels": labels}, "spec": spec,
+        }))
+    };
+    let first = service(&scene, &json!({"type": "NodePort"}), &json!({"team": "one", "old": "1", "both": "1"}));
+    scene.have(&first).await;
+    let beside = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "web", "namespace": scene.namespace, "labels": {"both": "1"}},
+    });
+    scene.edit(&scene.resource(&beside), "stranger");
+    scene.restart(|_| {});
+    let declared = service(&scene, &json!({}), &json!({"team": "one"}));
+    // Found again by the second look, which remembers the first.
+    for _ in 0..2 {
+        let seen = scene.live(&declared).await;
+        let found: Vec<String> =
+            diff(&declared.body, &seen.value).iter().map(|difference| difference.path.to_string()).collect();
+        assert_eq!(found, ["metadata.labels.old", "spec.type"]);
+    }
+    let healed = scene.done(&scene.steps.update(&declared, &scene.live(&declared).await)).await.unwrap();
+    assert_eq!(healed.value, declared.body);
+    let stored = scene.stored(&declared);
+    assert_eq!((&stored["metadata"]["labels"]["old"], &stored["spec"]["type"]), (&json!(null), &json!("ClusterIP")));
+    assert_eq!(stored["metadata"]["labels"]["both"], "1", "somebody else holds it");
+    scene.resyncs(&[&declared]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
