@@ -111,15 +111,18 @@ impl Cluster {
             return Judgement::Known;
         }
         let Ok(entries) = entries_of(object) else { return Judgement::Suspect };
+        let is_in_ours = self.is_as_applied(object, &entries);
         let is_same = match form {
-            Form::Whole if self.is_as_applied(object, &entries) => self.is_as_recorded(record, object, &entries),
+            Form::Whole if is_in_ours => self.is_as_recorded(record, object, &entries),
             _ => is_but_for_status(record, object),
         };
-        match form {
-            _ if !is_same => Judgement::Suspect,
-            Form::Whole => Judgement::Fits { standing: self.standing(object) },
-            Form::Metadata => Judgement::Fits { standing: record.standing },
-        }
+        let standing = match form {
+            Form::Whole => self.standing(object),
+            Form::Metadata => record.standing,
+        };
+        // What says how well it is may have other names in another version, too: a look in ours tells.
+        let is_certain = is_in_ours || standing.health == record.standing.health;
+        if is_same && is_certain { Judgement::Fits { standing } } else { Judgement::Suspect }
     }
 
     /// Whether an object is in the version we applied it in. A stream speaks the preferred one, in which our fields may have other names.

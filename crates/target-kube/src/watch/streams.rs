@@ -261,6 +261,8 @@ impl Cluster {
         Ok(version)
     }
 
+    /// A kind is one stream in one version, the preferred one, though apps may declare it in several: what is told in another one than we
+    /// applied is judged by metadata, and looked at in ours if that is not enough.
     pub(super) async fn collection_of(&self, id: &StreamId) -> Result<Collection, Unplaced> {
         let (group, kind) = group_and_kind(&id.class);
         let served = self.discovery.find(&self.api, group, kind, None).await?;
@@ -276,8 +278,11 @@ impl StreamId {
     }
 }
 
-/// Kinds that are well by being there: their streams bring metadata only, and no Secret's content.
-fn form_of(class: &str) -> Form {
+/// Kinds that are well by being there, and seldom written: their streams bring metadata only, and no Secret's content.
+///
+/// These are fewer than metadata is enough for (`is_known_by_metadata`). They count no generations, so that whatever is told of them costs a look: that
+/// would be one for each pod that a quota counts. And a rule about their health needs no more, since the look reads all of it.
+pub(super) fn form_of(class: &str) -> Form {
     let (group, kind) = group_and_kind(class);
     let plain = match group {
         "" => matches!(kind, "ConfigMap" | "Secret" | "ServiceAccount" | "LimitRange" | "Endpoints"),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use setpoint_core::live::Writer;
+use setpoint_core::live::{Health, Writer};
 use setpoint_core::resource::Resource;
+use setpoint_kube::health::{Expressions, Rules as HealthRules};
 use setpoint_target::{Asker, Outcome, RefusalClass, Target};
 use setpoint_target_kube::Call;
 use setpoint_testbed::kube::{Verdict, Webhook};
@@ -346,5 +347,34 @@ async fn class_11_a_stream_in_another_version_costs_no_look() {
     scene.patch(&declared, "stranger", &json!({"spec": {"size": 9}}));
     scene.hint_about(&declared.key).await;
     assert_ne!(scene.live(&declared).await.value, declared.body);
+    scene.remove(&scene.resource(&definition));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn class_11_health_is_judged_in_the_declared_version_whatever_a_stream_speaks() {
+    let scene = Scene::with("judged", |options| {
+        let expressions = Expressions { healthy: "self.spec.size == 3", progressing: None, degraded: None };
+        let mut rules = HealthRules::default();
+        rules.set(&format!("{}.example.com/Plan", options.installation), expressions).unwrap();
+        options.health = Arc::new(rules);
+    })
+    .await;
+    let webhook = conversion();
+    let definition = two_versions(&scene, &webhook);
+    scene.define_as(&definition).await;
+    let declared = scene.resource(&plan(&scene, "v1alpha1", "size", 3));
+    scene.have(&declared).await;
+    scene.observe(&declared).await;
+    scene.caught_up().await;
+    let before = scene.live(&declared).await;
+    assert_eq!(before.health, Health::Healthy);
+    // In the version of the stream there is no `size`.
+    let path = format!("{}/status?fieldManager=controller", Scene::path(&declared));
+    let status = serde_json::to_vec(&json!({"status": {"phase": "done"}})).unwrap();
+    scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &status))).succeeded();
+    scene.hint_about(&declared.key).await;
+    let after = scene.live(&declared).await;
+    assert_ne!(after.version, before.version);
+    assert_eq!((after.health, &after.value), (Health::Healthy, &declared.body));
     scene.remove(&scene.resource(&definition));
 }
