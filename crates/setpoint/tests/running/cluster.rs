@@ -219,6 +219,37 @@ pub(crate) mod envtest {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_co_owners_value_stands_and_is_kept_by_a_commit_while_a_strangers_is_put_back() {
+        let mut scene = Scene::new("coowner");
+        let rules = "[{ writer: painter, kind: ConfigMap, name: first, paths: [data.colour] }]";
+        scene.lab.app_with("shop", &format!("sync: {{ coOwners: {rules} }}"));
+        scene.config("shop", "first", "red").config("shop", "second", "green");
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+
+        // The rule names one object: the same writer's hand on another is drift.
+        scene.paint("first", "black");
+        scene.paint("second", "black");
+        let record = healed(&mut agent, "shop", "second").await;
+        assert!(record.writer.name().contains("painter"), "{record:?}");
+        let plan = scene.lab.command(&["plan", "shop"]);
+        assert_eq!(plan.code, Some(0), "{}{}", plan.output, plan.complaints);
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: first }\ndata: { colour: blue, size: \"7\" }\n";
+        let head = scene.lab.write("apps/shop/first.yaml", text).commit();
+        agent.until_converged("shop", &head).await;
+        assert_eq!(scene.live("first").expect("it is there")["data"], json!({"colour": "black", "size": "7"}));
+        assert!(agent.drift("shop").await.iter().all(|record| record.key.name() == "second"));
+
+        let colour = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "first"}, "data": {"colour": "white"}});
+        scene.server.apply(&scene.path("first"), "stranger", &colour);
+        let record = healed(&mut agent, "shop", "first").await;
+        assert!(record.writer.name().contains("stranger"), "{record:?}");
+        assert_eq!(scene.colour("first").as_deref(), Some("blue"), "what is declared, not what the co-owner had set");
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn drift_is_healed_as_before_once_the_target_was_connected_anew() {
         let mut scene = Scene::new("anew");
         scene.lab.app("shop");
