@@ -7,7 +7,7 @@ use setpoint_core::value::Value;
 use setpoint_kube::health::{Assessment, Basis, Rules, assess};
 
 use super::corpus::{folder, read, tell, text};
-use super::tally::Tally;
+use crate::tally::Tally;
 
 const BUILT_IN: &str = "gitops-engine/pkg/health";
 pub(super) const LUA: &str = "resource_customizations";
@@ -28,6 +28,7 @@ fn the_built_in_checks_of_argo_cd_agree_but_for_what_is_meant_to_differ() {
         tally.add(name, theirs, &ours, is_equal(theirs, &ours), built_in_design(name, theirs));
     }
     tell(&tally.told("Argo CD, built in"));
+    tally.assert_counts_in("health.md", "Argo CD, built-in checks");
     assert!(tally.equal >= 40, "only {} cases were found to be equal", tally.equal);
     assert!(tally.different.is_empty() && tally.not_covered.is_empty(), "see above");
 }
@@ -91,6 +92,7 @@ fn what_the_rules_claim_of_the_lua_checks_of_argo_cd_agrees_but_for_what_is_mean
         );
     }
     tell(&tally.told("Argo CD, Lua"));
+    tally.assert_counts_in("health.md", "Argo CD, Lua checks");
     assert!(tally.different.is_empty(), "see above");
     assert!(tally.equal >= 400, "only {} cases were found to be equal", tally.equal);
     let believed = tally.by_design.get(BELIEVED).map_or(0, Vec::len);

@@ -6,7 +6,7 @@ use setpoint_kube::health::{Expressions, Rules, assess};
 
 use super::argo_cd::{LUA, cases_of, is_equal};
 use super::corpus::{folder, read, tell, text};
-use super::tally::Tally;
+use crate::tally::Tally;
 
 const SILENT: &str = "a field that is not there yet is an error in an expression, and so unknown";
 

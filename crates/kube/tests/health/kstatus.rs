@@ -6,7 +6,7 @@ use setpoint_core::live::Health;
 use setpoint_kube::health::{Rules, assess};
 
 use super::corpus::{folder, read, tell, text};
-use super::tally::Tally;
+use crate::tally::Tally;
 
 const TABLE: &str = "pkg/kstatus/status/status_compute_test.go";
 
@@ -32,6 +32,7 @@ fn kstatus_agrees_but_for_what_is_meant_to_differ() {
         tally.add(case.name, case.expected, &ours, ours.health == meant(case.expected), design(case.name));
     }
     tell(&tally.told("kstatus"));
+    tally.assert_counts_in("health.md", "kstatus, its table");
     assert!(tally.different.is_empty() && tally.not_covered.is_empty(), "see above");
 }
 
