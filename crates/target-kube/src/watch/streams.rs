@@ -282,7 +282,7 @@ impl StreamId {
 ///
 /// These are fewer than metadata is enough for (`is_known_by_metadata`). They count no generations, so that whatever is told of them costs a look: that
 /// would be one for each pod that a quota counts. And a rule about their health needs no more, since the look reads all of it.
-pub(super) fn form_of(class: &str) -> Form {
+fn form_of(class: &str) -> Form {
     let (group, kind) = group_and_kind(class);
     let plain = match group {
         "" => matches!(kind, "ConfigMap" | "Secret" | "ServiceAccount" | "LimitRange" | "Endpoints"),
