@@ -223,8 +223,8 @@ fn check_turns(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violat
         let Some(own) = declared.get(&step.key) else { continue };
         let heals = matches!(step.cause, Cause::Drift | Cause::Addition);
         let in_turn = heals || first.is_none_or(|first| own.wave <= first);
-        let awaited = |key: &&&Key| declared[**key].resource.awaited && own.resource.after.contains(**key);
-        if !in_turn || unwell.iter().find(awaited).is_some() {
+        let waits_for = |key: &&Key| declared[*key].resource.awaited && own.resource.after.contains(*key);
+        if !in_turn || unwell.iter().any(waits_for) {
             violations.push(Violation { key: step.key.clone(), rule: Rule::InItsTurn });
         }
     }

@@ -1,4 +1,5 @@
-//! What must be in place before an object: its namespace, its definition, and what it refers to.
+//! What must be in place before an object: its namespace, its definition, what it refers to, and the workloads behind what the server calls; and the
+//! wave in which an object itself says that it comes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::ParseIntError;

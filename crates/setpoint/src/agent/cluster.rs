@@ -196,6 +196,7 @@ impl Kinds for ClusterKinds {
     }
 
     fn wave(&self, body: &Value) -> i32 {
+        // One that is no number has refused its version before this is asked.
         order::wave(body).ok().flatten().unwrap_or(0)
     }
 

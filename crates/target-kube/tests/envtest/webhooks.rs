@@ -323,23 +323,34 @@ async fn f11_a_kind_of_two_versions_with_a_conversion_and_a_new_default_is_no_dr
     scene.remove(&scene.resource(&definition));
 }
 
+/// A definition, and an object of it that is declared in another version than the stream of its kind speaks.
+async fn followed_in_another_version(scene: &Scene, webhook: &Webhook) -> (Json, Arc<Resource>) {
+    let definition = two_versions(scene, webhook);
+    scene.define_as(&definition).await;
+    let declared = scene.resource(&plan(scene, "v1alpha1", "size", 3));
+    scene.have(&declared).await;
+    scene.observe(&declared).await;
+    scene.caught_up().await;
+    (definition, declared)
+}
+
+/// Its controller says so.
+fn is_done(scene: &Scene, declared: &Resource) {
+    let path = format!("{}/status?fieldManager=controller", Scene::path(declared));
+    let status = serde_json::to_vec(&json!({"status": {"phase": "done"}})).unwrap();
+    scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &status))).succeeded();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn class_11_a_stream_in_another_version_costs_no_look() {
     let scene = Scene::with("streamed", |_| {}).await;
     let webhook = conversion();
-    let definition = two_versions(&scene, &webhook);
-    scene.define_as(&definition).await;
-    let declared = scene.resource(&plan(&scene, "v1alpha1", "size", 3));
-    scene.have(&declared).await;
-    scene.observe(&declared).await;
-    scene.caught_up().await;
+    let (definition, declared) = followed_in_another_version(&scene, &webhook).await;
     let before = scene.live(&declared).await;
     let gets = || scene.target.requests().get(&Call::Get).copied();
     let asked = gets();
     // The stream speaks the preferred version of the kind, in which our fields have other names.
-    let path = format!("{}/status?fieldManager=controller", Scene::path(&declared));
-    let status = serde_json::to_vec(&json!({"status": {"phase": "done"}})).unwrap();
-    scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &status))).succeeded();
+    is_done(&scene, &declared);
     until("the version moves on", async || scene.live(&declared).await.version != before.version).await;
     assert_eq!(scene.live(&declared).await.value, declared.body);
     assert_eq!(gets(), asked);
@@ -360,18 +371,11 @@ async fn class_11_health_is_judged_in_the_declared_version_whatever_a_stream_spe
     })
     .await;
     let webhook = conversion();
-    let definition = two_versions(&scene, &webhook);
-    scene.define_as(&definition).await;
-    let declared = scene.resource(&plan(&scene, "v1alpha1", "size", 3));
-    scene.have(&declared).await;
-    scene.observe(&declared).await;
-    scene.caught_up().await;
+    let (definition, declared) = followed_in_another_version(&scene, &webhook).await;
     let before = scene.live(&declared).await;
     assert_eq!(before.health, Health::Healthy);
     // In the version of the stream there is no `size`.
-    let path = format!("{}/status?fieldManager=controller", Scene::path(&declared));
-    let status = serde_json::to_vec(&json!({"status": {"phase": "done"}})).unwrap();
-    scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &status))).succeeded();
+    is_done(&scene, &declared);
     scene.hint_about(&declared.key).await;
     let after = scene.live(&declared).await;
     assert_ne!(after.version, before.version);
