@@ -271,7 +271,7 @@ mod envtest {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_storm_of_410_keeps_no_version_back_and_hides_no_drift_once_it_is_over() {
+    async fn a_storm_of_410_is_told_keeps_no_version_back_and_hides_no_drift_once_it_is_over() {
         let mut broken = Broken::new("storm");
         let head = broken.scene.config("shop", "first", "red").config("shop", "second", "red").lab.commit();
         let mut agent = broken.scene.lab.start().await;
@@ -280,7 +280,11 @@ mod envtest {
         broken.proxy.add(Rule::new("GET", "watch=true", Fault::ResetInsteadOfEvent).times(1));
         let then = broken.list();
         broken.scene.paint("second", "black");
-        agent.until("it storms", async |_| (broken.proxy.struck(storm) >= 2).then_some(())).await;
+        let told = async |_: &Agent| {
+            let status = broken.scene.lab.told(&["status"]);
+            status.contains("no longer knows where the stream was").then_some(())
+        };
+        agent.until("it is told that changes are noticed late", told).await;
         let head = broken.scene.config("shop", "first", "blue").lab.commit();
         let moved = |detail: &AppDetail| is_at(detail, &head);
         agent.hint().await;
@@ -290,6 +294,9 @@ mod envtest {
         broken.proxy.remove(storm);
         healed(&mut agent, "shop", "second").await;
         until_settled(&mut agent, &head).await;
+        let over =
+            async |_: &Agent| (!broken.scene.lab.told(&["status"]).contains("where the stream was")).then_some(());
+        agent.until("nothing is told of it any more", over).await;
         let word = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let wanted = [("first", word(&["blue"])), ("second", word(&["black", "red"]))];
         assert_eq!(broken.effects_since(&then), wanted.map(|(name, words)| (name.to_owned(), words)).into());

@@ -201,11 +201,11 @@ impl Watches {
     }
 
     pub(super) fn caught_up(&self, id: &StreamId) {
-        self.go_on(id, Progress { begins: false, caught_up: true, trouble: None });
+        self.go_on(id, Progress { caught_up: true, ..Progress::default() });
     }
 
-    pub(super) fn interrupted(&self, id: &StreamId, trouble: Option<String>) {
-        self.go_on(id, Progress { begins: false, caught_up: false, trouble });
+    pub(super) fn interrupted(&self, id: &StreamId, trouble: Option<String>, tries: u32) {
+        self.go_on(id, Progress { begins: false, caught_up: false, trouble, tries });
     }
 
     fn go_on(&self, id: &StreamId, now: Progress) {

@@ -118,6 +118,8 @@ struct Progress {
     begins: bool,
     caught_up: bool,
     trouble: Option<String>,
+    /// How often it was tried in vain to go on.
+    tries: u32,
 }
 
 /// A stream that has to be opened.

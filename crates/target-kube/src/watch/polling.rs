@@ -67,9 +67,22 @@ impl Watches {
 
     /// That changes are noticed late, why, and what to do about it.
     pub(crate) fn degraded(&self) -> Option<String> {
-        let told = [self.polling(), self.failing()].into_iter().flatten();
+        let told = [self.broken_off(), self.polling(), self.failing()].into_iter().flatten();
         let told = told.collect::<Vec<_>>().join("; ");
         (!told.is_empty()).then_some(told)
+    }
+
+    /// Streams that broke off and could not go on when they were tried again: nothing is hinted at there until they do. One that goes on at
+    /// once has missed nothing, and is not worth a word.
+    fn broken_off(&self) -> Option<String> {
+        let state = self.state();
+        let lasting = state.streams.iter().filter(|(_, progress)| progress.tries > 1);
+        let mut troubled = lasting.filter_map(|(id, progress)| Some((id, progress.trouble.as_ref()?)));
+        let (id, trouble) = troubled.next()?;
+        let (count, all, class) = (troubled.count() + 1, state.streams.len(), &id.class);
+        Some(format!(
+            "{count} of {all} streams broke off, and drift there is noticed when they go on, or once a day: {class}: {trouble}"
+        ))
     }
 
     /// Lists that failed instead of streams.

@@ -130,7 +130,7 @@ impl Cluster {
                 }
                 Err(unplaced) => (Some(unplaced.to_string()), UNSERVED_WAIT),
             };
-            self.watches.interrupted(&id, trouble);
+            self.watches.interrupted(&id, trouble, course.tries);
             self.api.sender.wire.wait(wait).await;
         }
     }

@@ -313,8 +313,8 @@ async fn case_71_a_cluster_that_sends_without_end_is_given_up_and_others_are_ser
     assert!(bad.proxy.seen().iter().any(|seen| seen.verb() == "get" && seen.path.ends_with("/configmaps/a")));
     assert_eq!(bad.target.watching().caught_up, 0);
     assert!(now().since(asked) < setpoint_core::time::Span::seconds(20));
-    let troubles = async || !bad.target.watching().troubles.is_empty();
-    until("the trouble is told", troubles).await;
+    let told = async || bad.target.degraded().is_some_and(|told| told.contains("1 of 1 streams broke off"));
+    until("the trouble is told", told).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

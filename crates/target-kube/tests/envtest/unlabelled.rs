@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use setpoint_core::live::Presence;
 use setpoint_core::observed::Observed;
 use setpoint_core::resource::Resource;
@@ -57,7 +58,26 @@ async fn what_is_much_is_followed_by_one_stream_of_its_kind() {
     scene.hint_about(&resources[3].key).await;
     let single = scene.proxy.seen().into_iter().filter(|seen| seen.query.contains("fieldSelector=")).count();
     assert_eq!(single, 0);
-    assert!(scene.target.degraded().is_none(), "{:?}", scene.target.degraded());
+    until("nothing is told of it any more", async || scene.target.degraded().is_none()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_a_kind_may_not_be_watched_everywhere_one_stream_of_its_namespace_follows_it() {
+    let rights = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]);
+    let scene = Scene::with_rights("corner", &rights, |options| {
+        options.trust_streams = true;
+        options.most_by_name = 3;
+    })
+    .await;
+    let resources = looked_at(&scene).await;
+    let of_namespace =
+        |seen: &Seen| is_of_all(seen) && seen.path.contains(&format!("/namespaces/{}/", scene.namespace));
+    until("it is followed", async || scene.proxy.seen().iter().any(of_namespace)).await;
+    scene.caught_up().await;
+    let watching = scene.target.watching();
+    assert_eq!((watching.streams, watching.single, watching.together), (2, 0, 7), "{watching:?}");
+    are_told_of(&scene, &resources).await;
+    assert_eq!(scene.target.degraded(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

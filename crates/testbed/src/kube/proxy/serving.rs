@@ -95,8 +95,10 @@ impl Connection {
     /// The server's answer as it comes.
     async fn pass_on(&self, head: Parts, body: Bytes, seen: Seen) -> Result<Response<Frames>, Cause> {
         let answer = self.exchange(head, body).await?;
+        // A watch that is refused is answered with a whole object, not with lines.
+        let streams = seen.is_watch() && answer.status().is_success();
         Ok(answer.map(|body| {
-            if seen.is_watch() {
+            if streams {
                 Frames::Watch(Watch::new(body, seen, self.state.clone(), self.socket.clone()))
             } else {
                 Frames::Whole(body)
