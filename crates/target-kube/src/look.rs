@@ -69,7 +69,7 @@ impl Cluster {
             }
         };
         let absent = self.absent_by_lists(&unseen).await;
-        let on = Behalf::of(&asker, Urgency::from(asker.priority));
+        let (on, afresh) = (Behalf::of(&asker, Urgency::from(asker.priority)), asker.afresh);
         let looks = unseen.into_iter().map(|(key, declared)| {
             let is_absent = absent.contains(&key);
             async move {
@@ -77,10 +77,14 @@ impl Cluster {
                     return (key.clone(), Observed::known(self.saw_nothing(&key, declared.is_some()), now));
                 }
                 let seen = self.look_at(&key, declared.as_ref(), on).await;
-                if let (Ok(Presence::Present(live)), Some(resource)) = (&seen, &declared)
-                    && live.value != resource.body
-                {
-                    // No stream has told of it where an event was lost: what is remembered is not believed before it is put right.
+                // No stream has told of it where an event was lost: what is remembered is not believed before it is seen in place.
+                let is_doubtful = match (&seen, &declared) {
+                    (Ok(Presence::Present(live)), Some(resource)) => live.value != resource.body,
+                    (Ok(_), _) => false,
+                    // This look was the net under lost events.
+                    (Err(_), _) => afresh,
+                };
+                if is_doubtful {
                     self.records.doubt(&key);
                 }
                 (key, seen.map_or_else(Observed::unknown, |presence| Observed::known(presence, now)))

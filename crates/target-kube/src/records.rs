@@ -322,18 +322,24 @@ impl Records {
         self.state().records.get(key).map_or(0, |record| record.suspicions)
     }
 
-    /// Something does not fit: the next answer needs a look. Whether that was not known before.
-    pub(crate) fn suspect(&self, key: &Key) -> bool {
-        self.with(key, |record| {
-            record.suspicions = record.suspicions.wrapping_add(1).max(1);
-            record.suspicions == 1
-        })
-        .unwrap_or(false)
+    /// Something does not fit: the next answer needs a look.
+    pub(crate) fn suspect(&self, key: &Key) {
+        self.count_suspicions(key, |suspicions| suspicions.wrapping_add(1).max(1));
     }
 
-    /// A look has found that it is not as it is remembered.
+    /// A look has found that it is not as it is remembered, or could not see whether it is.
     pub(crate) fn doubt(&self, key: &Key) {
-        self.with(key, |record| record.suspicions = record.suspicions.max(1));
+        self.count_suspicions(key, |suspicions| suspicions.max(1));
+    }
+
+    fn count_suspicions(&self, key: &Key, count: impl FnOnce(u32) -> u32) {
+        let State { records, moved, .. } = &mut *self.state();
+        let Some(record) = records.get_mut(key) else { return };
+        if record.suspicions == 0 {
+            // Whoever goes on with these records has to know it too.
+            moved.insert(key.clone());
+        }
+        record.suspicions = count(record.suspicions);
     }
 
     /// The keys of a kind, in a namespace or in all.
@@ -366,11 +372,12 @@ impl Records {
         let mut outdated = Vec::new();
         for (name, bytes) in stored {
             let (Ok(key), Some((record, rule))) = (name.parse::<Key>(), read(&bytes)) else { continue };
+            let is_outdated = rule != judged(&key);
             let mut state = self.state();
             let (ours, beside) = (state.sets.intern(record.ours), state.sets.intern(record.beside));
             let lent = state.sets.intern(record.lent);
-            let suspicions = u32::from(rule != judged(&key));
-            if suspicions > 0 {
+            let suspicions = record.suspicions.max(u32::from(is_outdated));
+            if is_outdated {
                 outdated.push(key.clone());
             }
             state.records.entry(key).or_insert_with(|| Box::new(Record { ours, beside, lent, suspicions, ..record }));
@@ -421,6 +428,9 @@ struct Stored {
     /// The rule of a user by which its health was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judged: Option<Digest>,
+    /// It was not as the record says, or nobody knew: only a look clears that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    suspect: bool,
 }
 
 fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
@@ -450,6 +460,7 @@ fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
         remarks: record.remarks().to_vec(),
         left: record.left().map(|left| BASE64.encode(&left.to_bytes())),
         judged,
+        suspect: record.suspicions > 0,
     };
     serde_json::to_vec(&stored).expect("it has string keys and no failing serializers")
 }
@@ -478,7 +489,7 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
         owned: stored.owned,
         kept: None,
         aside: Aside::of(stored.remarks.into(), left),
-        suspicions: 0,
+        suspicions: u32::from(stored.suspect),
     };
     Some((record, stored.judged))
 }

@@ -37,7 +37,8 @@ pub struct Asker {
     /// In whose name what would change something is asked, and what is asked for that; `None` for the agent's own.
     pub acting_as: Option<Arc<ActingAs>>,
     pub priority: Priority,
-    /// What is remembered is not enough: each object is to be read. The net under whatever events have missed.
+    /// What is remembered is not enough: each object is to be read, and what cannot be is to be read at the next look. The net under whatever
+    /// events have missed.
     pub afresh: bool,
 }
 

@@ -169,7 +169,7 @@ impl Machine {
         self.wants_look(app, Priority::Sweep);
     }
 
-    /// Notes that a sweep has seen something: what it could not see is not remembered either. One that saw nothing goes on.
+    /// Notes that a sweep has seen something: what it could not read its target reads at the next look. One that saw nothing goes on.
     fn swept(&mut self, app: &AppId, observation: &Observation) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         let ended = matches!(kept.phase, Phase::Looking { sweeping: true, .. });

@@ -116,8 +116,8 @@ fn class_of(status: &Status) -> Option<RefusalClass> {
         422 if is_denied_by_policy(status) => Some(RefusalClass::Denied),
         422 if status.is_immutable() => Some(RefusalClass::Immutable),
         400..500 => Some(RefusalClass::Invalid),
-        // Admission and conversion come before anything is stored.
-        500 if is_webhook_failing(status) => Some(RefusalClass::Unready),
+        // Admission comes before anything is stored. A conversion may be that of the answer, after it was.
+        500 if is_admission_failing(status) => Some(RefusalClass::Unready),
         500 if is_too_large(status) => Some(RefusalClass::Invalid),
         // So the server says that a field is not in the schema.
         500 if status.message.starts_with("failed to create typed patch object") => Some(RefusalClass::Invalid),
@@ -146,7 +146,8 @@ fn advice(status: &Status) -> &'static str {
         }
         429 => "it is tried again when the server has time",
         400..500 => "correct the declaration",
-        _ if is_webhook_failing(status) => "mend the webhook, or exempt the object from it",
+        _ if is_admission_failing(status) => "mend the webhook, or exempt the object from it",
+        _ if is_conversion_failing(status) => "mend the webhook that converts this kind",
         _ if is_too_large(status) => TOO_LARGE,
         _ => "see what the API server logged",
     }
@@ -174,8 +175,12 @@ fn is_denied_by_policy(status: &Status) -> bool {
     status.message.contains("denied request: ")
 }
 
-fn is_webhook_failing(status: &Status) -> bool {
-    status.message.contains("failed calling webhook") || status.message.contains("conversion webhook for ")
+fn is_admission_failing(status: &Status) -> bool {
+    status.message.contains("failed calling webhook")
+}
+
+fn is_conversion_failing(status: &Status) -> bool {
+    status.message.contains("conversion webhook for ")
 }
 
 /// The server lets through more than its storage takes, and has no word of its own for what that says.

@@ -78,6 +78,28 @@ async fn a_look_afresh_finds_what_a_stream_did_not_tell() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_sweep_could_not_read_is_read_by_the_next_look() {
+    let scene = at_rest("half-swept").await;
+    let (missed, told) = (scene.config_map("a", &[("mode", "1")]), scene.config_map("b", &[("mode", "1")]));
+    for resource in [&missed, &told] {
+        scene.have(resource).await;
+        scene.observe(resource).await;
+    }
+    scene.caught_up().await;
+    scene.proxy.add(Rule::new("GET", "watch=true", Fault::SwallowEvent).in_lines_with(&scene.namespace).times(1));
+    scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
+    scene.edit(&scene.config_map("b", &[("mode", "9")]), "stranger");
+    scene.hint_about(&told.key).await;
+    let busy = scene.proxy.add(Rule::new("GET", "/configmaps/a", Fault::Status { code: 503, retry_after: None }));
+    let wanted = [&missed, &told].map(|resource| (resource.key.clone(), Some(Arc::clone(resource))));
+    let asker = Asker { afresh: true, ..Asker::default() };
+    let states = scene.target.observe(wanted.into(), asker, now()).await.states;
+    assert!(!states[&missed.key].is_known() && states[&told.key].is_known(), "{states:?}");
+    scene.proxy.remove(busy);
+    assert_ne!(scene.live(&missed).await.value, missed.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_others_change_is_hinted_at_and_our_own_writes_are_not() {
     let scene = at_rest("hints").await;
     let (edited, updated, removed) = (
@@ -198,6 +220,23 @@ async fn a_new_process_that_remembers_asks_for_nothing_but_the_list() {
     assert_ne!(scene.live(&edited).await.value, edited.body);
     let dry_runs = scene.proxy.take_seen().iter().filter(|seen| seen.is_dry_run()).count();
     assert_eq!(dry_runs, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn drift_that_is_left_alone_is_found_by_each_process_that_follows() {
+    let mut scene = Scene::with("heirs", |options| options.memory = Arc::new(ShortMemory::default())).await;
+    let declared = scene.config_map("a", &[("mode", "1")]);
+    scene.have(&declared).await;
+    scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
+    // The first that follows knows nothing of it, the others what the one before knew.
+    scene.restart(|options| options.memory = Arc::new(ShortMemory::default()));
+    for _ in 0..3 {
+        assert_ne!(scene.live(&declared).await.value, declared.body);
+        scene.caught_up().await;
+        assert_ne!(scene.live(&declared).await.value, declared.body);
+        scene.target.remember().await;
+        scene.restart(|_| {});
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

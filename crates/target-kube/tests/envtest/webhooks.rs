@@ -1,12 +1,13 @@
 //! Webhooks and controllers that write what we write: what the server stored is what we compare with, and nobody fights.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value as Json, json};
 use setpoint_core::live::{Health, Writer};
 use setpoint_core::resource::Resource;
 use setpoint_kube::health::{Expressions, Rules as HealthRules};
-use setpoint_target::{Asker, Outcome, RefusalClass, Target};
+use setpoint_target::{Asker, Outcome, RefusalClass, Settlement, Target};
 use setpoint_target_kube::Call;
 use setpoint_testbed::kube::{Verdict, Webhook};
 
@@ -257,13 +258,21 @@ async fn an_operator_that_copies_our_marks_makes_nothing_ours() {
     let create = scene.steps.create(&child);
     let outcome = scene.execute(&create).await;
     assert!(matches!(&outcome, Outcome::Refused { refusal } if refusal.class == RefusalClass::Conflict), "{outcome:?}");
-    assert_eq!(scene.settle(&create).await, setpoint_target::Settlement::NotDone);
+    assert_eq!(scene.settle(&create).await, Settlement::NotDone);
     assert_eq!(scene.stored(&child), before);
 }
 
 /// Between two versions of plans: in v1 `size` is `extent`.
 fn conversion() -> Webhook {
-    Webhook::conversion(|mut object, wanted| {
+    one_way_conversion(Arc::default())
+}
+
+/// The same; while it says so, the way back to the older version fails.
+fn one_way_conversion(is_one_way: Arc<AtomicBool>) -> Webhook {
+    Webhook::conversion(move |mut object, wanted| {
+        if !wanted.ends_with("/v1") && is_one_way.load(Ordering::SeqCst) {
+            return object;
+        }
         let (from, to) = if wanted.ends_with("/v1") { ("size", "extent") } else { ("extent", "size") };
         if let Some(value) = object["spec"].as_object_mut().and_then(|spec| spec.remove(from)) {
             object["spec"][to] = value;
@@ -320,6 +329,26 @@ async fn f11_a_kind_of_two_versions_with_a_conversion_and_a_new_default_is_no_dr
     assert_eq!(scene.stored(&moved)["spec"], json!({"extent": 4, "mode": "auto"}));
     scene.resyncs(&[&moved]).await;
     assert!(webhook.asked() > 0);
+    scene.remove(&scene.resource(&definition));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_whose_answer_cannot_be_converted_is_settled_by_looking() {
+    let scene = Scene::new("one-way").await;
+    let is_one_way = Arc::new(AtomicBool::new(false));
+    let webhook = one_way_conversion(Arc::clone(&is_one_way));
+    let definition = two_versions(&scene, &webhook);
+    scene.define_as(&definition).await;
+    let declared = scene.resource(&plan(&scene, "v1alpha1", "size", 3));
+    let create = scene.steps.create(&declared);
+    is_one_way.store(true, Ordering::SeqCst);
+    let outcome = scene.execute(&create).await;
+    let Outcome::Unknown { detail } = &outcome else { panic!("it may have happened: {outcome:?}") };
+    assert!(detail.contains("mend the webhook that converts this kind"), "{detail}");
+    is_one_way.store(false, Ordering::SeqCst);
+    // It had been stored before it was converted.
+    assert!(matches!(scene.settle(&create).await, Settlement::Done { .. }));
+    assert_eq!(scene.live(&declared).await.value, declared.body);
     scene.remove(&scene.resource(&definition));
 }
 
