@@ -15,7 +15,6 @@ use setpoint_kube::audit::Signature;
 use setpoint_kube::audit::event::micros;
 use setpoint_kube::health::{Rules as HealthRules, assess};
 use setpoint_kube::key::group_and_kind;
-use setpoint_kube::kinds::built_in;
 use setpoint_kube::object;
 use setpoint_kube::project::HashKey;
 use setpoint_kube::request::{INSTALLATION_LABEL, fencing_manager, field_manager};
@@ -27,6 +26,7 @@ use crate::discovery::{Discovery, Unserved};
 use crate::identity::Identity;
 use crate::memory::Memory;
 use crate::options::KubeOptions;
+use crate::origins::Origins;
 use crate::records::{Records, Standing};
 use crate::requests::{Api, Collection, Place, Sender};
 use crate::schemas::Schemas;
@@ -38,6 +38,7 @@ pub(crate) struct Cluster {
     pub(crate) api: Api,
     pub(crate) identity: Identity,
     pub(crate) discovery: Discovery,
+    pub(crate) origins: Origins,
     pub(crate) schemas: Schemas,
     pub(crate) records: Records,
     pub(crate) watches: Watches,
@@ -71,6 +72,7 @@ impl Cluster {
             },
             identity: Identity::new(options.identity, options.identity_holds),
             discovery: Discovery::default(),
+            origins: Origins::default(),
             schemas: Schemas::default(),
             records: Records::default(),
             watches: Watches::new(options.most_streams, options.most_by_name, options.poll_round),
@@ -98,6 +100,7 @@ impl Cluster {
         if !*recalled {
             // What cannot be recalled is found out again, at the price of requests.
             if let Ok(stored) = self.memory.load(&identity).await {
+                self.origins.recall(&stored);
                 let judged = |key: &Key| self.health.fingerprint(key.class());
                 // How well they are by the rules of now is for a look to find out.
                 self.records.recall(stored, judged).into_iter().for_each(|key| self.watches.tell(key));
@@ -109,7 +112,8 @@ impl Cluster {
 
     /// Remembers what has moved since this was last done.
     pub(crate) async fn remember(&self) {
-        let moved = self.records.take_moved(|key| self.health.fingerprint(key.class()));
+        let mut moved = self.records.take_moved(|key| self.health.fingerprint(key.class()));
+        moved.extend(self.origins.take_moved());
         if let (Some(identity), false) = (self.identity.expected(), moved.is_empty()) {
             // What is not remembered is found out again.
             drop(self.memory.store(&identity, moved).await);
@@ -132,26 +136,9 @@ impl Cluster {
     }
 
     pub(crate) async fn place(&self, key: &Key, resource: Option<&Resource>) -> Result<Place, Unplaced> {
-        Ok(self.collection(key, resource).await?.object(key.name()))
-    }
-
-    /// Whether there can be no object of a kind that is not served. One server of several may not serve yet what another has long stored, so
-    /// the definitions are read: only where none is of this group is everything of it gone.
-    pub(crate) async fn is_gone_with_its_kind(&self, key: &Key) -> Result<bool, Blindness> {
-        let (group, kind) = group_and_kind(key.class());
-        if built_in(group, kind).is_some() {
-            return Ok(false);
-        }
-        let definitions = Collection {
-            group: "apiextensions.k8s.io".into(),
-            version: "v1".into(),
-            resource: "customresourcedefinitions".into(),
-            namespace: "".into(),
-        };
-        let names = self.names_in(&definitions).await.map_err(|failure| failure.blindness())?;
-        // A definition is called by its plural and its group; another group may only end like this one.
-        let is_of_group = |name: &String| name.split_once('.').is_some_and(|(_, of)| of == group);
-        Ok(!names.iter().any(is_of_group))
+        let collection = self.collection(key, resource).await?;
+        self.learn_origin(key.class(), &collection).await;
+        Ok(collection.object(key.name()))
     }
 
     /// What an answer needs of an object besides its value.

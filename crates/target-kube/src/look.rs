@@ -30,6 +30,7 @@ use setpoint_target::{Asker, Wanted};
 use crate::absent::Sought;
 use crate::cluster::{Cluster, Named, Unplaced};
 use crate::discovery::Unserved;
+use crate::origins::not_known_to_be_gone;
 use crate::records::{Look, Record, Seen};
 use crate::remarks::additions;
 use crate::requests::{Applied, Behalf, Deadline, Failure, Form, Manner, Place, Urgency};
@@ -152,9 +153,12 @@ impl Cluster {
             // One server of several may not serve yet what another has long stored. Absence makes us create, and a create that is refused gives the
             // claim up: so it is believed only where nothing can be there.
             Err(Unplaced::Unserved(error @ Unserved::NoSuchKind { .. })) => {
-                return match Mutant::PathIsAbsence.is_on() || self.is_gone_with_its_kind(key).await? {
+                // Where nothing is declared there is a claim, and so there was an object.
+                return match Mutant::PathIsAbsence.is_on()
+                    || self.is_gone_with_its_kind(key, declared.is_none()).await?
+                {
                     true => Ok(Presence::Absent),
-                    false => Err(Blindness::Partial { detail: error.to_string() }),
+                    false => Err(Blindness::Partial { detail: not_known_to_be_gone(&error) }),
                 };
             }
             Err(Unplaced::Unserved(Unserved::Unknown(reason))) => return Err(reason),

@@ -23,6 +23,7 @@ use setpoint_target::{RefusalClass, Settlement};
 
 use crate::cluster::{Cluster, Named, Unplaced};
 use crate::discovery::Unserved;
+use crate::origins::not_known_to_be_gone;
 use crate::requests::{Behalf, Collection, Deadline, Form, Place, Urgency};
 
 /// From so long after its time on, no clock is wrong enough for an effect to be still under way.
@@ -49,9 +50,10 @@ impl Cluster {
         }
         let place = match self.place(&intent.key, declared).await {
             Ok(place) => place,
-            Err(error @ Unplaced::Unserved(Unserved::NoSuchKind { .. })) => {
-                let gone = self.is_gone_with_its_kind(&intent.key).await.map_err(|reason| reason.to_string())?;
-                return if gone { self.end_of_absent(intent, declared) } else { Err(error.to_string()) };
+            Err(Unplaced::Unserved(error @ Unserved::NoSuchKind { .. })) => {
+                let seen = intent.verb != Verb::Create;
+                let gone = self.is_gone_with_its_kind(&intent.key, seen).await.map_err(|reason| reason.to_string())?;
+                return if gone { self.end_of_absent(intent, declared) } else { Err(not_known_to_be_gone(&error)) };
             }
             Err(error) => return Err(error.to_string()),
         };

@@ -108,16 +108,10 @@ async fn a_kind_that_is_not_served_has_no_objects_and_takes_none() {
     assert!(matches!(scene.observe(&widget).await, Observed::Known { value: Presence::Absent, .. }));
     let outcome = scene.execute(&scene.steps.create(&widget)).await;
     assert_eq!(class_of(&outcome), Some(RefusalClass::Unready), "{outcome:?}");
-    // Declared or not, it is absent only where nothing can be there.
-    let claimed = [(widget.key.clone(), None)].into();
-    let seen =
-        scene.target.observe(claimed, Asker::default(), super::scene::now()).await.states.remove(&widget.key).unwrap();
-    assert!(matches!(seen, Observed::Known { value: Presence::Absent, .. }), "{seen:?}");
-    scene.proxy.add(Rule::new("GET", "/customresourcedefinitions", Fault::Status { code: 403, retry_after: None }));
-    let claimed = [(widget.key.clone(), None)].into();
-    let seen =
-        scene.target.observe(claimed, Asker::default(), super::scene::now()).await.states.remove(&widget.key).unwrap();
+    // Where a claim is left there was something, and nobody knows what has become of it.
+    let seen = scene.observe_undeclared(&widget.key).await;
     assert!(matches!(seen, Observed::Unknown { .. }), "{seen:?}");
+    scene.proxy.add(Rule::new("GET", "/customresourcedefinitions", Fault::Status { code: 403, retry_after: None }));
     assert!(matches!(scene.observe(&widget).await, Observed::Unknown { .. }));
     let old = object("apps/v1beta1", "Deployment");
     let outcome = scene.execute(&scene.steps.create(&old)).await;

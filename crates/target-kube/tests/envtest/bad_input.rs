@@ -7,8 +7,9 @@ use serde_json::{Value as Json, json};
 use setpoint_core::live::Presence;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
-use setpoint_target::{Asker, Outcome, Refusal, RefusalClass, Target};
-use setpoint_testbed::kube::{Fault, Rule};
+use setpoint_target::{Asker, Outcome, Refusal, RefusalClass, Settlement, Target};
+use setpoint_target_kube::ShortMemory;
+use setpoint_testbed::kube::{Extension, Fault, Rule};
 
 use super::definitions::{fields, version};
 use super::scene::{Scene, now, until};
@@ -41,7 +42,11 @@ fn refused(outcome: &Outcome) -> &Refusal {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kind_that_nobody_defined_is_refused_for_now_and_taken_once_it_is_defined() {
-    let scene = Scene::new("undefined").await;
+    let mut scene = Scene::with("undefined", |options| {
+        options.trust_streams = false;
+        options.memory = Arc::new(ShortMemory::default());
+    })
+    .await;
     let api_version = format!("{}/v1", scene.group());
     let late = scene.resource(&json!({
         "apiVersion": api_version, "kind": "Late", "metadata": {"name": "a", "namespace": scene.namespace}, "spec": {"size": 1},
@@ -65,6 +70,58 @@ async fn a_kind_that_nobody_defined_is_refused_for_now_and_taken_once_it_is_defi
     };
     until("it is gone with its kind", gone).await;
     assert_eq!(scene.server.request("GET", &Scene::path(&late), None).status, 404);
+    // The next process knows that too, though the kind is not served to it.
+    scene.target.remember().await;
+    scene.restart(|_| {});
+    let seen = scene.observe_undeclared(&late.key).await;
+    assert!(matches!(seen, Observed::Known { value: Presence::Absent, .. }), "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_of_its_own_keeps_is_not_gone_when_nobody_names_that_server() {
+    let mut scene = Scene::with("extended", |options| {
+        options.trust_streams = false;
+        options.memory = Arc::new(ShortMemory::default());
+    })
+    .await;
+    let group = scene.group();
+    let extension = Extension::start(&group, "Remote");
+    let service = scene.resource(&extension.api_service(scene.server, &scene.namespace));
+    let declared = scene.resource(&json!({
+        "apiVersion": format!("{group}/v1"), "kind": "Remote", "metadata": {"name": "a", "namespace": scene.namespace},
+        "spec": {"size": 1},
+    }));
+    scene.make(&service);
+    let served = async || scene.server.request("GET", &format!("/apis/{group}/v1"), None).status == 200;
+    until("the other server is asked", served).await;
+    let placed = async || matches!(scene.observe_undeclared(&declared.key).await, Observed::Known { .. });
+    until("the kind is found", placed).await;
+    let made = scene.have(&declared).await;
+    // Somebody removes its APIService. Neither this process nor the next one takes that for a word about the object.
+    scene.remove(&service);
+    for _ in 0..2 {
+        let told = |seen: &Observed<Presence>| match seen {
+            Observed::Known { value: Presence::Present(_), .. } => false,
+            Observed::Unknown { reason: Blindness::Partial { detail } } => detail.contains("APIService again"),
+            Observed::Unknown { .. } => false,
+            Observed::Known { value: Presence::Absent, .. } => panic!("it is there, and only not served"),
+        };
+        let unknown =
+            async || told(&scene.observe(&declared).await) && told(&scene.observe_undeclared(&declared.key).await);
+        until("nothing is known of it", unknown).await;
+        let delete = scene.settle(&scene.steps.delete(&declared.key, &made)).await;
+        assert!(matches!(delete, Settlement::Unknown { .. }), "{delete:?}");
+        scene.target.remember().await;
+        scene.restart(|_| {});
+    }
+    scene.make(&service);
+    let back = async || match scene.observe_undeclared(&declared.key).await {
+        Observed::Known { value: Presence::Present(live), .. } => live.uid == made.uid,
+        Observed::Known { value: Presence::Absent, .. } => panic!("it is there"),
+        Observed::Unknown { .. } => false,
+    };
+    until("it is the same as before", back).await;
+    scene.remove(&service);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -175,6 +175,12 @@ impl Scene {
         self.target.observe(wanted, Asker::default(), now()).await.states.remove(&resource.key).unwrap()
     }
 
+    /// Looks at what a claim is all that is left of.
+    pub(crate) async fn observe_undeclared(&self, key: &Key) -> Observed<Presence> {
+        let wanted = [(key.clone(), None)].into();
+        self.target.observe(wanted, Asker::default(), now()).await.states.remove(key).unwrap()
+    }
+
     pub(crate) async fn live(&self, resource: &Arc<Resource>) -> Live {
         match self.observe(resource).await {
             Observed::Known { value: Presence::Present(live), .. } => live,

@@ -1,7 +1,8 @@
 //! A real Kubernetes API server on loopback: etcd, kube-apiserver, kubectl and, if asked, kube-controller-manager.
 //!
 //! Reading order: [`ApiServer`] is what tests use, [`Options`] what a server of one's own can be given, [`proxy`] what stands between
-//! a client and the server to break things, [`Webhook`] what the server asks before it stores something.
+//! a client and the server to break things, [`Webhook`] what the server asks before it stores something,
+//! [`Extension`] a server that it hands requests on to.
 //! `cargo xtask envtest` makes the tools; a test that finds none fails and says so.
 //! Tests that need them stand in a module named `envtest`, so that a run without the tools can name and leave out all of them.
 //!
@@ -11,6 +12,7 @@
 mod arranging;
 mod client;
 mod cluster;
+mod extension;
 mod kubeconfig;
 mod kubelet;
 mod options;
@@ -23,6 +25,7 @@ mod webhook;
 pub use self::arranging::Forbidden;
 pub use self::client::Answer;
 pub use self::cluster::free_ports;
+pub use self::extension::Extension;
 pub use self::kubelet::Kubelet;
 pub use self::options::{AuditSender, AuditWebhook, Options, User};
 pub use self::proxy::{Fault, Proxy, Rule, Seen};

@@ -1,0 +1,147 @@
+//! Where kinds come from that not every cluster has: from a definition, or from a server of their own.
+//!
+//! What a definition brought goes with it. What another server serves (an APIService) may be kept there long after nobody names that server any
+//! more. Once a kind is not served, the two look the same: so it is found out, and remembered, while the kind is served.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use setpoint_core::key::Key;
+use setpoint_core::observed::Blindness;
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_kube::key::group_and_kind;
+use setpoint_kube::kinds::built_in;
+
+use crate::cluster::Cluster;
+use crate::discovery::Unserved;
+use crate::memory::{Changes, Remembered};
+use crate::requests::{Collection, Failure, Form, Selection, Urgency};
+use crate::watch::pages::Listing;
+
+/// How often it is asked at most where a kind comes from that no definition is known of.
+const ASK_EVERY: Span = Span::minutes(1);
+/// What is remembered of kinds bears names that begin like this; they have no colons, as all keys do.
+const NAMES: &str = "kind ";
+
+/// The kinds that were served at some time.
+#[derive(Debug, Default)]
+pub(crate) struct Origins(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    kinds: BTreeMap<String, Origin>,
+    /// What has to be remembered.
+    moved: BTreeSet<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Definition,
+    /// It was served, and no definition of it was seen.
+    Unproven {
+        asked_at: Option<Timestamp>,
+    },
+}
+
+impl Origins {
+    /// Whether it has to be asked where a kind comes from that is served. From then on it counts as one of a server of its own, until a definition
+    /// of it was seen.
+    fn is_to_be_asked(&self, class: &str, now: Timestamp) -> bool {
+        let mut state = self.state();
+        let known = state.kinds.get(class).copied();
+        let lately = |asked_at: Option<Timestamp>| asked_at.is_some_and(|at| now.since(at) < ASK_EVERY);
+        match known {
+            Some(Origin::Definition) => return false,
+            Some(Origin::Unproven { asked_at }) if lately(asked_at) => return false,
+            Some(Origin::Unproven { .. }) => {}
+            None => drop(state.moved.insert(class.to_owned())),
+        }
+        state.kinds.insert(class.to_owned(), Origin::Unproven { asked_at: Some(now) });
+        true
+    }
+
+    fn saw_definition(&self, class: &str) {
+        let mut state = self.state();
+        state.kinds.insert(class.to_owned(), Origin::Definition);
+        state.moved.insert(class.to_owned());
+    }
+
+    fn get(&self, class: &str) -> Option<Origin> {
+        self.state().kinds.get(class).copied()
+    }
+
+    /// What has moved since this was last asked, in the form that is stored.
+    pub(crate) fn take_moved(&self) -> Changes {
+        let mut state = self.state();
+        let moved = std::mem::take(&mut state.moved);
+        let defined = |class: &String| state.kinds.get(class) == Some(&Origin::Definition);
+        moved.into_iter().map(|class| (format!("{NAMES}{class}"), Some(vec![u8::from(defined(&class))]))).collect()
+    }
+
+    /// Takes over what was remembered of kinds, and leaves what was of objects.
+    pub(crate) fn recall(&self, stored: &Remembered) {
+        for (name, bytes) in stored {
+            let Some(class) = name.strip_prefix(NAMES) else { continue };
+            let origin = if *bytes == [1] { Origin::Definition } else { Origin::Unproven { asked_at: None } };
+            self.state().kinds.entry(class.to_owned()).or_insert(origin);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change is complete before the next begins.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cluster {
+    /// Finds out where a kind comes from that is served, if that is not known.
+    pub(crate) async fn learn_origin(&self, class: &str, collection: &Collection) {
+        let (group, kind) = group_and_kind(class);
+        if built_in(group, kind).is_some() || !self.origins.is_to_be_asked(class, self.now()) {
+            return;
+        }
+        let name = format!("{}.{group}", collection.resource);
+        let named = Selection { selector: "fieldSelector", expression: format!("metadata.name={name}") };
+        let listing = Listing { selection: Some(&named), form: Form::Metadata, urgency: Urgency::Bundle, pages: 1 };
+        // What cannot be told now stays unproven.
+        if let Ok(Some(names)) = self.some_names_in(&definitions(), listing).await
+            && names.contains(&name)
+        {
+            self.origins.saw_definition(class);
+        }
+    }
+
+    /// Whether there can be no object of a kind that is not served. One server of several may not serve yet what another has long stored, so
+    /// the definitions are read: only where none is of this group is everything of it gone. That holds for a kind that came from a definition, and
+    /// for one that was never served, of which there is nothing that was `seen`.
+    pub(crate) async fn is_gone_with_its_kind(&self, key: &Key, seen: bool) -> Result<bool, Blindness> {
+        let (group, kind) = group_and_kind(key.class());
+        let can_be_told = match self.origins.get(key.class()) {
+            Some(Origin::Definition) => true,
+            Some(Origin::Unproven { .. }) => false,
+            None => !seen,
+        };
+        if built_in(group, kind).is_some() || !can_be_told {
+            return Ok(false);
+        }
+        let names = self.names_in(&definitions()).await.map_err(|failure: Failure| failure.blindness())?;
+        // A definition is called by its plural and its group; another group may only end like this one.
+        let is_of_group = |name: &String| name.split_once('.').is_some_and(|(_, of)| of == group);
+        Ok(!names.iter().any(is_of_group))
+    }
+}
+
+/// Why an object of a kind that is not served is not taken for gone, and what to do.
+pub(crate) fn not_known_to_be_gone(unserved: &Unserved) -> String {
+    let why = "it may only not be served now, or be kept by a server that no APIService names any more";
+    format!("{unserved}, or its APIService again; whether this object is gone is not known: {why}")
+}
+
+fn definitions() -> Collection {
+    Collection {
+        group: "apiextensions.k8s.io".into(),
+        version: "v1".into(),
+        resource: "customresourcedefinitions".into(),
+        namespace: "".into(),
+    }
+}
