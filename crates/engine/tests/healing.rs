@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use setpoint_core::live::{Live, Observation, Presence};
+use setpoint_core::name::Actor;
 use setpoint_core::observed::Observed;
 use setpoint_core::value::Value;
-use setpoint_engine::{Effect, Event, Machine, Mode, Ticket};
-use setpoint_target::Outcome;
+use setpoint_engine::{Command, Effect, Event, Machine, Mode, Order, OrderId, Ticket};
+use setpoint_target::{Hint, Outcome, Priority};
 
 use crate::attributing::converged;
-use crate::holding::{at, key, stands};
+use crate::holding::{at, key, stands, target};
 
 /// The first object as a stranger made it; the second as declared.
 fn drifted(seconds: u64) -> (Observation, Live) {
@@ -36,6 +37,14 @@ fn step(machine: &mut Machine, seconds: u64, event: Event) -> Vec<Effect> {
     others
 }
 
+fn looks(effects: &[Effect]) -> Vec<Ticket> {
+    let look = |effect: &Effect| match effect {
+        Effect::Observe { ticket, .. } => Some(*ticket),
+        _ => None,
+    };
+    effects.iter().filter_map(look).collect()
+}
+
 fn executed(effects: &[Effect]) -> Option<Ticket> {
     effects.iter().find_map(|effect| match effect {
         Effect::Execute { ticket, .. } => Some(*ticket),
@@ -44,15 +53,8 @@ fn executed(effects: &[Effect]) -> Option<Ticket> {
 }
 
 /// Answers every look with what the stranger made; whether anything is done about it.
-fn is_put_right(machine: &mut Machine, seconds: u64, effects: Vec<Effect>) -> bool {
-    let looks: Vec<Ticket> = effects
-        .into_iter()
-        .filter_map(|effect| match effect {
-            Effect::Observe { ticket, .. } => Some(ticket),
-            _ => None,
-        })
-        .collect();
-    looks.into_iter().any(|ticket| {
+fn is_put_right(machine: &mut Machine, seconds: u64, effects: &[Effect]) -> bool {
+    looks(effects).into_iter().any(|ticket| {
         let observation = drifted(seconds).0;
         executed(&step(machine, seconds, Event::Observed { ticket, observation })).is_some()
     })
@@ -66,10 +68,36 @@ fn what_was_written_and_still_differs_is_written_again() {
     let ticket = executed(&effects).expect("it is put right");
     let outcomes = vec![Outcome::Done { live: Some(still) }];
     let effects = step(&mut machine, 101, Event::Executed { ticket, outcomes });
-    let again = is_put_right(&mut machine, 101, effects)
+    let again = is_put_right(&mut machine, 101, &effects)
         || (102..400).any(|seconds| {
             let effects = step(&mut machine, seconds, Event::Woke);
-            is_put_right(&mut machine, seconds, effects)
+            is_put_right(&mut machine, seconds, &effects)
         });
     assert!(again, "{:?}", machine.status(&"web/shop".parse().expect("a valid app")));
+}
+
+#[test]
+fn what_a_person_orders_is_done_as_urgently_as_it_is_looked_at() {
+    let done_for = |order: Option<Order>| -> Vec<Priority> {
+        let (mut machine, ticket) = converged(Mode::Auto, false);
+        let (app, by) = ("web/shop".parse().expect("a valid app"), Actor::new("ada").expect("a plain name"));
+        let now = at(100);
+        let states = ["a", "b"].map(|name| (key(name), stands(name, now))).into();
+        step(&mut machine, 100, Event::Observed { ticket, observation: Observation { at: now, states } });
+        let event = match order {
+            Some(order) => Event::Command(Command { id: OrderId(1), app, by, reason: "to see it".into(), order }),
+            None => Event::Hinted { target: target(), hint: Hint::Changed { keys: [key("a")].into() } },
+        };
+        let mut effects = step(&mut machine, 101, event);
+        effects.extend(step(&mut machine, 110, Event::Woke));
+        let look = looks(&effects)[0];
+        let effects = step(&mut machine, 111, Event::Observed { ticket: look, observation: drifted(111).0 });
+        let of_work = |effect: Effect| match effect {
+            Effect::Execute { work, .. } => work.into_iter().map(|work| work.priority).collect(),
+            _ => Vec::new(),
+        };
+        effects.into_iter().flat_map(of_work).collect()
+    };
+    assert_eq!(done_for(None), [Priority::Drift]);
+    assert_eq!(done_for(Some(Order::Sync { allow_prune: 0 })), [Priority::Person]);
 }

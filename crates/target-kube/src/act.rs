@@ -25,7 +25,7 @@ use setpoint_kube::path::{FieldPath, pointer};
 use setpoint_kube::project;
 use setpoint_kube::request::{Sending, for_request};
 use setpoint_kube::shared::{Autoscaler, SCALE, Sharing};
-use setpoint_target::{Fence, Outcome, Refusal, RefusalClass, Work};
+use setpoint_target::{Fence, Outcome, Priority, Refusal, RefusalClass, Work};
 
 use crate::cluster::{Cluster, Named};
 use crate::look::{entries_of, in_place};
@@ -407,13 +407,19 @@ fn by_place(one: &str, other: &str) -> Ordering {
     }
 }
 
-fn behalf(Work { step, acting_as, .. }: &Work) -> Behalf<'_> {
-    let urgency = match step.cause {
+fn behalf(Work { step, acting_as, priority, .. }: &Work) -> Behalf<'_> {
+    let urgency = urgency(step.cause, *priority);
+    Behalf { urgency, app: Some(&step.claim.app), acting_as: acting_as.as_ref() }
+}
+
+fn urgency(cause: Cause, priority: Priority) -> Urgency {
+    match cause {
+        // Whatever it is, somebody ordered it and waits for it.
+        _ if priority == Priority::Person => Urgency::People,
         Cause::Drift | Cause::Addition => Urgency::Drift,
         Cause::Prune | Cause::Retire => Urgency::Prune,
         _ => Urgency::Bundle,
-    };
-    Behalf { urgency, app: Some(&step.claim.app), acting_as: acting_as.as_ref() }
+    }
 }
 
 fn refused(class: RefusalClass, detail: String) -> Outcome {
@@ -438,5 +444,17 @@ mod tests {
         let mut pointers = ["/spec/containers/2", "/spec/containers/10", "/data/a", "/spec/containers/10/env/1"];
         pointers.sort_by(|one, other| by_place(other, one));
         assert_eq!(pointers, ["/spec/containers/10/env/1", "/spec/containers/10", "/spec/containers/2", "/data/a"]);
+    }
+
+    #[test]
+    fn what_somebody_waits_for_goes_before_everything_and_a_bundle_before_heals_and_prunes() {
+        for cause in [Cause::Declared, Cause::Drift, Cause::Addition, Cause::Prune] {
+            assert_eq!(urgency(cause, Priority::Person), Urgency::People, "{cause}");
+        }
+        for priority in [Priority::NewBundle, Priority::Drift, Priority::Sweep] {
+            assert_eq!(urgency(Cause::Declared, priority), Urgency::Bundle);
+            assert_eq!(urgency(Cause::Drift, priority), Urgency::Drift);
+            assert_eq!(urgency(Cause::Prune, priority), Urgency::Prune);
+        }
     }
 }

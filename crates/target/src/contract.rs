@@ -89,6 +89,8 @@ pub struct Work {
     pub step: Step,
     /// In whose name it is done, where not in the agent's: as the intent says.
     pub acting_as: Option<Arc<ActingAs>>,
+    /// That of the look it was decided on.
+    pub priority: Priority,
 }
 
 /// Under whose right and until when an effect may leave.

@@ -362,19 +362,19 @@ impl Machine {
         let bytes = bundle.to_bytes();
         self.bundles.put(Arc::new(bundle));
         let bundles = BTreeMap::from([(digest, bytes)]);
-        self.put_app_by(app, facts, entry, bundles, Then::Accepted { app: app.clone() });
+        self.put_app_by(app, facts, entry, bundles, Then::Accepted { app: app.clone(), priority: Priority::NewBundle });
     }
 
     /// The acceptance is durable: hold the app at it.
-    pub(super) fn accepted(&mut self, app: &AppId) {
+    pub(super) fn accepted(&mut self, app: &AppId, priority: Priority) {
         self.is_over(NoteKind::Refused, &app.to_string());
         self.is_over(NoteKind::Rewritten, &app.to_string());
-        self.bundle_moved(app);
+        self.bundle_moved(app, priority);
         self.consider(app);
     }
 
     /// The bundle the app is held at may be another now.
-    pub(super) fn bundle_moved(&mut self, app: &AppId) {
+    pub(super) fn bundle_moved(&mut self, app: &AppId, priority: Priority) {
         let now = self.now;
         let keys = self.keys_of(app);
         let Some(kept) = self.apps.get_mut(app) else { return };
@@ -391,7 +391,7 @@ impl Machine {
         }
         self.redeclare(app);
         self.forget_unused_bundles();
-        self.wants_look(app, Priority::NewBundle);
+        self.wants_look(app, priority);
     }
 
     /// Bundles nobody is held at any more are dropped from memory, now and then: the ledger keeps them.

@@ -19,7 +19,7 @@ use setpoint_core::plan::{Plan, Step};
 use setpoint_core::snapshot::Immutable;
 use setpoint_core::time::Span;
 use setpoint_ledger::{Entry, Kind};
-use setpoint_target::{Fence, Granularity, Outcome, Refusal, RefusalClass, Work};
+use setpoint_target::{Asker, Fence, Granularity, Outcome, Refusal, RefusalClass, Work};
 
 use crate::effect::{Effect, NoteKind, Ticket};
 
@@ -103,12 +103,12 @@ impl Machine {
         }
         entries.extend(self.pay_for_deletes(app, &steps));
         let first = IntentId { epoch, number: self.last_intent + 1 };
-        let acting_as = self.acting_as(app);
+        let Asker { acting_as, priority, .. } = self.asker(app);
         let mut current = Vec::with_capacity(steps.len());
         for step in steps {
             self.last_intent += 1;
-            let work =
-                Work { intent: IntentId { epoch, number: self.last_intent }, step, acting_as: acting_as.clone() };
+            let intent = IntentId { epoch, number: self.last_intent };
+            let work = Work { intent, step, acting_as: acting_as.clone(), priority };
             let (step, intent) = (&work.step, intent_of(&work, app, plan, bundle, fence, now));
             let put = Change::PutClaim { claim: Arc::new(step.claim.clone()), from: step.from.clone() };
             let subject = format!("{app} {}", step.key);
@@ -369,7 +369,7 @@ impl Machine {
 }
 
 fn intent_of(
-    Work { intent, step, acting_as }: &Work,
+    Work { intent, step, acting_as, .. }: &Work,
     app: &AppId,
     plan: Digest,
     bundle: Digest,

@@ -146,9 +146,10 @@ enum Then {
         app: AppId,
         priority: Priority,
     },
-    /// A new bundle was accepted.
+    /// A new bundle was accepted, or let through.
     Accepted {
         app: AppId,
+        priority: Priority,
     },
     /// Claims that follow from what was seen are durable.
     Noted {
@@ -302,7 +303,7 @@ impl Machine {
                 self.wants_look(&app, priority);
             }
             Then::Noted { app } => self.noted(&app),
-            Then::Accepted { app } => self.accepted(&app),
+            Then::Accepted { app, priority } => self.accepted(&app, priority),
             Then::Leave { app, first } => self.effects_may_leave(&app, first),
             Then::PlanEnded { app } => self.plan_ended(&app),
             Then::Forgotten { app } => self.forgotten(&app),
@@ -323,7 +324,7 @@ impl Machine {
             (Class::Conflict | Class::Input, Then::Leave { app, .. }) => self.overtaken_acting(&app, append.entries),
             (Class::Conflict | Class::Input, Then::Noted { app }) => self.overtaken(&app),
             (Class::Conflict | Class::Input, Then::Look { app, priority }) => self.wants_look(&app, priority),
-            (Class::Conflict | Class::Input, Then::Accepted { app }) => self.acceptance_refused(&app),
+            (Class::Conflict | Class::Input, Then::Accepted { app, .. }) => self.acceptance_refused(&app),
             (Class::Conflict | Class::Input, Then::Nothing) => self.not_recorded(&append.entries),
             // Whether it is recorded is not known, or we are no longer the writer: start over from what is recorded.
             _ => self.lose_tenure(),

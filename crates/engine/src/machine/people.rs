@@ -138,7 +138,13 @@ impl Machine {
         let why = HoldReason::RolledBack { failed: accepted.sequence };
         let text = format!("{app} goes back to {} because {} did not converge", good.revision, accepted.revision);
         facts.hold = Some(Hold { bundle: Some(good.bundle), why, by: super::entries::engine(), at: self.now });
-        self.put_app(app, facts, Kind::AppState, "rolled back", Then::Accepted { app: app.clone() });
+        self.put_app(
+            app,
+            facts,
+            Kind::AppState,
+            "rolled back",
+            Then::Accepted { app: app.clone(), priority: Priority::NewBundle },
+        );
         self.tell(NoteKind::RolledBack, app.to_string(), text);
     }
 
@@ -216,7 +222,7 @@ impl Machine {
             Order::Sync { allow_prune } => {
                 // While the app is held, that is the pinned bundle and not what was accepted since.
                 facts.let_through = facts.held_at();
-                then = Then::Accepted { app: app.clone() };
+                then = Then::Accepted { app: app.clone(), priority: Priority::Person };
                 if let Some(bundle) = facts.held_at().filter(|_| *allow_prune > 0) {
                     facts.allowance =
                         Some(PruneAllowance { left: *allow_prune, bundle, by: by.clone(), reason: reason.clone() });
@@ -260,7 +266,7 @@ impl Machine {
                 facts.blessed.clone_from(accept);
                 self.apps.entry(app.clone()).and_modify(|kept| kept.considered = None);
                 changes = self.trusted_again(app);
-                then = Then::Accepted { app: app.clone() };
+                then = Then::Accepted { app: app.clone(), priority: Priority::Person };
                 Kind::Override
             }
         };

@@ -192,7 +192,7 @@ fn recorded(awaited: &Awaited) -> Option<&AppId> {
     match &append.then {
         Then::Nothing => None,
         Then::Look { app, .. }
-        | Then::Accepted { app }
+        | Then::Accepted { app, .. }
         | Then::Noted { app }
         | Then::Leave { app, .. }
         | Then::PlanEnded { app }

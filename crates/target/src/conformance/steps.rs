@@ -14,7 +14,7 @@ use setpoint_core::plan::Step;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 
-use crate::contract::Work;
+use crate::contract::{Priority, Work};
 
 /// Makes steps for one target, each under an intent of its own.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Steps {
             differences: Vec::new(),
             folds: false,
         };
-        Work { intent: IntentId { epoch: Self::EPOCH, number }, step, acting_as: None }
+        Work { intent: IntentId { epoch: Self::EPOCH, number }, step, acting_as: None, priority: Priority::default() }
     }
 
     /// The intent of a step that lands by this instant or never.
