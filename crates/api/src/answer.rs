@@ -32,6 +32,8 @@ pub struct Overview {
     /// Those that are connected.
     #[serde(default)]
     pub targets: Vec<TargetStanding>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreached: Vec<UnreachedTarget>,
     pub apps: Vec<AppSummary>,
 }
 
@@ -77,6 +79,16 @@ pub struct TargetStanding {
     /// What is not as good as it could be about how it is held, and what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degraded: Option<String>,
+}
+
+/// A target that has not said who it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnreachedTarget {
+    pub target: TargetName,
+    pub problem: String,
+    /// The apps that wait for it. Those that have never been held are not among the apps of the overview.
+    pub waiting: Vec<AppId>,
 }
 
 /// How an app stands, in one word.

@@ -23,7 +23,7 @@ use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
     AppDetail, AppPlan, AppState, AppSummary, AppTree, DriftRecord, HistoryRecord, LedgerStanding, LogPart,
     NotifyTested, Ordered, Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, StoreStanding, Tally,
-    TargetStanding, TreeObject, Unhealthy, VersionNote,
+    TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionNote,
 };
 use crate::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
@@ -54,6 +54,7 @@ impl CannedAgent {
             ledger: LedgerStanding { holding: true, trouble: None, anchor: None },
             stores: stores(),
             targets: targets(),
+            unreached: unreached(),
             apps: vec![calm(), detail.summary.clone()],
         };
         Self {
@@ -212,6 +213,12 @@ fn targets() -> Vec<TargetStanding> {
         degraded: Some(POLLED.to_owned()),
     };
     vec![machine, cluster]
+}
+
+fn unreached() -> Vec<UnreachedTarget> {
+    let problem = "the API server could not be reached: connection refused".to_owned();
+    let waiting = vec!["web/checkout".parse().expect("a valid name")];
+    vec![UnreachedTarget { target: "edge".parse().expect("a valid target"), problem, waiting }]
 }
 
 fn cluster() -> TargetIdentity {

@@ -306,6 +306,7 @@ impl Agent for Answers {
                 },
                 stores: standing.stores.iter().map(store).collect(),
                 targets: counted.targets,
+                unreached: self.provider.unreached(),
                 apps,
             })
         })

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
+use setpoint_api::answer::UnreachedTarget;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
@@ -55,6 +56,8 @@ struct State {
     stores: BTreeMap<StoreName, Connected<StoreSpec, Arc<dyn Store>>>,
     targets: BTreeMap<TargetName, Connected<TargetSpec, Reach>>,
     identities: BTreeMap<TargetName, TargetIdentity>,
+    /// Those that are not connected, and why.
+    unreached: Vec<UnreachedTarget>,
     /// What the control documents were last read from, and the bundle they gave.
     root_reads: Option<(Digest, ReadSet)>,
 }
@@ -128,6 +131,11 @@ impl Provider {
         let state = self.state();
         let name = state.identities.iter().find(|(_, known)| *known == identity).map(|(name, _)| name)?;
         state.targets.get(name).map(|connected| Arc::clone(&connected.connection.target))
+    }
+
+    /// The targets that are not connected, and who waits for them.
+    pub(super) fn unreached(&self) -> Vec<UnreachedTarget> {
+        self.state().unreached.clone()
     }
 
     /// The targets that are connected.
@@ -256,15 +264,15 @@ impl Provider {
             .map(|(name, document)| async move { (name, document, self.reach(name, &document.spec).await) });
         let mut targets = BTreeMap::new();
         let mut reached = BTreeMap::new();
+        let mut problems = BTreeMap::new();
         // All at once: one that does not answer keeps no other waiting.
         for (name, document, answer) in join_all(asked).await {
             match answer {
                 Ok((found, _))
                     if document.spec.identity.as_ref().is_some_and(|wanted| wanted.as_str() != found.as_str()) =>
                 {
-                    self.log.say(&format!(
-                        "target {name} says that it is {found}, its document says another: it is not touched"
-                    ));
+                    let problem = format!("it says that it is {found}, its document says another: it is not touched");
+                    problems.insert(name, problem);
                 }
                 Ok((identity, connection)) => {
                     let can = connection.target.capabilities();
@@ -272,13 +280,22 @@ impl Provider {
                     reached.insert(name.clone(), ReachedTarget { identity, granularity, fresh_reads, attributes });
                     targets.insert(name.clone(), Connected { spec: Some(document.spec.clone()), connection });
                 }
-                Err(problem) => self.log.say(&format!("target {name} cannot be reached: {problem}")),
+                Err(problem) => drop(problems.insert(name, problem)),
             }
         }
+        let unreached = problems.into_iter().map(|(name, problem)| self.not_reached(documents, name, problem));
+        let unreached = unreached.collect();
         let mut state = self.state();
+        state.unreached = unreached;
         state.identities = reached.iter().map(|(name, target)| (name.clone(), target.identity.clone())).collect();
         state.targets = targets;
         reached
+    }
+
+    fn not_reached(&self, documents: &ControlDocuments, name: &TargetName, problem: String) -> UnreachedTarget {
+        self.log.say(&format!("target {name} cannot be reached: {problem}"));
+        let waiting = documents.apps().iter().filter(|(_, app)| app.spec.target == *name);
+        UnreachedTarget { target: name.clone(), problem, waiting: waiting.map(|(id, _)| id.clone()).collect() }
     }
 
     /// The connection there is, or a new one, and who is at its other end.

@@ -2,14 +2,16 @@
 
 use std::cmp::Reverse;
 
-use setpoint_api::answer::{AppState, AppSummary, LedgerStanding, Overview, StoreStanding, Tally, TargetStanding};
+use setpoint_api::answer::{
+    AppState, AppSummary, LedgerStanding, Overview, StoreStanding, Tally, TargetStanding, UnreachedTarget,
+};
 
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::table::Table;
 use super::{Screen, time, words};
 
-/// So many apps of a target are named with what was sent for them; programs get all of them.
+/// So many apps of a target are named, with what was sent for them or as waiting for it; programs get all of them.
 const BUSIEST: usize = 5;
 
 pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
@@ -18,10 +20,14 @@ pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
     let mut page = Page::new(&screen);
     page.field("agent", format!("{}, {}", overview.version, time::absolute(overview.now)));
     page.field("ledger", ledger(&overview.ledger));
-    page.field("apps", tally(&overview.apps));
+    page.field("apps", tally(overview));
     if !overview.stores.is_empty() {
         page.heading("Stores");
         page.table(0, &stores(&overview.stores, &screen));
+    }
+    if !overview.unreached.is_empty() {
+        page.heading("Not reached");
+        overview.unreached.iter().for_each(|target| page.field(target.target.as_str(), unreached(target)));
     }
     let degraded = || overview.targets.iter().filter_map(|target| Some((target, target.degraded.as_ref()?)));
     if degraded().next().is_some() {
@@ -52,11 +58,26 @@ fn ledger(standing: &LedgerStanding) -> Painted {
     }
 }
 
-/// `12, 10 converged`.
-fn tally(apps: &[AppSummary]) -> Painted {
+/// `12, 10 converged, 1 waits for its target`.
+fn tally(Overview { apps, unreached, .. }: &Overview) -> Painted {
     let converged = apps.iter().filter(|app| app.state == AppState::Converged).count();
-    let paint = if converged == apps.len() { Paint::Good } else { Paint::Warn };
-    Painted::new(format!("{}, {converged} converged", apps.len()), paint)
+    let waiting = unreached.iter().map(|target| target.waiting.len()).sum::<usize>();
+    let waits = match waiting {
+        0 => String::new(),
+        1 => ", 1 waits for its target".to_owned(),
+        many => format!(", {many} wait for their targets"),
+    };
+    let paint = if converged == apps.len() && waiting == 0 { Paint::Good } else { Paint::Warn };
+    Painted::new(format!("{}, {converged} converged{waits}", apps.len()), paint)
+}
+
+fn unreached(UnreachedTarget { problem, waiting, .. }: &UnreachedTarget) -> Painted {
+    let mut apps = waiting.iter().take(BUSIEST).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if waiting.len() > BUSIEST {
+        apps.push_str(&format!(" and {} more", waiting.len() - BUSIEST));
+    }
+    let waits = if apps.is_empty() { String::new() } else { format!("; apps that wait for it: {apps}") };
+    Painted::new(format!("{problem}{waits}"), Paint::Bad)
 }
 
 fn stores(stores: &[StoreStanding], screen: &Screen) -> Table<4> {
