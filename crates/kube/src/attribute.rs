@@ -22,13 +22,13 @@ pub struct Holder {
 }
 
 impl Holder {
-    fn of(entry: &ManagedFields, as_us: bool, paths: Vec<FieldPath>) -> Self {
+    fn of(entry: &ManagedFields, ours: &str, paths: Vec<FieldPath>) -> Self {
         Self {
             manager: Arc::clone(&entry.manager),
             operation: entry.operation,
             time: entry.time.clone(),
             subresource: Arc::clone(&entry.subresource),
-            as_us,
+            as_us: *entry.manager == *ours,
             paths,
         }
     }
@@ -56,17 +56,17 @@ impl fmt::Display for Holder {
 
 /// The writers that hold the paths, the newest first. `ours` is our field manager.
 ///
-/// Asked about fields that are not as we left them: where only our own name holds one, somebody used it.
+/// Asked about fields that are not as we left them: where only our own name holds one, somebody used it. We hold fields by applies alone, so
+/// that whoever updates by our name is somebody else too.
 pub fn holders(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Vec<Holder> {
     let is_ours = |entry: &ManagedFields| is_applied_by(entry, ours);
     let held_by_others = |path: &FieldPath| entries.iter().any(|entry| !is_ours(entry) && entry.fields.touches(path));
     let mut holders = Vec::new();
     for entry in entries {
-        let as_us = is_ours(entry);
-        let asked = paths.iter().filter(|path| !as_us || !held_by_others(path));
+        let asked = paths.iter().filter(|path| !is_ours(entry) || !held_by_others(path));
         let held: Vec<FieldPath> = asked.filter(|path| entry.fields.touches(path)).cloned().collect();
         if !held.is_empty() {
-            holders.push(Holder::of(entry, as_us, held));
+            holders.push(Holder::of(entry, ours, held));
         }
     }
     // Times are RFC 3339 in UTC: their texts have their order.
@@ -84,7 +84,7 @@ pub fn writer(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Wri
         .iter()
         .filter(|entry| *entry.manager != *ours && !entry.is_status() && since.is_some() && entry.time >= since);
     match later.max_by(|a, b| a.time.cmp(&b.time)) {
-        Some(entry) => Writer::Likely { who: Holder::of(entry, false, Vec::new()).who() },
+        Some(entry) => Writer::Likely { who: Holder::of(entry, ours, Vec::new()).who() },
         None => Writer::Unknown,
     }
 }
@@ -113,6 +113,13 @@ mod tests {
     fn a_changed_field_that_only_our_name_holds_was_written_under_our_name() {
         let (holders, _) = asked(&["spec.selector"]);
         assert_eq!(holders, ["setpoint-one (apply, 2026-11-15T10:00:00Z, by our name but not by us): spec.selector"]);
+    }
+
+    #[test]
+    fn an_update_by_our_name_is_told_to_be_not_by_us() {
+        let entries = managed_fields(&deployment()).unwrap();
+        let told = writer(&entries, &["spec.replicas".parse().unwrap()], "kubectl-edit");
+        assert_eq!(told.name(), "kubectl-edit (update, 2026-11-15T11:00:00Z, by our name but not by us)");
     }
 
     #[test]

@@ -69,8 +69,9 @@ pub fn explain(sighting: &Sighting, events: &[Known<'_>], complete_from: u64) ->
             // Where the object does not say when, as for a scale, it was after our own last write.
             let applied = applied.as_deref().and_then(micros);
             suspects.retain(|event| held.or(applied).is_none_or(|since| event.answered >= since));
-            let since = held.or(about.after).or(applied);
-            // Before that somebody may have written of whom nobody has told us.
+            // It came after both, and the object names no more than a second: what we did in it narrows it down.
+            let since = held.max(about.after).or(applied);
+            // If not everything is known since then, somebody may have written of whom nobody has told us.
             let complete = since.is_some_and(|since| since >= complete_from);
             complete.then(|| edited(&suspects, *version, holder.as_ref())).flatten()
         }
@@ -305,6 +306,18 @@ mod tests {
         let known = [Known { event: &events[0], sent: None }];
         let since = micros("2026-11-16T10:00:00.5Z").unwrap();
         assert_eq!(explain(&edit(None), &known, since), None);
+    }
+
+    #[test]
+    fn in_the_second_in_which_telling_began_an_edit_is_proven_if_we_wrote_between() {
+        let (edited, began) = (bare(&NOBODY), micros("2026-11-16T10:00:01.030Z").unwrap());
+        let asked = |received: &str| {
+            let ours = bare(&[("/requestReceivedTimestamp", received), ("/stageTimestamp", received)]);
+            let known = [Known { event: &edited, sent: None }, Known { event: &ours, sent: Some(at(received)) }];
+            who(explain(&edit(Some(holder("kubectl edit/2", ""))), &known, began))
+        };
+        assert_eq!(asked("2026-11-16T10:00:01.050Z"), "jane by one");
+        assert_eq!(asked("2026-11-16T10:00:01.010Z"), "nobody", "somebody else may have written before we were told");
     }
 
     #[test]

@@ -94,14 +94,20 @@ async fn what_left_the_declaration_while_all_records_were_lost_goes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_who_uses_the_name_of_our_manager_is_not_us() {
     let scene = Scene::new("posing").await;
-    let declared = scene.config_map("settings", &[("mode", "safe")]);
+    let (declared, ours) = (scene.config_map("settings", &[("mode", "safe")]), field_manager(&scene.namespace));
     scene.have(&declared).await;
-    scene.edit(&scene.config_map("settings", &[("mode", "fast")]), &field_manager(&scene.namespace));
-    let seen = scene.live(&declared).await;
-    assert_ne!(seen.value, declared.body);
-    let healed = scene.done(&scene.steps.update(&declared, &seen)).await.unwrap();
-    assert_eq!(healed.value, declared.body);
-    assert_eq!(scene.stored(&declared)["data"], json!({"mode": "safe"}));
+    let by_apply = || scene.edit(&scene.config_map("settings", &[("mode", "fast")]), &ours);
+    let by_update = || drop(scene.patch(&declared, &ours, &json!({"data": {"mode": "fast"}})));
+    for pose in [&by_apply as &dyn Fn(), &by_update] {
+        pose();
+        let seen = scene.live(&declared).await;
+        assert_ne!(seen.value, declared.body);
+        let who = seen.writer.name();
+        assert!(who.starts_with(&ours) && who.ends_with("by our name but not by us)"), "{who}");
+        let healed = scene.done(&scene.steps.update(&declared, &seen)).await.unwrap();
+        assert_eq!(healed.value, declared.body);
+        assert_eq!(scene.stored(&declared)["data"], json!({"mode": "safe"}));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
