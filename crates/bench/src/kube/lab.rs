@@ -15,15 +15,15 @@ impl Lab {
         Self::of_audited_cluster(kubeconfig, namespace, None, apps)
     }
 
-    /// The same, with the file its API server writes audit events to.
+    /// The same, with where its API server tells of who did what: the `audit` of the Target.
     pub(super) fn of_audited_cluster(
         kubeconfig: &Path,
         namespace: &str,
-        log: Option<&Path>,
+        audit: Option<&str>,
         apps: impl Iterator<Item = (String, Vec<Object>)>,
     ) -> anyhow::Result<Self> {
         let lab = Self::new()?;
-        let audit = log.map_or_else(String::new, |log| format!(", audit: {{ logs: [{}] }}", log.display()));
+        let audit = audit.map_or_else(String::new, |audit| format!(", audit: {audit}"));
         let kubeconfig = kubeconfig.display();
         let spec = format!("{{ kind: kubernetes, kubeconfig: {kubeconfig}, namespace: {namespace}{audit} }}");
         let mut changes = vec![control("machine", "Target", &spec)?];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
-use setpoint_testbed::kube::{ApiServer, Options};
+use setpoint_testbed::kube::{ApiServer, AuditSender, AuditWebhook, Options, free_ports};
 
 pub(super) struct Server(ApiServer);
 
@@ -30,13 +30,26 @@ impl Server {
         Self(ApiServer::own(Options { controllers, ..Options::default() }))
     }
 
-    /// One that writes who did what to a log.
-    pub(super) fn audited() -> Self {
-        Self(ApiServer::own(Options { audit_log: true, ..Options::default() }))
+    /// One that writes who did what to a log, and the `audit` of a Target that follows it.
+    pub(super) fn with_audit_log() -> (Self, String) {
+        let server = ApiServer::own(Options { audit_log: true, ..Options::default() });
+        let audit = format!("{{ logs: [{}] }}", server.audit_log().display());
+        (Self(server), audit)
     }
 
-    pub(super) fn audit_log(&self) -> PathBuf {
-        self.0.audit_log()
+    /// One that posts who did what, as docs/kubernetes.md has it, and the `audit` of a Target that listens.
+    pub(super) fn with_audit_webhook() -> (Self, String) {
+        let [port] = free_ports();
+        let url = format!("https://127.0.0.1:{port}");
+        let audit_webhook = Some(AuditWebhook { url, authority: None, sender: AuditSender::Certificate });
+        let flags = ["--audit-webhook-batch-max-wait=5s", "--audit-webhook-truncate-enabled"].map(str::to_owned);
+        let server = ApiServer::own(Options { audit_webhook, flags: flags.into(), ..Options::default() });
+        let folder = server.folder().display();
+        let audit = format!(
+            "{{ webhook: {{ listen: '127.0.0.1:{port}', certificateFile: {folder}/server.pem, keyFile: {folder}/server.key, \
+             sendersFrom: {{ authoritiesFile: {folder}/authority.pem }}, batchWait: 5s }} }}"
+        );
+        (Self(server), audit)
     }
 
     pub(super) fn kubeconfig(&self) -> PathBuf {
