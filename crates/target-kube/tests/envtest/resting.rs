@@ -187,6 +187,44 @@ async fn a_server_that_does_not_stream_lists_is_listed_in_pages() {
     scene.hint_about(&declared.key).await;
 }
 
+/// A Secret's content is read by whoever looks at that Secret, and held by nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_and_streams_of_secrets_bring_their_metadata_only() {
+    let mut scene = at_rest("bodiless").await;
+    let secret = |scene: &Scene, name: &str| {
+        scene.resource(&json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": name, "namespace": scene.namespace}, "data": {"word": "Zmlyc3Q="},
+        }))
+    };
+    let held = [secret(&scene, "word"), scene.config_map("settings", &[("mode", "1")]), scene.deployment("web:1")];
+    for resource in &held {
+        scene.have(resource).await;
+        scene.observe(resource).await;
+    }
+    scene.caught_up().await;
+    // Listed too, by a server that does not stream lists and where many are looked for at once.
+    scene.proxy.add(Rule::new("GET", "sendInitialEvents", Fault::Status { code: 400, retry_after: None }));
+    scene.restart_streams().await;
+    scene.caught_up().await;
+    let sought = (0..8).map(|n| secret(&scene, &format!("new{n}"))).map(|new| (new.key.clone(), Some(new))).collect();
+    scene.target.observe(sought, Asker::default(), now()).await;
+
+    let seen = scene.proxy.seen();
+    for (verb, resource, least, bodiless) in [
+        ("watch", "secrets", 3, true),
+        ("list", "secrets", 2, true),
+        ("watch", "configmaps", 3, true),
+        ("list", "configmaps", 1, true),
+        ("watch", "deployments.apps", 3, false),
+        ("list", "deployments.apps", 1, false),
+    ] {
+        let asked: Vec<_> = seen.iter().filter(|seen| seen.verb() == verb && seen.resource() == resource).collect();
+        assert!(asked.len() >= least, "{verb} {resource}: {asked:?}");
+        assert!(asked.iter().all(|seen| seen.wants_metadata_only() == bodiless), "{verb} {resource}: {asked:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_process_that_remembers_asks_for_nothing_but_the_list() {
     let memory = Arc::new(ShortMemory::default());

@@ -7,10 +7,11 @@ use setpoint_core::live::{Live, Writer};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::{Resource, SharedField};
 use setpoint_core::value::Value;
-use setpoint_target::{Asker, Target};
+use setpoint_target::{Asker, Outcome, RefusalClass, Target};
 use setpoint_testbed::kube::{Fault, Rule};
 
-use super::scene::Scene;
+use super::definitions::{fields, version};
+use super::scene::{Scene, until};
 
 /// The same declaration, with fields that others may set.
 pub(crate) fn sharing(resource: &Resource, fields: &[(&str, Option<&str>)]) -> Arc<Resource> {
@@ -20,7 +21,7 @@ pub(crate) fn sharing(resource: &Resource, fields: &[(&str, Option<&str>)]) -> A
 }
 
 impl Scene {
-    fn deployment(&self, image: &str) -> Arc<Resource> {
+    pub(crate) fn deployment(&self, image: &str) -> Arc<Resource> {
         self.resource(&json!({
             "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": self.namespace},
             "spec": {
@@ -47,6 +48,31 @@ impl Scene {
         let path = format!("/apis/apps/v1/namespaces/{}/deployments/web/scale?fieldManager={manager}", self.namespace);
         let patch = serde_json::to_vec(&json!({"spec": {"replicas": replicas}})).unwrap();
         self.server.request("PATCH", &path, Some(("application/merge-patch+json", &patch))).succeeded();
+    }
+
+    /// Defines the autoscalers of KEDA, as far as they are looked at.
+    async fn define_scaled_objects(&self) {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/scaledobjects.keda.sh";
+        let aim = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+        let version = version("v1alpha1", true, &fields(&json!({"scaleTargetRef": aim})));
+        let names = json!({"plural": "scaledobjects", "singular": "scaledobject", "kind": "ScaledObject"});
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "scaledobjects.keda.sh"},
+            "spec": {"group": "keda.sh", "scope": "Namespaced", "versions": [version], "names": names},
+        });
+        self.server.apply(path, "definer", &definition);
+        let served = || self.server.request("GET", &self.scaled_objects(), None).status == 200;
+        until("it is served", async || served()).await;
+        let nobody = self.resource(&json!({
+            "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+            "metadata": {"name": "nobody", "namespace": self.namespace},
+        }));
+        until("it is found", async || self.observe(&nobody).await.is_known()).await;
+    }
+
+    fn scaled_objects(&self) -> String {
+        format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", self.namespace)
     }
 
     fn autoscalers(&self) -> String {
@@ -215,6 +241,54 @@ async fn what_a_person_scales_is_drift_and_what_an_autoscaler_scales_is_not() {
     scene.scale(4, "kubectl");
     scene.heal(&moved).await;
     assert_eq!(replicas(&scene.stored(&moved)), Some(3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_keda_scales_is_no_drift() {
+    let scene = Scene::new("keda").await;
+    scene.define_scaled_objects().await;
+    let declared = scene.deployment("web:1");
+    scene.have(&declared).await;
+    let scaled_object = json!({
+        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": {"name": "web"}},
+    });
+    scene.server.create(&scene.scaled_objects(), &scaled_object);
+    scene.scale(5, "keda-operator");
+    scene.rests(&declared).await;
+    let moved = scene.deployment("web:2");
+    scene.heal(&moved).await;
+    let stored = scene.stored(&moved);
+    assert_eq!((replicas(&stored), image(&stored)), (Some(5), "web:2"));
+
+    scene.server.request("DELETE", &format!("{}/web", scene.scaled_objects()), None).succeeded();
+    scene.heal(&moved).await;
+    assert_eq!(replicas(&scene.stored(&moved)), Some(3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_an_autoscalers_is_not_taken_by_a_heal_of_something_else_which_names_who_holds_it() {
+    let scene = Scene::new("taken").await;
+    let declared = scene.deployment("web:1");
+    scene.have(&declared).await;
+    scene.autoscale();
+    scene.scale(7, "kube-controller-manager");
+    scene.rests(&declared).await;
+    let containers = json!([{"name": "web", "image": "web:9"}]);
+    scene.patch(&declared, "stranger", &json!({"spec": {"template": {"spec": {"containers": containers}}}}));
+    let drifted = scene.live(&declared).await;
+    scene.server.request("DELETE", &format!("{}/web", scene.autoscalers()), None).succeeded();
+    let outcome = scene.execute(&scene.steps.update(&declared, &drifted)).await;
+    let Outcome::Refused { refusal } = outcome else { panic!("it was decided on less: {outcome:?}") };
+    assert_eq!(refusal.class, RefusalClass::Conflict);
+    assert!(refusal.detail.contains(".spec.replicas of `kube-controller-manager`"), "{refusal}");
+    assert!(!refusal.detail.contains("stranger"), "the image is ours to take back: {refusal}");
+    let stored = scene.stored(&declared);
+    assert_eq!((replicas(&stored), image(&stored)), (Some(7), "web:9"), "nothing was taken");
+    // Whoever looks again finds both.
+    scene.heal(&declared).await;
+    let stored = scene.stored(&declared);
+    assert_eq!((replicas(&stored), image(&stored)), (Some(3), "web:1"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

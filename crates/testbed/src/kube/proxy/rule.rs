@@ -36,6 +36,8 @@ pub enum Fault {
     Stale,
     /// Answers with a list that never ends.
     Endless,
+    /// Passes a list on, but asks for no more than so many objects a page.
+    ShortPages(usize),
     /// Leads to the same path below another base URL.
     Redirect(String),
     /// Answers a watch with the event that says its resourceVersion is too old.

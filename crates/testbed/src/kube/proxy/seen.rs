@@ -10,6 +10,8 @@ pub struct Seen {
     /// What stands behind the question mark.
     pub query: String,
     pub content_type: String,
+    /// In which form the client takes the answer.
+    pub accept: String,
     pub body: Bytes,
 }
 
@@ -17,7 +19,8 @@ impl Seen {
     pub(super) fn new(method: &str, target: &str, content_type: &str, body: Bytes) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (method, content_type) = (method.to_owned(), content_type.to_owned());
-        Self { method, path: path.to_owned(), query: query.to_owned(), content_type, body }
+        let accept = String::new();
+        Self { method, path: path.to_owned(), query: query.to_owned(), content_type, accept, body }
     }
 
     /// Path and query.
@@ -36,6 +39,11 @@ impl Seen {
 
     pub fn is_dry_run(&self) -> bool {
         self.has("dryRun=All")
+    }
+
+    /// Whether the client takes no more of objects than their metadata, and nothing else instead.
+    pub fn wants_metadata_only(&self) -> bool {
+        self.accept.split(',').all(|form| form.contains("as=PartialObjectMetadata"))
     }
 
     fn has(&self, parameter: &str) -> bool {
@@ -129,5 +137,17 @@ mod tests {
         assert!(of("watch=true&sendInitialEvents=true").streams_list());
         assert!(!of("watch=true").streams_list());
         assert!(!of("sendInitialEvents=true").streams_list());
+    }
+
+    #[test]
+    fn who_would_take_more_than_metadata_does_not_want_metadata_only() {
+        let wants = |accept: &str| {
+            let seen = Seen::new("GET", "/api/v1/secrets", "", Bytes::new());
+            Seen { accept: accept.to_owned(), ..seen }.wants_metadata_only()
+        };
+        let (one, list) =
+            ("application/json;as=PartialObjectMetadata;v=v1", "application/json;as=PartialObjectMetadataList;v=v1");
+        assert!(wants(one) && wants(list) && wants(&format!("{one},{list}")));
+        assert!(!wants("") && !wants("application/json") && !wants(&format!("{one},application/json")));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::SendRequest;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER, TRANSFER_ENCODING};
+use hyper::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -44,15 +44,22 @@ impl Connection {
         let (head, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
-        let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let seen = Seen::new(head.method.as_str(), target, kind, body.clone());
+        let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let seen = Seen::new(head.method.as_str(), target, header(CONTENT_TYPE), body.clone());
+        let seen = Seen { accept: header(ACCEPT).to_owned(), ..seen };
         match self.state.take_in(seen.clone()) {
             None => self.pass_on(head, body, seen).await,
             Some(struck) => self.strike(struck, head, body, seen).await,
         }
     }
 
-    async fn strike(&self, struck: Struck, head: Parts, body: Bytes, seen: Seen) -> Result<Response<Frames>, Cause> {
+    async fn strike(
+        &self,
+        struck: Struck,
+        mut head: Parts,
+        body: Bytes,
+        seen: Seen,
+    ) -> Result<Response<Frames>, Cause> {
         match struck.fault {
             Fault::Status { code, retry_after } => status(code, retry_after),
             Fault::StatusAfter(code) => {
@@ -85,6 +92,10 @@ impl Connection {
                 let answer = self.pass_on(head, body, seen).await?;
                 wait(pause).await;
                 Ok(answer)
+            }
+            Fault::ShortPages(limit) => {
+                head.uri = limited(&seen, limit).parse()?;
+                self.pass_on(head, body, seen).await
             }
             Fault::Half => self.half(head, body).await,
             Fault::Stale => self.stale(head, body, &seen, &struck.kept).await,
@@ -156,6 +167,13 @@ impl Connection {
 }
 
 const JSON: &str = "application/json";
+
+/// The target of a list's request with another limit.
+fn limited(seen: &Seen, limit: usize) -> String {
+    let kept = seen.query.split('&').filter(|part| !part.is_empty() && !part.starts_with("limit=")).map(str::to_owned);
+    let query: Vec<String> = kept.chain([format!("limit={limit}")]).collect();
+    format!("{}?{}", seen.path, query.join("&"))
+}
 
 fn made_up(code: u16, body: Bytes) -> Result<Response<Frames>, Cause> {
     Ok(Response::builder().status(code).header(CONTENT_TYPE, JSON).body(Frames::Fixed(Some(body)))?)
