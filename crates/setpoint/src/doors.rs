@@ -140,13 +140,13 @@ impl Clock {
     pub fn start() -> Self {
         // A machine that believes to live before 1970 starts at 1970: its time still runs forwards.
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { start: Timestamp::from_millis(millis(wall)), started: Instant::now() }
+        Self::at(Timestamp::from_millis(millis(wall)))
     }
 
-    /// A clock that is behind by so much, as those of machines may be.
-    pub fn behind(by: Span) -> Self {
-        let clock = Self::start();
-        Self { start: Timestamp::from_millis(clock.start.as_millis().saturating_sub(by.as_millis())), ..clock }
+    /// A clock that shows this time now, whatever the wall clock says.
+    #[expect(clippy::disallowed_methods, reason = "the door of the clock")]
+    pub fn at(start: Timestamp) -> Self {
+        Self { start, started: Instant::now() }
     }
 
     pub fn now(&self) -> Timestamp {

@@ -179,7 +179,8 @@ impl Lab {
         self.commit();
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
-            let mut agent = self.start_by(Clock::behind(Settings::default().quarantine)).await;
+            let a_while_ago = Clock::start().now() - Settings::default().quarantine;
+            let mut agent = self.start_by(Clock::at(a_while_ago)).await;
             let installed = async |agent: &Agent| agent.overview().await.ledger.holding.then_some(());
             agent.until("the agent is installed", installed).await;
             agent.stop().await;
