@@ -40,11 +40,13 @@ impl Schemas {
     pub(crate) async fn current(&self, api: &Api, api_version: &str) -> Option<Digest> {
         let _turn = self.asking.lock().await;
         let fresh = |heard: &Arc<Heard>| api.sender.now().since(heard.at) < ASK_EVERY;
-        let known = self.locked().clone().filter(fresh);
-        if known.is_none() {
+        let before = self.locked().clone();
+        if !before.as_ref().is_some_and(fresh) {
             let answer = within(&*api.sender.wire, PATIENCE, Heard::ask(api)).await;
-            // Nobody waits for it twice: without an answer it is as if nothing had moved, and what drifted is healed.
-            let silent = || Heard { epochs: BTreeMap::new(), at: api.sender.now() };
+            // Nobody waits for it twice: without an answer it is as if nothing had moved, and what drifted is healed. What is remembered until the
+            // next answer is of the epoch before, or of a later one: then it is compared once more than it need be.
+            let epochs = || before.map(|before| before.epochs.clone()).unwrap_or_default();
+            let silent = || Heard { epochs: epochs(), at: api.sender.now() };
             *self.locked() = Some(Arc::new(answer.and_then(Result::ok).unwrap_or_else(silent)));
         }
         self.known(api_version)

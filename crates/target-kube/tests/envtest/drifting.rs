@@ -1,12 +1,16 @@
 //! What others do to our objects: found, told with who did it, put right, and only as far as it is ours.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use setpoint_core::diff::diff;
 use setpoint_core::live::{Presence, Writer};
 use setpoint_core::observed::Observed;
+use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_kube::request::field_manager;
 use setpoint_target::{Outcome, RefusalClass};
+use setpoint_testbed::kube::{Fault, Rule};
 
 use super::scene::{Scene, until};
 
@@ -183,29 +187,67 @@ fn definition(group: &str, fields: &serde_json::Value) -> serde_json::Value {
     })
 }
 
+impl Scene {
+    fn set_definition_of_widgets(&self, fields: &serde_json::Value) {
+        let group = self.group();
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}");
+        self.server.apply(&path, "stranger", &definition(&group, fields));
+    }
+
+    /// Somebody defines widgets. Until the schema is published, nobody can tell whether it moves.
+    async fn define_widgets(&self) {
+        self.set_definition_of_widgets(&json!({"name": {"type": "string"}}));
+        let group = self.group();
+        self.server.kubectl(&["wait", "--for=condition=Established", "--timeout=30s", &format!("crd/widgets.{group}")]);
+        let schemas = || self.server.request("GET", "/openapi/v3", None).json()["paths"].to_string();
+        until("a schema is published", async || schemas().contains(&group)).await;
+    }
+
+    fn widget(&self, name: &str) -> Arc<Resource> {
+        self.resource(&json!({
+            "apiVersion": format!("{}/v1", self.group()), "kind": "Widget",
+            "metadata": {"name": name, "namespace": self.namespace}, "spec": {"parts": [{"name": "wheel"}]},
+        }))
+    }
+
+    /// Somebody gives the parts of widgets a size by default, which this one shows.
+    async fn default_sizes(&self, widget: &Resource) {
+        let fields = json!({"name": {"type": "string"}, "size": {"type": "integer", "default": 3}});
+        self.set_definition_of_widgets(&fields);
+        let size = || self.stored(widget)["spec"]["parts"][0]["size"].clone();
+        until("the default is shown", async || size() == json!(3)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_default_that_moved_is_no_drift() {
     let scene = Scene::new("defaults").await;
-    let group = format!("{}.example.com", scene.namespace);
-    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}");
-    let name = json!({"type": "string"});
-    scene.server.apply(&path, "stranger", &definition(&group, &json!({"name": name})));
-    scene.server.kubectl(&["wait", "--for=condition=Established", "--timeout=30s", &format!("crd/widgets.{group}")]);
-    let declared = scene.resource(&json!({
-        "apiVersion": format!("{group}/v1"), "kind": "Widget", "metadata": {"name": "a", "namespace": scene.namespace},
-        "spec": {"parts": [{"name": "wheel"}]},
-    }));
-    // Until its schema is published, nobody can tell whether it moves.
-    let schemas = || scene.server.request("GET", "/openapi/v3", None).json()["paths"].to_string();
-    until("a schema is published", async || schemas().contains(&group)).await;
+    scene.define_widgets().await;
+    let declared = scene.widget("a");
     scene.have(&declared).await;
     assert_eq!(scene.live(&declared).await.value, declared.body);
-    let size = json!({"type": "integer", "default": 3});
-    scene.server.apply(&path, "stranger", &definition(&group, &json!({"name": name, "size": size})));
-    let object = format!("/apis/{group}/v1/namespaces/{}/widgets/a", scene.namespace);
-    let stored = || scene.server.request("GET", &object, None).json();
-    until("the default is shown", async || stored()["spec"]["parts"][0]["size"] == json!(3)).await;
+    scene.default_sizes(&declared).await;
     until("it is no drift", async || scene.live(&declared).await.value == declared.body).await;
-    let version = &stored()["metadata"]["resourceVersion"];
+    let version = &scene.stored(&declared)["metadata"]["resourceVersion"];
     assert_eq!(scene.live(&declared).await.version.as_str(), version.as_str().unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_default_that_moved_is_no_drift_of_what_was_made_while_schemas_could_not_be_asked_for() {
+    let scene = Scene::new("unasked").await;
+    scene.define_widgets().await;
+    let (before, meanwhile) = (scene.widget("a"), scene.widget("b"));
+    scene.have(&before).await;
+    let asking = scene.proxy.add(Rule::new("GET", "/openapi/v3", Fault::Status { code: 500, retry_after: None }));
+    // What has drifted is compared with the schema of now.
+    scene.patch(&before, "stranger", &json!({"spec": {"parts": []}}));
+    let is_asked_for = async || {
+        assert_ne!(scene.live(&before).await.value, before.body);
+        scene.proxy.struck(asking) > 0
+    };
+    until("the schema is asked for", is_asked_for).await;
+    scene.have(&meanwhile).await;
+    scene.proxy.mend();
+    scene.default_sizes(&meanwhile).await;
+    until("it is no drift", async || scene.live(&meanwhile).await.value == meanwhile.body).await;
 }
