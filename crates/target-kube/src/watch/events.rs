@@ -43,11 +43,6 @@ pub(super) fn key_of(id: &StreamId, object: &Value) -> Option<Key> {
     Key::new(&id.class, object::namespace(object).unwrap_or_default(), object::name(object)?).ok()
 }
 
-fn is_awaited_kind(key: &Key) -> bool {
-    let (group, kind) = group_and_kind(key.class());
-    is_awaited(group, kind)
-}
-
 /// What a stream told of an object.
 #[derive(Debug)]
 pub(super) struct Told {
@@ -72,6 +67,7 @@ impl Cluster {
     pub(super) fn told(&self, key: &Key, told: Told) {
         // While a write of ours is under way, nobody can say whose this is.
         let Some(told) = self.watches.kept_for_later(key, told) else { return };
+        self.may_serve_others(key);
         let Told { kind, form, object } = told;
         let Ok(named) = Named::of(&object) else { return self.suspect(key) };
         let Some(record) = self.records.get(key) else {
@@ -89,16 +85,21 @@ impl Cluster {
                     record.move_to(named.version);
                     record.standing = standing;
                 });
-                if standing.health != record.standing.health && is_awaited_kind(key) {
-                    // A definition is established: whoever asks next must not be told of the time before.
-                    self.discovery.forget();
-                }
                 // Health is for the engine to hear of, and so is that what was suspect may be well again.
                 if standing.health != record.standing.health || record.suspicions > 0 {
                     self.watches.tell(key.clone());
                 }
             }
             Judgement::Suspect => self.suspect(key),
+        }
+    }
+
+    /// A definition was made, established, changed or removed. Before anything else is known of it: whoever goes by that must not be told of the time
+    /// before.
+    pub(super) fn may_serve_others(&self, key: &Key) {
+        let (group, kind) = group_and_kind(key.class());
+        if is_awaited(group, kind) {
+            self.discovery.forget();
         }
     }
 

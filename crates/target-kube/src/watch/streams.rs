@@ -37,7 +37,6 @@ const REMEMBER_EVERY: Span = Span::seconds(5);
 const RELISTS: usize = 2;
 /// Marks the bookmark behind everything that was there.
 pub(super) const INITIAL_END: &str = "k8s.io/initial-events-end";
-const DEFINITIONS: &str = "apiextensions.k8s.io/CustomResourceDefinition";
 
 /// Why a stream has ended.
 enum Ended {
@@ -212,9 +211,6 @@ impl Cluster {
     }
 
     fn tell_of(&self, id: &StreamId, told: Told, missing: Option<&mut BTreeSet<Key>>) {
-        if &*id.class == DEFINITIONS {
-            self.discovery.forget();
-        }
         let Some(key) = key_of(id, &told.object) else { return };
         if let Some(missing) = missing {
             missing.remove(&key);
@@ -222,6 +218,7 @@ impl Cluster {
         match id.whose {
             Whose::Ours => self.told(&key, told),
             Whose::Anybodys => {
+                self.may_serve_others(&key);
                 let version = object::resource_version(&told.object).and_then(|text| text.parse().ok());
                 self.watches.told_unlabelled(&key, version.as_ref().filter(|_| told.kind == Kind::Present));
             }
