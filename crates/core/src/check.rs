@@ -205,7 +205,8 @@ fn replace_is_proven(step: &Step, live: &Live, snapshot: &Snapshot<'_>, now: Tim
         })
 }
 
-/// What is awaited, or of an earlier wave, is there and healthy, and nothing is done to it in the same plan. What ran once may be gone.
+/// What is awaited, or of an earlier wave, is there and healthy, and nothing is done to it in the same plan. What ran once may be gone. What is put
+/// right comes after what is awaited too, but not after it was healed.
 fn check_turns(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violation>) {
     let declared = snapshot.bundle.resources();
     if snapshot.retiring || !snapshot.bundle.waits_for_health() {
@@ -217,14 +218,19 @@ fn check_turns(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violat
         Some(Presence::Absent) => declared[key].resource.once,
         None => false,
     };
+    let is_ill = |key: &Key| {
+        let seen = snapshot.observation.states.get(key).and_then(Observed::as_known);
+        matches!(seen, Some(Presence::Present(live)) if matches!(live.health, Health::Degraded | Health::Unknown))
+    };
     let unwell: Vec<&Key> = declared.keys().filter(|key| touched.contains(key) || !is_well(key)).collect();
     let first = unwell.iter().map(|key| declared[*key].wave).min();
     for step in plan.steps.iter().filter(|step| step.verb != Verb::Delete || step.cause == Cause::Replace) {
         let Some(own) = declared.get(&step.key) else { continue };
         let heals = matches!(step.cause, Cause::Drift | Cause::Addition);
         let in_turn = heals || first.is_none_or(|first| own.wave <= first);
-        let waits_for = |key: &&Key| declared[*key].resource.awaited && own.resource.after.contains(*key);
-        if !in_turn || unwell.iter().any(waits_for) {
+        let is_passed_over = |key: &Key| heals && !touched.contains(key) && is_ill(key);
+        let waits_for = |key: &Key| declared[key].resource.awaited && own.resource.after.contains(key);
+        if !in_turn || unwell.iter().any(|key| waits_for(key) && !is_passed_over(key)) {
             violations.push(Violation { key: step.key.clone(), rule: Rule::InItsTurn });
         }
     }

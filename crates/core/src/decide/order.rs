@@ -38,9 +38,9 @@ fn hold_back(draft: &mut Draft<'_>) {
     for step in steps {
         let resource = step.resource.as_ref().expect("steps for declared resources carry them");
         let missing = resource.after.iter().find(|key| unready.contains(key)).cloned();
-        let why = missing
-            .map(|key| Why::DependencyNotReady { key })
-            .or_else(|| by_health.then(|| not_healthy_before(draft.snapshot, resource, &changing)).flatten());
+        let why = missing.map(|key| Why::DependencyNotReady { key }).or_else(|| {
+            by_health.then(|| not_healthy_before(draft.snapshot, resource, step.cause, &changing)).flatten()
+        });
         match why.or_else(|| in_a_later_wave(draft, &step.key, step.cause)) {
             Some(why) => {
                 unready.insert(step.key.clone());
@@ -79,15 +79,22 @@ fn is_well(snapshot: &Snapshot<'_>, key: &Key) -> bool {
     }
 }
 
-/// Why something waits for the health of what it comes after.
+/// Why something waits for the health of what it comes after. What is put right does not wait for what is ill, only for what is still on its way:
+/// that has served it before.
 pub(super) fn not_healthy_before(
     snapshot: &Snapshot<'_>,
     resource: &Resource,
+    cause: Cause,
     changing: &BTreeSet<Key>,
 ) -> Option<Why> {
     let awaited = |key: &&Key| snapshot.bundle.resources().get(*key).is_some_and(|before| before.resource.awaited);
     let mut before = resource.after.iter().filter(awaited);
-    let key = before.find(|key| changing.contains(key) || !is_well(snapshot, key))?;
+    let is_ill = |key: &Key| {
+        let seen = snapshot.observation.states.get(key).and_then(Observed::as_known);
+        matches!(seen, Some(Presence::Present(live)) if live.health != Health::Progressing)
+    };
+    let is_ready = |key: &Key| is_well(snapshot, key) || heals(cause) && is_ill(key);
+    let key = before.find(|key| changing.contains(key) || !is_ready(key))?;
     Some(Why::DependencyNotHealthy { key: key.clone() })
 }
 
@@ -95,6 +102,9 @@ pub(super) fn not_healthy_before(
 pub(super) fn in_a_later_wave(draft: &Draft<'_>, key: &Key, cause: Cause) -> Option<Why> {
     let (wave, first) = draft.unfinished.as_ref()?;
     let later = draft.snapshot.bundle.resources().get(key).is_some_and(|declared| declared.wave > *wave);
-    let new = !matches!(cause, Cause::Drift | Cause::Addition);
-    (later && new).then(|| Why::EarlierWave { wave: *wave, key: first.clone() })
+    (later && !heals(cause)).then(|| Why::EarlierWave { wave: *wave, key: first.clone() })
+}
+
+fn heals(cause: Cause) -> bool {
+    matches!(cause, Cause::Drift | Cause::Addition)
 }

@@ -118,7 +118,7 @@ fn may_replace(draft: &mut Draft<'_>, stuck: &Stuck<'_>, before: Option<&Key>) -
         return Err(Why::DependencyNotReady { key: key.clone() });
     }
     // Else nothing would stand there until what comes before it is well.
-    let awaited = order::not_healthy_before(snapshot, &stuck.declared.resource, &BTreeSet::new());
+    let awaited = order::not_healthy_before(snapshot, &stuck.declared.resource, Cause::Replace, &BTreeSet::new());
     if let Some(why) = awaited.or_else(|| order::in_a_later_wave(draft, &stuck.claim.key, Cause::Replace)) {
         return Err(why);
     }

@@ -1,6 +1,6 @@
 //! What comes in its turn: something new is begun only after the engine was shown that what has to be well before it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, VecDeque};
 
 use setpoint_core::bundle::{Bundle, Declared};
 use setpoint_core::digest::Digest;
@@ -11,21 +11,42 @@ use setpoint_core::modes::Cause;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::observed::Observed;
 use setpoint_core::plan::Step;
+use setpoint_core::time::{Span, Timestamp};
 
 use super::{Monitor, Scene};
 
-/// What any engine was ever shown to be healthy, with what it then was.
+/// A plan is carried out on what was shown before it was begun, and takes no longer than this, whatever is shown to others meanwhile.
+const LONGEST_PLAN: Span = Span::minutes(5);
+/// Older showings decide nothing any more.
+const MOST_SHOWINGS: usize = 16;
+
+/// What engines were shown of each object: since when it was healthy and what it then was, or not well. Only what is other than before.
 #[derive(Debug, Default)]
-pub(super) struct ShownWell(BTreeSet<(TargetIdentity, Key, Digest)>);
+pub(super) struct Showings(BTreeMap<(TargetIdentity, Key), VecDeque<(Timestamp, Option<Digest>)>>);
+
+impl Showings {
+    /// Whether something was shown to be this and healthy, and nothing else since for a plan of this instant to go by.
+    fn are_well(&self, target: &TargetIdentity, key: &Key, fingerprint: Digest, planned: Timestamp) -> bool {
+        let Some(showings) = self.0.get(&(target.clone(), key.clone())) else { return false };
+        let is_over = |at: usize| showings.get(at + 1).is_some_and(|(since, _)| *since + LONGEST_PLAN < planned);
+        let well = showings.iter().enumerate().filter(|(_, (_, shown))| *shown == Some(fingerprint));
+        well.into_iter().any(|(at, _)| !is_over(at))
+    }
+}
 
 impl Monitor {
     /// An engine was shown this.
     pub fn shown(&mut self, target: &TargetIdentity, observation: &Observation) {
         for (key, state) in &observation.states {
-            if let Observed::Known { value: Presence::Present(live), .. } = state
-                && live.health == Health::Healthy
-            {
-                self.shown_well.0.insert((target.clone(), key.clone(), live.fingerprint));
+            let Observed::Known { value, .. } = state else { continue };
+            let well = match value {
+                Presence::Present(live) if live.health == Health::Healthy => Some(live.fingerprint),
+                _ => None,
+            };
+            let showings = self.showings.0.entry((target.clone(), key.clone())).or_default();
+            if showings.back().map(|(_, last)| *last) != Some(well) {
+                showings.push_back((observation.at, well));
+                showings.drain(..showings.len().saturating_sub(MOST_SHOWINGS));
             }
         }
     }
@@ -37,19 +58,20 @@ impl Monitor {
         let target = scene.target.identity();
         let shown = |key: &Key, declared: &Declared| {
             let fingerprint = Live::fingerprint_of(&declared.resource.body);
-            self.shown_well.0.contains(&(target.clone(), key.clone(), fingerprint))
+            self.showings.are_well(target, key, fingerprint, intent.at)
         };
         let early = before(bundle, own, step.cause).find(|(key, declared)| !shown(key, declared)).map(|(key, _)| key);
         self.holds("S14", early.is_none(), || {
-            format!("{} is begun, and {} was never shown to be well", step.key, early.expect("it is early"))
+            format!("{} is begun, and {} was not last shown to be well", step.key, early.expect("it is early"))
         });
     }
 }
 
-/// What has to be well before this: what is awaited and it comes after, and for something new all of the earlier waves.
+/// What has to be well before something new: what is awaited and it comes after, and all of the earlier waves. What is put right waits for nobody's
+/// health.
 fn before<'b>(bundle: &'b Bundle, own: &'b Declared, cause: Cause) -> impl Iterator<Item = (&'b Key, &'b Declared)> {
     let new = !matches!(cause, Cause::Drift | Cause::Addition);
     bundle.resources().iter().filter(move |(key, declared)| {
-        declared.resource.awaited && own.resource.after.contains(key) || new && declared.wave < own.wave
+        new && (declared.resource.awaited && own.resource.after.contains(key) || declared.wave < own.wave)
     })
 }

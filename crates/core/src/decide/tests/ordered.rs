@@ -104,12 +104,28 @@ fn what_is_awaited_has_to_be_healthy_for_what_comes_after_it_and_for_nothing_els
 }
 
 #[test]
-fn what_is_awaited_is_waited_for_by_heals_too() {
+fn heals_wait_until_what_is_awaited_is_there_and_not_until_it_is_well() {
     let definition = Resource { awaited: true, ..resource(1, 1) };
     let custom = Resource { after: [key(1)].into(), ..resource(2, 1) };
-    let mut world = world(vec![definition, custom]).claim(1, Some("u1")).claim(2, Some("u2")).absent(1).absent(2);
-    world.converged_before = true;
-    assert_eq!(verbs(&world.decide()), [(Verb::Create, Cause::Drift)]);
+    let both = || world(vec![definition.clone(), custom.clone()]).claim(1, Some("u1")).claim(2, Some("u2"));
+    let gone = |mut world: World| {
+        world.converged_before = true;
+        world.absent(2)
+    };
+    assert_eq!(keys(&gone(both().absent(1))), [1]);
+    let there = |health| sick(gone(both().converged(1, "u1", 1)), 1, health);
+    assert_eq!(keys(&there(Health::Progressing)), [] as [u8; 0]);
+    for health in [Health::Healthy, Health::Degraded, Health::Unknown] {
+        let world = there(health);
+        assert_eq!(verbs(&world.decide()), [(Verb::Create, Cause::Drift)], "{health:?}");
+        assert_eq!(keys(&world), [2]);
+        assert_eq!(check(&world.decide().plan, &world.view(&app()), NOW), []);
+        // What is on its way, or changed by the same plan, is waited for.
+        for early in [sick(world.clone(), 1, Health::Progressing), world.clone().absent(1), world.clone().unknown(1)] {
+            let violations = check(&world.decide().plan, &early.view(&app()), NOW);
+            assert!(violations.iter().any(|violation| violation.rule == Rule::InItsTurn), "{violations:?}");
+        }
+    }
 }
 
 #[test]
