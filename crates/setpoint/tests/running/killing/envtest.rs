@@ -9,7 +9,7 @@ use setpoint_testbed::kube::{ApiServer, Proxy, Seen};
 
 use super::super::lab::Lab;
 use super::guests::Guests;
-use super::{APP, Dice, Scene, THINGS, World, kills};
+use super::{APP, Dice, Moment, Scene, THINGS, World, kills};
 
 /// An agent that has nothing left to do writes nothing for this long.
 pub(super) const QUIET: Duration = Duration::from_millis(1_500);
@@ -59,6 +59,21 @@ impl Cluster {
         KINDS.into_iter().flat_map(of).collect()
     }
 
+    /// That of each thing, 0 for one that is not there.
+    fn generation_of_each(&self) -> impl Iterator<Item = u64> {
+        let generation = |object: &Value| {
+            let metadata = &object["metadata"];
+            let (one, other) = (&metadata["annotations"]["generation"], &metadata["labels"]["again"]);
+            assert_eq!(one, other, "{object} is torn");
+            one.as_str().and_then(|text| text.parse().ok()).expect("every generation has a number")
+        };
+        let objects = self.objects();
+        let things = objects.iter().map(|object| (text_of(object, "name"), object));
+        let things = things.filter(|(name, _)| name.starts_with("thing-"));
+        let found: BTreeMap<String, u64> = things.map(|(name, object)| (name, generation(object))).collect();
+        (0..THINGS).map(move |number| found.get(&name(number)).copied().unwrap_or(0))
+    }
+
     /// Names and UIDs of what bears our label: everything that we have ever written and that is there.
     fn written(&self) -> BTreeMap<String, String> {
         let objects = self.objects();
@@ -87,27 +102,24 @@ impl World for Cluster {
     }
 
     fn generations(&self, _: &Lab) -> BTreeSet<u64> {
-        let generation = |object: &Value| {
-            let metadata = &object["metadata"];
-            let (one, other) = (&metadata["annotations"]["generation"], &metadata["labels"]["again"]);
-            assert_eq!(one, other, "{object} is torn");
-            one.as_str().and_then(|text| text.parse().ok()).expect("every generation has a number")
-        };
-        let objects = self.objects();
-        let things = objects.iter().map(|object| (text_of(object, "name"), object));
-        let things = things.filter(|(name, _)| name.starts_with("thing-"));
-        let found: BTreeMap<String, u64> = things.map(|(name, object)| (name, generation(object))).collect();
-        (0..THINGS).map(|number| found.get(&name(number)).copied().unwrap_or(0)).collect()
+        self.generation_of_each().collect()
     }
 
-    /// Some write reaches the server: mostly one of the change, else one that ends what a former agent had under way.
-    fn await_moment(&mut self, _: &Lab, dice: &mut Dice, start: &mut dyn FnMut()) {
+    /// Some write reaches the server: mostly one of the change, of those that are still to come, else one that ends what a former agent had under
+    /// way. Its intent is recorded before it leaves.
+    fn await_moment(&mut self, _: &Lab, generation: u64, dice: &mut Dice, start: &mut dyn FnMut()) {
         self.proxy.take_seen();
-        let (writes, any) = (dice.roll(THINGS) + 1, dice.roll(4) == 0);
+        let left = self.generation_of_each().filter(|found| *found != generation).count() as u64;
+        let (writes, any) = (dice.roll(left.max(1)) + 1, dice.roll(4) == 0);
         let is_meant =
             |seen: &Seen| seen.method == "PATCH" && !seen.is_dry_run() && (any || !seen.query.contains("-fence"));
         start();
         self.proxy.await_seen(is_meant, writes, QUIET);
+    }
+
+    /// Only with intents open.
+    fn counts(&self, moment: Moment) -> bool {
+        moment.is_open()
     }
 
     fn leave(&self) -> u32 {

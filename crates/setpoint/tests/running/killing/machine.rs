@@ -48,7 +48,7 @@ impl World for Machine {
     }
 
     /// Some event of the change: mostly one of the machine's files, else of the ledger.
-    fn await_moment(&mut self, lab: &Lab, dice: &mut Dice, start: &mut dyn FnMut()) {
+    fn await_moment(&mut self, lab: &Lab, _: u64, dice: &mut Dice, start: &mut dyn FnMut()) {
         let place = if dice.roll(4) == 0 { Place::Ledger } else { Place::Machine };
         let mut left = dice.roll(self.lengths[&place]) + 1;
         let mut watch = Watch::on(lab);
