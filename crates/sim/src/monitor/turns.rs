@@ -20,11 +20,22 @@ const LONGEST_PLAN: Span = Span::minutes(5);
 /// Older showings decide nothing any more.
 const MOST_SHOWINGS: usize = 16;
 
-/// What engines were shown of each object: since when it was healthy and what it then was, or not well. Only what is other than before.
+/// Since when something was healthy and what it then was, or not well.
+type Showing = (Timestamp, Option<Digest>);
+
+/// What engines were shown of each object. Only what is other than before.
 #[derive(Debug, Default)]
-pub(super) struct Showings(BTreeMap<(TargetIdentity, Key), VecDeque<(Timestamp, Option<Digest>)>>);
+pub(super) struct Showings(BTreeMap<(TargetIdentity, Key), VecDeque<Showing>>);
 
 impl Showings {
+    fn take(&mut self, target: &TargetIdentity, key: &Key, at: Timestamp, well: Option<Digest>) {
+        let showings = self.0.entry((target.clone(), key.clone())).or_default();
+        if showings.back().map(|(_, last)| *last) != Some(well) {
+            showings.push_back((at, well));
+            showings.drain(..showings.len().saturating_sub(MOST_SHOWINGS));
+        }
+    }
+
     /// Whether something was shown to be this and healthy, and nothing else since for a plan of this instant to go by.
     fn are_well(&self, target: &TargetIdentity, key: &Key, fingerprint: Digest, planned: Timestamp) -> bool {
         let Some(showings) = self.0.get(&(target.clone(), key.clone())) else { return false };
@@ -43,11 +54,7 @@ impl Monitor {
                 Presence::Present(live) if live.health == Health::Healthy => Some(live.fingerprint),
                 _ => None,
             };
-            let showings = self.showings.0.entry((target.clone(), key.clone())).or_default();
-            if showings.back().map(|(_, last)| *last) != Some(well) {
-                showings.push_back((observation.at, well));
-                showings.drain(..showings.len().saturating_sub(MOST_SHOWINGS));
-            }
+            self.showings.take(target, key, observation.at, well);
         }
     }
 
@@ -74,4 +81,30 @@ fn before<'b>(bundle: &'b Bundle, own: &'b Declared, cause: Cause) -> impl Itera
     bundle.resources().iter().filter(move |(key, declared)| {
         new && (declared.resource.awaited && own.resource.after.contains(key) || declared.wave < own.wave)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_well_counts_until_plans_must_know_that_it_is_not() {
+        let target = TargetIdentity::new("here").expect("a valid identity");
+        let key: Key = "file::/a".parse().expect("a valid key");
+        let at = |minutes| Timestamp::from_millis(0) + Span::minutes(minutes);
+        let (one, other) = (Digest::of(b"one"), Digest::of(b"other"));
+        let mut showings = Showings::default();
+        let well = |showings: &Showings, minutes| showings.are_well(&target, &key, one, at(minutes));
+        assert!(!well(&showings, 0), "it was never shown");
+        showings.take(&target, &key, at(1), Some(one));
+        assert!(well(&showings, 1) && well(&showings, 600));
+        for (minutes, shown) in [(10, None), (30, Some(other)), (50, None)] {
+            showings.take(&target, &key, at(minutes), shown);
+            showings.take(&target, &key, at(minutes + 2), shown);
+            assert!(well(&showings, minutes + 5), "a plan that was begun before may go on");
+            assert!(!well(&showings, minutes + 6));
+            showings.take(&target, &key, at(minutes + 10), Some(one));
+            assert!(well(&showings, minutes + 10));
+        }
+    }
 }
