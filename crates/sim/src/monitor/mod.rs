@@ -24,7 +24,7 @@ pub use clusters::Change;
 use documents::Governed;
 use doubts::Doubts;
 pub use scene::{Bundles, Ledgered, Scene};
-use turns::Showings;
+use turns::ShownWell;
 
 /// A property that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct Monitor {
     immutable: BTreeSet<(Key, Uid, Digest)>,
     governed: Governed,
     doubts: Doubts,
-    showings: Showings,
+    shown_well: ShownWell,
     /// How often an instance began to leave a target alone, because it failed too often.
     pub left_alone: u64,
     /// The script lets renders lose resources.
