@@ -70,8 +70,13 @@ pub fn resource_version(object: &Value) -> Option<&str> {
 }
 
 pub fn generation(object: &Value) -> Option<i64> {
-    match at(object, &["metadata", "generation"])? {
-        Value::Num(generation) => generation.as_i128()?.try_into().ok(),
+    number(object, &["metadata", "generation"])
+}
+
+/// The whole number at a path of fields.
+pub fn number(object: &Value, fields: &[&str]) -> Option<i64> {
+    match at(object, fields)? {
+        Value::Num(number) => number.as_i128()?.try_into().ok(),
         _ => None,
     }
 }

@@ -24,7 +24,7 @@ use setpoint_kube::managed::{BadManagedFields, ManagedFields};
 use setpoint_kube::path::{FieldPath, pointer};
 use setpoint_kube::project;
 use setpoint_kube::request::{Sending, for_request};
-use setpoint_kube::shared::{Autoscaler, SCALE, Sharing};
+use setpoint_kube::shared::{SCALE, Sharing};
 use setpoint_target::{Fence, Outcome, Priority, Refusal, RefusalClass, Work};
 
 use crate::cluster::{Cluster, Named};
@@ -107,7 +107,7 @@ impl Cluster {
     }
 
     async fn create(&self, work: &Work, resource: &Arc<Resource>, place: &Place, deadline: Deadline) -> Outcome {
-        let sharing = match Sharing::of(resource, &[], &self.api.manager, Autoscaler::None) {
+        let sharing = match Sharing::of_new(resource) {
             Ok(sharing) => sharing,
             Err(error) => return refused(RefusalClass::Invalid, unreadable(&error).to_string()),
         };
@@ -156,10 +156,11 @@ impl Cluster {
             };
             self.api.apply(place, &body, Manner { force, dry_run: false }, deadline, behalf(work)).await
         };
-        let sharing = Sharing::of(resource, &[], &self.api.manager, Autoscaler::None);
+        let sharing = Sharing::of_new(resource);
         let sharing = sharing.map_err(|error| refused(RefusalClass::Invalid, unreadable(&error).to_string()))?;
         let mut shared = Shared { expect: expect.clone(), sharing, over: None };
-        if !resource.shared.is_empty() && !Mutant::ForceEverything.is_on() {
+        let may_be_shared = !resource.shared.is_empty() || self.autoscalers.is_unheld(&resource.key);
+        if may_be_shared && !Mutant::ForceEverything.is_on() {
             shared = self.shared_now(work, resource, expect, place).await?;
         }
         let mut answer = send(false, &shared).await;

@@ -29,6 +29,8 @@ const KINDS: [(&str, &str); 2] = [("autoscaling", "HorizontalPodAutoscaler"), ("
 pub(crate) struct Autoscalers {
     heard: Mutex<BTreeMap<Arc<str>, Heard>>,
     asking: futures_util::lock::Mutex<()>,
+    /// Whose scale was an autoscaler's when it was last looked at, though nobody holds it: a write of ours would meet no conflict.
+    unheld: Mutex<BTreeSet<Key>>,
 }
 
 #[derive(Clone, Debug)]
@@ -119,6 +121,18 @@ impl Cluster {
 }
 
 impl Autoscalers {
+    pub(crate) fn note_unheld(&self, key: &Key, is_unheld: bool) {
+        let mut all = self.unheld.lock().unwrap_or_else(PoisonError::into_inner);
+        match is_unheld {
+            true => drop(all.insert(key.clone())),
+            false => drop(all.remove(key)),
+        }
+    }
+
+    pub(crate) fn is_unheld(&self, key: &Key) -> bool {
+        self.unheld.lock().unwrap_or_else(PoisonError::into_inner).contains(key)
+    }
+
     fn locked(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Heard>> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }

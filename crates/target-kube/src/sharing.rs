@@ -8,7 +8,7 @@ use setpoint_core::value::{Segment, Value};
 use setpoint_kube::attribute;
 use setpoint_kube::managed::{ManagedFields, is_applied_by};
 use setpoint_kube::path::{Element, FieldPath};
-use setpoint_kube::shared::{Autoscaler, NotShareable, SCALE, Sharing, scalers};
+use setpoint_kube::shared::{Autoscaler, Holding, NotShareable, SCALE, Sharing, scalers};
 
 use crate::cluster::Cluster;
 use crate::look::entries_of;
@@ -18,10 +18,12 @@ impl Cluster {
     /// What of an object is not ours, as it stands.
     pub(crate) async fn sharing(&self, resource: &Resource, object: &Value) -> Result<Sharing, Blindness> {
         let entries = entries_of(object)?;
-        let scaled = !scalers(resource, &entries).map_err(|error| unreadable(&error))?.is_empty();
+        let holding = Holding { object, entries: &entries };
+        let scaled = !scalers(resource, holding).map_err(|error| unreadable(&error))?.is_empty();
         let autoscaler = if scaled { self.autoscaler_of(&resource.key).await? } else { Autoscaler::None };
-        let sharing = Sharing::of(resource, &entries, &self.api.manager, autoscaler);
+        let sharing = Sharing::of(resource, holding, &self.api.manager, autoscaler);
         let sharing = sharing.map_err(|error| unreadable(&error))?;
+        self.autoscalers.note_unheld(&resource.key, sharing.unheld);
         Ok(match self.records.get(&resource.key) {
             Some(record) => sharing.knowing(&record.ours),
             None => sharing,
@@ -29,17 +31,17 @@ impl Cluster {
     }
 
     /// The same by what is remembered, without asking anybody; `None` where that does not hold any more.
-    pub(crate) fn sharing_as_recorded(&self, record: &Record, entries: &[ManagedFields]) -> Option<Sharing> {
+    pub(crate) fn sharing_as_recorded(&self, record: &Record, holding: Holding<'_>) -> Option<Sharing> {
         let Some(resource) = &record.kept else {
             return record.lent.is_empty().then(Sharing::default);
         };
-        let scalers = scalers(resource, entries).ok()?;
+        let scalers = scalers(resource, holding).ok()?;
         // Another one who sets the scale may be a person, and the autoscaler may be gone.
-        if scalers.iter().any(|entry| record.scaler.as_ref() != Some(&entry.manager)) {
+        if scalers.iter().any(|scaler| record.scaler.as_ref() != *scaler) {
             return None;
         }
         let autoscaler = if scalers.is_empty() { Autoscaler::None } else { Autoscaler::Aims };
-        let sharing = Sharing::of(resource, entries, &self.api.manager, autoscaler).ok()?;
+        let sharing = Sharing::of(resource, holding, &self.api.manager, autoscaler).ok()?;
         (*sharing.lent() == record.lent).then_some(sharing)
     }
 

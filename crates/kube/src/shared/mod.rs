@@ -20,6 +20,9 @@ use crate::pattern::FieldPattern;
 /// The subresource by which autoscalers, and `kubectl scale`, write. A co-owner of this name is whoever does.
 pub const SCALE: &str = "scale";
 
+/// Where kinds that can be scaled have their scale. Definitions may name another field, which the server tells only while somebody holds it.
+const REPLICAS: [&str; 2] = ["spec", "replicas"];
+
 /// Why a text does not name a field that can be shared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotShareable {
@@ -75,6 +78,13 @@ pub enum Autoscaler {
     Unknown,
 }
 
+/// A live object, and who holds what of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Holding<'o> {
+    pub object: &'o Value,
+    pub entries: &'o [ManagedFields],
+}
+
 /// What of one object is not ours, as things stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sharing {
@@ -88,8 +98,10 @@ pub struct Sharing {
     /// What anybody holds, and of that what we do.
     present: FieldSet,
     ours: FieldSet,
-    /// Who set the scale, where an autoscaler aims at the object.
+    /// Who set the scale, where an autoscaler aims at the object and the server says who did.
     pub scaler: Option<Arc<str>>,
+    /// Nobody holds the scale that is lent: a write that has it conflicts with nobody.
+    pub unheld: bool,
     pub autoscaler: Autoscaler,
 }
 
@@ -127,32 +139,43 @@ impl Rules {
         self.co_owned.iter().any(|(writer, pattern)| is_writer(writer) && pattern.covers(path))
     }
 
+    /// Whether whoever scales may write this.
+    fn lend_to_scalers(&self, path: &FieldPath) -> bool {
+        self.co_owned.iter().any(|(writer, pattern)| **writer == *SCALE && pattern.covers(path))
+    }
+
     fn ignore(&self, path: &FieldPath) -> bool {
         self.ignored.iter().any(|pattern| pattern.covers(path))
     }
 }
 
 impl Sharing {
-    /// `entries` are those of the live object, of which `manager` is ours; none for one that is not there yet.
+    /// Of an object that is not there yet.
+    pub fn of_new(resource: &Resource) -> Result<Self, NotShareable> {
+        let Rules { ignored, added, .. } = Rules::of(resource)?;
+        Ok(Self { ignored, added, ..Self::default() })
+    }
+
+    /// Of a live object; `manager` is ours.
     pub fn of(
         resource: &Resource,
-        entries: &[ManagedFields],
+        holding: Holding<'_>,
         manager: &str,
         autoscaler: Autoscaler,
     ) -> Result<Self, NotShareable> {
-        let rules = Rules::of(resource)?;
-        if resource.shared.is_empty() && autoscaler != Autoscaler::Aims {
+        let (rules, entries) = (Rules::of(resource)?, holding.entries);
+        let aims = autoscaler == Autoscaler::Aims;
+        if resource.shared.is_empty() && !aims {
             return Ok(Self { autoscaler, added: rules.added, ..Self::default() });
         }
         let others = entries.iter().filter(|entry| *entry.manager != *manager && !entry.is_status());
-        let is_lent = |entry: &ManagedFields, path: &FieldPath| {
-            rules.lend(entry, path) || autoscaler == Autoscaler::Aims && is_scaling(entry)
-        };
+        let is_lent = |entry: &ManagedFields, path: &FieldPath| rules.lend(entry, path) || aims && is_scaling(entry);
         let of_entry = |entry: &ManagedFields| {
             entry.fields.values().into_iter().filter(|path| is_lent(entry, path)).collect::<Vec<_>>()
         };
-        let held: Vec<FieldPath> = others.flat_map(of_entry).collect();
-        let aims = autoscaler == Autoscaler::Aims;
+        let scale = unheld_scale(resource, holding).filter(|path| aims || rules.lend_to_scalers(path));
+        let unheld = scale.is_some();
+        let held: Vec<FieldPath> = others.flat_map(of_entry).chain(scale).collect();
         let scaler = entries.iter().find(|entry| aims && is_scaling(entry)).map(|entry| Arc::clone(&entry.manager));
         let declared = held.iter().filter(|path| is_declared(&resource.body, path)).cloned();
         Ok(Self {
@@ -163,6 +186,7 @@ impl Sharing {
             present: present(entries),
             ours: applied_by(entries, manager).map(|entry| entry.fields.clone()).unwrap_or_default(),
             scaler,
+            unheld,
             autoscaler,
         })
     }
@@ -192,10 +216,11 @@ impl Sharing {
     }
 }
 
-/// The entries that set the scale of an object, where it is declared and no rule speaks of it: then it matters whether an autoscaler aims at
-/// the object.
-pub fn scalers<'e>(resource: &Resource, entries: &'e [ManagedFields]) -> Result<Vec<&'e ManagedFields>, NotShareable> {
-    if !entries.iter().any(is_scaling) {
+/// Who set the scale of an object, where it is declared and no rule speaks of it: then it matters whether an autoscaler aims at the object.
+/// `None` is somebody whom the server does not name.
+pub fn scalers<'o>(resource: &Resource, holding: Holding<'o>) -> Result<Vec<Option<&'o Arc<str>>>, NotShareable> {
+    let unheld = unheld_scale(resource, holding);
+    if unheld.is_none() && !holding.entries.iter().any(is_scaling) {
         return Ok(Vec::new());
     }
     let rules = Rules::of(resource)?;
@@ -204,7 +229,19 @@ pub fn scalers<'e>(resource: &Resource, entries: &'e [ManagedFields]) -> Result<
             |path: &FieldPath| is_declared(&resource.body, path) && !rules.ignore(path) && !rules.lend(entry, path);
         is_scaling(entry) && entry.fields.values().iter().any(is_open)
     };
-    Ok(entries.iter().filter(matters).collect())
+    let named = holding.entries.iter().filter(matters).map(|entry| Some(&entry.manager));
+    let unheld = unheld.filter(|path| !rules.ignore(path) && !rules.lend_to_scalers(path));
+    Ok(named.chain(unheld.map(|_| None)).collect())
+}
+
+/// The declared scale of an object that is at another one, which nobody holds. A server leaves a zero out of the scale subresource: the field is
+/// taken from whoever held it and given to nobody. From then on it notes no scaling at all, for it does not begin to where nobody is noted.
+fn unheld_scale(resource: &Resource, Holding { object, entries }: Holding<'_>) -> Option<FieldPath> {
+    let replicas = |object: &Value| object::number(object, &REPLICAS);
+    let (declared, live) = (replicas(&resource.body)?, replicas(object)?);
+    let path = FieldPath::fields(&REPLICAS);
+    let is_unheld = || !entries.is_empty() && !entries.iter().any(|entry| entry.fields.touches(&path));
+    (declared != live && is_unheld()).then_some(path)
 }
 
 fn is_scaling(entry: &ManagedFields) -> bool {

@@ -39,7 +39,15 @@ fn live(body: &str, entries: &[(&str, &str, &str, &str)]) -> Value {
 }
 
 fn sharing(resource: &Resource, live: &Value, autoscaler: Autoscaler) -> Sharing {
-    Sharing::of(resource, &managed_fields(live).unwrap(), "setpoint-one", autoscaler).unwrap()
+    let entries = managed_fields(live).unwrap();
+    Sharing::of(resource, Holding { object: live, entries: &entries }, "setpoint-one", autoscaler).unwrap()
+}
+
+/// Who set the scale, where it matters.
+fn scaled_by(resource: &Resource, live: &Value) -> Vec<Option<String>> {
+    let entries = managed_fields(live).unwrap();
+    let scalers = scalers(resource, Holding { object: live, entries: &entries }).unwrap();
+    scalers.into_iter().map(|scaler| scaler.map(ToString::to_string)).collect()
 }
 
 fn fitted(resource: &Resource, live: &Value, autoscaler: Autoscaler) -> Value {
@@ -103,7 +111,7 @@ fn what_is_scaled_is_lent_only_where_an_autoscaler_aims_at_it() {
         SCALED,
         &[("manager", "Update", "scale", REPLICAS), ("person", "Update", "", r#"{"f:spec":{"f:paused":{}}}"#)],
     );
-    assert_eq!(scalers(&resource, &managed_fields(&scaled).unwrap()).unwrap().len(), 1);
+    assert_eq!(scaled_by(&resource, &scaled), [Some("manager".to_owned())]);
     for autoscaler in [Autoscaler::None, Autoscaler::Unknown] {
         assert!(sharing(&resource, &scaled, autoscaler).not_ours().is_empty());
     }
@@ -114,18 +122,64 @@ fn what_is_scaled_is_lent_only_where_an_autoscaler_aims_at_it() {
 
 #[test]
 fn nobody_is_asked_about_a_scale_that_is_not_declared_or_that_a_rule_speaks_of() {
-    let entries = |live: &Value| managed_fields(live).unwrap();
     let scaled = live(SCALED, &[("manager", "Update", "scale", REPLICAS)]);
+    let unheld = unheld(0);
     let bare = DECLARED.replace(r#""replicas":3,"#, "");
     for resource in [
         resource(&bare, &[]),
         resource(DECLARED, &[("spec", None)]),
         resource(DECLARED, &[("spec.replicas", Some("scale"))]),
     ] {
-        assert_eq!(scalers(&resource, &entries(&scaled)).unwrap(), Vec::<&_>::new(), "{resource:?}");
+        assert_eq!(scaled_by(&resource, &scaled), Vec::new(), "{resource:?}");
+        assert_eq!(scaled_by(&resource, &unheld), Vec::new(), "{resource:?}");
     }
     let edited = live(SCALED, &[("kubectl-edit", "Update", "", REPLICAS)]);
-    assert_eq!(scalers(&resource(DECLARED, &[]), &entries(&edited)).unwrap(), Vec::<&_>::new());
+    assert_eq!(scaled_by(&resource(DECLARED, &[]), &edited), Vec::new());
+}
+
+const PAUSED: &str = r#"{"f:spec":{"f:paused":{}}}"#;
+
+/// What a server leaves behind that has once been told to scale to zero: a number that nobody holds.
+fn unheld(replicas: u32) -> Value {
+    let body = SCALED.replace(r#""replicas":7"#, &format!(r#""replicas":{replicas}"#));
+    live(&body, &[("setpoint-one", "Apply", "", PAUSED)])
+}
+
+#[test]
+fn a_scale_that_nobody_holds_is_lent_where_an_autoscaler_aims_or_whoever_scales_may() {
+    let plain = resource(DECLARED, &[]);
+    let of_operator = resource(DECLARED, &[("spec.replicas", Some("operator"))]);
+    let of_scalers = resource(DECLARED, &[("spec.replicas", Some("scale"))]);
+    for live in [unheld(0), unheld(4)] {
+        for declared in [&plain, &of_operator] {
+            assert_eq!(scaled_by(declared, &live), [None]);
+            for autoscaler in [Autoscaler::None, Autoscaler::Unknown] {
+                assert!(sharing(declared, &live, autoscaler).lent().is_empty());
+            }
+        }
+        let lent = [(&plain, Autoscaler::Aims), (&of_operator, Autoscaler::Aims), (&of_scalers, Autoscaler::None)];
+        for (declared, autoscaler) in lent {
+            let sharing = sharing(declared, &live, autoscaler);
+            assert!(sharing.unheld && !sharing.lent().is_empty() && sharing.scaler.is_none(), "{declared:?}");
+            let sent = sharing.fitted((*declared.body).clone(), &live);
+            assert!(sent.get("spec").unwrap().get("replicas").is_none(), "{declared:?}");
+        }
+    }
+}
+
+#[test]
+fn a_scale_that_somebody_holds_or_that_is_as_declared_is_no_autoscalers() {
+    let declared = resource(DECLARED, &[]);
+    let zero = SCALED.replace(r#""replicas":7"#, r#""replicas":0"#);
+    for (object, why) in [
+        (live(&zero, &[("setpoint-one", "Apply", "", PAUSED), ("person", "Update", "", REPLICAS)]), "it was edited"),
+        (live(&zero, &[]), "nobody is said to hold anything"),
+        (unheld(3), "it is as declared"),
+    ] {
+        let sharing = sharing(&declared, &object, Autoscaler::Aims);
+        assert!(!sharing.unheld && sharing.lent().is_empty(), "{why}");
+        assert_eq!(scaled_by(&declared, &object), Vec::new(), "{why}");
+    }
 }
 
 #[test]

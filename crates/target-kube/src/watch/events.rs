@@ -7,6 +7,7 @@ use setpoint_kube::kinds::is_awaited;
 use setpoint_kube::managed::{ManagedFields, applied_by};
 use setpoint_kube::object;
 use setpoint_kube::path::FieldPath;
+use setpoint_kube::shared::Holding;
 
 use super::{Progress, StreamId, Watches};
 use crate::cluster::{Cluster, Named, metadata_hash};
@@ -133,7 +134,7 @@ impl Cluster {
     }
 
     fn is_as_recorded(&self, record: &Record, object: &Value, entries: &[ManagedFields]) -> bool {
-        let sharing = self.sharing_as_recorded(record, entries);
+        let sharing = self.sharing_as_recorded(record, Holding { object, entries });
         let beside = sharing.and_then(|sharing| self.strayed(object, record, entries, &sharing).ok());
         let is_same =
             |beside: Vec<FieldPath>| are_same(&self.remarks(object, record, entries, &beside), &record.remarks());

@@ -245,7 +245,7 @@ async fn what_a_person_scales_is_drift_and_what_an_autoscaler_scales_is_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_keda_scales_is_no_drift() {
-    let scene = Scene::new("keda").await;
+    let mut scene = Scene::new("keda").await;
     scene.define_scaled_objects().await;
     let declared = scene.deployment("web:1");
     scene.have(&declared).await;
@@ -261,9 +261,47 @@ async fn what_keda_scales_is_no_drift() {
     let stored = scene.stored(&moved);
     assert_eq!((replicas(&stored), image(&stored)), (Some(5), "web:2"));
 
+    scene.scale(0, "keda-operator");
+    scene.rests(&moved).await;
+    let moved = scene.deployment("web:3");
+    scene.heal(&moved).await;
+    let stored = scene.stored(&moved);
+    assert_eq!((replicas(&stored), image(&stored)), (Some(0), "web:3"), "what nobody holds is not ours");
+    scene.rests(&moved).await;
+    scene.restart(|_| {});
+    scene.rests(&moved).await;
+
     scene.server.request("DELETE", &format!("{}/web", scene.scaled_objects()), None).succeeded();
     scene.heal(&moved).await;
     assert_eq!(replicas(&scene.stored(&moved)), Some(3));
+    scene.scale(0, "kubectl");
+    scene.heal(&moved).await;
+    assert_eq!(replicas(&scene.stored(&moved)), Some(3), "somebody scaled by hand");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_scaled_to_nothing_costs_nothing_at_rest_and_wakes_again() {
+    let scene = Scene::with("zero", |_| {}).await;
+    let declared = scene.deployment("web:1");
+    scene.have(&declared).await;
+    scene.autoscale();
+    scene.live(&declared).await;
+    scene.caught_up().await;
+    scene.scale(0, "keda-operator");
+    scene.hint_about(&declared.key).await;
+    assert_eq!(scene.live(&declared).await.value, declared.body);
+    scene.proxy.take_seen();
+    // From zero on the server names nobody, whatever the number is.
+    scene.scale(4, "keda-operator");
+    for _ in 0..10 {
+        assert_eq!(scene.live(&declared).await.value, declared.body);
+    }
+    let asked: Vec<_> = scene.proxy.take_seen().into_iter().filter(|seen| !seen.is_watch()).collect();
+    assert!(asked.is_empty(), "{asked:?}");
+    scene.set_replicas(9, "stranger");
+    scene.hint_about(&declared.key).await;
+    scene.heal(&declared).await;
+    assert_eq!(replicas(&scene.stored(&declared)), Some(3));
 }
 
 #[tokio::test(flavor = "multi_thread")]
