@@ -112,11 +112,17 @@ impl Cluster {
 
     /// Remembers what has moved since this was last done.
     pub(crate) async fn remember(&self) {
+        let Some(identity) = self.identity.expected() else { return };
         let mut moved = self.records.take_moved(|key| self.health.fingerprint(key.class()));
         moved.extend(self.origins.take_moved());
-        if let (Some(identity), false) = (self.identity.expected(), moved.is_empty()) {
-            // What is not remembered is found out again.
-            drop(self.memory.store(&identity, moved).await);
+        if moved.is_empty() {
+            return;
+        }
+        let names: Vec<String> = moved.iter().map(|(name, _)| name.clone()).collect();
+        if self.memory.store(&identity, moved).await.is_err() {
+            // The next process would believe what was stored before.
+            self.records.store_again(&names);
+            self.origins.store_again(&names);
         }
     }
 

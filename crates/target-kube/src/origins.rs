@@ -78,6 +78,11 @@ impl Origins {
         moved.into_iter().map(|class| (format!("{NAMES}{class}"), Some(vec![u8::from(defined(&class))]))).collect()
     }
 
+    /// Takes these, which could not be stored, for moved again. Names of objects are left.
+    pub(crate) fn store_again(&self, names: &[String]) {
+        self.state().moved.extend(names.iter().filter_map(|name| name.strip_prefix(NAMES)).map(ToOwned::to_owned));
+    }
+
     /// Takes over what was remembered of kinds, and leaves what was of objects.
     pub(crate) fn recall(&self, stored: &Remembered) {
         for (name, bytes) in stored {

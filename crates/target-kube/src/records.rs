@@ -366,6 +366,11 @@ impl Records {
         moved.into_iter().map(|key| (key.to_text(), stored(&key))).collect()
     }
 
+    /// Takes these, which could not be stored, for moved again. Names of other things are left.
+    pub(crate) fn store_again(&self, names: &[String]) {
+        self.state().moved.extend(names.iter().filter_map(|name| name.parse::<Key>().ok()));
+    }
+
     /// Takes over what was remembered; what cannot be read was never there. Nothing of it is believed before it was compared. Answers those whose
     /// health was judged by another rule than today's: they need a look.
     pub(crate) fn recall(&self, stored: Remembered, judged: impl Fn(&Key) -> Option<Digest>) -> Vec<Key> {

@@ -1,16 +1,21 @@
 //! At rest nothing is asked; what happens is told by streams, through every interruption.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::future::BoxFuture;
 use serde_json::json;
 use setpoint_core::live::Presence;
+use setpoint_core::name::TargetIdentity;
 use setpoint_core::observed::Observed;
 use setpoint_core::time::Span;
 use setpoint_target::{Asker, Target};
-use setpoint_target_kube::{Memory, ShortMemory};
+use setpoint_target_kube::{Changes, Forgotten, Memory, Remembered, ShortMemory};
 use setpoint_testbed::kube::proxy::Seen;
 use setpoint_testbed::kube::{Fault, Rule};
 
+use super::definitions::fields;
 use super::scene::{Scene, now, until};
 
 async fn at_rest(name: &str) -> Scene {
@@ -275,6 +280,54 @@ async fn drift_that_is_left_alone_is_found_by_each_process_that_follows() {
         scene.target.remember().await;
         scene.restart(|_| {});
     }
+}
+
+/// Takes nothing while it is full.
+#[derive(Debug)]
+struct FullMemory {
+    is_full: AtomicBool,
+    holds: ShortMemory,
+}
+
+impl Memory for FullMemory {
+    fn load<'a>(&'a self, target: &'a TargetIdentity) -> BoxFuture<'a, Result<Remembered, Forgotten>> {
+        self.holds.load(target)
+    }
+
+    fn store<'a>(&'a self, target: &'a TargetIdentity, changes: Changes) -> BoxFuture<'a, Result<(), Forgotten>> {
+        match self.is_full.load(Ordering::SeqCst) {
+            true => Box::pin(std::future::ready(Err(Forgotten { detail: "the disk is full".to_owned() }))),
+            false => self.holds.store(target, changes),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_stored_is_stored_later() {
+    let memory = Arc::new(FullMemory { is_full: AtomicBool::new(true), holds: ShortMemory::default() });
+    let kept = Arc::clone(&memory);
+    let scene = Scene::with("full", move |options| {
+        options.trust_streams = false;
+        options.memory = kept;
+    })
+    .await;
+    let api_version = scene.define("Kept", &fields(&json!({"size": {"type": "integer"}}))).await;
+    let declared = scene.resource(&json!({
+        "apiVersion": api_version, "kind": "Kept", "metadata": {"name": "a", "namespace": scene.namespace}, "spec": {"size": 1},
+    }));
+    let identity = scene.target.identity().await.unwrap();
+    let stored = async || {
+        let all = memory.load(&identity).await.unwrap();
+        all.into_iter().map(|(name, _)| name).collect::<BTreeSet<String>>()
+    };
+    scene.have(&declared).await;
+    scene.target.remember().await;
+    assert_eq!(stored().await, BTreeSet::new());
+    memory.is_full.store(false, Ordering::SeqCst);
+    scene.target.remember().await;
+    let all = stored().await;
+    assert!(all.contains(&declared.key.to_text()), "{all:?}");
+    assert_eq!(all.len(), 2, "the object, and where its kind comes from: {all:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
