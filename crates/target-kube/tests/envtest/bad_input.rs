@@ -99,13 +99,13 @@ async fn what_a_server_of_its_own_keeps_is_not_gone_when_nobody_names_that_serve
     let made = scene.have(&declared).await;
     // Somebody removes its APIService. Neither this process nor the next one takes that for a word about the object.
     scene.remove(&service);
+    let told = |seen: &Observed<Presence>| match seen {
+        Observed::Known { value: Presence::Present(_), .. } => false,
+        Observed::Unknown { reason: Blindness::Partial { detail } } => detail.contains("APIService again"),
+        Observed::Unknown { .. } => false,
+        Observed::Known { value: Presence::Absent, .. } => panic!("it is there, and only not served"),
+    };
     for _ in 0..2 {
-        let told = |seen: &Observed<Presence>| match seen {
-            Observed::Known { value: Presence::Present(_), .. } => false,
-            Observed::Unknown { reason: Blindness::Partial { detail } } => detail.contains("APIService again"),
-            Observed::Unknown { .. } => false,
-            Observed::Known { value: Presence::Absent, .. } => panic!("it is there, and only not served"),
-        };
         let unknown =
             async || told(&scene.observe(&declared).await) && told(&scene.observe_undeclared(&declared.key).await);
         until("nothing is known of it", unknown).await;
@@ -114,6 +114,9 @@ async fn what_a_server_of_its_own_keeps_is_not_gone_when_nobody_names_that_serve
         scene.target.remember().await;
         scene.restart(|_| {});
     }
+    // One that remembers nothing knows from the claim that there was an object.
+    scene.restart(|options| options.memory = Arc::new(ShortMemory::default()));
+    until("nothing is known of it", async || told(&scene.observe_undeclared(&declared.key).await)).await;
     scene.make(&service);
     let back = async || match scene.observe_undeclared(&declared.key).await {
         Observed::Known { value: Presence::Present(live), .. } => live.uid == made.uid,
