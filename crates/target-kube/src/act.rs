@@ -28,7 +28,7 @@ use setpoint_kube::shared::{SCALE, Sharing};
 use setpoint_target::{Fence, Outcome, Priority, Refusal, RefusalClass, Work};
 
 use crate::cluster::{Cluster, Named};
-use crate::look::{entries_of, in_place};
+use crate::compared::{entries_of, in_place};
 use crate::records::Record;
 use crate::remarks::additions;
 use crate::requests::{Applied, Behalf, Deadline, Failure, Form, Manner, Place, Urgency};

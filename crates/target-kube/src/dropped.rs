@@ -6,7 +6,7 @@ use setpoint_kube::path::FieldPath;
 use setpoint_kube::shape;
 
 use crate::cluster::Cluster;
-use crate::look::Difference;
+use crate::compared::Difference;
 use crate::records::Record;
 
 impl Cluster {

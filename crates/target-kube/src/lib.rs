@@ -16,6 +16,7 @@ mod audit_log;
 mod audit_webhook;
 mod autoscalers;
 mod cluster;
+mod compared;
 mod discovery;
 mod dropped;
 mod following;

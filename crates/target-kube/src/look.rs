@@ -1,49 +1,34 @@
-//! Looking: what stands under a key, compared with what is declared there.
+//! Looking: what stands under a key.
 //!
 //! An object in place by its record, of which a caught-up stream has told nothing since, is answered without a request. Everything else is
-//! read from the server by a quorum read: absence is never believed from anything less. What is compared is what the server says is ours
-//! ([`Record`]); for a declaration that has no record the server is asked what applying it would give, which changes nothing.
+//! read from the server by a quorum read: absence is never believed from anything less.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use setpoint_core::intent::Expect;
 use setpoint_core::key::Key;
-use setpoint_core::live::{Holders, Live, Observation, Presence, Remark, Writer};
+use setpoint_core::live::{Live, Observation, Presence, Writer};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
-use setpoint_kube::adopt::holders;
-use setpoint_kube::compare::{Additions, Drifted, drifted, dropped};
-use setpoint_kube::field_set::FieldSet;
-use setpoint_kube::managed::{ManagedFields, applied_by, managed_fields};
-use setpoint_kube::path::FieldPath;
-use setpoint_kube::pattern::FieldPattern;
-use setpoint_kube::request::{Sending, for_request};
-use setpoint_kube::shared::Sharing;
-use setpoint_kube::{object, project, shape};
 use setpoint_target::{Asker, Wanted};
 
 use crate::absent::Sought;
-use crate::cluster::{Cluster, Named, Unplaced};
+use crate::cluster::{Cluster, Unplaced};
+use crate::compared::in_place;
 use crate::discovery::Unserved;
 use crate::origins::not_known_to_be_gone;
-use crate::records::{Look, Record, Seen};
-use crate::remarks::additions;
-use crate::requests::{Applied, Behalf, Deadline, Failure, Form, Manner, Place, Urgency};
+use crate::records::Record;
+use crate::requests::{Behalf, Form, Urgency};
 use crate::wire::within;
 
 /// How many objects of one look are asked for at once, before the flow of the cluster says less.
 const AT_ONCE: usize = 64;
-const DRY_RUN_TIME: Span = Span::seconds(10);
 /// How long a look waits for streams to tell what is there before it asks for each object: less than whoever looks waits for it.
 const BEGINNING: Span = Span::seconds(20);
-
-/// What is left alone on an object in place; else the object in the declaration's shape, and the paths that are not as they should be.
-pub(crate) type Difference = Result<Arc<[Remark]>, (Value, Vec<FieldPath>)>;
 
 impl Cluster {
     pub(crate) async fn observe(&self, wanted: Wanted, asker: Asker, now: Timestamp) -> Observation {
@@ -195,319 +180,11 @@ impl Cluster {
         }
         Presence::Absent
     }
-
-    /// A live object compared with its declaration.
-    pub(crate) async fn compared(
-        &self,
-        look: &Look<'_>,
-        declared: Option<&Arc<Resource>>,
-        place: &Place,
-        object: &Value,
-        on: Behalf<'_>,
-    ) -> Result<Live, Blindness> {
-        let key = look.key();
-        let named = Named::of(object)?;
-        let Some(resource) = declared else {
-            let value = Arc::new(identifying(key));
-            return Ok(self.live_of(named, object, value, Writer::Unknown));
-        };
-        let sharing = self.sharing(resource, object).await?;
-        match self.records.get(key).filter(|record| record.uid == named.uid) {
-            Some(record) if record.is_of(resource) => {
-                // Where co-owners hold something else than they did, what is ours is taken anew.
-                if record.lent == *sharing.lent()
-                    && let Some(live) = self.by_record(look, resource, object, &record, &sharing)?
-                    && (live.value == resource.body || !self.has_schema_moved(resource, &record).await)
-                {
-                    return Ok(live);
-                }
-            }
-            Some(record) => {
-                let value = shape::moved(&resource.body, object, &record.ours, &sharing.not_ours(), &self.digest_key);
-                if value != *resource.body {
-                    let entries = entries_of(object)?;
-                    let holders = self.holders_of(resource, object, &record, &entries, &sharing);
-                    let writer = self.writer_as_written(&entries, resource, &value, &sharing);
-                    let live = self.live_of(named, object, Arc::new(value), writer);
-                    return Ok(Live { holders, ..live });
-                }
-            }
-            None => {}
-        }
-        self.by_dry_run(look, resource, place, (object, &sharing), on).await
-    }
-
-    /// Compares with the record of this declaration. `None` where the object says literally what is declared, but not what the record says:
-    /// then the record has to be taken anew.
-    fn by_record(
-        &self,
-        look: &Look<'_>,
-        resource: &Arc<Resource>,
-        object: &Value,
-        record: &Record,
-        sharing: &Sharing,
-    ) -> Result<Option<Live>, Blindness> {
-        let key = look.key();
-        let named = Named::of(object)?;
-        let entries = entries_of(object)?;
-        if self.lost_ownership(record, &entries) {
-            self.file_edit(key, &named, &entries, &[]);
-            return Ok(Some(self.live_of(named, object, Arc::new(disowned(&resource.body)), Writer::Unknown)));
-        }
-        let (value, paths) = match self.difference(resource, object, record, &entries, sharing) {
-            Err(difference) => difference,
-            Ok(remarks) => {
-                let (standing, covered) = (self.standing(object), self.is_covered(object));
-                self.file_additions(key, &named, &entries, record, &remarks);
-                let mut record = record.clone().at(named.version.clone(), standing);
-                record.set_remarks(Arc::clone(&remarks));
-                let owned = self.has_applied(&entries);
-                let seen = Seen { resource, version: &named.version, standing, covered, owned, remarks };
-                self.records.seen_in_place(key, seen, look.told);
-                return Ok(Some(Live {
-                    holders: self.holders_of(resource, object, &record, &entries, sharing),
-                    ..in_place(resource, &record)
-                }));
-            }
-        };
-        if value == *resource.body {
-            return Ok(None);
-        }
-        let writer = self.writer_of(&entries, &paths, sharing);
-        self.file_edit(key, &named, &entries, &paths);
-        let holders = self.holders_of(resource, object, record, &entries, sharing);
-        Ok(Some(Live { holders, ..self.live_of(named, object, Arc::new(value), writer) }))
-    }
-
-    fn has_applied(&self, entries: &[ManagedFields]) -> bool {
-        applied_by(entries, &self.api.manager).is_some()
-    }
-
-    /// The tools that declared an object which we have not applied.
-    fn holders_of(
-        &self,
-        resource: &Resource,
-        object: &Value,
-        record: &Record,
-        entries: &[ManagedFields],
-        sharing: &Sharing,
-    ) -> Option<Box<Holders>> {
-        if record.owned || self.has_applied(entries) {
-            return None;
-        }
-        let undone = additions(object, record, entries, sharing).complete;
-        let undone: Vec<FieldPattern> = undone.into_iter().map(FieldPattern::from).collect();
-        Some(Box::new(holders(entries, Some(&record.ours), &undone, &resource.api_version)))
-    }
-
-    /// Whether what seems to have drifted may only show other defaults: then it has to be compared with what applying would give now.
-    async fn has_schema_moved(&self, resource: &Resource, record: &Record) -> bool {
-        let Some(before) = record.schema else { return false };
-        self.schemas.current(&self.api, &resource.api_version).await.is_some_and(|now| now != before)
-    }
-
-    /// Whether the server no longer names us as the owner of anything: somebody cleared that, or a write was too large to keep it. What is then
-    /// removed from the declaration would stay.
-    pub(crate) fn lost_ownership(&self, record: &Record, entries: &[ManagedFields]) -> bool {
-        record.owned && !self.has_applied(entries)
-    }
-
-    /// Compares an object with its record.
-    pub(crate) fn difference(
-        &self,
-        resource: &Resource,
-        object: &Value,
-        record: &Record,
-        entries: &[ManagedFields],
-        sharing: &Sharing,
-    ) -> Difference {
-        let (drifted, added) = match self.strayed(object, record, entries, sharing) {
-            Ok(beside) => return Ok(self.remarks(object, record, entries, &beside)),
-            Err(strayed) => strayed,
-        };
-        let value = shape::in_declared_shape(&resource.body, object, &drifted, &added, &self.digest_key);
-        Err((value, drifted.into_iter().map(|drifted| drifted.path).chain(added).collect()))
-    }
-
-    /// What of ours is not as it was applied, and what strangers added that has to go; if there is nothing, what they added that is only told.
-    pub(crate) fn strayed(
-        &self,
-        object: &Value,
-        record: &Record,
-        entries: &[ManagedFields],
-        sharing: &Sharing,
-    ) -> Result<Vec<FieldPath>, (Vec<Drifted>, Vec<FieldPath>)> {
-        let drifted = drifted(object, &record.ours, &record.baseline, &self.hash_key);
-        let Additions { complete, beside } = additions(object, record, entries, sharing);
-        if drifted.is_empty() && complete.is_empty() { Ok(beside) } else { Err((drifted, complete)) }
-    }
-
-    /// Asks the server what applying the declaration would give, and compares with that.
-    async fn by_dry_run(
-        &self,
-        look: &Look<'_>,
-        resource: &Arc<Resource>,
-        place: &Place,
-        (object, sharing): (&Value, &Sharing),
-        on: Behalf<'_>,
-    ) -> Result<Live, Blindness> {
-        let key = look.key();
-        let named = Named::of(object)?;
-        let answer = match self.dry_run(resource, place, Some((object, sharing)), on).await {
-            Ok(applied) if Mutant::BaselineFromLook.is_on() => held_as(object, &applied.object),
-            Ok(applied) => applied.object,
-            // It would be refused: whoever applies it will hear why. Until then it is compared as it is written.
-            Err(failure) if failure.refusal().is_some() && !failure.is_passing() => {
-                return self.as_written(named, resource, object, sharing);
-            }
-            Err(failure) => return Err(failure.blindness()),
-        };
-        let not_ours = sharing.not_ours();
-        let taken = match project::take(&answer, &self.api.manager, &resource.body, &not_ours, &self.hash_key) {
-            Ok(taken) => taken,
-            // The server does not keep who owns what of objects that are too large for it: they are compared as they are written.
-            Err(_) => return self.as_written(named, resource, object, sharing),
-        };
-        let standing = self.standing(object);
-        let mut record = Record::new(resource, (named.uid.clone(), named.version.clone()), taken, standing);
-        record.share(resource, sharing);
-        let entries = entries_of(object)?;
-        let before = self.records.get(key).filter(|before| before.uid == named.uid);
-        self.go_on_from(before.as_ref(), &mut record, &entries, sharing);
-        let difference = self.difference(resource, object, &record, &entries, sharing);
-        let gone = dropped(object, &entries, &answer, &record.ours, &self.api.manager, &not_ours);
-        let difference = self.with_dropped(resource, object, difference, &gone, &mut record);
-        if let Ok(remarks) = &difference {
-            self.file_additions(key, &named, &entries, before.as_ref().unwrap_or(&record), remarks);
-            record.set_remarks(Arc::clone(remarks));
-        }
-        // The baseline holds whatever is there now; only what is there now in place may be answered without a look.
-        let settled = difference.is_ok() && self.is_covered(object) && self.records.suspicions(key) == look.told;
-        record.suspicions = u32::from(!settled);
-        record.schema = self.schemas.known(&resource.api_version);
-        record.owned = self.has_applied(&entries);
-        let holders = self.holders_of(resource, object, &record, &entries, sharing);
-        let in_place = in_place(resource, &record);
-        if self.records.put_seen(look, record) {
-            self.watches.tell(key.clone());
-        }
-        let live = match difference {
-            Ok(_) => in_place,
-            Err((value, paths)) => {
-                let writer = self.writer_of(&entries, &paths, sharing);
-                self.file_edit(key, &named, &entries, &paths);
-                self.live_of(named, object, Arc::new(value), writer)
-            }
-        };
-        Ok(Live { holders, ..live })
-    }
-
-    /// An object compared with the declaration leaf by leaf, as both are written.
-    fn as_written(
-        &self,
-        named: Named,
-        resource: &Resource,
-        object: &Value,
-        sharing: &Sharing,
-    ) -> Result<Live, Blindness> {
-        let not_ours = sharing.not_ours();
-        let value = shape::moved(&resource.body, object, &FieldSet::empty(), &not_ours, &self.digest_key);
-        let entries = entries_of(object)?;
-        // What is as declared is left alone: the server may not keep that we wrote it, and would be told so for ever.
-        let unwritten = value != *resource.body && !self.has_applied(&entries);
-        let holders = unwritten.then(|| Box::new(holders(&entries, None, &[], &resource.api_version)));
-        let writer = self.writer_as_written(&entries, resource, &value, sharing);
-        Ok(Live { holders, ..self.live_of(named, object, Arc::new(value), writer) })
-    }
-
-    /// What applying would give over what is there. Nothing is changed.
-    pub(crate) async fn dry_run(
-        &self,
-        resource: &Resource,
-        place: &Place,
-        over: Option<(&Value, &Sharing)>,
-        on: Behalf<'_>,
-    ) -> Result<Applied, Failure> {
-        let malformed = |reason: Blindness| Failure::Malformed { detail: reason.to_string() };
-        let named = over.map(|(object, _)| Named::of(object)).transpose().map_err(malformed)?;
-        let expect = named.map(|named| Expect { uid: named.uid, version: None });
-        let sending = Sending { installation: &self.installation, intent: None, expect: expect.as_ref() };
-        let body = for_request(resource, &sending);
-        let body = match over {
-            Some((object, sharing)) => sharing.fitted(body, object),
-            None => body,
-        };
-        let manner = Manner { force: true, dry_run: true };
-        self.api.apply(place, &body, manner, self.dry_run_deadline(), on).await
-    }
-
-    pub(crate) fn dry_run_deadline(&self) -> Deadline {
-        let until = self.now() + DRY_RUN_TIME;
-        Deadline { leave_by: until, land_by: until }
-    }
-
-    pub(crate) fn live_of(&self, named: Named, object: &Value, value: Arc<Value>, writer: Writer) -> Live {
-        let standing = self.standing(object);
-        Live {
-            uid: named.uid,
-            version: named.version,
-            fingerprint: Live::fingerprint_of(&value),
-            value,
-            controlled: standing.controlled,
-            writer,
-            health: standing.health,
-            ended: standing.ended,
-            remarks: None,
-            holders: None,
-        }
-    }
 }
 
 /// Of these nothing is known.
 fn blind(keys: impl Iterator<Item = Key>, reason: &Blindness, now: Timestamp) -> Observation {
     Observation { at: now, states: keys.map(|key| (key, Observed::unknown(reason.clone()))).collect() }
-}
-
-/// A mistake to be caught: what is there, with the word of the answer on who holds what.
-fn held_as(object: &Value, answer: &Value) -> Value {
-    let mut taken = object.clone();
-    if let (Value::Map(fields), Some(held)) = (&mut taken, object::at(answer, &["metadata", "managedFields"]))
-        && let Some(Value::Map(metadata)) = fields.get_mut("metadata")
-    {
-        metadata.insert("managedFields".into(), held.clone());
-    }
-    taken
-}
-
-pub(crate) fn entries_of(object: &Value) -> Result<Vec<ManagedFields>, Blindness> {
-    managed_fields(object).map_err(|error| Blindness::Malformed { detail: error.to_string() })
-}
-
-/// What is declared, on an object that does not name us any more: applying the same values again puts it right.
-fn disowned(declared: &Value) -> Value {
-    let mut value = declared.clone();
-    if let Value::Map(fields) = &mut value
-        && let Some(Value::Map(metadata)) = fields.get_mut("metadata")
-    {
-        metadata.insert("managedFields".into(), Value::str("somebody cleared who owns which field"));
-    }
-    value
-}
-
-/// An object in place is what is declared.
-pub(crate) fn in_place(resource: &Resource, record: &Record) -> Live {
-    Live {
-        uid: record.uid.clone(),
-        version: record.version.clone(),
-        value: Arc::clone(&resource.body),
-        fingerprint: record.fingerprint,
-        controlled: record.standing.controlled,
-        writer: Writer::Unknown,
-        health: record.standing.health,
-        ended: record.standing.ended,
-        remarks: Some(record.remarks()),
-        holders: None,
-    }
 }
 
 /// An object of which no more is asked than whether it is there.
@@ -528,7 +205,7 @@ fn nameable(key: &Key, record: &Record) -> Live {
 }
 
 /// What stands for an object that nobody declares: what it is, nothing it holds.
-fn identifying(key: &Key) -> Value {
+pub(crate) fn identifying(key: &Key) -> Value {
     let (_, kind) = setpoint_kube::key::group_and_kind(key.class());
     let mut metadata = vec![("name", Value::str(key.name()))];
     if !key.namespace().is_empty() {

@@ -11,7 +11,7 @@ use setpoint_kube::path::{Element, FieldPath};
 use setpoint_kube::shared::{Autoscaler, Holding, NotShareable, SCALE, Sharing, scalers};
 
 use crate::cluster::Cluster;
-use crate::look::entries_of;
+use crate::compared::entries_of;
 use crate::records::Record;
 
 impl Cluster {

@@ -11,7 +11,7 @@ use setpoint_kube::shared::Holding;
 
 use super::{Progress, StreamId, Watches};
 use crate::cluster::{Cluster, Named, metadata_hash};
-use crate::look::entries_of;
+use crate::compared::entries_of;
 use crate::records::{Record, Standing};
 use crate::remarks::are_same;
 use crate::requests::Form;
