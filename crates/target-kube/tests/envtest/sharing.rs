@@ -98,6 +98,19 @@ impl Scene {
         healed
     }
 
+    /// Ten looks find it in place by what streams have told since the proxy was last asked, and by them a stranger is noticed.
+    async fn is_watched_without_asking(&self, declared: &Arc<Resource>) {
+        for _ in 0..10 {
+            assert_eq!(self.live(declared).await.value, declared.body);
+        }
+        let asked: Vec<_> = self.proxy.take_seen().into_iter().filter(|seen| !seen.is_watch()).collect();
+        assert!(asked.is_empty(), "{asked:?}");
+        self.set_replicas(9, "stranger");
+        self.hint_about(&declared.key).await;
+        self.heal(declared).await;
+        assert_eq!(replicas(&self.stored(declared)), Some(3));
+    }
+
     /// Ten looks find it in place, and nobody writes.
     async fn rests(&self, declared: &Arc<Resource>) {
         let version = || self.stored(declared)["metadata"]["resourceVersion"].clone();
@@ -293,15 +306,7 @@ async fn what_is_scaled_to_nothing_costs_nothing_at_rest_and_wakes_again() {
     scene.proxy.take_seen();
     // From zero on the server names nobody, whatever the number is.
     scene.scale(4, "keda-operator");
-    for _ in 0..10 {
-        assert_eq!(scene.live(&declared).await.value, declared.body);
-    }
-    let asked: Vec<_> = scene.proxy.take_seen().into_iter().filter(|seen| !seen.is_watch()).collect();
-    assert!(asked.is_empty(), "{asked:?}");
-    scene.set_replicas(9, "stranger");
-    scene.hint_about(&declared.key).await;
-    scene.heal(&declared).await;
-    assert_eq!(replicas(&scene.stored(&declared)), Some(3));
+    scene.is_watched_without_asking(&declared).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -373,13 +378,5 @@ async fn what_was_lent_is_watched_and_costs_nothing_at_rest() {
     scene.hint_about(&declared.key).await;
     assert_eq!(scene.live(&declared).await.value, declared.body);
     scene.proxy.take_seen();
-    for _ in 0..10 {
-        assert_eq!(scene.live(&declared).await.value, declared.body);
-    }
-    let asked: Vec<_> = scene.proxy.take_seen().into_iter().filter(|seen| !seen.is_watch()).collect();
-    assert!(asked.is_empty(), "{asked:?}");
-    scene.set_replicas(9, "stranger");
-    scene.hint_about(&declared.key).await;
-    scene.heal(&declared).await;
-    assert_eq!(replicas(&scene.stored(&declared)), Some(3));
+    scene.is_watched_without_asking(&declared).await;
 }
