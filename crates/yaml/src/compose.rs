@@ -20,9 +20,18 @@ const MOST_GUESSED: usize = 1_024;
 
 /// Reads every document of a stream. An empty stream (or one of comments) has none; `---` alone is one that is null.
 pub fn parse(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
+    read(source, false)
+}
+
+/// The same where keys may be written twice, as go-yaml v2 has it unless it is told to be strict. It is for the caller to take the last of them.
+pub fn parse_with_repeats(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
+    read(source, true)
+}
+
+fn read(source: Source<'_>, may_repeat: bool) -> Result<Vec<Document<'_>>, Diagnostics> {
     source.check()?;
-    let mut composer =
-        Composer { source, parser: Parser::new(source.text()), found: Findings::default(), nodes_before: 0 };
+    let parser = Parser::new(source.text());
+    let mut composer = Composer { source, parser, found: Findings::default(), nodes_before: 0, may_repeat };
     let mut documents = Vec::new();
     loop {
         match composer.document() {
@@ -51,6 +60,8 @@ struct Composer<'a> {
     found: Findings,
     /// How many nodes the last document had: documents of a stream are alike, and growing a vector copies it.
     nodes_before: usize,
+    /// Keys may be written twice.
+    may_repeat: bool,
 }
 
 /// What a node weighs when everything in it is expanded.
@@ -191,6 +202,9 @@ impl<'a> Composer<'a> {
                 let help = "expected an alias to a mapping, or a sequence of them; quote the key if no merge is meant";
                 self.found.add(|| Diagnostic::new(Class::Type, value.place(), message).with_help(help));
             }
+        }
+        if self.may_repeat {
+            return;
         }
         for (first, second) in crate::duplicates::find(entries) {
             let Kind::Scalar(name) = second.kind() else { continue };

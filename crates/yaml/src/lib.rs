@@ -12,6 +12,7 @@
 //! - `tree`, `merge`: reading a tree.
 //! - `resolve`: what scalars mean.
 //! - `diagnostic`: how mistakes are told.
+//! - [`go`]: writing, as Go's libraries do.
 
 #![forbid(unsafe_code)]
 
@@ -19,12 +20,13 @@ mod compose;
 mod diagnostic;
 mod duplicates;
 mod events;
+pub mod go;
 mod merge;
 mod resolve;
 mod source;
 mod tree;
 
-pub use compose::{MAX_ALIASES, MAX_GROWTH, parse};
+pub use compose::{MAX_ALIASES, MAX_GROWTH, parse, parse_with_repeats};
 pub use diagnostic::{Class, Diagnostic, Diagnostics, Findings, Place, visible_text};
 pub use resolve::{Dialect, Scalar};
 pub use source::{MAX_BYTES, Source};

@@ -1,6 +1,7 @@
 //! The integration tests of `setpoint-yaml`, as one binary.
 
 mod bad_input;
+mod go_written;
 mod go_yaml;
 mod messages;
 mod reading;

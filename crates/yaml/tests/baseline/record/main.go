@@ -1,13 +1,18 @@
-// Records how go-yaml v3, our reference, reads the texts of ../cases.txt, into ../go-yaml.txt. Run it in this folder:
+// Records how our references read and write. Run it in this folder:
 //
-//	go run . < ../cases.txt > ../go-yaml.txt
+//	go run . read < ../cases.txt > ../go-yaml.txt
+//	go run . write < ../values.txt > ../go-written.txt
 //
-// A line of the input is a text as a Go (and JSON) string. A line of the output is what was read: per document its nodes,
+// `read` is go-yaml v3. A line of its input is a text as a Go (and JSON) string. A line of the output is what was read: per document its nodes,
 // each scalar with a letter for its style, or `error`.
+//
+// `write` is sigs.k8s.io/yaml, given what encoding/json makes of a value. A line of its input is a value as JSON. A line of the output is what was
+// written, as a JSON string, or `error`.
 package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,20 +21,44 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+	sigs "sigs.k8s.io/yaml"
 )
 
 func main() {
+	answer := map[string]func(string) string{"read": read, "write": write}[os.Args[1]]
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		text, err := strconv.Unquote(lines.Text())
-		if err != nil {
-			panic(fmt.Sprintf("%s: %v", lines.Text(), err))
-		}
-		fmt.Println(read(text))
+		fmt.Println(answer(lines.Text()))
 	}
 }
 
-func read(text string) string {
+func write(line string) string {
+	decoder := json.NewDecoder(strings.NewReader(line))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		panic(fmt.Sprintf("%s: %v", line, err))
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", line, err))
+	}
+	written, err := sigs.JSONToYAML(text)
+	if err != nil {
+		return "error"
+	}
+	answer, err := json.Marshal(string(written))
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", line, err))
+	}
+	return string(answer)
+}
+
+func read(line string) string {
+	text, err := strconv.Unquote(line)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", line, err))
+	}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var parts []string
 	for {
