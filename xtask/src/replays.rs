@@ -2,9 +2,10 @@
 //! The folders are no part of the project, so a run without them is a whole run; but nothing is left out silently.
 
 /// The variables, and what is replayed from the folders they name.
-const REPLAYS: [(&str, &str); 2] = [
+const REPLAYS: [(&str, &str); 3] = [
     ("SETPOINT_ARGOCD", "health checks and diff data of Argo CD; set {} to a clone of argoproj/argo-cd"),
     ("SETPOINT_KSTATUS", "the table of kstatus; set {} to a clone of kubernetes-sigs/cli-utils"),
+    ("SETPOINT_CORPUS", "overlays with the output of kustomize; set {} to the folder that holds them"),
 ];
 
 /// What this run leaves out, each with what to do about it.
@@ -29,14 +30,16 @@ mod tests {
     #[test]
     fn what_is_unset_is_named_with_its_variable() {
         assert_eq!(without(|_| true), [] as [&str; 0]);
-        let named = without(|variable| variable == "SETPOINT_ARGOCD");
+        let named = without(|variable| variable != "SETPOINT_KSTATUS");
         assert_eq!(named, ["the table of kstatus; set SETPOINT_KSTATUS to a clone of kubernetes-sigs/cli-utils"]);
     }
 
     #[test]
     fn every_replay_of_the_tests_is_known() {
         let mut asked = BTreeSet::new();
-        variables_in(&process::root().join("crates/kube/tests"), &mut asked);
+        for tests in ["crates/kube/tests", "crates/kustomize/tests"] {
+            variables_in(&process::root().join(tests), &mut asked);
+        }
         let known: BTreeSet<String> = REPLAYS.iter().map(|(variable, _)| (*variable).to_owned()).collect();
         assert_eq!(asked, known);
     }

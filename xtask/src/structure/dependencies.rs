@@ -40,6 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-target-host", &["setpoint-core", "setpoint-documents", "setpoint-target"]),
     ("setpoint-kube", &["setpoint-core"]),
     ("setpoint-kube-world", &[]),
+    ("setpoint-kustomize", &["setpoint-yaml"]),
     ("setpoint-target-kube", &["setpoint-core", "setpoint-kube", "setpoint-target", "setpoint-yaml"]),
     ("setpoint-render", &["setpoint-core", "setpoint-documents", "setpoint-store", "setpoint-yaml"]),
     (

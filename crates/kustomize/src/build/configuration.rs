@@ -1,0 +1,98 @@
+//! `configurations`: files that say which fields transformers are about, besides those that kustomize knows.
+
+use super::{BadBuild, Builder};
+use crate::defaults::{Defaults, NameReference};
+use crate::field_spec::FieldSpec;
+use crate::fields::{BadField, Fields};
+use crate::folder::Folder;
+use crate::identity::Gvk;
+use crate::kustomization::Kustomization;
+use crate::node::Node;
+use crate::read::read_document;
+
+impl Builder<'_> {
+    /// Adds what a kustomization says of fields to what is known anyway, and both to what its bases said. What was merged is merged again, as in kustomize: of a field
+    /// that all kinds have, and of which something is said for one, it then forgets the others.
+    pub(super) fn configuration(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        into: &mut Option<Defaults>,
+    ) -> Result<(), BadBuild> {
+        let mut said: Option<Defaults> = None;
+        for path in &kustomization.configurations {
+            let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
+            let text = self.text(&path)?;
+            let origin = self.sources.add(path.as_str().into(), None);
+            let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+            let Some(document) = document else { continue };
+            let own = defaults(&document).map_err(|error| BadBuild::new(&error).at(&path, error.origin))?;
+            said.get_or_insert_default().merge(&own).map_err(|error| BadBuild::new(&error))?;
+        }
+        let mut all = Defaults::get().clone();
+        match said {
+            None => return merge_fields(into, None),
+            Some(said) => all.merge(&said).map_err(|error| BadBuild::new(&error))?,
+        }
+        merge_fields(into, Some(&all))
+    }
+}
+
+/// Merges what was said of fields; `None` where nobody said anything.
+pub(super) fn merge_fields(into: &mut Option<Defaults>, more: Option<&Defaults>) -> Result<(), BadBuild> {
+    if into.is_none() && more.is_none() {
+        return Ok(());
+    }
+    let more = more.unwrap_or(Defaults::get());
+    match into {
+        Some(into) => into.merge(more).map_err(|error| BadBuild::new(&error)),
+        None => {
+            let mut merged = Defaults::default();
+            merged.merge(more).map_err(|error| BadBuild::new(&error))?;
+            *into = Some(merged);
+            Ok(())
+        }
+    }
+}
+
+fn defaults(document: &Node) -> Result<Defaults, BadField> {
+    let fields = Fields::of(document, "")?;
+    let own = Defaults {
+        name_prefix: fields.list("namePrefix", field_spec)?,
+        name_suffix: fields.list("nameSuffix", field_spec)?,
+        namespace: fields.list("namespace", field_spec)?,
+        common_labels: fields.list("commonLabels", field_spec)?,
+        template_labels: fields.list("templateLabels", field_spec)?,
+        labels: fields.list("labels", field_spec)?,
+        common_annotations: fields.list("commonAnnotations", field_spec)?,
+        images: fields.list("images", field_spec)?,
+        replicas: fields.list("replicas", field_spec)?,
+        var_reference: fields.list("varReference", field_spec)?,
+        name_reference: fields.list("nameReference", name_reference)?,
+    };
+    fields.end()?;
+    Ok(own)
+}
+
+fn gvk(fields: &Fields<'_>) -> Result<Gvk, BadField> {
+    Ok(Gvk {
+        group: fields.text_or_empty("group")?,
+        version: fields.text_or_empty("version")?,
+        kind: fields.text_or_empty("kind")?,
+    })
+}
+
+pub(super) fn field_spec(node: &Node, path: &str) -> Result<FieldSpec, BadField> {
+    let fields = Fields::of(node, path)?;
+    let (gvk, path) = (gvk(&fields)?, fields.text_or_empty("path")?);
+    let spec = FieldSpec { gvk, path, create: fields.flag("create")?.unwrap_or_default() };
+    fields.end()?;
+    Ok(spec)
+}
+
+fn name_reference(node: &Node, path: &str) -> Result<NameReference, BadField> {
+    let fields = Fields::of(node, path)?;
+    let reference = NameReference { referred: gvk(&fields)?, fields: fields.list("fieldSpecs", field_spec)? };
+    fields.end()?;
+    Ok(reference)
+}

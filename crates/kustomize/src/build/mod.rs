@@ -1,0 +1,532 @@
+//! Builds: from a folder with a kustomization to the resources it declares.
+//!
+//! A kustomization takes in what its resources and bases hold, makes what its generators say, lets its components change that, then transforms it, and
+//! hands it to whoever named it as a base. What has to know everything (hashes, names of each other, variables, order) is done once, at the end.
+
+mod bad;
+mod configuration;
+mod patches;
+mod plugins;
+mod replacements;
+mod transformers;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::defaults::Defaults;
+use crate::field_spec::FieldSpec;
+use crate::fields::Texts;
+use crate::files::{FileError, Files};
+use crate::folder::{Folder, is_remote};
+use crate::generator::{Generator, Kind, Options as GeneratorOptions, absorb};
+use crate::hash::hash;
+use crate::identity::{Gvk, Id};
+use crate::kustomization::{self, FILE_NAMES, Kustomization, Var};
+use crate::load::resources;
+use crate::node::{Node, Value};
+use crate::order::Order;
+use crate::origin::{Origin, Sources};
+use crate::read::read_document;
+use crate::references;
+use crate::resource::{Behavior, Resource};
+use crate::schema::Schema;
+use crate::transform;
+use crate::variables;
+
+pub use bad::BadBuild;
+
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The version of the schema that is there without a file.
+const BUILT_IN: &str = "v1.21.2";
+/// How deep bases may name each other.
+const DEEPEST: usize = 100;
+
+/// What can be said of a build as a whole.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Files have to be in the folder of the kustomization that names them, or below it.
+    pub is_restricted: bool,
+    /// In which order resources are, unless the kustomization says.
+    pub order: Order,
+    /// Who all resources are labelled to be managed by.
+    pub managed_by: Option<Arc<str>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { is_restricted: true, order: Order::legacy(), managed_by: None }
+    }
+}
+
+/// What was built.
+#[derive(Clone, Debug)]
+pub struct Built {
+    pub resources: Vec<Resource>,
+    /// The files that their nodes came from.
+    pub sources: Sources,
+    /// What should be written otherwise.
+    pub warnings: Vec<String>,
+}
+
+/// Builds the kustomization of a folder; its path is from the root of the tree.
+pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built, BadBuild> {
+    let path: Vec<&str> = folder.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let path = path.join("/");
+    let folder = Folder::new(&path, options.is_restricted);
+    let mut builder = Builder {
+        files,
+        sources: Sources::default(),
+        schema: Schema::kubernetes(),
+        has_own_schema: false,
+        warnings: Vec::new(),
+    };
+    let kustomization = builder.kustomization(&folder)?;
+    builder.use_schema(&folder, &kustomization)?;
+    let order = match &kustomization.sort {
+        Some(sort) => Order::of(sort).map_err(|error| BadBuild::new(&error))?,
+        None => options.order.clone(),
+    };
+    let mut all = builder.accumulate(&folder, &kustomization, Accumulated::default(), 0)?;
+    builder.finish(&mut all)?;
+    order.sort(&mut all.resources, |resource| resource.id(&|gvk| builder.schema.is_cluster_scoped(gvk)));
+    if let Some(manager) = &options.managed_by {
+        let origin = builder.sources.add("".into(), Some("managedByLabel".into()));
+        let label = Texts::from([(MANAGED_BY.into(), Arc::clone(manager))]);
+        let field = FieldSpec::new(Gvk::default(), "metadata/labels", true);
+        transform::labels(&mut all.resources, &label, &[field], origin).map_err(|error| BadBuild::new(&error))?;
+    }
+    all.resources.iter_mut().for_each(Resource::finish);
+    Ok(Built { resources: all.resources, sources: builder.sources, warnings: builder.warnings })
+}
+
+impl Built {
+    /// As `kustomize build` writes it.
+    pub fn to_yaml(&self) -> Result<String, BadBuild> {
+        let mut out = String::new();
+        for (at, resource) in self.resources.iter().enumerate() {
+            if at > 0 {
+                out.push_str("---\n");
+            }
+            check(&resource.node).map_err(|error| BadBuild::new(&error))?;
+            setpoint_yaml::go::write(&resource.node, &mut out).map_err(|error| BadBuild::new(&error))?;
+        }
+        Ok(out)
+    }
+}
+
+/// Whether everything in a node has a value.
+fn check(node: &Node) -> Result<(), crate::node::NoValue> {
+    use crate::node::Content;
+    match &node.content {
+        Content::Scalar(scalar) => scalar.value().map(drop),
+        Content::Seq(items) => items.iter().try_for_each(check),
+        Content::Map(map) => map.iter().try_for_each(|(_, node)| check(node)),
+    }
+}
+
+/// What was taken in so far.
+#[derive(Debug, Default)]
+struct Accumulated {
+    resources: Vec<Resource>,
+    vars: Vec<Var>,
+    /// Which fields transformers are about; `None` where nobody said anything.
+    fields: Option<Defaults>,
+}
+
+struct Builder<'b> {
+    files: &'b dyn Files,
+    sources: Sources,
+    schema: Schema,
+    /// The schema is one that a kustomization named.
+    has_own_schema: bool,
+    warnings: Vec<String>,
+}
+
+impl Builder<'_> {
+    fn text(&self, path: &str) -> Result<String, BadBuild> {
+        let bytes = self.files.read(path).map_err(|error| BadBuild::new(&error))?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| BadBuild::of(format!("`{path}` is not UTF-8: write it so")))
+    }
+
+    /// The kustomization of a folder.
+    fn kustomization(&mut self, folder: &Folder<'_>) -> Result<Kustomization, BadBuild> {
+        let mut found = None;
+        for name in FILE_NAMES {
+            let path = folder.file(name).map_err(|error| BadBuild::new(&error))?;
+            match self.files.read(&path) {
+                Ok(_) if found.is_some() => {
+                    let folder = folder.path();
+                    return Err(BadBuild::of(format!(
+                        "Found multiple kustomization files under: /{folder}: keep one of them"
+                    )));
+                }
+                Ok(_) => found = Some(path),
+                Err(FileError::Missing { .. } | FileError::Folder { .. }) => {}
+                Err(error) => return Err(BadBuild::new(&error)),
+            }
+        }
+        let Some(path) = found else {
+            let names = FILE_NAMES.map(|name| format!("'{name}'")).join(", ");
+            let problem = format!("unable to find one of {names} in directory '/{}': add one", folder.path());
+            return Err(BadBuild::of(problem));
+        };
+        let text = self.text(&path)?;
+        let origin = self.sources.add(path.as_str().into(), None);
+        let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        let kustomization = Kustomization::of(document.as_ref())
+            .map_err(|error| BadBuild::of(format!("invalid Kustomization: {error}")).at(&path, error.origin))?;
+        for (old, new) in &kustomization.deprecated {
+            self.warnings.push(format!("{path}: '{old}' is deprecated: write it as '{new}'"));
+        }
+        Ok(kustomization)
+    }
+
+    fn use_schema(&mut self, folder: &Folder<'_>, kustomization: &Kustomization) -> Result<(), BadBuild> {
+        let (path, version) = (kustomization.openapi.get("path"), kustomization.openapi.get("version"));
+        let Some(path) = path else {
+            self.has_own_schema |= version.is_some();
+            return check_version(version);
+        };
+        if version.is_some() {
+            let problem = "builtin version and custom schema provided, cannot use both: remove one of `openapi.path` and `openapi.version`";
+            return Err(BadBuild::of(problem.to_owned()));
+        }
+        // What names a base has its say before the base.
+        if self.has_own_schema {
+            return Ok(());
+        }
+        self.has_own_schema = true;
+        let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
+        let text = self.text(&path)?;
+        let origin = self.sources.add(path.as_str().into(), None);
+        let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        let document = document.ok_or_else(|| BadBuild::of(format!("`{path}` is empty: write a schema there")))?;
+        self.schema = Schema::from_openapi(&document).map_err(|error| BadBuild::new(&error))?;
+        Ok(())
+    }
+
+    fn accumulate(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        mut all: Accumulated,
+        depth: usize,
+    ) -> Result<Accumulated, BadBuild> {
+        if depth > DEEPEST {
+            return Err(BadBuild::of(format!("more than {DEEPEST} bases name each other: name fewer")));
+        }
+        unsupported(kustomization)?;
+        for path in &kustomization.resources {
+            self.take_in(folder, path, &mut all, depth).map_err(|error| error.within("accumulating resources"))?;
+        }
+        self.configuration(folder, kustomization, &mut all.fields)?;
+        self.generate(folder, kustomization, &mut all)?;
+        self.run_generators(folder, kustomization, &mut all, depth + 1)?;
+        for path in &kustomization.components {
+            all = self.component(folder, path, all, depth).map_err(|error| error.within("accumulating components"))?;
+        }
+        self.transform(folder, kustomization, &mut all)?;
+        self.run_transformers(folder, kustomization, &mut all.resources, depth + 1)?;
+        self.merge_vars(&mut all, &kustomization.vars)?;
+        Ok(all)
+    }
+
+    /// Takes in a file of resources, or a base.
+    fn take_in(
+        &mut self,
+        folder: &Folder<'_>,
+        path: &str,
+        all: &mut Accumulated,
+        depth: usize,
+    ) -> Result<(), BadBuild> {
+        let as_file = match folder.file(path) {
+            Ok(file) => self.files.read(&file).map(|_| file).map_err(|error| BadBuild::new(&error)),
+            Err(error) if is_remote(path) => return Err(BadBuild::new(&error)),
+            Err(error) => Err(BadBuild::new(&error)),
+        };
+        let file = match as_file {
+            Ok(file) => file,
+            Err(no_file) => return self.base(folder, path, all, depth).map_err(|error| error.beside(&no_file)),
+        };
+        let loaded = self.load(&file)?;
+        self.append(&mut all.resources, loaded)
+            .map_err(|error| error.within(&format!("merging resources from '{path}'")))
+    }
+
+    fn load(&mut self, file: &str) -> Result<Vec<Resource>, BadBuild> {
+        let text = self.text(file)?;
+        let origin = self.sources.add(file.into(), None);
+        resources(file, &text, origin)
+            .map_err(|error| BadBuild::new(&error).within(&format!("accumulating resources from '{file}'")))
+    }
+
+    fn base(&mut self, folder: &Folder<'_>, path: &str, all: &mut Accumulated, depth: usize) -> Result<(), BadBuild> {
+        let base = folder.base(path).map_err(|error| BadBuild::new(&error))?;
+        let inner = folder.below(&base);
+        let kustomization = self.kustomization(&inner)?;
+        if kustomization.is_component {
+            return Err(BadBuild::of(format!(
+                "expected kind != 'Component' for path '/{base}': name it in `components`"
+            )));
+        }
+        self.use_schema(&inner, &kustomization)?;
+        let taken = self.accumulate(&inner, &kustomization, Accumulated::default(), depth + 1)?;
+        self.append(&mut all.resources, taken.resources)
+            .map_err(|error| error.within(&format!("recursed merging from path '/{base}'")))?;
+        configuration::merge_fields(&mut all.fields, taken.fields.as_ref())?;
+        merge_var_lists(&mut all.vars, taken.vars)
+    }
+
+    fn component(
+        &mut self,
+        folder: &Folder<'_>,
+        path: &str,
+        all: Accumulated,
+        depth: usize,
+    ) -> Result<Accumulated, BadBuild> {
+        let base = folder.base(path).map_err(|error| BadBuild::new(&error))?;
+        let inner = folder.below(&base);
+        let kustomization = self.kustomization(&inner)?;
+        if !kustomization.is_component {
+            let problem =
+                format!("expected kind 'Component' for path '/{base}' but got 'Kustomization': name it in `resources`");
+            return Err(BadBuild::of(problem));
+        }
+        self.use_schema(&inner, &kustomization)?;
+        self.accumulate(&inner, &kustomization, all, depth + 1)
+    }
+
+    /// Adds resources, none of which may be there already.
+    fn append(&self, all: &mut Vec<Resource>, more: Vec<Resource>) -> Result<(), BadBuild> {
+        let mut known: BTreeSet<(Gvk, Arc<str>, Arc<str>)> =
+            all.iter().map(|resource| key(&resource.id(&|gvk| self.schema.is_cluster_scoped(gvk)))).collect();
+        for resource in more {
+            let id = resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
+            if !known.insert(key(&id)) {
+                let problem = format!(
+                    "may not add resource with an already registered id: {id}: keep one of them, or rename one"
+                );
+                return Err(BadBuild::of(problem));
+            }
+            all.push(resource);
+        }
+        Ok(())
+    }
+
+    fn generate(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        all: &mut Accumulated,
+    ) -> Result<(), BadBuild> {
+        let common = kustomization.generator_options.as_ref();
+        let of_maps = kustomization.config_maps.iter().map(|args| (args, false));
+        for (args, is_secret) in of_maps.chain(kustomization.secrets.iter().map(|args| (args, true))) {
+            let by = if is_secret { "secretGenerator" } else { "configMapGenerator" };
+            let origin = self.by(folder, by, args.origin);
+            let generator = generator(args, common, is_secret)?;
+            let from =
+                crate::files::Folder { files: self.files, path: folder.path(), is_restricted: folder.is_restricted() };
+            let made = generator.generate(from, origin).map_err(|error| BadBuild::new(&error))?;
+            let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+            absorb(&mut all.resources, vec![made], &scope)
+                .map_err(|error| BadBuild::new(&error).within("merging from generator"))?;
+        }
+        Ok(())
+    }
+
+    /// Where something that a field of a kustomization does comes from.
+    fn by(&mut self, folder: &Folder<'_>, field: &str, at: Origin) -> Origin {
+        let file = match self.sources.get(at).file.is_empty() {
+            true => folder.path().into(),
+            false => Arc::clone(&self.sources.get(at).file),
+        };
+        self.sources.add(file, Some(field.into())).on(at.line)
+    }
+
+    fn merge_vars(&self, all: &mut Accumulated, vars: &[Var]) -> Result<(), BadBuild> {
+        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+        for var in vars {
+            let target = Id {
+                gvk: var.gvk.clone(),
+                name: Arc::clone(&var.of_name),
+                namespace: Arc::clone(&var.of_namespace),
+                is_cluster_scoped: scope(&var.gvk),
+            };
+            let by_namespace = !target.namespace.is_empty() || target.is_cluster_scoped;
+            let is_it = |id: &Id| if by_namespace { id.is_same(&target) } else { id.is_named_as(&target) };
+            let mut found = all
+                .resources
+                .iter_mut()
+                .filter(|resource| is_it(&resource.id(&scope)) || resource.former_ids().any(|id| is_it(&id)));
+            if let Some(resource) = found.next() {
+                resource.variables.push(Arc::clone(&var.name));
+            }
+            let more = found.count();
+            if more > 0 {
+                let problem = format!(
+                    "found {} resId matches for var {} (unable to disambiguate): say more of it",
+                    more + 1,
+                    var.name
+                );
+                return Err(BadBuild::of(problem));
+            }
+        }
+        merge_var_lists(&mut all.vars, vars.to_vec())
+    }
+
+    /// What is done once, when everything is there.
+    fn finish(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
+        let origin = self.sources.add("".into(), Some("nameSuffixHash".into()));
+        for resource in all.resources.iter_mut().filter(|resource| resource.needs_hash) {
+            let suffix = hash(&resource.node).map_err(|error| BadBuild::new(&error))?;
+            let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+            resource.note_former(&scope).map_err(|error| BadBuild::new(&error))?;
+            let name = format!("{}-{suffix}", resource.name());
+            patches::set_metadata(&mut resource.node, "name", &name, origin);
+        }
+        let ids: Vec<Id> =
+            all.resources.iter().map(|resource| resource.id(&|gvk| self.schema.is_cluster_scoped(gvk))).collect();
+        let origin = self.sources.add("".into(), Some("nameReference".into()));
+        references::correct(
+            &mut all.resources,
+            &ids,
+            &all.fields.as_ref().unwrap_or(Defaults::get()).name_reference,
+            origin,
+        )
+        .map_err(|error| BadBuild::new(&error))?;
+        self.put_variables(all)?;
+        all.resources.retain(|resource| !is_local(resource));
+        Ok(())
+    }
+
+    fn put_variables(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
+        let mut values = variables::Values::new();
+        for var in &all.vars {
+            let of = all.resources.iter().find(|resource| resource.variables.contains(&var.name));
+            let Some(of) = of else {
+                let problem = format!(
+                    "var '{}' cannot be mapped to a field in the set of known resources: correct its objref",
+                    var.name
+                );
+                return Err(BadBuild::of(problem));
+            };
+            let missing = || {
+                BadBuild::of(format!(
+                    "field specified in var '{}' not found in corresponding resource: correct its fieldref",
+                    var.name
+                ))
+            };
+            let parts = crate::field_path::split(&var.field_path).map_err(|error| BadBuild::new(&error))?;
+            let parts: Vec<String> = parts.into_iter().flat_map(|part| indexed(&part)).collect();
+            let steps = crate::field_path::find(&of.node, &parts).map_err(|_| missing())?.ok_or_else(missing)?;
+            let found = crate::field_path::at(&of.node, &steps).ok_or_else(missing)?;
+            let Some(scalar) = found.as_scalar() else { continue };
+            let value = scalar.value().map_err(|error| BadBuild::new(&error))?;
+            if value != Value::Null {
+                values.insert(Arc::clone(&var.name), value);
+            }
+        }
+        if values.is_empty() {
+            return Ok(());
+        }
+        let origin = self.sources.add("".into(), Some("vars".into()));
+        let used = variables::put(
+            &mut all.resources,
+            &all.fields.as_ref().unwrap_or(Defaults::get()).var_reference,
+            &values,
+            origin,
+        )
+        .map_err(|error| BadBuild::new(&error))?;
+        let unused: Vec<&str> = values.keys().filter(|name| !used.contains(*name)).map(|name| &**name).collect();
+        if !unused.is_empty() {
+            self.warnings.push(format!("well-defined vars that were never replaced: {}", unused.join(",")));
+        }
+        Ok(())
+    }
+}
+
+fn check_version(version: Option<&Arc<str>>) -> Result<(), BadBuild> {
+    match version {
+        Some(version) if **version != *BUILT_IN => {
+            Err(BadBuild::of(format!("the specified OpenAPI version is not built in: write {BUILT_IN}, not {version}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A part of a path, and the place in a list that stands behind it: `ports[0]` is `ports` and `0`.
+fn indexed(part: &str) -> Vec<String> {
+    let index = part.strip_suffix(']').and_then(|part| part.rsplit_once('['));
+    match index {
+        Some((field, index)) if !field.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
+            vec![field.to_owned(), index.to_owned()]
+        }
+        _ => vec![part.to_owned()],
+    }
+}
+
+/// What is only there for others to be made from.
+fn is_local(resource: &Resource) -> bool {
+    let local = resource.texts("annotations").find(|(name, _)| &***name == "config.kubernetes.io/local-config");
+    local.is_some_and(|(_, value)| value != "false")
+}
+
+fn key(id: &Id) -> (Gvk, Arc<str>, Arc<str>) {
+    (id.gvk.clone(), Arc::clone(&id.name), id.effective_namespace().into())
+}
+
+/// Adds variables, of which none may be there already.
+fn merge_var_lists(all: &mut Vec<Var>, more: Vec<Var>) -> Result<(), BadBuild> {
+    for var in more {
+        match all.iter().any(|own| own.name == var.name) {
+            false => all.push(var),
+            true => return Err(BadBuild::of(format!("var '{}' already encountered: rename one of them", var.name))),
+        }
+    }
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(())
+}
+
+fn generator(
+    args: &kustomization::Generator,
+    common: Option<&kustomization::GeneratorOptions>,
+    is_secret: bool,
+) -> Result<Generator, BadBuild> {
+    let options = kustomization::GeneratorOptions::over(args.options.clone(), common).unwrap_or_default();
+    let behavior = match &*args.behavior {
+        "create" => Behavior::Create,
+        "replace" => Behavior::Replace,
+        "merge" => Behavior::Merge,
+        _ => Behavior::Unspecified,
+    };
+    Ok(Generator {
+        kind: if is_secret { Kind::Secret { r#type: Arc::clone(&args.kind_of_secret) } } else { Kind::ConfigMap },
+        name: Arc::clone(&args.name),
+        namespace: Arc::clone(&args.namespace),
+        behavior,
+        literals: args.literals.clone(),
+        files: args.files.clone(),
+        envs: args.envs.clone(),
+        options: GeneratorOptions {
+            labels: options.labels.unwrap_or_default(),
+            annotations: options.annotations.unwrap_or_default(),
+            disables_hash: options.without_hash,
+            is_immutable: options.immutable,
+        },
+    })
+}
+
+/// Refuses what is not carried out yet: nothing is left out in silence.
+fn unsupported(kustomization: &Kustomization) -> Result<(), BadBuild> {
+    let fields = [
+        ("crds", kustomization.crds.is_empty()),
+        ("validators", kustomization.validators.is_empty()),
+        ("buildMetadata", kustomization.build_metadata.is_empty()),
+        ("helmCharts", kustomization.helm_charts.is_empty()),
+    ];
+    match fields.into_iter().find(|(_, is_empty)| !is_empty) {
+        Some((field, _)) => Err(BadBuild::of(format!("`{field}` is not carried out yet: leave it out"))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,246 @@
+//! Builtin plugins as documents of their own: what is named under `generators` and `transformers`.
+
+use std::sync::Arc;
+
+use super::configuration::field_spec;
+use super::replacements::replacement;
+use super::{Accumulated, BadBuild, Builder, generator};
+use crate::field_spec::FieldSpec;
+use crate::fields::{BadField, Fields};
+use crate::folder::Folder;
+use crate::generator::absorb;
+use crate::identity::Gvk;
+use crate::kustomization::{self, Kustomization};
+use crate::load::resources;
+use crate::node::{Content, Node};
+use crate::origin::Origin;
+use crate::replacement;
+use crate::resource::Resource;
+use crate::transform::{self, Namespace, NewImage, Subjects};
+
+impl Builder<'_> {
+    pub(super) fn run_generators(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        all: &mut Accumulated,
+        depth: usize,
+    ) -> Result<(), BadBuild> {
+        for plugin in self.plugins(folder, &kustomization.generators, depth)? {
+            let is_secret = match plugin.kind() {
+                "ConfigMapGenerator" => false,
+                "SecretGenerator" => true,
+                kind => return Err(not_yet(kind)),
+            };
+            let mut args =
+                kustomization::generator(&arguments(&plugin), "", is_secret).map_err(|error| BadBuild::new(&error))?;
+            if args.name.is_empty() {
+                args.name = plugin.name().into();
+            }
+            if args.namespace.is_empty() {
+                args.namespace = plugin.namespace().into();
+            }
+            let generator = generator(&args, None, is_secret)?;
+            let from =
+                crate::files::Folder { files: self.files, path: folder.path(), is_restricted: folder.is_restricted() };
+            let made = generator.generate(from, plugin.node.origin).map_err(|error| BadBuild::new(&error))?;
+            let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+            absorb(&mut all.resources, vec![made], &scope)
+                .map_err(|error| BadBuild::new(&error).within("merging from generator"))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn run_transformers(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        all: &mut Vec<Resource>,
+        depth: usize,
+    ) -> Result<(), BadBuild> {
+        for plugin in self.plugins(folder, &kustomization.transformers, depth)? {
+            let arguments = arguments(&plugin);
+            let fields = Fields::of(&arguments, "").map_err(|error| BadBuild::new(&error))?;
+            self.run(folder, &plugin, &fields, all)?;
+        }
+        Ok(())
+    }
+
+    /// The documents that are named, or written there.
+    fn plugins(&mut self, folder: &Folder<'_>, named: &[Arc<str>], depth: usize) -> Result<Vec<Resource>, BadBuild> {
+        let mut all = Accumulated::default();
+        let mut paths = Vec::new();
+        for entry in named {
+            let origin = self.sources.add(folder.path().into(), None);
+            match resources("inline", entry, origin) {
+                Ok(inline) => self.append(&mut all.resources, inline)?,
+                Err(_) => paths.push(entry),
+            }
+        }
+        for path in paths {
+            self.take_in(folder, path, &mut all, depth)?;
+        }
+        Ok(all.resources)
+    }
+
+    fn run(
+        &mut self,
+        folder: &Folder<'_>,
+        plugin: &Resource,
+        fields: &Fields<'_>,
+        all: &mut Vec<Resource>,
+    ) -> Result<(), BadBuild> {
+        let bad = |error: BadField| BadBuild::new(&error);
+        let origin = plugin.node.origin;
+        let specs = || fields.list("fieldSpecs", field_spec).map_err(bad);
+        match plugin.kind() {
+            "PatchTransformer" => {
+                let patch = kustomization::patch(&arguments(plugin), "").map_err(bad)?;
+                self.patch(folder, &patch, all)
+            }
+            "PatchStrategicMergeTransformer" => {
+                let mut written = fields.texts("paths").map_err(bad)?;
+                written.extend(fields.text("patches").map_err(bad)?);
+                self.strategic_patches(folder, &written, origin, all)
+            }
+            "ReplacementTransformer" => {
+                let read = |node: &Node, path: &str| replacement(node, path);
+                let replacements = fields.list("replacements", read).map_err(bad)?;
+                replacement::replace(all, &replacements, origin).map_err(|error| BadBuild::new(&error))
+            }
+            "NamespaceTransformer" | "PrefixTransformer" | "SuffixTransformer" | "PrefixSuffixTransformer" => {
+                self.run_names(plugin, fields, &specs()?, origin, all)
+            }
+            kind => run_values(kind, fields, &specs()?, origin, all),
+        }
+    }
+
+    fn run_names(
+        &self,
+        plugin: &Resource,
+        fields: &Fields<'_>,
+        specs: &[FieldSpec],
+        origin: Origin,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        let bad = |error: BadField| BadBuild::new(&error);
+        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+        let done = match plugin.kind() {
+            "PrefixTransformer" | "SuffixTransformer" | "PrefixSuffixTransformer" => {
+                let (prefix, suffix) =
+                    (fields.text_or_empty("prefix").map_err(bad)?, fields.text_or_empty("suffix").map_err(bad)?);
+                let prefixed = match prefix.is_empty() {
+                    true => Ok(()),
+                    false => transform::prefix(all, &prefix, specs, &scope, origin),
+                };
+                match suffix.is_empty() {
+                    true => prefixed,
+                    false => prefixed.and_then(|()| transform::suffix(all, &suffix, specs, &scope, origin)),
+                }
+            }
+            _ => {
+                let subjects = fields.text_or_empty("setRoleBindingSubjects").map_err(bad)?;
+                let subjects = Subjects::from_written(&subjects).ok_or_else(|| {
+                    let known = "must be one of \"defaultOnly\", \"none\" or \"allServiceAccounts\"";
+                    BadBuild::of(format!("invalid value \"{subjects}\" for setRoleBindingSubjects: {known}"))
+                })?;
+                let unset_only = fields.flag("unsetOnly").map_err(bad)?.unwrap_or_default();
+                let namespace = Namespace { name: plugin.namespace().into(), unset_only, subjects };
+                transform::namespace(all, &namespace, specs, &scope, origin)
+            }
+        };
+        done.map_err(|error| BadBuild::new(&error))
+    }
+}
+
+fn run_values(
+    kind: &str,
+    fields: &Fields<'_>,
+    specs: &[FieldSpec],
+    origin: Origin,
+    all: &mut [Resource],
+) -> Result<(), BadBuild> {
+    let bad = |error: BadField| BadBuild::new(&error);
+    let done = match kind {
+        "LabelTransformer" => {
+            let labels = fields.text_map("labels").map_err(bad)?.unwrap_or_default();
+            transform::labels(all, &labels, specs, origin)
+        }
+        "AnnotationsTransformer" => {
+            let annotations = fields.text_map("annotations").map_err(bad)?.unwrap_or_default();
+            transform::annotations(all, &annotations, specs, origin)
+        }
+        "ImageTagTransformer" => {
+            let image = fields.inner("imageTag", kustomization::image).map_err(bad)?;
+            let Some(image) = image else { return Err(BadBuild::of("`imageTag` is missing: write it".to_owned())) };
+            let new = NewImage {
+                name: image.name,
+                new_name: image.new_name,
+                tag_suffix: image.tag_suffix,
+                new_tag: image.new_tag,
+                digest: image.digest,
+            };
+            transform::images(all, &new, specs, origin)
+        }
+        "ReplicaCountTransformer" => {
+            let replica = fields.inner("replica", kustomization::replica).map_err(bad)?;
+            let Some(replica) = replica else { return Err(BadBuild::of("`replica` is missing: write it".to_owned())) };
+            transform::replicas(all, &replica.name, replica.count, specs, origin)
+        }
+        kind => return Err(not_yet(kind)),
+    };
+    done.map_err(|error| BadBuild::new(&error))
+}
+
+fn not_yet(kind: &str) -> BadBuild {
+    BadBuild::of(format!("`{kind}` is not carried out yet: leave it out"))
+}
+
+/// What plugins have in their documents. Kustomize passes over everything else there, and so do we.
+const KNOWN: [&str; 24] = [
+    "annotations",
+    "behavior",
+    "env",
+    "envs",
+    "fieldSpecs",
+    "files",
+    "imageTag",
+    "jsonOp",
+    "labels",
+    "literals",
+    "options",
+    "patch",
+    "patches",
+    "path",
+    "paths",
+    "prefix",
+    "replacements",
+    "replica",
+    "setRoleBindingSubjects",
+    "suffix",
+    "target",
+    "type",
+    "unsetOnly",
+    "namespace",
+];
+
+/// The arguments in a document, without what says which plugin it is for.
+fn arguments(plugin: &Resource) -> Node {
+    let mut arguments = plugin.node.clone();
+    let is_generator = plugin.kind().ends_with("Generator");
+    keep(&mut arguments, |name| KNOWN.contains(&name) && !(is_generator && matches!(name, "labels" | "annotations")));
+    let specs = arguments.as_map_mut().and_then(|fields| fields.get_mut("fieldSpecs")).map(|node| &mut node.content);
+    if let Some(Content::Seq(specs)) = specs {
+        let is_of_spec = |name: &str| matches!(name, "group" | "version" | "kind" | "path" | "create");
+        specs.iter_mut().for_each(|spec| keep(spec, is_of_spec));
+    }
+    arguments
+}
+
+fn keep(node: &mut Node, is_kept: impl Fn(&str) -> bool) {
+    let Some(fields) = node.as_map_mut() else { return };
+    let others: Vec<Arc<str>> = fields.iter().map(|(name, _)| Arc::clone(name)).filter(|name| !is_kept(name)).collect();
+    for name in others {
+        fields.remove(&name);
+    }
+}

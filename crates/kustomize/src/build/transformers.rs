@@ -1,0 +1,178 @@
+//! The transformers of a kustomization, in the order in which kustomize has them.
+
+use std::sync::Arc;
+
+use super::replacements::replacement;
+use super::{Accumulated, BadBuild, Builder};
+use crate::defaults::Defaults;
+use crate::field_spec::FieldSpec;
+use crate::folder::Folder;
+use crate::identity::Gvk;
+use crate::kustomization::{Kustomization, Label};
+use crate::node::{Content, Node};
+use crate::read::read_document;
+use crate::replacement::{self, Replacement};
+use crate::resource::Resource;
+use crate::transform::{self, Namespace, NewImage, Subjects};
+
+impl Builder<'_> {
+    pub(super) fn transform(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        accumulated: &mut Accumulated,
+    ) -> Result<(), BadBuild> {
+        let Accumulated { resources: all, fields, .. } = accumulated;
+        let fields = fields.as_ref().unwrap_or(Defaults::get());
+        self.strategic_patches(folder, &kustomization.strategic_patches, kustomization.origin, all)?;
+        for patch in &kustomization.patches {
+            self.patch(folder, patch, all)?;
+        }
+        self.rename(folder, kustomization, fields, all)?;
+        self.label(folder, kustomization, fields, all)?;
+        for patch in &kustomization.json_patches {
+            self.json_patch(folder, patch, all)?;
+        }
+        self.resize(folder, kustomization, fields, all)?;
+        self.replace(folder, kustomization, all)
+    }
+
+    fn rename(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        specs: &Defaults,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        let at = kustomization.origin;
+        if !kustomization.namespace.is_empty() {
+            let origin = self.by(folder, "namespace", at);
+            let name = Arc::clone(&kustomization.namespace);
+            let namespace = Namespace { name, unset_only: false, subjects: Subjects::default() };
+            let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+            transform::namespace(all, &namespace, &specs.namespace, &scope, origin)
+                .map_err(|error| BadBuild::new(&error))?;
+        }
+        if !kustomization.name_prefix.is_empty() {
+            let origin = self.by(folder, "namePrefix", at);
+            let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+            transform::prefix(all, &kustomization.name_prefix, &specs.name_prefix, &scope, origin)
+                .map_err(|error| BadBuild::new(&error))?;
+        }
+        if !kustomization.name_suffix.is_empty() {
+            let origin = self.by(folder, "nameSuffix", at);
+            let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+            transform::suffix(all, &kustomization.name_suffix, &specs.name_suffix, &scope, origin)
+                .map_err(|error| BadBuild::new(&error))?;
+        }
+        Ok(())
+    }
+
+    fn label(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        specs: &Defaults,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        let at = kustomization.origin;
+        for label in &kustomization.labels {
+            let fields = label_fields(label, specs)?;
+            let origin = self.by(folder, "labels", at);
+            transform::labels(all, &label.pairs, &fields, origin).map_err(|error| BadBuild::new(&error))?;
+        }
+        if !kustomization.common_labels.is_empty() {
+            let origin = self.by(folder, "commonLabels", at);
+            transform::labels(all, &kustomization.common_labels, &specs.common_labels, origin)
+                .map_err(|error| BadBuild::new(&error))?;
+        }
+        if !kustomization.common_annotations.is_empty() {
+            let origin = self.by(folder, "commonAnnotations", at);
+            transform::annotations(all, &kustomization.common_annotations, &specs.common_annotations, origin)
+                .map_err(|error| BadBuild::new(&error))?;
+        }
+        Ok(())
+    }
+
+    fn resize(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        specs: &Defaults,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        for replica in &kustomization.replicas {
+            let origin = self.by(folder, "replicas", replica.origin);
+            transform::replicas(all, &replica.name, replica.count, &specs.replicas, origin)
+                .map_err(|error| BadBuild::new(&error))?;
+        }
+        for image in &kustomization.images {
+            let origin = self.by(folder, "images", image.origin);
+            let new = NewImage {
+                name: Arc::clone(&image.name),
+                new_name: Arc::clone(&image.new_name),
+                tag_suffix: Arc::clone(&image.tag_suffix),
+                new_tag: Arc::clone(&image.new_tag),
+                digest: Arc::clone(&image.digest),
+            };
+            transform::images(all, &new, &specs.images, origin).map_err(|error| BadBuild::new(&error))?;
+        }
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        let mut replacements = Vec::new();
+        for written in &kustomization.replacements {
+            match written.at(&["path"]).and_then(Node::as_text) {
+                Some(path) if !path.is_empty() => replacements.extend(self.replacements_in(folder, path)?),
+                _ => replacements.push(replacement_of(written, "replacements")?),
+            }
+        }
+        if replacements.is_empty() {
+            return Ok(());
+        }
+        let origin = self.by(folder, "replacements", kustomization.origin);
+        replacement::replace(all, &replacements, origin).map_err(|error| BadBuild::new(&error))
+    }
+
+    /// A file holds one replacement or a list of them.
+    fn replacements_in(&mut self, folder: &Folder<'_>, path: &str) -> Result<Vec<Replacement>, BadBuild> {
+        let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
+        let text = self.text(&path)?;
+        let origin = self.sources.add(path.as_str().into(), None);
+        let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        match document {
+            None => Ok(Vec::new()),
+            Some(Node { content: Content::Seq(items), .. }) => {
+                items.iter().map(|item| replacement_of(item, &path)).collect()
+            }
+            Some(document) => Ok(vec![replacement_of(&document, &path)?]),
+        }
+    }
+}
+
+/// The fields that a label is set in.
+fn label_fields(label: &Label, specs: &Defaults) -> Result<Vec<FieldSpec>, BadBuild> {
+    let own = label.fields.iter().map(|field| FieldSpec::new(field.gvk.clone(), &field.path, field.create));
+    let mut fields: Vec<FieldSpec> = own.collect();
+    let mut add = |more: &[FieldSpec]| FieldSpec::merge(&mut fields, more).map_err(|error| BadBuild::new(&error));
+    add(&specs.labels)?;
+    if label.include_selectors {
+        add(&specs.common_labels)?;
+    } else {
+        if label.include_templates {
+            add(&specs.template_labels)?;
+        }
+        add(&[FieldSpec::new(Gvk::default(), "metadata/labels", true)])?;
+    }
+    Ok(fields)
+}
+
+fn replacement_of(written: &Node, path: &str) -> Result<Replacement, BadBuild> {
+    replacement(written, path).map_err(|error| BadBuild::new(&error))
+}

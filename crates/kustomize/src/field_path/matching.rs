@@ -1,0 +1,251 @@
+//! All nodes that fit a path, and those made for it.
+
+use setpoint_yaml::go;
+
+use crate::node::{Content, Map, Node, Scalar};
+use crate::origin::Origin;
+use crate::pattern::Pattern;
+use crate::read::read_first;
+
+use super::{PathError, Step, is_bracketed, is_null, items, kind_of, pair, wrong_kind};
+
+/// What is made at the end of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    Scalar,
+    Seq,
+    Map,
+}
+
+/// What a path led to.
+#[derive(Clone, Debug)]
+pub struct Matching {
+    create: Option<Leaf>,
+    origin: Origin,
+    /// Where the nodes are.
+    pub found: Vec<Vec<Step>>,
+    /// Nodes that fit but are no part of the tree: they were read from a text on the way, or would be made in a null. What is written to them is lost, as in
+    /// kustomize.
+    pub lost: usize,
+    /// One of them is a map or a list.
+    pub has_lost_collection: bool,
+    here: Vec<Step>,
+    is_lost: bool,
+}
+
+impl Leaf {
+    pub fn of(node: &Node) -> Self {
+        match &node.content {
+            Content::Scalar(_) => Self::Scalar,
+            Content::Seq(_) => Self::Seq,
+            Content::Map(_) => Self::Map,
+        }
+    }
+
+    fn node(self, origin: Origin) -> Node {
+        let content = match self {
+            Self::Scalar => Content::Scalar(Scalar::plain("")),
+            Self::Seq => Content::Seq(Vec::new()),
+            Self::Map => Content::Map(Map::default()),
+        };
+        Node::new(content, origin)
+    }
+
+    /// What has to stand before the next part of a path.
+    fn before(next: Option<&String>, last: Self) -> Self {
+        match next.map(String::as_str) {
+            None | Some("") => last,
+            Some(part) if is_bracketed(part) || index(part).is_some() => Self::Seq,
+            Some(_) => Self::Map,
+        }
+    }
+}
+
+fn index(part: &str) -> Option<usize> {
+    part.parse::<i64>().ok().and_then(|index| usize::try_from(index).ok())
+}
+
+impl Matching {
+    /// Follows a path from a node. With a leaf, what is missing is made, and is from `origin`.
+    pub fn of(node: &mut Node, parts: &[String], create: Option<Leaf>, origin: Origin) -> Result<Self, PathError> {
+        let mut matching = Self {
+            create,
+            origin,
+            found: Vec::new(),
+            lost: 0,
+            has_lost_collection: false,
+            here: Vec::new(),
+            is_lost: false,
+        };
+        matching.visit(node, parts)?;
+        Ok(matching)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.lost == 0
+    }
+
+    /// How many nodes were found from here.
+    fn visit(&mut self, node: &mut Node, parts: &[String]) -> Result<usize, PathError> {
+        let Some((part, rest)) = parts.split_first() else {
+            if self.is_lost {
+                self.lost += 1;
+                self.has_lost_collection |= node.as_scalar().is_none();
+            } else {
+                self.found.push(self.here.clone());
+            }
+            return Ok(1);
+        };
+        match part.as_str() {
+            part if index(part).is_some() => self.index(node, part, rest),
+            part if is_bracketed(part) => self.elements(node, part, rest),
+            "*" => {
+                let count = items(node, part)?.len();
+                (0..count).try_fold(0, |found, at| Ok(found + self.item(node, at, rest)?))
+            }
+            part => self.field(node, part, rest),
+        }
+    }
+
+    fn step(&mut self, step: Step, node: &mut Node, rest: &[String]) -> Result<usize, PathError> {
+        self.here.push(step);
+        let found = self.visit(node, rest);
+        self.here.pop();
+        found
+    }
+
+    fn item(&mut self, node: &mut Node, at: usize, rest: &[String]) -> Result<usize, PathError> {
+        match &mut node.content {
+            Content::Seq(items) if at < items.len() => self.step(Step::Item(at), &mut items[at], rest),
+            _ => Ok(0),
+        }
+    }
+
+    /// Goes on in a node that is no part of the tree.
+    fn aside(&mut self, node: &mut Node, parts: &[String]) -> Result<usize, PathError> {
+        let was_lost = std::mem::replace(&mut self.is_lost, true);
+        let found = self.visit(node, parts);
+        self.is_lost = was_lost;
+        found
+    }
+
+    fn field(&mut self, node: &mut Node, part: &str, rest: &[String]) -> Result<usize, PathError> {
+        let is_null = is_null(node);
+        if part.is_empty() && !is_null {
+            return match node.as_text() {
+                Some("") => self.visit(node, rest),
+                Some(_) => Ok(0),
+                None => Err(wrong_kind(node, "ScalarNode", part)),
+            };
+        }
+        let (create, origin) = (self.create, self.origin);
+        if is_null {
+            let Some(leaf) = create else { return Ok(0) };
+            return self.aside(&mut Leaf::before(rest.first(), leaf).node(origin), rest);
+        }
+        let kind = kind_of(node);
+        let Content::Map(map) = &mut node.content else {
+            return Err(PathError::Kind { part: part.to_owned(), expected: "MappingNode", found: kind });
+        };
+        if map.get(part).is_none() {
+            let Some(leaf) = create else { return Ok(0) };
+            map.set(part, Leaf::before(rest.first(), leaf).node(origin));
+        }
+        let Some(field) = map.get_mut(part) else { return Ok(0) };
+        match field.as_text() {
+            Some(text) if !rest.is_empty() => {
+                let unread = || PathError::Text { part: part.to_owned() };
+                let mut inner = read_first(text).ok().flatten().ok_or_else(unread)?;
+                self.aside(&mut inner, rest)
+            }
+            _ => self.step(Step::Field(part.into()), field, rest),
+        }
+    }
+
+    fn index(&mut self, node: &mut Node, part: &str, rest: &[String]) -> Result<usize, PathError> {
+        let length = items(node, part)?.len();
+        let index = index(part).unwrap_or(usize::MAX);
+        match (self.create, &mut node.content) {
+            (Some(leaf), Content::Seq(items)) if index == length => {
+                items.push(Leaf::before(rest.first(), leaf).node(self.origin));
+            }
+            (Some(leaf), Content::Scalar(_)) if index == length => {
+                return self.aside(&mut Leaf::before(rest.first(), leaf).node(self.origin), rest);
+            }
+            _ if index >= length => return Err(PathError::Index { index, length }),
+            _ => {}
+        }
+        self.item(node, index, rest)
+    }
+
+    /// All elements that fit. If there are none, one that does is made.
+    fn elements(&mut self, node: &mut Node, part: &str, rest: &[String]) -> Result<usize, PathError> {
+        let (name, value) = pair(part)?;
+        let mut found = self.fitting(node, part, rest)?;
+        if found == 0 && self.create.is_some() {
+            let scalar = Node::new(Content::Scalar(Scalar::plain(value)), self.origin);
+            let made = match name {
+                "" => scalar,
+                name => {
+                    let mut map = Map::default();
+                    map.set(name, scalar);
+                    Node::new(Content::Map(map), self.origin)
+                }
+            };
+            found = match &mut node.content {
+                Content::Seq(items) => {
+                    items.push(made);
+                    self.fitting(node, part, rest)?
+                }
+                _ => {
+                    let mut list = Node::new(Content::Seq(vec![made]), self.origin);
+                    let was_lost = std::mem::replace(&mut self.is_lost, true);
+                    let found = self.fitting(&mut list, part, rest);
+                    self.is_lost = was_lost;
+                    found?
+                }
+            };
+            // Kustomize would go on making elements without an end.
+            if found == 0 {
+                return Err(PathError::Unmade { part: part.to_owned() });
+            }
+        }
+        Ok(found)
+    }
+
+    fn fitting(&mut self, node: &mut Node, part: &str, rest: &[String]) -> Result<usize, PathError> {
+        let count = items(node, part)?.len();
+        let (name, value) = pair(part)?;
+        if count == 0 {
+            return Ok(0);
+        }
+        let bad = |source| PathError::Pattern { part: part.to_owned(), source };
+        let pattern = Pattern::new(value).map_err(bad)?;
+        let mut found = 0;
+        for at in 0..count {
+            let item = &items(node, part)?[at];
+            let compared = match name {
+                "" => Some(item),
+                name => item.as_map().and_then(|map| map.get(name)),
+            };
+            if compared.is_some_and(|node| pattern.is_match(&shown(node))) {
+                // Where elements themselves are compared, the rest of the path is not looked at.
+                found += self.item(node, at, if name.is_empty() { &[] } else { rest })?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A node as the text that it is compared as.
+fn shown(node: &Node) -> String {
+    match &node.content {
+        Content::Scalar(scalar) => scalar.text.trim().to_owned(),
+        _ => {
+            let mut text = String::new();
+            // What cannot be written is compared as far as it is.
+            let _ = go::write(node, &mut text);
+            text.trim().to_owned()
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Paths of fields as they are written in replacements: `spec.containers.[name=app].env.0.value`, `metadata.annotations.[a.b/c]`, `spec.*.name`, `a\.b`.
+//!
+//! There are two readings, as in kyaml. [`find`] follows a path to one node; what stands in brackets is compared as text. [`Matching`] follows it to all nodes that
+//! fit, makes what is missing if asked to, and takes what stands in brackets for a pattern that is found anywhere in a text.
+
+mod matching;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::node::{Content, Node, Tag};
+use crate::pattern::BadPattern;
+
+pub use matching::{Leaf, Matching};
+
+/// Paths of more parts are refused.
+const MAX_PARTS: usize = 500;
+
+/// A step from a node to one in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Field(Arc<str>),
+    Item(usize),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    #[error("wrong node kind: expected {expected} but got {found} at `{part}`")]
+    Kind { part: String, expected: &'static str, found: &'static str },
+    #[error("index {index} specified but only {length} elements found")]
+    Index { index: usize, length: usize },
+    #[error("array index {part} cannot be negative: count from 0, or write `-` for the last")]
+    Negative { part: String },
+    #[error("`-` names the last element, and there is none")]
+    NoLast,
+    #[error("wildcard is not supported in the path of a source: name one element")]
+    Wildcard,
+    #[error("list path element must contain fieldName=fieldValue for element to match: `{part}`")]
+    NoPair { part: String },
+    #[error("`{part}` is no pattern")]
+    Pattern { part: String, source: BadPattern },
+    #[error("an element made for `{part}` does not fit it: write a plain value")]
+    Unmade { part: String },
+    #[error("a text on the way, at `{part}`, is not YAML")]
+    Text { part: String },
+    #[error("a path has at most {MAX_PARTS} parts, and this one {parts}")]
+    TooLong { parts: usize },
+}
+
+/// The parts of a path. A dot after a backslash is part of a name, and so is one between brackets.
+pub fn split(path: &str) -> Result<Vec<String>, PathError> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut written = path.split('.').peekable();
+    if path.starts_with('.') {
+        written.next();
+    }
+    for part in written {
+        match parts.last_mut() {
+            Some(last) if last.ends_with('\\') => {
+                last.pop();
+                last.push('.');
+                last.push_str(part);
+            }
+            _ => parts.push(part.to_owned()),
+        }
+    }
+    let parts = bracketed(parts);
+    match parts.len() {
+        0..=MAX_PARTS => Ok(parts),
+        parts => Err(PathError::TooLong { parts }),
+    }
+}
+
+/// Joins what stands between brackets. They are kept where a value is compared.
+fn bracketed(parts: Vec<String>) -> Vec<String> {
+    let mut joined = Vec::with_capacity(parts.len());
+    let mut parts = parts.into_iter();
+    while let Some(mut part) = parts.next() {
+        if !part.starts_with('[') || part.ends_with(']') {
+            joined.push(part);
+            continue;
+        }
+        for next in parts.by_ref() {
+            part.push('.');
+            part.push_str(&next);
+            if next.ends_with(']') {
+                break;
+            }
+        }
+        joined.push(if part.contains('=') { part } else { part.trim_matches(['[', ']']).to_owned() });
+    }
+    joined
+}
+
+/// `[name=value]` as a name and a value. The name is empty if elements themselves are compared.
+fn pair(part: &str) -> Result<(&str, &str), PathError> {
+    let inner = part.strip_suffix(']').unwrap_or(part);
+    let inner = inner.strip_prefix('[').unwrap_or(inner);
+    inner.split_once('=').ok_or_else(|| PathError::NoPair { part: part.to_owned() })
+}
+
+fn is_bracketed(part: &str) -> bool {
+    part.starts_with('[') && part.ends_with(']')
+}
+
+fn kind_of(node: &Node) -> &'static str {
+    match &node.content {
+        Content::Scalar(_) => "ScalarNode",
+        Content::Seq(_) => "SequenceNode",
+        Content::Map(_) => "MappingNode",
+    }
+}
+
+fn wrong_kind(node: &Node, expected: &'static str, part: &str) -> PathError {
+    PathError::Kind { part: part.to_owned(), expected, found: kind_of(node) }
+}
+
+/// The elements of a list. Null has none.
+fn items<'n>(node: &'n Node, part: &str) -> Result<&'n [Node], PathError> {
+    match &node.content {
+        Content::Seq(items) => Ok(items),
+        _ if is_null(node) => Ok(&[]),
+        _ => Err(wrong_kind(node, "SequenceNode", part)),
+    }
+}
+
+/// Whether it was read as null. What was made without quotes is not, whatever it says.
+fn is_null(node: &Node) -> bool {
+    node.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null)
+}
+
+fn text_of(node: &Node) -> &str {
+    node.as_text().unwrap_or_default()
+}
+
+/// The one node at a path, if there is one. Parts that are empty are left out.
+pub fn find(node: &Node, parts: &[String]) -> Result<Option<Vec<Step>>, PathError> {
+    let mut steps = Vec::new();
+    let mut here = node;
+    for part in parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()) {
+        let step = step(here, part)?;
+        let next = match &step {
+            Some(Step::Field(name)) => here.as_map().and_then(|map| map.get(name)),
+            Some(Step::Item(at)) => items(here, part)?.get(*at),
+            None => None,
+        };
+        let (Some(step), Some(next)) = (step, next) else { return Ok(None) };
+        steps.push(step);
+        here = next;
+    }
+    Ok(Some(steps))
+}
+
+fn step(here: &Node, part: &str) -> Result<Option<Step>, PathError> {
+    match part.parse::<i64>() {
+        Ok(index) if index < 0 => return Err(PathError::Negative { part: part.to_owned() }),
+        Ok(index) => {
+            let is_there = usize::try_from(index).ok().filter(|index| *index < usize::MAX);
+            items(here, part)?;
+            return Ok(is_there.map(Step::Item));
+        }
+        Err(_) => {}
+    }
+    match part {
+        "-" => items(here, part)?.len().checked_sub(1).map(|last| Some(Step::Item(last))).ok_or(PathError::NoLast),
+        "*" => Err(PathError::Wildcard),
+        part if is_bracketed(part) => {
+            let (name, value) = pair(part)?;
+            let is_it = |item: &Node| match name {
+                "" => text_of(item) == value,
+                name => item.as_map().and_then(|map| map.get(name)).is_some_and(|field| text_of(field) == value),
+            };
+            Ok(items(here, part)?.iter().position(is_it).map(Step::Item))
+        }
+        part => match &here.content {
+            Content::Map(_) => Ok(Some(Step::Field(part.into()))),
+            _ if is_null(here) => Ok(None),
+            _ => Err(wrong_kind(here, "MappingNode", part)),
+        },
+    }
+}
+
+/// The node that steps lead to.
+pub fn at<'n>(node: &'n Node, steps: &[Step]) -> Option<&'n Node> {
+    steps.iter().try_fold(node, |node, step| match (step, &node.content) {
+        (Step::Field(name), Content::Map(map)) => map.get(name),
+        (Step::Item(at), Content::Seq(items)) => items.get(*at),
+        _ => None,
+    })
+}
+
+pub fn at_mut<'n>(node: &'n mut Node, steps: &[Step]) -> Option<&'n mut Node> {
+    steps.iter().try_fold(node, |node, step| match (step, &mut node.content) {
+        (Step::Field(name), Content::Map(map)) => map.get_mut(name),
+        (Step::Item(at), Content::Seq(items)) => items.get_mut(*at),
+        _ => None,
+    })
+}

@@ -1,0 +1,89 @@
+//! Field specs: which field of which resources a transformer is about, and whether it may be put there.
+//!
+//! - [`FieldSpec`] and lists of them. `visit`: the fields of a resource that one is about.
+
+mod visit;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::identity::Gvk;
+
+pub(crate) use visit::shown;
+pub use visit::{Create, FieldError, FieldProblem, set_entry, set_int, set_plain, set_text};
+
+/// A field of the resources that a selector is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FieldSpec {
+    /// What is empty in it is any.
+    pub gvk: Gvk,
+    /// Names with slashes between them: `spec/template/metadata/labels`. `\/` is a slash in a name, and `[]` behind a name says that it is a list.
+    /// Lists are gone through whether it says so or not.
+    pub path: Arc<str>,
+    /// The field is put there if it is missing.
+    pub create: bool,
+}
+
+/// Two field specs that say different things of the same field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("conflicting fieldspecs: `{first}` and `{second}`; say the same of `create` in both")]
+pub struct Conflict {
+    pub first: Box<FieldSpec>,
+    pub second: Box<FieldSpec>,
+}
+
+impl FieldSpec {
+    pub fn new(gvk: Gvk, path: &str, create: bool) -> Self {
+        Self { gvk, path: path.into(), create }
+    }
+
+    /// Adds those that are not there yet. One is there if the new one selects it: what the new one leaves open is any.
+    pub fn merge(list: &mut Vec<Self>, incoming: &[Self]) -> Result<(), Conflict> {
+        let mut known: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
+        for (at, spec) in list.iter().enumerate() {
+            known.entry(Arc::clone(&spec.path)).or_default().push(at);
+        }
+        for spec in incoming {
+            let same_path = known.entry(Arc::clone(&spec.path)).or_default();
+            match same_path.iter().map(|at| &list[*at]).find(|own| own.gvk.is_selected(&spec.gvk)) {
+                Some(own) if own.create != spec.create => {
+                    return Err(Conflict { first: own.clone().into(), second: spec.clone().into() });
+                }
+                Some(_) => {}
+                None => {
+                    same_path.push(list.len());
+                    list.push(spec.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of its path.
+    fn names(&self) -> Vec<String> {
+        let path = self.path.strip_prefix('/').unwrap_or(&self.path);
+        let mut names: Vec<String> = Vec::new();
+        for part in path.split('/') {
+            match names.last_mut() {
+                Some(last) if last.ends_with('\\') => {
+                    last.pop();
+                    last.push('/');
+                    last.push_str(part);
+                }
+                _ => names.push(part.to_owned()),
+            }
+        }
+        names
+    }
+}
+
+/// As kustomize writes it in messages: `Deployment.v1.apps:true:spec/replicas`.
+impl fmt::Display for FieldSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.gvk, self.create, self.path)
+    }
+}

@@ -1,0 +1,215 @@
+//! The fields of a resource that a field spec is about: found, or put there, and given to whoever sets them.
+
+use std::sync::Arc;
+
+use super::FieldSpec;
+use crate::identity::{Gvk, Id};
+use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::origin::Origin;
+
+/// What is put where a field is missing or null, if the field spec says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Create {
+    Nothing,
+    Map,
+    /// A scalar. One that is null keeps its text and is read as this from then on.
+    Scalar(Tag),
+}
+
+/// A field that is not what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("considering field '{path}' of object {resource}")]
+pub struct FieldError {
+    pub path: Arc<str>,
+    pub resource: Box<Id>,
+    #[source]
+    pub problem: FieldProblem,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldProblem {
+    #[error(
+        "expected sequence or mapping node before `{field}`, but there is the scalar `{text}`; correct the resource or the path"
+    )]
+    Scalar { field: String, text: Arc<str> },
+    #[error("cannot set or create an empty field name; remove the slash that is too many")]
+    NoName,
+    #[error("`{field}` names an item of a list, and there is a map; write the list's name with `[]` behind it instead")]
+    Index { field: String },
+    #[error("wrong node kind: expected {expected} but got {found}; correct the resource or the path")]
+    Kind { expected: &'static str, found: &'static str },
+}
+
+impl FieldProblem {
+    pub(crate) fn kind(expected: &'static str, found: &Node) -> Self {
+        let found = match &found.content {
+            Content::Scalar(_) => "ScalarNode",
+            Content::Seq(_) => "SequenceNode",
+            Content::Map(_) => "MappingNode",
+        };
+        Self::Kind { expected, found }
+    }
+}
+
+impl FieldSpec {
+    /// Gives the fields of a resource to `set`, if the spec is about the resource. A field that is missing is put there or left out.
+    pub fn apply(
+        &self,
+        node: &mut Node,
+        create: Create,
+        origin: Origin,
+        set: &mut dyn FnMut(&mut Node) -> Result<(), FieldProblem>,
+    ) -> Result<(), FieldError> {
+        if !self.is_about(node) {
+            return Ok(());
+        }
+        let create = if self.create { create } else { Create::Nothing };
+        let visit = &mut Visit { create, origin, set };
+        visit.node(node, &self.names()).map_err(|problem| FieldError {
+            path: Arc::clone(&self.path),
+            resource: shown(node),
+            problem,
+        })
+    }
+}
+
+impl FieldSpec {
+    fn is_about(&self, node: &Node) -> bool {
+        let text = |field| node.at(&[field]).and_then(Node::as_text).unwrap_or_default();
+        let api_version = text("apiVersion");
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let is = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
+        is(&self.gvk.kind, text("kind")) && is(&self.gvk.group, group) && is(&self.gvk.version, version)
+    }
+}
+
+/// What a resource is called in messages.
+pub(crate) fn shown(node: &Node) -> Box<Id> {
+    let text = |field| node.at(&["metadata", field]).and_then(Node::as_text).unwrap_or_default().into();
+    Box::new(Id { gvk: Gvk::of(node), name: text("name"), namespace: text("namespace"), is_cluster_scoped: false })
+}
+
+struct Visit<'v> {
+    create: Create,
+    origin: Origin,
+    set: &'v mut dyn FnMut(&mut Node) -> Result<(), FieldProblem>,
+}
+
+impl Visit<'_> {
+    fn node(&mut self, node: &mut Node, names: &[String]) -> Result<(), FieldProblem> {
+        let [name, rest @ ..] = names else { return (self.set)(node) };
+        if node.is_null() {
+            return Ok(());
+        }
+        match &mut node.content {
+            Content::Seq(items) => items.iter_mut().try_for_each(|item| self.node(item, names)),
+            Content::Map(map) => match self.field(map, name, rest.is_empty())? {
+                Some(field) => self.node(field, rest),
+                None => Ok(()),
+            },
+            Content::Scalar(scalar) => {
+                Err(FieldProblem::Scalar { field: name.clone(), text: Arc::clone(&scalar.text) })
+            }
+        }
+    }
+
+    fn field<'m>(&self, map: &'m mut Map, written: &str, is_last: bool) -> Result<Option<&'m mut Node>, FieldProblem> {
+        let name = written.strip_suffix("[]").unwrap_or(written);
+        let is_list = name.len() < written.len();
+        let name = field_name(name)?;
+        let wanted = match self.create {
+            _ if is_list => None,
+            Create::Map | Create::Scalar(_) if !is_last => Some(Create::Map),
+            Create::Nothing => None,
+            create => Some(create),
+        };
+        if map.get(name).is_none() {
+            let Some(wanted) = wanted else { return Ok(None) };
+            map.push(name.into(), Node::new(missing(wanted), self.origin));
+            return Ok(map.get_mut(name));
+        }
+        let mut field = map.get_mut(name);
+        if let Some(null) = field.as_mut().filter(|field| field.is_null()) {
+            self.fill(null, wanted, is_list);
+        }
+        Ok(field)
+    }
+
+    /// Makes of a null what should stand there.
+    fn fill(&self, field: &mut Node, wanted: Option<Create>, is_list: bool) {
+        let content = match (wanted, &field.content) {
+            _ if is_list => Content::Seq(Vec::new()),
+            (Some(Create::Scalar(tag)), Content::Scalar(null)) => {
+                Content::Scalar(Scalar { text: Arc::clone(&null.text), tag })
+            }
+            (Some(wanted), _) => missing(wanted),
+            (None, _) => return,
+        };
+        *field = Node::new(content, self.origin);
+    }
+}
+
+fn missing(wanted: Create) -> Content {
+    match wanted {
+        Create::Map => Content::Map(Map::default()),
+        Create::Nothing | Create::Scalar(_) => Content::Scalar(Scalar::plain("")),
+    }
+}
+
+/// A name as it is looked up. What would name an item of a list names no field.
+fn field_name(written: &str) -> Result<&str, FieldProblem> {
+    let name = written.trim();
+    let is_index = matches!(name, "-" | "*") || name.parse::<i64>().is_ok();
+    match name {
+        "" => Err(FieldProblem::NoName),
+        _ if is_index || name.starts_with('[') && name.ends_with(']') => {
+            Err(FieldProblem::Index { field: name.to_owned() })
+        }
+        _ => Ok(name),
+    }
+}
+
+/// Sets a scalar that is a text whatever it says.
+pub fn set_text(node: &mut Node, text: &Arc<str>, origin: Origin) -> Result<(), FieldProblem> {
+    set_scalar(node, Scalar::text(Arc::clone(text)), origin)
+}
+
+/// Sets a scalar that is written as the one before it was: in quotes, or so that its text says what it is.
+pub fn set_plain(node: &mut Node, text: &str, origin: Origin) -> Result<(), FieldProblem> {
+    let tag = if was_quoted(node) || Tag::of(text) == Tag::Text { Tag::Text } else { Tag::Any };
+    set_scalar(node, Scalar { text: text.into(), tag }, origin)
+}
+
+/// Sets an integer, which is written in quotes if what was there before it was.
+pub fn set_int(node: &mut Node, number: i64, origin: Origin) -> Result<(), FieldProblem> {
+    let tag = if was_quoted(node) { Tag::Text } else { Tag::Int };
+    set_scalar(node, Scalar { text: number.to_string().into(), tag }, origin)
+}
+
+/// A text that would be something else without quotes was in quotes. Of others nobody knows any more.
+fn was_quoted(node: &Node) -> bool {
+    node.as_scalar().is_some_and(|old| old.tag == Tag::Text && Tag::of(&old.text) != Tag::Text)
+}
+
+fn set_scalar(node: &mut Node, scalar: Scalar, origin: Origin) -> Result<(), FieldProblem> {
+    if node.as_scalar().is_none() {
+        return Err(FieldProblem::kind("ScalarNode", node));
+    }
+    *node = Node::new(Content::Scalar(scalar), origin);
+    Ok(())
+}
+
+/// Sets an entry of a map of texts. What is null stays null.
+pub fn set_entry(node: &mut Node, name: &str, text: &Arc<str>, origin: Origin) -> Result<(), FieldProblem> {
+    if name.is_empty() {
+        return set_text(node, text, origin);
+    }
+    if node.is_null() {
+        return Ok(());
+    }
+    match node.as_map_mut() {
+        Some(map) => map.set(name, Node::text(Arc::clone(text), origin)),
+        None => return Err(FieldProblem::kind("MappingNode", node)),
+    }
+    Ok(())
+}

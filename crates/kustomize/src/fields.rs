@@ -1,0 +1,222 @@
+//! Fields of a document that kustomize reads into its own types: names are compared without regard to case, null is as if nothing stood there, unknown
+//! names are refused, and so is anything of another kind than expected.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::origin::Origin;
+
+/// A field that is not as it has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadField {
+    /// From the document's root: `patches[0].target.kind`.
+    pub path: String,
+    pub origin: Origin,
+    pub problem: String,
+    pub help: String,
+}
+
+impl fmt::Display for BadField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.path, self.problem, self.help)
+    }
+}
+
+impl std::error::Error for BadField {}
+
+/// Texts by name.
+pub type Texts = BTreeMap<Arc<str>, Arc<str>>;
+
+/// The fields of one map, of which each that is read is known.
+#[derive(Debug)]
+pub struct Fields<'n> {
+    map: &'n Map,
+    path: String,
+    origin: Origin,
+    known: RefCell<BTreeSet<String>>,
+}
+
+impl<'n> Fields<'n> {
+    /// `path` is where the map stands; empty for a whole document.
+    pub fn of(node: &'n Node, path: &str) -> Result<Self, BadField> {
+        match &node.content {
+            Content::Map(map) => {
+                Ok(Self { map, path: path.to_owned(), origin: node.origin, known: RefCell::default() })
+            }
+            _ => Err(wrong(path, node, "a map")),
+        }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+
+    /// The node of a field, unless it is null. Where a name stands twice in different cases the last one counts, as in Go.
+    pub fn node(&self, name: &str) -> Option<&'n Node> {
+        self.known.borrow_mut().insert(name.to_lowercase());
+        let is_it = |own: &str| own.eq_ignore_ascii_case(name);
+        self.map.iter().filter(|(own, _)| is_it(own)).last().map(|(_, node)| node).filter(|node| !node.is_null())
+    }
+
+    pub fn text(&self, name: &str) -> Result<Option<Arc<str>>, BadField> {
+        self.node(name).map(|node| text(node, &self.path_of(name))).transpose()
+    }
+
+    /// A text that is empty if it is not there.
+    pub fn text_or_empty(&self, name: &str) -> Result<Arc<str>, BadField> {
+        Ok(self.text(name)?.unwrap_or_default())
+    }
+
+    pub fn flag(&self, name: &str) -> Result<Option<bool>, BadField> {
+        let flag = |node: &Node| match node.as_scalar() {
+            Some(Scalar { text, tag: Tag::Bool }) => {
+                Ok(matches!(text.as_bytes().first(), Some(b't' | b'T' | b'y' | b'Y'))
+                    || text.eq_ignore_ascii_case("on"))
+            }
+            _ => Err(wrong(&self.path_of(name), node, "true or false")),
+        };
+        self.node(name).map(flag).transpose()
+    }
+
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, BadField> {
+        let integer = |node: &Node| match node.as_scalar() {
+            Some(scalar @ Scalar { tag: Tag::Int, .. }) => match scalar.value() {
+                Ok(crate::node::Value::Number(digits)) => {
+                    digits.parse().map_err(|_| wrong(&self.path_of(name), node, "an integer of 64 bits"))
+                }
+                _ => Err(wrong(&self.path_of(name), node, "an integer")),
+            },
+            _ => Err(wrong(&self.path_of(name), node, "an integer")),
+        };
+        self.node(name).map(integer).transpose()
+    }
+
+    pub fn texts(&self, name: &str) -> Result<Vec<Arc<str>>, BadField> {
+        self.list(name, text)
+    }
+
+    /// A list whose items are read one by one; none if it is not there.
+    pub fn list<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&'n Node, &str) -> Result<T, BadField>,
+    ) -> Result<Vec<T>, BadField> {
+        let path = self.path_of(name);
+        let Some(node) = self.node(name) else { return Ok(Vec::new()) };
+        let Content::Seq(items) = &node.content else { return Err(wrong(&path, node, "a list")) };
+        items.iter().enumerate().map(|(at, item)| read(item, &format!("{path}[{at}]"))).collect()
+    }
+
+    /// A map of texts; `None` if it is not there.
+    pub fn text_map(&self, name: &str) -> Result<Option<Texts>, BadField> {
+        let path = self.path_of(name);
+        let Some(node) = self.node(name) else { return Ok(None) };
+        let Content::Map(map) = &node.content else { return Err(wrong(&path, node, "a map of texts")) };
+        let entry = |(name, node): (&Arc<str>, &Node)| {
+            let value = if node.is_null() { "".into() } else { text(node, &format!("{path}.{name}"))? };
+            Ok((Arc::clone(name), value))
+        };
+        map.iter().map(entry).collect::<Result<_, BadField>>().map(Some)
+    }
+
+    /// Something that is read from a map of its own.
+    pub fn inner<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&'n Node, &str) -> Result<T, BadField>,
+    ) -> Result<Option<T>, BadField> {
+        self.node(name).map(|node| read(node, &self.path_of(name))).transpose()
+    }
+
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Refuses what was not asked for.
+    pub fn end(self) -> Result<(), BadField> {
+        let known = self.known.borrow();
+        let unknown = self.map.iter().find(|(name, _)| !known.contains(&name.to_lowercase()));
+        match unknown {
+            None => Ok(()),
+            Some((name, node)) => Err(BadField {
+                path: self.path_of(name),
+                origin: node.origin,
+                problem: format!("unknown field \"{name}\""),
+                help: "remove it, or correct its name".to_owned(),
+            }),
+        }
+    }
+}
+
+fn text(node: &Node, path: &str) -> Result<Arc<str>, BadField> {
+    match &node.content {
+        Content::Scalar(Scalar { text, tag: Tag::Text | Tag::Time }) => Ok(Arc::clone(text)),
+        _ if node.is_null() => Ok("".into()),
+        _ => Err(wrong(path, node, "a text")),
+    }
+}
+
+/// Something of another kind than expected.
+pub fn wrong(path: &str, node: &Node, expected: &str) -> BadField {
+    let (found, help) = match &node.content {
+        Content::Map(_) => ("a map", "correct it".to_owned()),
+        Content::Seq(_) => ("a list", "correct it".to_owned()),
+        Content::Scalar(Scalar { text, tag }) => match tag {
+            Tag::Bool => ("a boolean", format!("write \"{text}\" if the word is meant")),
+            Tag::Int | Tag::Float => ("a number", format!("write \"{text}\" if the text is meant")),
+            _ => ("a text", "correct it".to_owned()),
+        },
+    };
+    let path = if path.is_empty() { "the document" } else { path };
+    BadField {
+        path: path.to_owned(),
+        origin: node.origin,
+        problem: format!("{expected} is expected, not {found}"),
+        help,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_document;
+
+    fn node(text: &str) -> Node {
+        read_document("kustomization.yaml", text, Origin::default()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn names_have_no_case_and_null_is_nothing() {
+        let node = node("NAMEPREFIX: a-\nresources: null\nlabels: {a: b, c: null}\n");
+        let fields = Fields::of(&node, "").unwrap();
+        assert_eq!(fields.text("namePrefix").unwrap().as_deref(), Some("a-"));
+        assert_eq!(fields.texts("resources").unwrap(), Vec::<Arc<str>>::new());
+        let labels = fields.text_map("labels").unwrap().unwrap();
+        assert_eq!(labels, BTreeMap::from([("a".into(), "b".into()), ("c".into(), "".into())]));
+        assert_eq!(fields.end(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_unknown_or_of_another_kind_is_refused_with_its_place() {
+        let node = node("resources: a\nnamePrefix: 5\npatches:\n- yes\nother: 1\n");
+        let fields = Fields::of(&node, "").unwrap();
+        let shown = |error: BadField| (error.origin.line, error.to_string());
+        let list = shown(fields.texts("resources").unwrap_err());
+        assert_eq!(list, (1, "resources: a list is expected, not a text: correct it".to_owned()));
+        let text = shown(fields.text("namePrefix").unwrap_err());
+        assert_eq!(
+            text,
+            (2, "namePrefix: a text is expected, not a number: write \"5\" if the text is meant".to_owned())
+        );
+        let item = shown(fields.texts("patches").unwrap_err());
+        assert_eq!(
+            item,
+            (4, "patches[0]: a text is expected, not a boolean: write \"yes\" if the word is meant".to_owned())
+        );
+        let unknown = shown(fields.end().unwrap_err());
+        assert_eq!(unknown, (5, "other: unknown field \"other\": remove it, or correct its name".to_owned()));
+    }
+}

@@ -1,0 +1,144 @@
+//! What becomes of a generated resource: it is added, or takes the place of the one that has its name, with or without what that one holds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::identity::{Gvk, Id};
+use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::resource::{Behavior, Resource};
+use crate::selector::Scope;
+
+/// Where kustomize notes the file that a resource came from.
+const ORIGIN: &str = "config.kubernetes.io/origin";
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AbsorbError {
+    #[error(
+        "id {id} does not exist; cannot merge or replace: write `behavior: create`, or correct the name and namespace"
+    )]
+    Missing { id: Id },
+    #[error("id {id} exists; can not use behavior: '{behavior}', behavior must be merge or replace")]
+    Exists { id: Id, behavior: &'static str },
+    #[error("found multiple objects that could accept merge of {id}: give each a name of its own")]
+    Many { id: Id },
+    #[error("{id} has another kind now, and cannot be replaced: name what it is now")]
+    Changed { id: Id },
+    #[error("`{field}` of {id} is not a map: write it as one")]
+    NoMap { id: Id, field: &'static str },
+}
+
+/// Where resources stand, by what they are and were called.
+#[derive(Default)]
+struct Index(BTreeMap<(Gvk, Arc<str>, Arc<str>), Vec<usize>>);
+
+impl Index {
+    fn key(id: &Id) -> (Gvk, Arc<str>, Arc<str>) {
+        (id.gvk.clone(), Arc::clone(&id.name), id.effective_namespace().into())
+    }
+
+    fn add(&mut self, id: &Id, at: usize) {
+        let all = self.0.entry(Self::key(id)).or_default();
+        if !all.contains(&at) {
+            all.push(at);
+        }
+    }
+
+    fn get(&self, id: &Id) -> &[usize] {
+        self.0.get(&Self::key(id)).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Adds generated resources to those that are there.
+pub fn absorb(existing: &mut Vec<Resource>, generated: Vec<Resource>, scope: Scope<'_>) -> Result<(), AbsorbError> {
+    let (mut current, mut any) = (Index::default(), Index::default());
+    let mut add = |resource: &Resource, at, any: &mut Index| {
+        let id = resource.id(scope);
+        current.add(&id, at);
+        std::iter::once(id).chain(resource.former_ids()).for_each(|id| any.add(&id, at));
+        current.get(&resource.id(scope)).to_vec()
+    };
+    for (at, resource) in existing.iter().enumerate() {
+        add(resource, at, &mut any);
+    }
+    for resource in generated {
+        let id = resource.id(scope);
+        match (any.get(&id), resource.behavior) {
+            ([], Behavior::Merge | Behavior::Replace) => return Err(AbsorbError::Missing { id }),
+            ([], _) => {
+                add(&resource, existing.len(), &mut any);
+                existing.push(resource);
+            }
+            ([_, _, ..], _) => return Err(AbsorbError::Many { id }),
+            ([_], Behavior::Create) => return Err(AbsorbError::Exists { id, behavior: "create" }),
+            ([_], Behavior::Unspecified) => return Err(AbsorbError::Exists { id, behavior: "unspecified" }),
+            (&[at], behavior) => {
+                let was = existing[at].id(scope);
+                let resource = take_place(resource, &existing[at], behavior == Behavior::Merge, &id)?;
+                // Its kind is the one that was asked for, which the old one may have had before.
+                let is_only = resource.id(scope).is_same(&was) && add(&resource, at, &mut any) == [at];
+                if !is_only {
+                    return Err(AbsorbError::Changed { id });
+                }
+                existing[at] = resource;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A resource in the place of an old one: its name, its history, and its labels and annotations where there are no others; its data too if they are merged.
+fn take_place(mut new: Resource, old: &Resource, is_merged: bool, id: &Id) -> Result<Resource, AbsorbError> {
+    let origin = new.node.origin;
+    let no_map = |field| AbsorbError::NoMap { id: id.clone(), field };
+    let map = new.node.as_map_mut().ok_or_else(|| no_map("resource"))?;
+    let metadata = map.get_mut("metadata").and_then(Node::as_map_mut).ok_or_else(|| no_map("metadata"))?;
+    for field in ["labels", "annotations"] {
+        let mut texts = merged(old.node.at(&["metadata", field]), metadata.remove(field).as_ref(), false);
+        let noted = old.node.at(&["metadata", field, ORIGIN]);
+        if let (true, Some(noted)) = (is_merged, noted) {
+            texts.set(ORIGIN, noted.clone());
+        }
+        if !texts.is_empty() {
+            metadata.set(field, Node::new(Content::Map(texts), origin));
+        }
+    }
+    for (field, text) in [("name", old.name()), ("namespace", old.namespace())] {
+        let written = old.node.at(&["metadata", field]).map_or(origin, |node| node.origin);
+        match text {
+            "" => {
+                metadata.remove(field);
+            }
+            text => {
+                // Kustomize forgets that it is a text, and keeps the quotes of what stood there: it had some if it would have been no text without.
+                let quoted = metadata.get(field).and_then(Node::as_text).unwrap_or(text);
+                let has_quotes = !matches!(Tag::of(quoted), Tag::Text | Tag::Time);
+                let scalar = if has_quotes { Scalar::text(text) } else { Scalar::plain(text) };
+                metadata.set(field, Node::new(Content::Scalar(scalar), written));
+            }
+        }
+    }
+    if is_merged {
+        for field in ["data", "binaryData"] {
+            let texts = merged(old.node.at(&[field]), map.remove(field).as_ref(), true);
+            if !texts.is_empty() {
+                map.set(field, Node::new(Content::Map(texts), origin));
+            }
+        }
+    }
+    Ok(Resource { node: new.node, needs_hash: new.needs_hash && old.needs_hash, ..old.clone() })
+}
+
+/// The entries of two maps as texts, in the order of their names. Those of the other one win. In data a null is nothing; elsewhere it is what was written.
+fn merged(one: Option<&Node>, other: Option<&Node>, is_data: bool) -> Map {
+    let entries = [one, other].into_iter().flatten().filter_map(Node::as_map).flat_map(Map::iter);
+    let all: BTreeMap<&Arc<str>, &Node> = entries.collect();
+    let mut texts = Map::default();
+    for (name, node) in all {
+        let text: Arc<str> = match &node.content {
+            Content::Scalar(scalar) if !(is_data && scalar.is_null()) => Arc::clone(&scalar.text),
+            _ => "".into(),
+        };
+        texts.push(Arc::clone(name), Node::new(Content::Scalar(Scalar { text, tag: Tag::Text }), node.origin));
+    }
+    texts
+}

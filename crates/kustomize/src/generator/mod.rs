@@ -1,0 +1,179 @@
+//! ConfigMaps and Secrets that are made of literals and files.
+//!
+//! - `pairs`: where their data comes from. [`absorb`]: what becomes of one that has the name of one that is there.
+
+mod absorb;
+mod pairs;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::files::{FileError, Folder};
+use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::origin::Origin;
+use crate::resource::{Behavior, Resource};
+
+pub use absorb::{AbsorbError, absorb};
+
+/// Base64 is broken into lines of this length.
+const LINE: usize = 70;
+
+/// What is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    ConfigMap,
+    /// Of a type; an empty one is `Opaque`.
+    Secret {
+        r#type: Arc<str>,
+    },
+}
+
+/// A generator as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generator {
+    pub kind: Kind,
+    pub name: Arc<str>,
+    pub namespace: Arc<str>,
+    pub behavior: Behavior,
+    /// `key=value`
+    pub literals: Vec<Arc<str>>,
+    /// `path` or `key=path`
+    pub files: Vec<Arc<str>>,
+    /// Files of lines `key=value`.
+    pub envs: Vec<Arc<str>>,
+    pub options: Options,
+}
+
+/// What all generators of a kustomization have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    pub labels: BTreeMap<Arc<str>, Arc<str>>,
+    pub annotations: BTreeMap<Arc<str>, Arc<str>>,
+    pub disables_hash: bool,
+    pub is_immutable: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GeneratorError {
+    #[error("a configmap must have a name: write `name` in the generator")]
+    NoName,
+    #[error("configmap {name} illegally repeats the key `{key}`: give each value a key of its own")]
+    Repeated { name: Arc<str>, key: String },
+    #[error("invalid literal source {literal}, expected key=value")]
+    Literal { literal: Arc<str> },
+    #[error("missing key name for file path `{path}` in source `{file}`: write `key=path`, or the path only")]
+    NoKey { file: Arc<str>, path: String },
+    #[error("missing file path for key name `{key}` in source `{file}`: write `key=path`")]
+    NoPath { file: Arc<str>, key: String },
+    #[error("source `{file}` key name or file path contains '=': give the file another name")]
+    Equals { file: Arc<str> },
+    #[error("{sources} of `{name}`: a file cannot be had")]
+    File { name: Arc<str>, sources: &'static str, source: FileError },
+    #[error("line {line} of `{file}` has invalid utf8 bytes: write it as UTF-8")]
+    NotText { file: Arc<str>, line: usize },
+    #[error(
+        "line {line} of `{file}` is longer than 65535 bytes, and kustomize would drop it and all that follow: take the value from `files`"
+    )]
+    LongLine { file: Arc<str>, line: usize },
+}
+
+impl Options {
+    /// These options, and of others those that are not among them.
+    #[must_use]
+    pub fn or(mut self, all: &Self) -> Self {
+        let add = |own: &mut BTreeMap<Arc<str>, Arc<str>>, all: &BTreeMap<Arc<str>, Arc<str>>| {
+            for (name, value) in all {
+                own.entry(Arc::clone(name)).or_insert_with(|| Arc::clone(value));
+            }
+        };
+        add(&mut self.labels, &all.labels);
+        add(&mut self.annotations, &all.annotations);
+        self.disables_hash |= all.disables_hash;
+        self.is_immutable |= all.is_immutable;
+        self
+    }
+}
+
+impl Generator {
+    /// Makes the resource. All of it is from `origin`.
+    pub fn generate(&self, folder: Folder<'_>, origin: Origin) -> Result<Resource, GeneratorError> {
+        if self.name.is_empty() {
+            return Err(GeneratorError::NoName);
+        }
+        let pairs = self.pairs(folder)?;
+        let text = |text: &str| Node::text(text, origin);
+        let mut fields = vec![("apiVersion", text("v1"))];
+        match &self.kind {
+            Kind::ConfigMap => {
+                fields.extend([("kind", text("ConfigMap")), ("metadata", self.metadata(origin))]);
+                let (mut data, mut binary) = (Map::default(), Map::default());
+                for (key, value) in pairs {
+                    match std::str::from_utf8(&value) {
+                        Ok(value) => data.push(key.into(), text(value)),
+                        Err(_) => binary.push(key.into(), text(&base64(&value))),
+                    }
+                }
+                let parts = [("data", data), ("binaryData", binary)];
+                let parts = parts.into_iter().filter(|(_, map)| !map.is_empty());
+                fields.extend(parts.map(|(name, map)| (name, Node::new(Content::Map(map), origin))));
+            }
+            Kind::Secret { r#type } => {
+                let r#type = if r#type.is_empty() { "Opaque" } else { r#type };
+                fields.extend([("kind", text("Secret")), ("metadata", self.metadata(origin)), ("type", text(r#type))]);
+                let data = pairs.into_iter().map(|(key, value)| (key.into(), text(&base64(&value))));
+                fields.push(("data", map_of(data, origin)));
+            }
+        }
+        if self.options.is_immutable {
+            let immutable = Scalar { text: "true".into(), tag: Tag::Bool };
+            fields.push(("immutable", Node::new(Content::Scalar(immutable), origin)));
+        }
+        let mut resource = Resource::new(map_of(fields.into_iter().map(|(name, node)| (name.into(), node)), origin));
+        resource.needs_hash = !self.options.disables_hash;
+        resource.behavior = self.behavior;
+        resource.is_annotated = true;
+        Ok(resource)
+    }
+
+    fn metadata(&self, origin: Origin) -> Node {
+        let mut fields = vec![("name".into(), Node::text(Arc::clone(&self.name), origin))];
+        if !self.namespace.is_empty() {
+            fields.push(("namespace".into(), Node::text(Arc::clone(&self.namespace), origin)));
+        }
+        for (name, texts) in [("labels", &self.options.labels), ("annotations", &self.options.annotations)] {
+            if !texts.is_empty() {
+                let nodes = texts.iter().map(|(name, text)| (Arc::clone(name), Node::text(Arc::clone(text), origin)));
+                fields.push((name.into(), map_of(nodes, origin)));
+            }
+        }
+        map_of(fields.into_iter(), origin)
+    }
+}
+
+/// A map of fields that are different.
+fn map_of(fields: impl Iterator<Item = (Arc<str>, Node)>, origin: Origin) -> Node {
+    let mut map = Map::default();
+    for (name, node) in fields {
+        map.push(name, node);
+    }
+    Node::new(Content::Map(map), origin)
+}
+
+/// In lines, each of which ends with a break unless there is only one.
+fn base64(bytes: &[u8]) -> String {
+    let encoded = data_encoding::BASE64.encode(bytes);
+    if encoded.len() < LINE {
+        return encoded;
+    }
+    let mut lines = String::with_capacity(encoded.len() + encoded.len() / LINE + 1);
+    for (at, c) in encoded.chars().enumerate() {
+        if at > 0 && at % LINE == 0 {
+            lines.push('\n');
+        }
+        lines.push(c);
+    }
+    lines.push('\n');
+    lines
+}

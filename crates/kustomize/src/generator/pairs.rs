@@ -1,0 +1,97 @@
+//! The data of a generator: keys with their values, from files of lines, literals and whole files.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::files::{FileError, Folder};
+
+use super::{Generator, GeneratorError};
+
+/// The longest line that Go's scanner takes, without its break.
+const LONGEST_LINE: usize = 64 * 1024 - 1;
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+type Pairs = BTreeMap<String, Vec<u8>>;
+
+impl Generator {
+    /// All pairs, in the order of their keys.
+    pub(super) fn pairs(&self, folder: Folder<'_>) -> Result<Pairs, GeneratorError> {
+        let mut all = Vec::new();
+        let file = |sources| move |source| GeneratorError::File { name: Arc::clone(&self.name), sources, source };
+        for path in &self.envs {
+            let bytes = folder.read(path).map_err(file("env source files"))?;
+            lines(path, &bytes, &mut all)?;
+        }
+        for literal in &self.literals {
+            all.push(pair(literal)?);
+        }
+        for source in &self.files {
+            let (key, path) = named_file(source)?;
+            let bytes = match path {
+                "" => Err(FileError::Missing { path: String::new() }),
+                path => folder.read(path),
+            };
+            all.push((key.to_owned(), bytes.map_err(file("file sources"))?.to_vec()));
+        }
+        let mut pairs = Pairs::new();
+        for (key, value) in all {
+            if pairs.contains_key(&key) {
+                return Err(GeneratorError::Repeated { name: Arc::clone(&self.name), key });
+            }
+            pairs.insert(key, value);
+        }
+        Ok(pairs)
+    }
+}
+
+/// `key=value`. One pair of quotes around the value is not part of it.
+fn pair(literal: &Arc<str>) -> Result<(String, Vec<u8>), GeneratorError> {
+    let no_pair = || GeneratorError::Literal { literal: Arc::clone(literal) };
+    let (key, value) = literal.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(no_pair)?;
+    let inner = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+    Ok((key.to_owned(), inner.unwrap_or(value).into()))
+}
+
+/// `path` or `key=path`.
+fn named_file(source: &Arc<str>) -> Result<(&str, &str), GeneratorError> {
+    let file = || Arc::clone(source);
+    match source.split_once('=') {
+        None => Ok((base(source), source)),
+        Some((_, path)) if path.contains('=') => Err(GeneratorError::Equals { file: file() }),
+        Some(("", path)) => Err(GeneratorError::NoKey { file: file(), path: path.to_owned() }),
+        Some((key, "")) => Err(GeneratorError::NoPath { file: file(), key: key.to_owned() }),
+        Some(found) => Ok(found),
+    }
+}
+
+/// The last part of a path.
+fn base(path: &str) -> &str {
+    match path.trim_end_matches('/') {
+        "" if path.is_empty() => ".",
+        "" => "/",
+        path => path.rsplit('/').next().unwrap_or(path),
+    }
+}
+
+/// The pairs of a file of lines. Nothing but the first `=` has a meaning in a line: quotes and `export` are part of what they stand in. A line that begins
+/// with `#` is a comment, and one without a key is none.
+fn lines(file: &Arc<str>, bytes: &[u8], pairs: &mut Vec<(String, Vec<u8>)>) -> Result<(), GeneratorError> {
+    for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let (number, file) = (at + 1, || Arc::clone(file));
+        if line.len() > LONGEST_LINE {
+            return Err(GeneratorError::LongLine { file: file(), line: number });
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = std::str::from_utf8(line).map_err(|_| GeneratorError::NotText { file: file(), line: number })?;
+        let line = if at == 0 { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line) } else { line };
+        let line = line.trim_start();
+        if line.starts_with('#') {
+            continue;
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        if !key.is_empty() {
+            pairs.push((key.to_owned(), value.into()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! The hash that is put behind the names of what was generated, so that whatever reads it is rolled out anew when it changes.
+
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::json::{self, Layout, push_text};
+use crate::node::{Content, NoValue, Node};
+
+const LENGTH: usize = 10;
+const COMPACT: Layout = Layout { is_indented: false, has_floats: true };
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoHash {
+    #[error("`{field}` of {kind} `{name}` cannot be hashed")]
+    Value { kind: Arc<str>, name: Arc<str>, field: &'static str, source: NoValue },
+    /// Kustomize hashes the lines, columns, styles and comments of their text.
+    #[error(
+        "{kind} `{name}` cannot be hashed: only a ConfigMap or a Secret has a hash behind its name, so take its `needsHashSuffix` annotation away"
+    )]
+    Kind { kind: Arc<str>, name: Arc<str> },
+}
+
+/// The hash of a ConfigMap or a Secret, of ten characters.
+pub fn hash(node: &Node) -> Result<String, NoHash> {
+    let text = |path: &[&str]| node.at(path).and_then(Node::as_text).unwrap_or_default();
+    let kind = text(&["kind"]);
+    // Each is a field of its own: no name of a resource is ever found under this one, so that the hash is of the data only.
+    const NAME: &str = "metadata/name";
+    let fields: &[(&str, &str)] = match kind {
+        "ConfigMap" => &[("binaryData", "binaryData"), ("data", "data"), ("kind", "kind"), ("name", NAME)],
+        "Secret" => {
+            &[("data", "data"), ("kind", "kind"), ("name", NAME), ("stringData", "stringData"), ("type", "type")]
+        }
+        _ => return Err(NoHash::Kind { kind: kind.into(), name: text(&["metadata", "name"]).into() }),
+    };
+    let mut json = String::from("{");
+    for (written, field) in fields {
+        let found = node.at(&[field]);
+        let is_map = found.is_some_and(|node| !matches!(node.content, Content::Scalar(_)));
+        if matches!(*field, "binaryData" | "stringData") && !is_map {
+            continue;
+        }
+        if json.len() > 1 {
+            json.push(',');
+        }
+        push_text(written, &mut json);
+        json.push(':');
+        push_field(found, &mut json).map_err(|source| NoHash::Value {
+            kind: kind.into(),
+            name: text(&["metadata", "name"]).into(),
+            field,
+            source,
+        })?;
+    }
+    json.push('}');
+    Ok(shortened(&json))
+}
+
+/// A field as it is hashed: a scalar is its text whatever it is, and nothing is an empty text.
+fn push_field(field: Option<&Node>, json: &mut String) -> Result<(), NoValue> {
+    match field.map(|node| (&node.content, node)) {
+        None => json.push_str("\"\""),
+        Some((Content::Scalar(scalar), _)) => push_text(&scalar.text, json),
+        Some((Content::Seq(items), _)) => {
+            // It is read as a map, which it is not.
+            items.iter().try_for_each(|item| json::write(item, COMPACT, &mut String::new()))?;
+            json.push_str("null");
+        }
+        Some((Content::Map(_), node)) => json::write(node, COMPACT, json)?,
+    }
+    Ok(())
+}
+
+/// The first characters of a digest, with letters in the place of those that could make a word.
+fn shortened(text: &str) -> String {
+    let digest = data_encoding::HEXLOWER.encode(&Sha256::digest(text.as_bytes()));
+    let mapped = |c| match c {
+        '0' => 'g',
+        '1' => 'h',
+        '3' => 'k',
+        'a' => 'm',
+        'e' => 't',
+        c => c,
+    };
+    digest.chars().take(LENGTH).map(mapped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::Origin;
+    use crate::read::read;
+
+    fn hashed(text: &str) -> Result<String, NoHash> {
+        hash(&read("test.yaml", text, Origin::default()).unwrap()[0])
+    }
+
+    #[test]
+    fn the_hash_is_of_the_data_and_not_of_the_name() {
+        let one = hashed("{kind: ConfigMap, metadata: {name: a}, data: {k: v}}");
+        assert_eq!(one.as_deref(), Ok("bdg947hgcc"));
+        assert_eq!(hashed("{kind: ConfigMap, metadata: {name: b}, data: {k: v}}"), one);
+        assert_ne!(hashed("{kind: ConfigMap, metadata: {name: a}, data: {k: w}}"), one);
+    }
+
+    #[test]
+    fn other_kinds_have_no_hash() {
+        assert!(matches!(hashed("{kind: Pod, metadata: {name: a}}"), Err(NoHash::Kind { .. })));
+    }
+}

@@ -1,0 +1,161 @@
+//! Patches of RFC 6902, as kustomize applies them: to a resource as JSON, which is then read again.
+//!
+//! - [`JsonPatch`]: a patch, and what is wrong with one. `parse`: its text. `operate`: its operations. `scalars`: what the way through JSON does to scalars.
+
+mod operate;
+mod parse;
+mod scalars;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use setpoint_yaml::Diagnostics;
+
+use crate::field_spec::shown;
+use crate::identity::Id;
+use crate::node::{Map, NoValue, Node};
+use crate::noted::{IsClusterScoped, NotNoted};
+use crate::origin::Origin;
+use crate::resource::Resource;
+
+/// A patch: operations, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JsonPatch {
+    operations: Vec<Operation>,
+}
+
+/// As it is written: what is missing or wrong in it is said when it is carried out, since it may have no target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Operation {
+    /// `unknown` if there is none.
+    op: Arc<str>,
+    path: Option<Arc<str>>,
+    from: Option<Arc<str>>,
+    /// Its numbers are as JSON has them.
+    value: Option<Node>,
+}
+
+/// A text that is no patch.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NoPatch {
+    #[error("the patch is not YAML")]
+    Yaml(#[source] Diagnostics),
+    #[error("the patch begins with `[` and is not JSON: {0}; correct it, or begin a YAML patch with `-`")]
+    Json(String),
+    #[error("the patch is not a list of operations; begin each operation with `- op: `")]
+    NotOperations,
+    #[error("`{0}` is no number of JSON; write it in quotes, or correct it")]
+    NonFinite(String),
+}
+
+/// Why a patch does not apply.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonPatchError {
+    #[error("operation {number} of the JSON patch of {resource}")]
+    Operation {
+        /// Counted from 1.
+        number: usize,
+        resource: Box<Id>,
+        #[source]
+        problem: Problem,
+    },
+    #[error("{resource} cannot be patched as JSON; correct the value, or write it in quotes")]
+    Scalar {
+        resource: Box<Id>,
+        #[source]
+        problem: NoValue,
+    },
+    #[error("the JSON patch makes a list of {resource}; a resource is a map")]
+    NoMap { resource: Box<Id> },
+    #[error(transparent)]
+    NotNoted(#[from] NotNoted),
+}
+
+/// What is wrong with an operation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("Unexpected kind: {op}; write add, remove, replace, move, copy or test")]
+    UnknownOp { op: Arc<str> },
+    #[error("{op} operation failed to decode {field}: missing value; write it as a text")]
+    NoText { op: Arc<str>, field: &'static str },
+    #[error(
+        "the {field} `{path}` does not begin with a slash, so that its first name would be passed over; write `/{path}`"
+    )]
+    NoSlash { field: &'static str, path: Arc<str> },
+    #[error(
+        "{op} operation does not apply: doc is missing {field}: \"{path}\": missing value; correct it, or add what is above it first"
+    )]
+    Missing { op: Arc<str>, field: &'static str, path: Arc<str> },
+    #[error("{op} operation does not apply: doc is missing key: {path}: missing value")]
+    NoItem { op: Arc<str>, path: Arc<str> },
+    #[error("error in {op} for path: '{path}': Unable to remove nonexistent key: {key}: missing value")]
+    NoKey { op: Arc<str>, path: Arc<str>, key: String },
+    #[error("error in {op} for path: '{path}': value was not a proper array index: '{key}'")]
+    NoIndex { op: Arc<str>, path: Arc<str>, key: String },
+    #[error("error in {op} for path: '{path}': Unable to access invalid index: {key}: the list has {len} items")]
+    Outside { op: Arc<str>, path: Arc<str>, key: String, len: usize },
+    #[error("replace operation value must be object or array: the whole resource is replaced by a path that is empty")]
+    RootValue,
+    #[error("testing value {path} failed: test failed")]
+    TestFailed { path: Arc<str> },
+    #[error("copies grow to more than {0} nodes; patch without copying what was copied")]
+    TooMuch(usize),
+    #[error("values stand more than {0} levels deep; patch them less deep")]
+    TooDeep(usize),
+}
+
+impl JsonPatch {
+    /// Without operations it does nothing.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Patches a node. Where it fails, the node is as far as it came.
+    pub fn apply(&self, node: &mut Node, origin: Origin) -> Result<(), JsonPatchError> {
+        let resource = shown(node);
+        scalars::to_json(node).map_err(|problem| JsonPatchError::Scalar { resource: resource.clone(), problem })?;
+        let mut copied = 0;
+        for (at, operation) in self.operations.iter().enumerate() {
+            operation.carry_out(node, origin, &mut copied).map_err(|problem| JsonPatchError::Operation {
+                number: at + 1,
+                resource: resource.clone(),
+                problem,
+            })?;
+        }
+        if node.as_map().is_none() {
+            return Err(JsonPatchError::NoMap { resource });
+        }
+        scalars::from_json(node).map_err(|problem| JsonPatchError::Scalar { resource, problem })
+    }
+
+    /// Patches a resource as an entry of `patches` does: what it was called is noted, and stays noted whatever becomes of its annotations.
+    pub fn apply_to(
+        &self,
+        resource: &mut Resource,
+        is_cluster_scoped: IsClusterScoped<'_>,
+        origin: Origin,
+    ) -> Result<(), JsonPatchError> {
+        resource.note_former(is_cluster_scoped)?;
+        self.apply_unnoted(resource, origin)
+    }
+
+    /// Patches a resource as an entry of `patchesJson6902` does, which notes nothing of its own: a resource without annotations has no map of them yet.
+    pub fn apply_unnoted(&self, resource: &mut Resource, origin: Origin) -> Result<(), JsonPatchError> {
+        self.apply(&mut resource.node, origin)?;
+        // It was read anew, so that no two of its nodes are one any more.
+        resource.shared.clear();
+        let was_annotated = resource.is_annotated;
+        resource.note()?;
+        let metadata = resource.node.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
+        let is_empty = |node: &Node| node.as_map().is_some_and(Map::is_empty);
+        if let Some(metadata) = metadata.filter(|_| !was_annotated)
+            && metadata.get("annotations").is_some_and(is_empty)
+        {
+            metadata.remove("annotations");
+            resource.is_annotated = false;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! The operations of a patch.
+
+use std::sync::Arc;
+
+use super::{Operation, Problem};
+use crate::node::{Content, Node, Scalar, Tag};
+use crate::origin::Origin;
+
+/// Copies of copies double with each operation, so there is an end to it.
+const MOST_COPIED: usize = 1_000_000;
+/// Deeper trees would exhaust whoever goes through them.
+const DEEPEST: usize = 1000;
+
+/// A place of an operation: what holds it, and what it is called there.
+struct Place<'n> {
+    holder: &'n mut Node,
+    key: String,
+    depth: usize,
+}
+
+impl Operation {
+    pub(super) fn carry_out(&self, root: &mut Node, origin: Origin, copied: &mut usize) -> Result<(), Problem> {
+        match &*self.op {
+            "add" => {
+                let value = self.value_or_null(origin);
+                self.place(root, "path", self.path.as_ref())?.add(self, value)
+            }
+            "remove" => self.place(root, "path", self.path.as_ref())?.remove(self).map(drop),
+            "replace" => self.replace(root, origin),
+            "move" => {
+                let value = self.place(root, "from", self.from.as_ref())?.remove(self)?;
+                self.place(root, "path", self.path.as_ref())?.add(self, value)
+            }
+            "copy" => {
+                let found = self.place(root, "from", self.from.as_ref())?.get(self)?.cloned();
+                let value = found.unwrap_or_else(|| null(origin));
+                *copied = copied.saturating_add(size(&value));
+                if *copied > MOST_COPIED {
+                    return Err(Problem::TooMuch(MOST_COPIED));
+                }
+                self.place(root, "path", self.path.as_ref())?.add(self, value)
+            }
+            "test" => self.test(root),
+            _ => Err(Problem::UnknownOp { op: Arc::clone(&self.op) }),
+        }
+    }
+
+    /// What is added where no value is said is null.
+    fn value_or_null(&self, origin: Origin) -> Node {
+        let mut value = self.value.clone().unwrap_or_else(|| null(origin));
+        put_origin(&mut value, origin);
+        value
+    }
+
+    /// A field that is missing is added, whatever the standard says. An item has to be there.
+    fn replace(&self, root: &mut Node, origin: Origin) -> Result<(), Problem> {
+        let value = self.value_or_null(origin);
+        if self.path.as_deref() == Some("") {
+            if matches!(value.content, Content::Scalar(_)) {
+                return Err(Problem::RootValue);
+            }
+            *root = value;
+            return Ok(());
+        }
+        let place = self.place(root, "path", self.path.as_ref())?;
+        place.check_depth(&value)?;
+        let Place { holder, key, .. } = place;
+        match &mut holder.content {
+            Content::Map(map) => map.set(&key, value),
+            Content::Seq(items) => match index(&key, items.len()) {
+                Some(at) if at < items.len() => items[at] = value,
+                _ => return Err(Problem::NoItem { op: Arc::clone(&self.op), path: self.shown_path() }),
+            },
+            Content::Scalar(_) => {}
+        }
+        Ok(())
+    }
+
+    fn test(&self, root: &mut Node) -> Result<(), Problem> {
+        let failed = || Problem::TestFailed { path: self.shown_path() };
+        if self.path.as_deref() == Some("") {
+            return self.value.as_ref().filter(|value| is_equal(root, value)).map(drop).ok_or_else(failed);
+        }
+        let place = self.place(root, "path", self.path.as_ref())?;
+        let is_passed = match (place.get(self)?.filter(|found| !found.is_null()), &self.value) {
+            (None, None) => true,
+            (None, Some(value)) => value.is_null(),
+            (Some(found), Some(value)) => is_equal(found, value),
+            (Some(_), None) => false,
+        };
+        if is_passed { Ok(()) } else { Err(failed()) }
+    }
+
+    fn shown_path(&self) -> Arc<str> {
+        self.path.clone().unwrap_or_default()
+    }
+
+    /// Finds what holds a place. All of it has to be there.
+    fn place<'n>(
+        &self,
+        root: &'n mut Node,
+        field: &'static str,
+        path: Option<&Arc<str>>,
+    ) -> Result<Place<'n>, Problem> {
+        let op = || Arc::clone(&self.op);
+        let path = path.ok_or_else(|| Problem::NoText { op: op(), field })?;
+        let missing = || Problem::Missing { op: op(), field, path: Arc::clone(path) };
+        let (first, rest) = path.split_once('/').ok_or_else(missing)?;
+        if !first.is_empty() {
+            return Err(Problem::NoSlash { field, path: Arc::clone(path) });
+        }
+        let (above, key) = rest.rsplit_once('/').map_or((None, rest), |(above, key)| (Some(above), key));
+        let mut holder = root;
+        let mut depth = 1;
+        for name in above.into_iter().flat_map(|above| above.split('/')) {
+            let name = unescaped(name);
+            let next = match &mut holder.content {
+                Content::Map(map) => map.get_mut(&name),
+                Content::Seq(items) => index(&name, items.len()).and_then(|at| items.get_mut(at)),
+                Content::Scalar(_) => None,
+            };
+            holder = next.filter(|next| next.as_scalar().is_none()).ok_or_else(missing)?;
+            depth += 1;
+        }
+        Ok(Place { holder, key: unescaped(key), depth })
+    }
+}
+
+impl Place<'_> {
+    /// What is there; none if it is a field that is missing.
+    fn get(&self, operation: &Operation) -> Result<Option<&Node>, Problem> {
+        match &self.holder.content {
+            Content::Map(map) => Ok(map.get(&self.key)),
+            Content::Seq(items) => self.item(operation, items.len()).map(|at| items.get(at)),
+            Content::Scalar(_) => Ok(None),
+        }
+    }
+
+    fn remove(self, operation: &Operation) -> Result<Node, Problem> {
+        let len = self.len();
+        let at = if matches!(self.holder.content, Content::Seq(_)) { self.item(operation, len)? } else { 0 };
+        let no_key =
+            || Problem::NoKey { op: Arc::clone(&operation.op), path: operation.shown_path(), key: self.key.clone() };
+        match &mut self.holder.content {
+            Content::Map(map) => map.remove(&self.key).ok_or_else(no_key),
+            Content::Seq(items) => Ok(items.remove(at)),
+            Content::Scalar(_) => Err(no_key()),
+        }
+    }
+
+    /// Puts a field, or an item before the one that is there. Behind the last is `-`, its number, or -1.
+    fn add(self, operation: &Operation, value: Node) -> Result<(), Problem> {
+        self.check_depth(&value)?;
+        let len = self.len();
+        let at = match &self.holder.content {
+            Content::Seq(_) if self.key == "-" => len,
+            Content::Seq(_) => self.item(operation, len + 1)?,
+            _ => 0,
+        };
+        match &mut self.holder.content {
+            Content::Map(map) => map.set(&self.key, value),
+            Content::Seq(items) => items.insert(at, value),
+            Content::Scalar(_) => {}
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        match &self.holder.content {
+            Content::Seq(items) => items.len(),
+            _ => 0,
+        }
+    }
+
+    /// The item that the key names, of as many as there may be.
+    fn item(&self, operation: &Operation, len: usize) -> Result<usize, Problem> {
+        let (op, path, key) = (Arc::clone(&operation.op), operation.shown_path(), self.key.clone());
+        match index(&key, len) {
+            Some(at) if at < len => Ok(at),
+            Some(_) => Err(Problem::Outside { op, path, key, len: self.len() }),
+            None if key.parse::<i64>().is_ok() => Err(Problem::Outside { op, path, key, len: self.len() }),
+            None => Err(Problem::NoIndex { op, path, key }),
+        }
+    }
+
+    fn check_depth(&self, value: &Node) -> Result<(), Problem> {
+        if self.depth + height(value) > DEEPEST { Err(Problem::TooDeep(DEEPEST)) } else { Ok(()) }
+    }
+}
+
+/// An item by its number, which counts from the end if it is negative.
+fn index(key: &str, len: usize) -> Option<usize> {
+    let number: i64 = key.parse().ok()?;
+    match usize::try_from(number) {
+        Ok(at) => Some(at),
+        Err(_) => len.checked_sub(usize::try_from(number.unsigned_abs()).ok()?),
+    }
+}
+
+/// `~1` is a slash in a name, and `~0` is `~`.
+fn unescaped(name: &str) -> String {
+    let mut parts = name.split('~');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.as_bytes().first() {
+            Some(b'0') => text.push_str(&format!("~{}", &part[1..])),
+            Some(b'1') => text.push_str(&format!("/{}", &part[1..])),
+            _ => text.push_str(&format!("~{part}")),
+        }
+    }
+    text
+}
+
+fn null(origin: Origin) -> Node {
+    Node::new(Content::Scalar(Scalar { text: "null".into(), tag: Tag::Null }), origin)
+}
+
+/// Numbers are equal if JSON writes them so.
+fn is_equal(one: &Node, other: &Node) -> bool {
+    match (&one.content, &other.content) {
+        (Content::Scalar(one), Content::Scalar(other)) => one == other,
+        (Content::Seq(one), Content::Seq(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
+        }
+        (Content::Map(one), Content::Map(other)) if one.len() == other.len() => {
+            let mut fields: Vec<_> = one.iter().collect();
+            let mut others: Vec<_> = other.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            others.sort_by_key(|(name, _)| *name);
+            fields.iter().zip(&others).all(|(one, other)| one.0 == other.0 && is_equal(one.1, other.1))
+        }
+        _ => false,
+    }
+}
+
+fn put_origin(node: &mut Node, origin: Origin) {
+    node.origin = origin;
+    match &mut node.content {
+        Content::Scalar(_) => {}
+        Content::Seq(items) => items.iter_mut().for_each(|item| put_origin(item, origin)),
+        Content::Map(map) => map.iter_mut().for_each(|(_, field)| put_origin(field, origin)),
+    }
+}
+
+fn size(node: &Node) -> usize {
+    1 + match &node.content {
+        Content::Scalar(_) => 0,
+        Content::Seq(items) => items.iter().map(size).sum(),
+        Content::Map(map) => map.iter().map(|(_, field)| size(field)).sum(),
+    }
+}
+
+fn height(node: &Node) -> usize {
+    1 + match &node.content {
+        Content::Scalar(_) => 0,
+        Content::Seq(items) => items.iter().map(height).max().unwrap_or_default(),
+        Content::Map(map) => map.iter().map(|(_, field)| height(field)).max().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,111 @@
+//! The text of a patch: JSON if it begins with a bracket, and else YAML as `sigs.k8s.io/yaml` reads it, of which the first document counts.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use setpoint_yaml::go::json_float;
+use setpoint_yaml::{Dialect, Kind, Node as Written, Scalar as Resolved, Source, parse};
+
+use super::{JsonPatch, NoPatch, Operation};
+use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::origin::Origin;
+
+impl JsonPatch {
+    /// Reads a patch. What it puts into resources comes from `origin`.
+    pub fn parse(name: &str, text: &str, origin: Origin) -> Result<Self, NoPatch> {
+        let node = if text.starts_with('[') {
+            let value: Value = serde_json::from_str(text).map_err(|error| NoPatch::Json(error.to_string()))?;
+            from_json(value, origin)
+        } else {
+            let documents = parse(Source::new(name, text)).map_err(NoPatch::Yaml)?;
+            match documents.first() {
+                Some(document) => from_yaml(document.root(), origin)?,
+                None => return Ok(Self::default()),
+            }
+        };
+        match node.content {
+            _ if node.is_null() => Ok(Self::default()),
+            Content::Seq(items) => {
+                let operations = items.into_iter().map(operation).collect::<Result<_, NoPatch>>()?;
+                Ok(Self { operations })
+            }
+            _ => Err(NoPatch::NotOperations),
+        }
+    }
+}
+
+fn operation(item: Node) -> Result<Operation, NoPatch> {
+    let unknown = || Arc::from("unknown");
+    if item.is_null() {
+        return Ok(Operation { op: unknown(), path: None, from: None, value: None });
+    }
+    let Content::Map(mut map) = item.content else { return Err(NoPatch::NotOperations) };
+    let text = |field: &str| {
+        let scalar = map.get(field).and_then(Node::as_scalar).filter(|scalar| scalar.tag == Tag::Text);
+        scalar.map(|scalar| Arc::clone(&scalar.text))
+    };
+    let (op, path, from) = (text("op").unwrap_or_else(unknown), text("path"), text("from"));
+    Ok(Operation { op, path, from, value: map.remove("value") })
+}
+
+fn from_json(value: Value, origin: Origin) -> Node {
+    let scalar = |text: String, tag| Content::Scalar(Scalar { text: text.into(), tag });
+    let content = match value {
+        Value::Null => scalar("null".to_owned(), Tag::Null),
+        Value::Bool(value) => scalar(value.to_string(), Tag::Bool),
+        Value::Number(number) => scalar(number.to_string(), Tag::Float),
+        Value::String(text) => scalar(text, Tag::Text),
+        Value::Array(items) => Content::Seq(items.into_iter().map(|item| from_json(item, origin)).collect()),
+        Value::Object(fields) => {
+            let mut map = Map::default();
+            for (name, value) in fields {
+                map.push(name.into(), from_json(value, origin));
+            }
+            Content::Map(map)
+        }
+    };
+    Node::new(content, origin)
+}
+
+fn from_yaml(written: Written<'_>, origin: Origin) -> Result<Node, NoPatch> {
+    let content = match written.kind() {
+        Kind::Scalar(_) => Content::Scalar(scalar(written)?),
+        Kind::Sequence(items) => {
+            Content::Seq(items.iter().map(|item| from_yaml(item, origin)).collect::<Result<_, NoPatch>>()?)
+        }
+        Kind::Mapping(entries) => {
+            let mut map = Map::default();
+            for (key, value) in entries.merged() {
+                let name = match key.kind() {
+                    Kind::Scalar(_) => scalar(key)?.text,
+                    _ => return Err(NoPatch::NotOperations),
+                };
+                map.push(name, from_yaml(value, origin)?);
+            }
+            Content::Map(map)
+        }
+    };
+    Ok(Node::new(content, origin))
+}
+
+/// A scalar as JSON has it. Words such as `yes` are booleans here, which they are not in resources.
+fn scalar(written: Written<'_>) -> Result<Scalar, NoPatch> {
+    let resolved = match written.resolve(Dialect::GoYamlV2) {
+        Some(resolved) => resolved.map_err(NoPatch::Yaml)?,
+        None => return Err(NoPatch::NotOperations),
+    };
+    let number = |text: String| Scalar { text: text.into(), tag: Tag::Float };
+    Ok(match resolved {
+        Resolved::Null => Scalar { text: "null".into(), tag: Tag::Null },
+        Resolved::Bool(value) => Scalar { text: value.to_string().into(), tag: Tag::Bool },
+        Resolved::Int(digits) if digits.parse::<i64>().is_ok() || digits.parse::<u64>().is_ok() => {
+            number(digits.into_owned())
+        }
+        Resolved::Int(digits) | Resolved::Float(digits) => {
+            let json = digits.parse().ok().and_then(json_float);
+            number(json.ok_or_else(|| NoPatch::NonFinite(digits.into_owned()))?)
+        }
+        Resolved::NonFinite(text) => return Err(NoPatch::NonFinite(text.to_owned())),
+        Resolved::Str(text) => Scalar::text(text),
+    })
+}

@@ -1,0 +1,43 @@
+//! What the way through JSON does to scalars: each is what its text says, and every number is a float on the way back, whose digits are written anew.
+
+use std::sync::Arc;
+
+use setpoint_yaml::go::written_number;
+
+use crate::node::{Content, NoValue, Node, Scalar, Tag, Value};
+
+/// Writes scalars as JSON has them. A number is a [`Tag::Float`] whose text is JSON's.
+pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
+    each(node, &mut |scalar| {
+        *scalar = match scalar.value()? {
+            Value::Null => Scalar { text: "null".into(), tag: Tag::Null },
+            Value::Bool(value) => Scalar { text: value.to_string().into(), tag: Tag::Bool },
+            Value::Number(json) => Scalar { text: json.into(), tag: Tag::Float },
+            Value::Text(text) => Scalar { text, tag: Tag::Text },
+        };
+        Ok(())
+    })
+}
+
+/// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a million on.
+pub(super) fn from_json(node: &mut Node) -> Result<(), NoValue> {
+    each(node, &mut |scalar| {
+        if scalar.tag != Tag::Float {
+            return Ok(());
+        }
+        let value = scalar.text.parse::<f64>().ok().filter(|value| value.is_finite());
+        let value = value.ok_or_else(|| NoValue::NonFinite { text: Arc::clone(&scalar.text) })?;
+        // Debug writes a point or an exponent, by which it is taken for a float.
+        let text = written_number(&format!("{value:?}")).into_owned();
+        *scalar = Scalar { tag: Tag::of(&text), text: text.into() };
+        Ok(())
+    })
+}
+
+fn each(node: &mut Node, change: &mut dyn FnMut(&mut Scalar) -> Result<(), NoValue>) -> Result<(), NoValue> {
+    match &mut node.content {
+        Content::Scalar(scalar) => change(scalar),
+        Content::Seq(items) => items.iter_mut().try_for_each(|item| each(item, change)),
+        Content::Map(map) => map.iter_mut().try_for_each(|(_, field)| each(field, change)),
+    }
+}

@@ -1,0 +1,510 @@
+//! A `kustomization.yaml`: what may stand in it, and what old ways of writing it mean.
+
+use std::sync::Arc;
+
+use crate::fields::{BadField, Fields, Texts};
+use crate::identity::Gvk;
+use crate::node::Node;
+use crate::origin::Origin;
+
+/// The names that a folder's kustomization may have. Only one of them may be there.
+pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+const VERSION: &str = "kustomize.config.k8s.io/v1beta1";
+const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
+
+/// What a folder's kustomization says. Fields that are deprecated are already in those that took their place.
+#[derive(Clone, Debug, Default)]
+pub struct Kustomization {
+    pub is_component: bool,
+    pub openapi: Texts,
+    pub name_prefix: Arc<str>,
+    pub name_suffix: Arc<str>,
+    pub namespace: Arc<str>,
+    pub common_labels: Texts,
+    pub labels: Vec<Label>,
+    pub common_annotations: Texts,
+    /// Files, or patches as they are written.
+    pub strategic_patches: Vec<Arc<str>>,
+    pub json_patches: Vec<Patch>,
+    pub patches: Vec<Patch>,
+    pub images: Vec<Image>,
+    /// Each a node of its own: inline, or the path of a file with several.
+    pub replacements: Vec<Node>,
+    pub replicas: Vec<Replica>,
+    pub vars: Vec<Var>,
+    pub sort: Option<Sort>,
+    pub resources: Vec<Arc<str>>,
+    pub components: Vec<Arc<str>>,
+    pub crds: Vec<Arc<str>>,
+    pub config_maps: Vec<Generator>,
+    pub secrets: Vec<Generator>,
+    /// Charts are somebody else's to render; where there are any, that is said.
+    pub helm_charts: Vec<Node>,
+    pub generator_options: Option<GeneratorOptions>,
+    pub configurations: Vec<Arc<str>>,
+    pub generators: Vec<Arc<str>>,
+    pub transformers: Vec<Arc<str>>,
+    pub validators: Vec<Arc<str>>,
+    pub build_metadata: Vec<Arc<str>>,
+    /// Deprecated fields that it has, and what to write instead.
+    pub deprecated: Vec<(&'static str, &'static str)>,
+    /// The lines of its fields.
+    pub origin: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    pub pairs: Texts,
+    pub include_selectors: bool,
+    pub include_templates: bool,
+    /// Further fields, as `FieldSpec`s.
+    pub fields: Vec<LabelField>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelField {
+    pub gvk: Gvk,
+    pub path: Arc<str>,
+    pub create: bool,
+}
+
+/// Which resources something is about. Each field is a regular expression.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    pub gvk: Gvk,
+    pub name: Arc<str>,
+    pub namespace: Arc<str>,
+    pub annotations: Arc<str>,
+    pub labels: Arc<str>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    pub path: Arc<str>,
+    pub patch: Arc<str>,
+    pub target: Option<Target>,
+    pub may_change_name: bool,
+    pub may_change_kind: bool,
+    pub origin: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    pub name: Arc<str>,
+    pub new_name: Arc<str>,
+    pub tag_suffix: Arc<str>,
+    pub new_tag: Arc<str>,
+    pub digest: Arc<str>,
+    pub origin: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replica {
+    pub name: Arc<str>,
+    pub count: i64,
+    pub origin: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Var {
+    pub name: Arc<str>,
+    pub gvk: Gvk,
+    pub of_name: Arc<str>,
+    pub of_namespace: Arc<str>,
+    pub field_path: Arc<str>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sort {
+    pub order: Arc<str>,
+    pub legacy: Option<LegacySort>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegacySort {
+    pub first: Vec<Arc<str>>,
+    pub last: Vec<Arc<str>>,
+}
+
+/// A ConfigMap or a Secret to be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Generator {
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+    pub behavior: Arc<str>,
+    pub literals: Vec<Arc<str>>,
+    pub files: Vec<Arc<str>>,
+    pub envs: Vec<Arc<str>>,
+    pub options: Option<GeneratorOptions>,
+    /// Of a Secret.
+    pub kind_of_secret: Arc<str>,
+    pub origin: Origin,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GeneratorOptions {
+    pub labels: Option<Texts>,
+    pub annotations: Option<Texts>,
+    pub without_hash: bool,
+    pub immutable: bool,
+}
+
+impl Kustomization {
+    /// Reads a document. `None` stands for an empty one.
+    pub fn of(document: Option<&Node>) -> Result<Self, BadField> {
+        let Some(document) = document else { return Err(empty(Origin::default())) };
+        let fields = Fields::of(document, "")?;
+        let is_component = kind_of(&fields)?;
+        fields.inner("metadata", metadata)?;
+        let mut kustomization = Self { is_component, origin: document.origin, ..Self::default() };
+        kustomization.read_what_is_made(&fields)?;
+        kustomization.read_what_is_changed(&fields)?;
+        kustomization.deprecated = deprecated(&fields);
+        let is_empty = document.as_map().is_some_and(|map| map.iter().all(|(name, _)| is_type(name)));
+        fields.end()?;
+        if is_empty { Err(empty(document.origin)) } else { Ok(kustomization) }
+    }
+
+    fn read_what_is_made(&mut self, fields: &Fields<'_>) -> Result<(), BadField> {
+        self.resources = fields.texts("resources")?;
+        self.resources.extend(fields.texts("bases")?);
+        self.components = fields.texts("components")?;
+        self.crds = fields.texts("crds")?;
+        self.config_maps = fields.list("configMapGenerator", |node, path| generator(node, path, false))?;
+        self.secrets = fields.list("secretGenerator", |node, path| generator(node, path, true))?;
+        self.generator_options = fields.inner("generatorOptions", generator_options)?;
+        let as_it_is = |node: &Node, _: &str| Ok(node.clone());
+        self.helm_charts = fields.list("helmCharts", as_it_is)?;
+        self.helm_charts.extend(fields.list("helmChartInflationGenerator", as_it_is)?);
+        fields.node("helmGlobals");
+        self.generators = fields.texts("generators")?;
+        self.openapi = fields.text_map("openapi")?.unwrap_or_default();
+        Ok(())
+    }
+
+    fn read_what_is_changed(&mut self, fields: &Fields<'_>) -> Result<(), BadField> {
+        self.name_prefix = fields.text_or_empty("namePrefix")?;
+        self.name_suffix = fields.text_or_empty("nameSuffix")?;
+        self.namespace = fields.text_or_empty("namespace")?;
+        self.common_labels = fields.text_map("commonLabels")?.unwrap_or_default();
+        self.labels = fields.list("labels", label)?;
+        self.common_annotations = fields.text_map("commonAnnotations")?.unwrap_or_default();
+        self.strategic_patches = fields.texts("patchesStrategicMerge")?;
+        self.json_patches = fields.list("patchesJson6902", patch)?;
+        self.patches = fields.list("patches", patch)?;
+        self.images = fields.list("images", image)?;
+        self.images.extend(fields.list("imageTags", image)?);
+        self.replacements = fields.list("replacements", |node, _| Ok(node.clone()))?;
+        self.replicas = fields.list("replicas", replica)?;
+        self.vars = fields.list("vars", var)?;
+        self.sort = fields.inner("sortOptions", sort)?;
+        self.configurations = fields.texts("configurations")?;
+        self.transformers = fields.texts("transformers")?;
+        self.validators = fields.texts("validators")?;
+        self.build_metadata = fields.texts("buildMetadata")?;
+        Ok(())
+    }
+}
+
+fn is_type(name: &str) -> bool {
+    name.eq_ignore_ascii_case("apiVersion") || name.eq_ignore_ascii_case("kind")
+}
+
+fn empty(origin: Origin) -> BadField {
+    BadField {
+        path: "the document".to_owned(),
+        origin,
+        problem: "kustomization.yaml is empty".to_owned(),
+        help: "write at least `resources`".to_owned(),
+    }
+}
+
+/// Whether it is a component.
+fn kind_of(fields: &Fields<'_>) -> Result<bool, BadField> {
+    let (kind, api_version) = (fields.text_or_empty("kind")?, fields.text_or_empty("apiVersion")?);
+    let bad = |path: &str, problem: String| BadField {
+        path: path.to_owned(),
+        origin: fields.node(path).map_or_else(|| fields.origin(), |node| node.origin),
+        problem,
+        help: "correct it, or leave it out".to_owned(),
+    };
+    let (is_component, expected) = match &*kind {
+        "" | "Kustomization" => (false, VERSION),
+        "Component" => (true, COMPONENT_VERSION),
+        _ => return Err(bad("kind", "kind should be Kustomization or Component".to_owned())),
+    };
+    match &*api_version {
+        "" => Ok(is_component),
+        api_version if api_version == expected => Ok(is_component),
+        _ => {
+            let kind = if is_component { "Component" } else { "Kustomization" };
+            Err(bad("apiVersion", format!("apiVersion for {kind} should be {expected}")))
+        }
+    }
+}
+
+fn deprecated(fields: &Fields<'_>) -> Vec<(&'static str, &'static str)> {
+    let old = [
+        ("bases", "resources"),
+        ("commonLabels", "labels"),
+        ("imageTags", "images"),
+        ("patchesJson6902", "patches"),
+        ("patchesStrategicMerge", "patches"),
+        ("vars", "replacements"),
+    ];
+    old.into_iter().filter(|(name, _)| fields.node(name).is_some()).collect()
+}
+
+fn metadata(node: &Node, path: &str) -> Result<(), BadField> {
+    let fields = Fields::of(node, path)?;
+    fields.text("name")?;
+    fields.text("namespace")?;
+    fields.text_map("labels")?;
+    fields.text_map("annotations")?;
+    fields.end()
+}
+
+fn gvk(fields: &Fields<'_>) -> Result<Gvk, BadField> {
+    Ok(Gvk {
+        group: fields.text_or_empty("group")?,
+        version: fields.text_or_empty("version")?,
+        kind: fields.text_or_empty("kind")?,
+    })
+}
+
+fn label(node: &Node, path: &str) -> Result<Label, BadField> {
+    let fields = Fields::of(node, path)?;
+    let label = Label {
+        pairs: fields.text_map("pairs")?.unwrap_or_default(),
+        include_selectors: fields.flag("includeSelectors")?.unwrap_or_default(),
+        include_templates: fields.flag("includeTemplates")?.unwrap_or_default(),
+        fields: fields.list("fields", label_field)?,
+    };
+    fields.end()?;
+    Ok(label)
+}
+
+fn label_field(node: &Node, path: &str) -> Result<LabelField, BadField> {
+    let fields = Fields::of(node, path)?;
+    let field = LabelField {
+        gvk: gvk(&fields)?,
+        path: fields.text_or_empty("path")?,
+        create: fields.flag("create")?.unwrap_or_default(),
+    };
+    fields.end()?;
+    Ok(field)
+}
+
+fn target(node: &Node, path: &str) -> Result<Target, BadField> {
+    let fields = Fields::of(node, path)?;
+    let target = Target {
+        gvk: gvk(&fields)?,
+        name: fields.text_or_empty("name")?,
+        namespace: fields.text_or_empty("namespace")?,
+        annotations: fields.text_or_empty("annotationSelector")?,
+        labels: fields.text_or_empty("labelSelector")?,
+    };
+    fields.end()?;
+    Ok(target)
+}
+
+pub(crate) fn patch(node: &Node, path: &str) -> Result<Patch, BadField> {
+    let fields = Fields::of(node, path)?;
+    let options = fields.inner("options", |node, path| {
+        let fields = Fields::of(node, path)?;
+        let name = fields.flag("allowNameChange")?.unwrap_or_default();
+        let kind = fields.flag("allowKindChange")?.unwrap_or_default();
+        fields.end()?;
+        Ok((name, kind))
+    })?;
+    let (may_change_name, may_change_kind) = options.unwrap_or_default();
+    let patch = Patch {
+        path: fields.text_or_empty("path")?,
+        patch: fields.text_or_empty("patch")?,
+        target: fields.inner("target", target)?,
+        may_change_name,
+        may_change_kind,
+        origin: node.origin,
+    };
+    fields.end()?;
+    Ok(patch)
+}
+
+pub(crate) fn image(node: &Node, path: &str) -> Result<Image, BadField> {
+    let fields = Fields::of(node, path)?;
+    let image = Image {
+        name: fields.text_or_empty("name")?,
+        new_name: fields.text_or_empty("newName")?,
+        tag_suffix: fields.text_or_empty("tagSuffix")?,
+        new_tag: fields.text_or_empty("newTag")?,
+        digest: fields.text_or_empty("digest")?,
+        origin: node.origin,
+    };
+    fields.end()?;
+    Ok(image)
+}
+
+pub(crate) fn replica(node: &Node, path: &str) -> Result<Replica, BadField> {
+    let fields = Fields::of(node, path)?;
+    let replica = Replica {
+        name: fields.text_or_empty("name")?,
+        count: fields.integer("count")?.unwrap_or_default(),
+        origin: node.origin,
+    };
+    fields.end()?;
+    Ok(replica)
+}
+
+fn var(node: &Node, path: &str) -> Result<Var, BadField> {
+    let fields = Fields::of(node, path)?;
+    let of = fields.inner("objref", |node, path| {
+        let fields = Fields::of(node, path)?;
+        let own = gvk(&fields)?;
+        let gvk = match &*fields.text_or_empty("apiVersion")? {
+            "" => own,
+            api_version => Gvk { kind: own.kind, ..Gvk::from_api_version(api_version, "") },
+        };
+        let of = (gvk, fields.text_or_empty("name")?, fields.text_or_empty("namespace")?);
+        fields.end()?;
+        Ok(of)
+    })?;
+    let field_path = fields.inner("fieldref", |node, path| {
+        let fields = Fields::of(node, path)?;
+        let field_path = fields.text_or_empty("fieldPath")?;
+        fields.end()?;
+        Ok(field_path)
+    })?;
+    let (gvk, of_name, of_namespace) = of.unwrap_or_default();
+    let field_path = field_path.filter(|path| !path.is_empty()).unwrap_or_else(|| "metadata.name".into());
+    let var = Var { name: fields.text_or_empty("name")?, gvk, of_name, of_namespace, field_path };
+    fields.end()?;
+    Ok(var)
+}
+
+fn sort(node: &Node, path: &str) -> Result<Sort, BadField> {
+    let fields = Fields::of(node, path)?;
+    let legacy = fields.inner("legacySortOptions", |node, path| {
+        let fields = Fields::of(node, path)?;
+        let legacy = LegacySort { first: fields.texts("orderFirst")?, last: fields.texts("orderLast")? };
+        fields.end()?;
+        Ok(legacy)
+    })?;
+    let sort = Sort { order: fields.text_or_empty("order")?, legacy };
+    fields.end()?;
+    Ok(sort)
+}
+
+pub(crate) fn generator(node: &Node, path: &str, is_secret: bool) -> Result<Generator, BadField> {
+    let fields = Fields::of(node, path)?;
+    let mut envs = fields.texts("envs")?;
+    envs.extend(fields.text("env")?.filter(|env| !env.is_empty()));
+    let generator = Generator {
+        namespace: fields.text_or_empty("namespace")?,
+        name: fields.text_or_empty("name")?,
+        behavior: fields.text_or_empty("behavior")?,
+        literals: fields.texts("literals")?,
+        files: fields.texts("files")?,
+        envs,
+        options: fields.inner("options", generator_options)?,
+        kind_of_secret: if is_secret { fields.text_or_empty("type")? } else { "".into() },
+        origin: node.origin,
+    };
+    fields.end()?;
+    Ok(generator)
+}
+
+fn generator_options(node: &Node, path: &str) -> Result<GeneratorOptions, BadField> {
+    let fields = Fields::of(node, path)?;
+    let options = GeneratorOptions {
+        labels: fields.text_map("labels")?,
+        annotations: fields.text_map("annotations")?,
+        without_hash: fields.flag("disableNameSuffixHash")?.unwrap_or_default(),
+        immutable: fields.flag("immutable")?.unwrap_or_default(),
+    };
+    fields.end()?;
+    Ok(options)
+}
+
+impl GeneratorOptions {
+    /// What one generator says, and what all of them have unless it says otherwise.
+    pub fn over(own: Option<Self>, all: Option<&Self>) -> Option<Self> {
+        let Some(all) = all else { return own };
+        let mut own = own.unwrap_or_default();
+        add(&mut own.labels, all.labels.as_ref());
+        add(&mut own.annotations, all.annotations.as_ref());
+        own.without_hash |= all.without_hash;
+        own.immutable |= all.immutable;
+        Some(own)
+    }
+}
+
+/// Adds what is not there.
+fn add(own: &mut Option<Texts>, all: Option<&Texts>) {
+    let Some(all) = all else { return };
+    let own = own.get_or_insert_default();
+    for (name, value) in all {
+        own.entry(Arc::clone(name)).or_insert_with(|| Arc::clone(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_document;
+
+    fn read(text: &str) -> Result<Kustomization, BadField> {
+        Kustomization::of(read_document("kustomization.yaml", text, Origin::default()).unwrap().as_ref())
+    }
+
+    #[test]
+    fn old_fields_are_those_that_took_their_place() {
+        let read = read(
+            "bases: [../base]\nresources: [a.yaml]\nimageTags: [{name: x, newTag: '1'}]\nconfigMapGenerator: [{name: c, env: e, envs: [f]}]\n\
+             vars: [{name: V, objref: {kind: Service, apiVersion: v1, name: s}}]\n",
+        )
+        .unwrap();
+        assert_eq!(read.resources, ["a.yaml".into(), "../base".into()] as [Arc<str>; 2]);
+        assert_eq!(&*read.images[0].name, "x");
+        assert_eq!(read.config_maps[0].envs, ["f".into(), "e".into()] as [Arc<str>; 2]);
+        let var = &read.vars[0];
+        assert_eq!((var.gvk.clone(), &*var.field_path), (Gvk::new("", "v1", "Service"), "metadata.name"));
+        assert_eq!(read.deprecated, [("bases", "resources"), ("imageTags", "images"), ("vars", "replacements")]);
+    }
+
+    #[test]
+    fn what_is_no_kustomization_is_refused() {
+        for (text, problem) in [
+            ("", "kustomization.yaml is empty"),
+            ("kind: Kustomization\n", "kustomization.yaml is empty"),
+            ("kind: Deployment\nresources: [a]\n", "kind should be Kustomization or Component"),
+            (
+                "apiVersion: v1\nresources: [a]\n",
+                "apiVersion for Kustomization should be kustomize.config.k8s.io/v1beta1",
+            ),
+            ("kind: Component\napiVersion: kustomize.config.k8s.io/v1beta1\nresources: [a]\n", "v1alpha1"),
+            ("resource: [a]\n", "unknown field \"resource\""),
+            ("patches: [{path: a, target: {kinds: x}}]\n", "patches[0].target.kinds: unknown field"),
+            ("- a\n", "a map is expected, not a list"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(problem), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn options_of_all_generators_give_what_one_does_not_say() {
+        let texts = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect::<Texts>();
+        let all = GeneratorOptions {
+            labels: Some(texts(&[("a", "all"), ("b", "all")])),
+            without_hash: true,
+            ..GeneratorOptions::default()
+        };
+        let own =
+            GeneratorOptions { labels: Some(texts(&[("a", "own")])), immutable: true, ..GeneratorOptions::default() };
+        let both = GeneratorOptions::over(Some(own), Some(&all)).unwrap();
+        assert_eq!(both.labels, Some(texts(&[("a", "own"), ("b", "all")])));
+        assert!(both.without_hash && both.immutable && both.annotations.is_none());
+        assert_eq!(GeneratorOptions::over(None, None), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! Resources as files declare them: documents that have a kind and a name, with lists taken apart.
+
+use std::sync::Arc;
+
+use setpoint_yaml::Diagnostics;
+
+use crate::node::{Content, Map, NoValue, Node, Scalar, Tag, Value};
+use crate::origin::Origin;
+use crate::read::read;
+use crate::resource::Resource;
+
+/// A text that does not hold resources.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoResources {
+    #[error("MalformedYAMLError: {0}")]
+    Malformed(Diagnostics),
+    #[error("{what}: give it one")]
+    Incomplete { what: String, origin: Origin },
+    #[error("expected array in {kind}/items: write a list")]
+    NoItems { kind: Arc<str>, origin: Origin },
+    #[error("trouble expanding list of {kind}; {problem}: correct it")]
+    NoValue { kind: Arc<str>, problem: NoValue, origin: Origin },
+}
+
+/// The resources of a text.
+pub fn resources(name: &str, text: &str, origin: Origin) -> Result<Vec<Resource>, NoResources> {
+    let mut nodes = read(name, text, origin).map_err(NoResources::Malformed)?;
+    // A list that is all there is in a file is its items as they are written.
+    if let [list] = nodes.as_slice()
+        && matches!(kind(list), "List" | "ResourceList")
+        && let Some(items) = list.at(&["items"])
+    {
+        nodes = match &items.content {
+            Content::Seq(items) => items.clone(),
+            _ => Vec::new(),
+        };
+    }
+    let nodes = taken_apart(complete(nodes)?)?;
+    Ok(nodes.into_iter().map(Resource::new).collect())
+}
+
+fn kind(node: &Node) -> &str {
+    node.at(&["kind"]).and_then(Node::as_text).unwrap_or_default()
+}
+
+/// Leaves out what is empty, and refuses what has no kind, or no name and is no list.
+fn complete(nodes: Vec<Node>) -> Result<Vec<Node>, NoResources> {
+    let is_empty = |node: &Node| node.is_null() || node.as_map().is_some_and(Map::is_empty);
+    let nodes: Vec<Node> = nodes.into_iter().filter(|node| !is_empty(node)).collect();
+    for node in &nodes {
+        let incomplete = |what: &str| {
+            let api_version = node.at(&["apiVersion"]).and_then(Node::as_text).unwrap_or_default();
+            let what = format!("{what} in object {{{{{api_version} {}}} …}}", kind(node));
+            NoResources::Incomplete { what, origin: node.origin }
+        };
+        if kind(node).is_empty() {
+            return Err(incomplete("missing kind"));
+        }
+        let name = node.at(&["metadata", "name"]).and_then(Node::as_text).unwrap_or_default();
+        if name.is_empty() && !kind(node).ends_with("List") {
+            return Err(incomplete("missing metadata.name"));
+        }
+    }
+    Ok(nodes)
+}
+
+/// Takes lists of resources apart. What was in them comes after everything else, as it is in JSON.
+fn taken_apart(nodes: Vec<Node>) -> Result<Vec<Node>, NoResources> {
+    let mut whole = Vec::with_capacity(nodes.len());
+    let mut rest: std::collections::VecDeque<Node> = nodes.into();
+    while let Some(node) = rest.pop_front() {
+        let items = node.at(&["items"]).filter(|_| kind(&node).ends_with("List"));
+        match items.map(|items| &items.content) {
+            None => whole.push(node),
+            Some(Content::Seq(items)) => {
+                let items = items.iter().map(in_json).collect::<Result<Vec<Node>, NoValue>>();
+                let items = items.map_err(|problem| NoResources::NoValue {
+                    kind: kind(&node).into(),
+                    problem,
+                    origin: node.origin,
+                })?;
+                rest.extend(complete(items)?);
+            }
+            Some(Content::Scalar(scalar)) if scalar.is_null() => {}
+            Some(_) => return Err(NoResources::NoItems { kind: kind(&node).into(), origin: node.origin }),
+        }
+    }
+    Ok(whole)
+}
+
+/// A node as it comes back from JSON.
+pub(crate) fn in_json(node: &Node) -> Result<Node, NoValue> {
+    let content = match &node.content {
+        Content::Scalar(scalar) => Content::Scalar(match scalar.value()? {
+            Value::Null => Scalar { text: "null".into(), tag: Tag::Null },
+            Value::Bool(value) => Scalar { text: value.to_string().into(), tag: Tag::Bool },
+            Value::Number(json) => Scalar { tag: Tag::of(&json), text: json.into() },
+            Value::Text(text) => Scalar::text(text),
+        }),
+        Content::Seq(items) => Content::Seq(items.iter().map(in_json).collect::<Result<_, NoValue>>()?),
+        Content::Map(map) => {
+            let mut json = Map::default();
+            for (name, node) in map.iter() {
+                json.push(Arc::clone(name), in_json(node)?);
+            }
+            Content::Map(json)
+        }
+    };
+    Ok(Node::new(content, node.origin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Result<Vec<String>, String> {
+        let loaded = resources("a.yaml", text, Origin::default()).map_err(|error| error.to_string())?;
+        Ok(loaded.iter().map(|resource| format!("{}/{}", resource.kind(), resource.name())).collect())
+    }
+
+    const ITEM: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}";
+
+    #[test]
+    fn lists_are_taken_apart() {
+        let pod = "kind: Pod\nmetadata: {name: p}\n";
+        let list = |kind: &str| format!("kind: {kind}\nitems:\n- {ITEM}\n");
+        let is = |text: &str, expected: &[&str]| assert_eq!(names(text).unwrap(), expected, "{text}");
+        is(&list("List"), &["ConfigMap/x"]);
+        is(&format!("{}---\n{pod}", list("ConfigMapList")), &["Pod/p", "ConfigMap/x"]);
+        is("kind: List\nitems: []\n", &[]);
+        is("kind: ThingList\nitems: null\n", &[]);
+        is("kind: AllowList\nmetadata: {name: a}\n", &["AllowList/a"]);
+        is(&format!("kind: List\nitems:\n- kind: List\n  items: [{ITEM}]\n"), &["ConfigMap/x"]);
+        is("---\n# nothing\n---\n{}\n---\nnull\n", &[]);
+    }
+
+    #[test]
+    fn what_is_no_resource_is_refused() {
+        for (text, problem) in [
+            ("apiVersion: v1\nmetadata: {name: a}\n", "missing kind in object"),
+            ("apiVersion: v1\nkind: Pod\nmetadata: {}\n", "missing metadata.name in object"),
+            ("kind: ThingList\nitems: 5\n", "expected array in ThingList/items"),
+            ("a: [\n", "MalformedYAMLError"),
+        ] {
+            let error = names(text).unwrap_err();
+            assert!(error.starts_with(problem), "{error}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Strategic merge patches, as kustomize carries them out.
+//!
+//! All of a resource is walked, also what the patch does not name: nulls that are written as nothing go, and lists that are merged by keys are brought in order
+//! as if they were patched with nothing. New fields come behind those that are there, sorted; new items of merged lists come before. What is taken from a patch
+//! is walked with itself, so that its nulls and directives are carried out too.
+//!
+//! - [`directive`]: `$patch`. [`list`]: lists whose items all have their keys. [`irregular`]: the others.
+
+mod directive;
+mod irregular;
+mod list;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::node::{Content, Map, Node, Style, Tag};
+use crate::schema::{Cursor, ListMerge, Schema};
+use directive::Directive;
+use list::Other;
+
+/// What became of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merged {
+    Kept,
+    /// The patch deletes it, or leaves nothing of it.
+    Deleted,
+}
+
+/// A patch that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", self.place())]
+pub struct NoMerge {
+    /// The fields that lead to it; empty for all of the resource.
+    pub path: String,
+    pub reason: Reason,
+}
+
+/// Why a patch does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    #[error(
+        "wrong node kind: expected {wanted} but got {found}; write the same kind of node in the patch as in the resource, or remove the field by a patch before"
+    )]
+    WrongKind { wanted: Kind, found: Kind },
+    #[error("unknown patch strategy '{directive}'; write `replace`, `delete` or `merge` behind `$patch`")]
+    UnknownDirective { directive: String },
+    #[error(
+        "{count} items are merged by their keys, and some lack them; give each item its keys, or make it fewer than {}",
+        irregular::MAX_ITEMS
+    )]
+    TooIrregular { count: usize },
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Scalar,
+    Seq,
+    Map,
+}
+
+/// As kustomize calls them.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scalar => "ScalarNode",
+            Self::Seq => "SequenceNode",
+            Self::Map => "MappingNode",
+        })
+    }
+}
+
+impl Kind {
+    fn of(node: &Node) -> Self {
+        match node.content {
+            Content::Scalar(_) => Self::Scalar,
+            Content::Seq(_) => Self::Seq,
+            Content::Map(_) => Self::Map,
+        }
+    }
+}
+
+impl NoMerge {
+    fn new(reason: Reason) -> Self {
+        Self { path: String::new(), reason }
+    }
+
+    fn wrong_kind(wanted: Kind, found: &Node) -> Self {
+        Self::new(Reason::WrongKind { wanted, found: Kind::of(found) })
+    }
+
+    fn place(&self) -> String {
+        if self.path.is_empty() { String::new() } else { format!("`{}`: ", self.path) }
+    }
+
+    fn under(mut self, field: &str) -> Self {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        self.path.insert_str(0, dot);
+        self.path.insert_str(0, field);
+        self
+    }
+}
+
+/// Merges a patch into a resource. What is taken from the patch keeps its origin. After an error the resource may be merged in part.
+pub fn merge(patch: &Node, into: &mut Node, schema: &Schema) -> Result<Merged, NoMerge> {
+    let mut patch = patch.clone();
+    Ok(match (Merger { schema }).merge(into, &mut patch, None)? {
+        // Kustomize finds the patch in the place of the resource and does not look at it: at the top, `$patch: replace` changes nothing.
+        Left::Own | Left::Patch if !is_empty_map(into) => Merged::Kept,
+        _ => Merged::Deleted,
+    })
+}
+
+/// Which of two nodes is left. Both may have been changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    Own,
+    Patch,
+    Nothing,
+}
+
+impl Left {
+    fn patch_if(stays: bool) -> Self {
+        if stays { Self::Patch } else { Self::Nothing }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Merger<'a> {
+    schema: &'a Schema,
+}
+
+impl<'a> Merger<'a> {
+    /// Merges a node that the patch names.
+    fn merge(self, own: &mut Node, patch: &mut Node, known: Option<Cursor<'a>>) -> Result<Left, NoMerge> {
+        let known = known.or_else(|| self.embedded(own)).or_else(|| self.embedded(patch));
+        if is_null(own) {
+            return self.take(patch, known, Place::Empty).map(Left::patch_if);
+        }
+        if is_null(patch) {
+            return Ok(Left::Nothing);
+        }
+        match (&mut own.content, &mut patch.content) {
+            (Content::Scalar(_), Content::Scalar(_)) => Ok(Left::Patch),
+            (Content::Map(map), Content::Map(fields)) => match Directive::take_from_map(fields)? {
+                Directive::Delete => Ok(Left::Nothing),
+                Directive::Replace => self.take_fields(fields, known).map(|()| Left::Patch),
+                Directive::Merge => self.merge_fields(map, fields, known).map(|()| Left::Own),
+            },
+            (Content::Seq(items), Content::Seq(patches)) => self.merge_items(items, patches, known),
+            _ => Err(NoMerge::wrong_kind(Kind::of(own), patch)),
+        }
+    }
+
+    fn merge_items(
+        self,
+        own: &mut Vec<Node>,
+        patch: &mut Vec<Node>,
+        known: Option<Cursor<'a>>,
+    ) -> Result<Left, NoMerge> {
+        let Some((how, items)) = associative(known) else { return Ok(Left::Patch) };
+        match Directive::take_from_list(patch)? {
+            Directive::Delete => Ok(Left::Nothing),
+            Directive::Replace => self.list(patch, Other::Same, &how, items).map(|()| Left::Patch),
+            Directive::Merge => self.list(own, Other::Patch(patch), &how, items).map(|()| Left::Own),
+        }
+    }
+
+    fn merge_fields(self, own: &mut Map, patch: &mut Map, known: Option<Cursor<'a>>) -> Result<(), NoMerge> {
+        let mut patches: BTreeMap<Arc<str>, &mut Node> =
+            patch.iter_mut().map(|(name, node)| (Arc::clone(name), node)).collect();
+        let below = |name: &str| known.and_then(|known| known.field(name));
+        own.try_retain(|name, node| {
+            let Some(patch) = patches.remove(name) else {
+                return self.keep(node, below(name)).map_err(|problem| problem.under(name));
+            };
+            let left = self.merge(node, patch, below(name)).map_err(|problem| problem.under(name))?;
+            if left == Left::Patch {
+                replace(node, patch);
+            }
+            Ok(left != Left::Nothing)
+        })?;
+        for (name, patch) in patches {
+            if self.take(patch, below(&name), Place::Empty).map_err(|problem| problem.under(&name))? {
+                own.push(name, patch.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks a node that the patch does not name. Says whether it stays.
+    fn keep(self, own: &mut Node, known: Option<Cursor<'a>>) -> Result<bool, NoMerge> {
+        let known = known.or_else(|| self.embedded(own));
+        match &mut own.content {
+            // What is written as null is meant so; nothing at all is not.
+            Content::Scalar(scalar) => return Ok(scalar.tag != Tag::Null || !scalar.text.is_empty()),
+            Content::Map(map) => map.try_retain(|name, node| {
+                let below = known.and_then(|known| known.field(name));
+                self.keep(node, below).map_err(|problem| problem.under(name))
+            })?,
+            Content::Seq(items) => {
+                if let Some((how, known)) = associative(known) {
+                    self.list(items, Other::Nothing, &how, known)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Walks a node of the patch that is taken as it is. Says whether anything is left of it.
+    fn take(self, patch: &mut Node, known: Option<Cursor<'a>>, place: Place) -> Result<bool, NoMerge> {
+        let known = known.or_else(|| self.embedded(patch));
+        let directive = match (&mut patch.content, place) {
+            // Where nothing is, kustomize lets a directive stand that it does not know.
+            (Content::Map(map), Place::Empty) => Directive::take_from_map(map).unwrap_or(Directive::Merge),
+            (Content::Map(map), Place::Same) => Directive::take_from_map(map)?,
+            (Content::Seq(items), Place::Same) if associative(known).is_some() => Directive::take_from_list(items)?,
+            _ => Directive::Merge,
+        };
+        if directive == Directive::Delete {
+            return Ok(false);
+        }
+        match &mut patch.content {
+            Content::Map(map) => self.take_fields(map, known)?,
+            Content::Seq(items) => {
+                if let Some((how, known)) = associative(known) {
+                    self.list(items, Other::Same, &how, known)?;
+                }
+            }
+            Content::Scalar(_) => {}
+        }
+        Ok(!is_null(patch))
+    }
+
+    fn take_fields(self, patch: &mut Map, known: Option<Cursor<'a>>) -> Result<(), NoMerge> {
+        patch.try_retain(|name, node| {
+            let below = known.and_then(|known| known.field(name));
+            self.take(node, below, Place::Same).map_err(|problem| problem.under(name))
+        })
+    }
+
+    /// A node of which nothing is known may say itself what it is.
+    fn embedded(self, node: &Node) -> Option<Cursor<'a>> {
+        let map = node.as_map()?;
+        let text = |field| {
+            map.get(field).filter(|node| !is_null(node)).and_then(Node::as_text).filter(|text| !text.is_empty())
+        };
+        self.schema.resource_of(text("apiVersion")?, text("kind")?)
+    }
+}
+
+/// What a node of the patch is merged with that is taken as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nothing is there.
+    Empty,
+    /// Itself, since what it is part of was taken.
+    Same,
+}
+
+/// How the items of a list are merged, unless all are replaced.
+fn associative<'a>(known: Option<Cursor<'a>>) -> Option<(ListMerge<'a>, Option<Cursor<'a>>)> {
+    let known = known?;
+    match known.list() {
+        ListMerge::Replace => None,
+        how => Some((how, known.items())),
+    }
+}
+
+/// Puts a node of the patch in the place of another. What was in quotes stays so, whatever it is now.
+fn replace(own: &mut Node, patch: &Node) {
+    *own = Node { style: own.style, ..patch.clone() };
+    if let (Style::Quoted | Style::Folded, Content::Scalar(scalar)) = (own.style, &mut own.content) {
+        scalar.tag = Tag::Text;
+    }
+}
+
+/// What was read as null. What was put there later and reads like it is a text on its way.
+fn is_null(node: &Node) -> bool {
+    node.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null)
+}
+
+fn is_empty_map(node: &Node) -> bool {
+    node.as_map().is_some_and(Map::is_empty)
+}
+
+/// The text of a scalar; of what has none, an empty one.
+fn text(node: &Node) -> &str {
+    node.as_text().unwrap_or_default()
+}

@@ -1,0 +1,84 @@
+//! What is noted of a resource while it is transformed: what it was called, and what its name was given.
+
+use std::sync::Arc;
+
+use crate::field_spec::{FieldProblem, shown};
+use crate::identity::{Gvk, Id};
+use crate::node::{Content, Map, Node};
+use crate::resource::{Former, Resource};
+
+/// Whether a kind is known to be in no namespace.
+pub type IsClusterScoped<'s> = &'s dyn Fn(&Gvk) -> bool;
+
+/// A resource whose annotations are a list, so that nothing can be noted there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`metadata.annotations` of {resource} is not a map of texts; correct it")]
+pub struct NotNoted {
+    pub resource: Box<Id>,
+    #[source]
+    pub problem: FieldProblem,
+}
+
+impl Resource {
+    /// The kind that it had at first.
+    pub fn original_gvk(&self) -> Gvk {
+        let gvk = self.gvk();
+        match self.former.first() {
+            Some(first) => Gvk { kind: Arc::clone(&first.kind), ..gvk },
+            None => gvk,
+        }
+    }
+
+    /// Whether it is, or was at any time, of this name and of a kind that is selected.
+    pub fn was_ever(&self, name: &str, selector: &Gvk) -> bool {
+        let gvk = self.gvk();
+        let is = |own: &str, gvk: &Gvk| own == name && gvk.is_selected(selector);
+        is(self.name(), &gvk)
+            || self.former.iter().any(|former| is(&former.name, &Gvk { kind: Arc::clone(&former.kind), ..gvk.clone() }))
+    }
+
+    /// Notes that something was noted in its annotations, which have to be a map for it.
+    pub fn note(&mut self) -> Result<(), NotNoted> {
+        let resource = shown(&self.node);
+        let origin = self.node.origin;
+        let found = |problem: &Node| NotNoted {
+            resource: resource.clone(),
+            problem: FieldProblem::kind("MappingNode", problem),
+        };
+        let Some(root) = self.node.as_map_mut() else { return Err(found(&self.node)) };
+        if root.get("metadata").is_none_or(is_empty) {
+            root.set("metadata", Node::new(Content::Map(Map::default()), origin));
+        }
+        let Some(metadata) = root.get_mut("metadata") else { return Ok(()) };
+        let origin = metadata.origin;
+        let Some(fields) = metadata.as_map_mut() else { return Err(found(metadata)) };
+        match fields.get("annotations") {
+            Some(annotations) if !is_empty(annotations) => {
+                if annotations.as_map().is_none() {
+                    return Err(found(annotations));
+                }
+            }
+            _ => fields.set("annotations", Node::new(Content::Map(Map::default()), origin)),
+        }
+        self.is_annotated = true;
+        Ok(())
+    }
+
+    /// Notes what it is called now, before that changes.
+    pub fn note_former(&mut self, is_cluster_scoped: IsClusterScoped<'_>) -> Result<(), NotNoted> {
+        self.note()?;
+        let id = self.id(is_cluster_scoped);
+        let namespace = id.effective_namespace().into();
+        self.former.push(Former { namespace, name: id.name, kind: id.gvk.kind });
+        Ok(())
+    }
+}
+
+/// What kustomize puts a map in the place of: a scalar holds nothing to it.
+fn is_empty(node: &Node) -> bool {
+    match &node.content {
+        Content::Scalar(_) => true,
+        Content::Seq(items) => items.is_empty(),
+        Content::Map(map) => map.is_empty(),
+    }
+}

@@ -1,0 +1,52 @@
+//! Where a node came from: a file, a line of it, and whoever put the node there if it was not written so.
+
+use std::sync::Arc;
+
+/// A place that a node came from. The files are in [`Sources`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin {
+    source: u32,
+    /// Counted from 1; 0 if it is no line's.
+    pub line: u32,
+}
+
+/// A file, and what was done with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// From the root of the tree.
+    pub file: Arc<str>,
+    /// The field of a kustomization, or the transformer, by which a node was put there; none for what is written so.
+    pub by: Option<Arc<str>>,
+}
+
+/// The files that the nodes of a build came from. The first is none.
+#[derive(Clone, Debug)]
+pub struct Sources(Vec<Source>);
+
+impl Default for Sources {
+    fn default() -> Self {
+        Self(vec![Source { file: "".into(), by: None }])
+    }
+}
+
+impl Sources {
+    /// A place in this source from now on: `origin.on(line)` is a line of it.
+    pub fn add(&mut self, file: Arc<str>, by: Option<Arc<str>>) -> Origin {
+        let wanted = Source { file, by };
+        let at = self.0.iter().rposition(|known| *known == wanted).unwrap_or_else(|| {
+            self.0.push(wanted);
+            self.0.len() - 1
+        });
+        Origin { source: u32::try_from(at).unwrap_or_default(), line: 0 }
+    }
+
+    pub fn get(&self, origin: Origin) -> &Source {
+        self.0.get(origin.source as usize).unwrap_or(&self.0[0])
+    }
+}
+
+impl Origin {
+    pub fn on(self, line: u32) -> Self {
+        Self { line, ..self }
+    }
+}

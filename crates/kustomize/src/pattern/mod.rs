@@ -1,0 +1,70 @@
+//! Regular expressions as Go writes them (RE2), because that is what selectors and field paths of kustomizations hold. Only whether a text matches is asked,
+//! so there are no captures; the time is bounded by the size of the pattern times that of the text.
+//!
+//! - `parse`: the syntax. `class`: sets of characters. `program`: what is run.
+//!
+//! Other than in Go, scripts (`\p{Greek}`) are not known, and a pattern of more than 100,000 steps is refused.
+
+mod class;
+mod parse;
+mod program;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use program::Program;
+
+/// A pattern, ready to be asked.
+#[derive(Clone, Debug)]
+pub struct Pattern(Way);
+
+/// How it is asked. Most patterns are names, and there may be many of them.
+#[derive(Clone, Debug)]
+enum Way {
+    Whole(Arc<str>),
+    Within(Arc<str>),
+    Program(Arc<Program>),
+}
+
+/// A pattern that is none. The words of the problem are Go's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("error parsing regexp: {problem}: `{pattern}`: write a regular expression of RE2")]
+pub struct BadPattern {
+    pub pattern: Arc<str>,
+    pub problem: &'static str,
+}
+
+impl Pattern {
+    /// Matches wherever in a text it stands.
+    pub fn new(pattern: &str) -> Result<Self, BadPattern> {
+        if is_literal(pattern) {
+            return Ok(Self(Way::Within(pattern.into())));
+        }
+        match parse::parse(pattern).and_then(|tree| Program::new(&tree)) {
+            Ok(program) => Ok(Self(Way::Program(Arc::new(program)))),
+            Err(problem) => Err(BadPattern { pattern: pattern.into(), problem }),
+        }
+    }
+
+    /// Matches whole texts only. It is put together as a text, as in kustomize: what is no pattern alone may be one so.
+    pub fn whole(pattern: &str) -> Result<Self, BadPattern> {
+        if is_literal(pattern) {
+            return Ok(Self(Way::Whole(pattern.into())));
+        }
+        Self::new(&format!("^(?:{pattern})$")).map_err(|bad| BadPattern { pattern: pattern.into(), ..bad })
+    }
+
+    pub fn is_match(&self, text: &str) -> bool {
+        match &self.0 {
+            Way::Whole(literal) => **literal == *text,
+            Way::Within(literal) => text.contains(&**literal),
+            Way::Program(program) => program.is_match(text),
+        }
+    }
+}
+
+/// Whether nothing in it means anything but itself.
+fn is_literal(pattern: &str) -> bool {
+    !pattern.contains(['\\', '.', '+', '*', '?', '(', ')', '|', '[', ']', '{', '}', '^', '$'])
+}

@@ -1,0 +1,212 @@
+//! Which of several resources a name is of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::identity::{Gvk, Id};
+use crate::node::{Content, Node};
+use crate::resource::Resource;
+
+/// Who names something.
+pub(super) struct Referrer<'a> {
+    pub(super) id: &'a Id,
+    prefixes: Vec<Arc<str>>,
+    suffixes: Vec<Arc<str>>,
+    /// Namespaces whose service accounts a RoleBinding names.
+    account_namespaces: BTreeSet<Arc<str>>,
+    /// Group and kind of the role that it names.
+    role: Option<Gvk>,
+}
+
+impl<'a> Referrer<'a> {
+    /// `None` if it is a RoleBinding that names an account in no namespace.
+    pub(super) fn of(resource: &Resource, id: &'a Id) -> Option<Self> {
+        Some(Self {
+            id,
+            prefixes: resource.prefixes.clone(),
+            suffixes: resource.suffixes.clone(),
+            account_namespaces: account_namespaces(resource)?,
+            role: role(resource),
+        })
+    }
+}
+
+fn account_namespaces(resource: &Resource) -> Option<BTreeSet<Arc<str>>> {
+    let subjects = match resource.node.at(&["subjects"]).map(|node| &node.content) {
+        Some(Content::Seq(subjects)) if resource.kind() == "RoleBinding" => subjects.as_slice(),
+        _ => &[],
+    };
+    let is_account = |subject: &&Node| subject.at(&["kind"]).and_then(Node::as_text) == Some("ServiceAccount");
+    let namespaces = subjects.iter().filter(is_account).filter_map(|subject| subject.at(&["namespace"]));
+    let name = |node: &Node| (!node.is_null()).then(|| node.as_text().map(Arc::from)).flatten();
+    namespaces.map(name).collect()
+}
+
+fn role(resource: &Resource) -> Option<Gvk> {
+    let text = |field: &str| resource.node.at(&["roleRef", field]).and_then(Node::as_text);
+    Some(Gvk::new(text("apiGroup")?, "", text("kind")?))
+}
+
+/// What may be named.
+struct Named {
+    id: Id,
+    /// Kinds, names and namespaces that it had, the oldest first.
+    former: Vec<Id>,
+    prefixes: Vec<Arc<str>>,
+    suffixes: Vec<Arc<str>>,
+}
+
+impl Named {
+    /// The namespace that it was in at first.
+    fn original_namespace(&self) -> &str {
+        self.former.first().unwrap_or(&self.id).effective_namespace()
+    }
+
+    fn was_selected(&self, gvk: &Gvk) -> bool {
+        self.former.iter().any(|former| former.gvk.is_selected(gvk))
+    }
+
+    /// Whether it was given the same prefixes and suffixes as who names it, as far as both have some, or exactly.
+    fn is_affixed_as(&self, referrer: &Referrer<'_>, may_have_none: bool) -> bool {
+        let is_same = |own: &[Arc<str>], other: &[Arc<str>]| {
+            may_have_none && (own.is_empty() || other.is_empty()) || end_the_same(own, other)
+        };
+        is_same(&self.prefixes, &referrer.prefixes) && is_same(&self.suffixes, &referrer.suffixes)
+    }
+}
+
+fn end_the_same(one: &[Arc<str>], other: &[Arc<str>]) -> bool {
+    match (one.is_empty(), other.is_empty()) {
+        (true, true) => true,
+        (true, false) | (false, true) => false,
+        (false, false) => one.ends_with(other) || other.ends_with(one),
+    }
+}
+
+/// All resources, by the names they had.
+pub(super) struct Choice {
+    all: Vec<Named>,
+    by_former_name: BTreeMap<Arc<str>, Vec<usize>>,
+}
+
+impl Choice {
+    pub(super) fn among(resources: &[Resource], ids: &[Id]) -> Self {
+        let all: Vec<Named> = resources.iter().zip(ids).map(|(resource, id)| named(resource, id)).collect();
+        let mut by_former_name: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
+        for (at, named) in all.iter().enumerate() {
+            for former in &named.former {
+                let places = by_former_name.entry(Arc::clone(&former.name)).or_default();
+                if places.last() != Some(&at) {
+                    places.push(at);
+                }
+            }
+        }
+        Self { all, by_former_name }
+    }
+
+    /// What a resource was at first.
+    pub(super) fn original_gvk(&self, at: usize) -> Gvk {
+        let named = &self.all[at];
+        named.former.first().unwrap_or(&named.id).gvk.clone()
+    }
+
+    pub(super) fn name(&self, at: usize) -> Arc<str> {
+        Arc::clone(&self.all[at].id.name)
+    }
+
+    pub(super) fn namespace(&self, at: usize) -> Arc<str> {
+        Arc::clone(&self.all[at].id.namespace)
+    }
+
+    /// What a name is of; `None` if of nothing here, and all that it may be of if that cannot be told. `within`: a namespace may stand beside the
+    /// name, and does.
+    pub(super) fn choose(
+        &self,
+        name: &str,
+        of: &Gvk,
+        referrer: &Referrer<'_>,
+        field: &str,
+        within: Option<Option<&str>>,
+    ) -> Result<Option<usize>, Vec<Id>> {
+        let places = self.by_former_name.get(name).map(Vec::as_slice).unwrap_or_default();
+        let role = referrer.role.as_ref().filter(|_| field.ends_with("roleRef/name"));
+        let fits = |at: &usize| {
+            let named = &self.all[*at];
+            can_be_named(named, referrer)
+                && named.was_selected(of)
+                && role.is_none_or(|role| named.was_selected(role))
+                && is_near(named, referrer)
+        };
+        let candidates: Vec<usize> = places.iter().copied().filter(fits).collect();
+        let candidates = match within.flatten() {
+            Some(namespace) => self.in_namespace(candidates, namespace, referrer),
+            None => candidates,
+        };
+        self.one_of(candidates, referrer, within.is_some())
+    }
+
+    /// Those that were in a namespace at first. Only if there is nothing at all that was, those that are in it now.
+    fn in_namespace(&self, candidates: Vec<usize>, namespace: &str, referrer: &Referrer<'_>) -> Vec<usize> {
+        let is_scoped = |named: &Named| !named.id.is_cluster_scoped;
+        let was_in = |named: &Named| is_scoped(named) && named.original_namespace() == namespace;
+        let any_was = self.all.iter().any(|named| can_be_named(named, referrer) && was_in(named));
+        let fits = |at: &usize| {
+            let named = &self.all[*at];
+            if any_was { was_in(named) } else { is_scoped(named) && named.id.effective_namespace() == namespace }
+        };
+        candidates.into_iter().filter(fits).collect()
+    }
+
+    fn one_of(
+        &self,
+        mut candidates: Vec<usize>,
+        referrer: &Referrer<'_>,
+        by_namespace: bool,
+    ) -> Result<Option<usize>, Vec<Id>> {
+        if candidates.len() > 1 {
+            candidates.retain(|at| self.all[*at].is_affixed_as(referrer, true));
+        }
+        if candidates.len() > 1 {
+            candidates.retain(|at| self.all[*at].is_affixed_as(referrer, false));
+        }
+        let Some(first) = candidates.first().copied() else { return Ok(None) };
+        let is_alike = |at: &usize| {
+            let (one, other) = (&self.all[first].id, &self.all[*at].id);
+            one.name == other.name && (!by_namespace || one.namespace == other.namespace)
+        };
+        match candidates.iter().all(is_alike) {
+            true => Ok(Some(first)),
+            false => Err(candidates.into_iter().map(|at| self.all[at].id.clone()).collect()),
+        }
+    }
+}
+
+fn named(resource: &Resource, id: &Id) -> Named {
+    let former = resource.former.iter().map(|former| Id {
+        gvk: Gvk { kind: Arc::clone(&former.kind), ..id.gvk.clone() },
+        name: Arc::clone(&former.name),
+        namespace: Arc::clone(&former.namespace),
+        is_cluster_scoped: false,
+    });
+    Named {
+        id: id.clone(),
+        former: former.collect(),
+        prefixes: resource.prefixes.clone(),
+        suffixes: resource.suffixes.clone(),
+    }
+}
+
+/// Whether somebody can name something at all, for the namespaces that both are in.
+fn can_be_named(named: &Named, referrer: &Referrer<'_>) -> bool {
+    let (own, by) = (&named.id, referrer.id);
+    by.is_cluster_scoped
+        || own.is_cluster_scoped
+        || own.is_in_namespace_of(by)
+        || referrer.account_namespaces.contains(&own.namespace)
+}
+
+/// The same, of everything but service accounts, which bindings name across namespaces.
+fn is_near(named: &Named, referrer: &Referrer<'_>) -> bool {
+    let (own, by) = (&named.id, referrer.id);
+    by.is_cluster_scoped || own.is_cluster_scoped || &*own.gvk.kind == "ServiceAccount" || own.is_in_namespace_of(by)
+}

@@ -1,0 +1,244 @@
+//! The names that resources have of each other. Where one was renamed, whoever names it by a name that it had before is given the one it has now.
+
+mod choice;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::defaults::NameReference;
+use crate::field_spec::FieldSpec;
+use crate::identity::{Gvk, Id};
+use crate::node::{Content, Map, Node, Scalar};
+use crate::origin::Origin;
+use crate::resource::Resource;
+use choice::{Choice, Referrer};
+
+/// The field leads through something that has no fields.
+pub(crate) const NO_FIELDS: &str = "expected sequence or mapping node";
+
+/// Does something with what stands in a field; nothing where it is not there or null.
+pub(crate) fn follow_field<P: From<&'static str>>(
+    field: &FieldSpec,
+    node: &mut Node,
+    found: &mut impl FnMut(&mut Node) -> Result<(), (Origin, P)>,
+) -> Result<(), (Origin, P)> {
+    follow(node, &parts(&field.path), found)
+}
+
+fn follow<P: From<&'static str>>(
+    node: &mut Node,
+    path: &[String],
+    found: &mut impl FnMut(&mut Node) -> Result<(), (Origin, P)>,
+) -> Result<(), (Origin, P)> {
+    if node.is_null() {
+        return Ok(());
+    }
+    let Some((field, rest)) = path.split_first() else { return found(node) };
+    match &mut node.content {
+        Content::Seq(items) => items.iter_mut().try_for_each(|item| follow(item, path, found)),
+        Content::Map(map) => map.get_mut(field).map_or(Ok(()), |node| follow(node, rest, found)),
+        Content::Scalar(_) => Err((node.origin, NO_FIELDS.into())),
+    }
+}
+
+/// A name that cannot be corrected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadReference {
+    pub field: Arc<str>,
+    pub of: Box<Id>,
+    pub origin: Origin,
+    pub problem: Problem,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// It may be any of these.
+    Several(Vec<Id>),
+    /// The field leads to a map without a name.
+    NoName,
+    /// The field leads to a list within a list.
+    NoText,
+    /// The field leads through something that has no fields.
+    NoFields,
+    /// An account is named, and its namespace is left empty.
+    NoNamespace,
+}
+
+impl From<&'static str> for Problem {
+    fn from(_: &'static str) -> Self {
+        Self::NoFields
+    }
+}
+
+impl fmt::Display for BadReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "updating name reference in '{}' field of '{}': ", self.field, self.of)?;
+        match &self.problem {
+            Problem::Several(ids) => {
+                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+                write!(f, "found multiple possible referrals: {}: give them different names", ids.join(", "))
+            }
+            Problem::NoName => f.write_str("path config error; no 'name' field in node: correct the field's path"),
+            Problem::NoText => f.write_str("a name or a map with a name is expected: correct it"),
+            Problem::NoNamespace => {
+                write!(
+                    f,
+                    "Invalid Input: namespace is blank for resource \"{}\": write one, or leave the field out",
+                    self.of
+                )
+            }
+            Problem::NoFields => write!(f, "{NO_FIELDS}: correct it, or the field's path"),
+        }
+    }
+}
+
+impl std::error::Error for BadReference {}
+
+/// Gives every name that was changed to those who have the former one. `ids` are those of the resources, in their order.
+pub fn correct(
+    resources: &mut [Resource],
+    ids: &[Id],
+    known: &[NameReference],
+    origin: Origin,
+) -> Result<(), BadReference> {
+    let by_kind = by_kind(known);
+    let choice = Choice::among(resources, ids);
+    let mut referrals: Vec<(usize, Id)> = Vec::new();
+    for (at, resource) in resources.iter_mut().enumerate() {
+        let original = choice.original_gvk(at);
+        let referrer = Referrer::of(resource, &ids[at]).ok_or_else(|| BadReference {
+            field: "subjects".into(),
+            of: Box::new(ids[at].clone()),
+            origin: resource.node.origin,
+            problem: Problem::NoNamespace,
+        })?;
+        for (of, field) in fields_of(&by_kind, &original, known) {
+            let mut naming =
+                Naming { choice: &choice, referrer: &referrer, of, field, origin, referrals: &mut referrals };
+            follow_field(field, &mut resource.node, &mut |node| naming.name(node)).map_err(|(origin, problem)| {
+                BadReference { field: Arc::clone(&field.path), of: Box::new(ids[at].clone()), origin, problem }
+            })?;
+        }
+    }
+    for (named, by) in referrals {
+        resources[named].referred_by.push(by);
+        resources[named].is_annotated = true;
+    }
+    Ok(())
+}
+
+/// The fields that name something, by the kind of who has them; those of any kind under the empty one.
+fn by_kind(known: &[NameReference]) -> BTreeMap<&str, Vec<(usize, usize)>> {
+    let mut by_kind: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
+    for (of, reference) in known.iter().enumerate() {
+        for (at, field) in reference.fields.iter().enumerate() {
+            by_kind.entry(&*field.gvk.kind).or_default().push((of, at));
+        }
+    }
+    by_kind
+}
+
+/// The fields by which something of a kind names others, in the order they are known.
+fn fields_of<'k>(
+    by_kind: &BTreeMap<&str, Vec<(usize, usize)>>,
+    gvk: &Gvk,
+    known: &'k [NameReference],
+) -> Vec<(&'k Gvk, &'k FieldSpec)> {
+    let of = |kind: &str| by_kind.get(kind).map(Vec::as_slice).unwrap_or_default();
+    let any = if gvk.kind.is_empty() { &[][..] } else { of("") };
+    let mut places: Vec<(usize, usize)> = of(&gvk.kind).iter().chain(any).copied().collect();
+    places.sort_unstable();
+    let fields = places.into_iter().map(|(of, at)| (&known[of].referred, &known[of].fields[at]));
+    fields.filter(|(_, field)| gvk.is_selected(&field.gvk)).collect()
+}
+
+/// The parts of a path. A slash after a backslash is part of a name, and a mark of lists says nothing here.
+fn parts(path: &str) -> Vec<String> {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let mut parts: Vec<String> = Vec::new();
+    for part in path.split('/') {
+        match parts.last_mut() {
+            Some(last) if last.ends_with('\\') => {
+                last.pop();
+                last.push('/');
+                last.push_str(part);
+            }
+            _ => parts.push(part.to_owned()),
+        }
+    }
+    parts.iter().map(|part| part.strip_suffix("[]").unwrap_or(part).to_owned()).collect()
+}
+
+/// A field that may name something, on the way through a resource.
+struct Naming<'a> {
+    choice: &'a Choice,
+    referrer: &'a Referrer<'a>,
+    of: &'a Gvk,
+    field: &'a FieldSpec,
+    origin: Origin,
+    referrals: &'a mut Vec<(usize, Id)>,
+}
+
+impl Naming<'_> {
+    fn name(&mut self, node: &mut Node) -> Result<(), (Origin, Problem)> {
+        if node.is_null() {
+            return Ok(());
+        }
+        let at = node.origin;
+        match &mut node.content {
+            Content::Scalar(scalar) => {
+                let named = self.choose(&scalar.text, None, at)?;
+                if let Some(name) = named.map(|named| self.choice.name(named)).filter(|name| **name != *scalar.text) {
+                    *scalar = Scalar::text(name);
+                    node.origin = self.origin;
+                }
+                Ok(())
+            }
+            Content::Map(map) => self.map(map, at),
+            Content::Seq(items) => items.iter_mut().try_for_each(|item| match &mut item.content {
+                Content::Seq(_) => Err((item.origin, Problem::NoText)),
+                _ => self.name(item),
+            }),
+        }
+    }
+
+    /// A map that names something by `name` and `namespace`.
+    fn map(&mut self, map: &mut Map, at: Origin) -> Result<(), (Origin, Problem)> {
+        let name = map.get("name").and_then(Node::as_text).ok_or((at, Problem::NoName))?.to_owned();
+        let namespace = map.get("namespace").and_then(Node::as_text).map(ToOwned::to_owned);
+        let Some(named) = self.choose(&name, Some(namespace.as_deref()), at)? else { return Ok(()) };
+        let (new_name, new_namespace) = (self.choice.name(named), self.choice.namespace(named));
+        if *new_name == *name && new_namespace.is_empty() {
+            return Ok(());
+        }
+        let mut put = |field: &str, value: Arc<str>| {
+            if map.get(field).and_then(Node::as_text) != Some(&value) {
+                map.set(field, Node::text(value, self.origin));
+            }
+        };
+        put("name", new_name);
+        if !new_namespace.is_empty() {
+            put("namespace", new_namespace);
+        }
+        Ok(())
+    }
+
+    /// What a name is of. `within`: the namespace that stands beside the name, if one can.
+    fn choose(
+        &mut self,
+        name: &str,
+        within: Option<Option<&str>>,
+        at: Origin,
+    ) -> Result<Option<usize>, (Origin, Problem)> {
+        let chosen = self.choice.choose(name, self.of, self.referrer, &self.field.path, within);
+        let chosen = chosen.map_err(|several| (at, Problem::Several(several)))?;
+        if let Some(named) = chosen {
+            self.referrals.push((named, self.referrer.id.clone()));
+        }
+        Ok(chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests;

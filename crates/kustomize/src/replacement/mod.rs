@@ -1,0 +1,355 @@
+//! Replacements: the value of one field, or a text, is written to others.
+//!
+//! - `structured`: fields in the JSON or YAML that a text holds. `layout`, `scalar_layout`: how that YAML is written anew.
+//!
+//! A scalar takes the text of the value and keeps what it was read as; anything else is replaced by the value as it is.
+
+mod layout;
+mod scalar_layout;
+mod structured;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::field_path::{self, Leaf, Matching, PathError, Step, at, at_mut};
+use crate::identity::Id;
+use crate::node::{Content, Node, Scalar, Tag};
+use crate::origin::Origin;
+use crate::resource::Resource;
+use crate::selector::{BadSelector, Selector, TargetSelection};
+
+/// The field of a source or target that names none.
+const DEFAULT_PATH: &str = "metadata.name";
+/// How many nodes of maps and lists all replacements together may copy, so that one that copies a map into itself again and again ends.
+const MAX_COPIED: usize = 2_000_000;
+/// The deepest that a copied value may end up.
+const MAX_DEPTH: usize = 1000;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replacement {
+    pub source: Option<Source>,
+    /// The value itself, instead of a source.
+    pub value: Option<Arc<str>>,
+    /// None if there is no such field.
+    pub targets: Option<Vec<Target>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// What is empty is any.
+    pub id: Id,
+    pub path: Arc<str>,
+    pub options: Option<FieldOptions>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    pub select: Option<Selector>,
+    pub reject: Vec<Selector>,
+    pub paths: Vec<Arc<str>>,
+    pub options: Option<FieldOptions>,
+}
+
+/// Which part of a text is meant, and whether a field is made. `encoding` is read by kustomize and has no effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldOptions {
+    pub delimiter: Arc<str>,
+    pub index: i64,
+    pub encoding: Arc<str>,
+    pub create: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplacementError {
+    #[error(
+        "replacements must specify a source and at least one target: write `source` (or `sourceValue`) and `targets`"
+    )]
+    Incomplete,
+    #[error("value and resource selectors are mutually exclusive: take `source` or `sourceValue` away")]
+    Both,
+    #[error("nothing selected by {source_text}: correct the source, or add the resource")]
+    NoSource { source_text: String },
+    #[error("multiple matches for selector {source_text}: name what tells them apart")]
+    ManySources { source_text: String },
+    #[error("error looking up replacement source `{path}` in {id}")]
+    SourcePath { path: Arc<str>, id: Box<Id>, source: Box<PathError> },
+    #[error("fieldPath `{path}` is missing for replacement source {id}: correct the path, or give the field a value")]
+    NoValue { path: Arc<str>, id: Box<Id> },
+    #[error("delimiter option can only be used with scalar nodes: `{path}` is a map or a list")]
+    Delimiter { path: Arc<str> },
+    #[error("options.index {index} is out of bounds for the value of `{path}`, which has {parts} parts")]
+    Index { index: i64, path: Arc<str>, parts: usize },
+    #[error("target must specify resources to select: write `select`")]
+    NoSelect,
+    #[error("error creating target selector")]
+    Selector { source: Box<BadSelector> },
+    #[error("unable to find {}field \"{path}\" in replacement target {id}{}", if *.create { "or create " } else { "" }, if *.create { "" } else { ": correct the path, or set `options.create`" })]
+    Field { path: Arc<str>, id: Box<Id>, create: bool, source: Option<Box<PathError>> },
+    #[error(
+        "`{path}` leads into a text of {id} that {why}: kustomize would write it anew in a way that is not known here, so take that away or replace the whole text"
+    )]
+    Text { path: Arc<str>, id: Box<Id>, why: String },
+    #[error(
+        "a copy of the value for `{path}` in {id} would be too large or too deep: replacements copy it into itself"
+    )]
+    TooLarge { path: Arc<str>, id: Box<Id> },
+}
+
+/// As kustomize writes it in messages.
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.id)?;
+        if !self.path.is_empty() {
+            write!(f, ":{}", self.path)?;
+        }
+        match &self.options {
+            Some(options) if !options.delimiter.is_empty() || options.create => {
+                write!(f, ":{}({}), create={}", options.delimiter, options.index, options.create)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Carries out replacements, one after the other. Texts that are written are from `origin`; copied maps and lists keep where they came from.
+pub fn replace(
+    resources: &mut [Resource],
+    replacements: &[Replacement],
+    origin: Origin,
+) -> Result<(), ReplacementError> {
+    let ids = resources.iter().map(Resource::written_ids).collect();
+    let mut work = Work { resources, ids, origin, copied: 0 };
+    replacements.iter().try_for_each(|replacement| work.replace(replacement))
+}
+
+/// What is copied.
+enum Value {
+    Fixed(Node),
+    /// The field of a source as it is when it is copied: an earlier target may be the source itself.
+    Field {
+        resource: usize,
+        place: Vec<Step>,
+    },
+}
+
+struct Work<'r> {
+    resources: &'r mut [Resource],
+    /// What each is and was called.
+    ids: Vec<Vec<Id>>,
+    origin: Origin,
+    /// Nodes so far.
+    copied: usize,
+}
+
+impl Work<'_> {
+    fn replace(&mut self, replacement: &Replacement) -> Result<(), ReplacementError> {
+        let mut value = match (&replacement.source, &replacement.value, &replacement.targets) {
+            (_, _, None) | (None, None, _) => return Err(ReplacementError::Incomplete),
+            (Some(_), Some(_), _) => return Err(ReplacementError::Both),
+            (None, Some(text), _) => {
+                let scalar = Scalar::plain(Arc::clone(text));
+                Value::Fixed(Node::new(Content::Scalar(scalar), self.origin))
+            }
+            (Some(source), None, _) => self.source(source)?,
+        };
+        for target in replacement.targets.iter().flatten() {
+            self.target(target, &mut value)?;
+        }
+        Ok(())
+    }
+
+    fn source(&self, source: &Source) -> Result<Value, ReplacementError> {
+        let is_it = |ids: &Vec<Id>| ids.iter().any(|id| id.is_selected(&source.id));
+        let mut found = self.ids.iter().enumerate().filter(|(_, ids)| is_it(ids)).map(|(at, _)| at);
+        let source_text = || source.to_string();
+        let resource = found.next().ok_or_else(|| ReplacementError::NoSource { source_text: source_text() })?;
+        if found.next().is_some() {
+            return Err(ReplacementError::ManySources { source_text: source_text() });
+        }
+        let path = or_default(&source.path);
+        let root = &self.resources[resource].node;
+        let wrong = |error| ReplacementError::SourcePath {
+            path: Arc::clone(&path),
+            id: Box::new(source.id.clone()),
+            source: Box::new(error),
+        };
+        let place = field_path::split(&path).and_then(|parts| field_path::find(root, &parts)).map_err(wrong)?;
+        let no_value = || ReplacementError::NoValue { path: Arc::clone(&path), id: Box::new(source.id.clone()) };
+        let place = place.ok_or_else(no_value)?;
+        let node = at(root, &place).filter(|node| !is_empty(node)).ok_or_else(no_value)?;
+        let Some(options) = source.options.as_ref().filter(|options| !options.delimiter.is_empty()) else {
+            return Ok(Value::Field { resource, place });
+        };
+        let Content::Scalar(scalar) = &node.content else { return Err(ReplacementError::Delimiter { path }) };
+        let parts: Vec<&str> = scalar.text.split(&*options.delimiter).collect();
+        let part = usize::try_from(options.index).ok().and_then(|index| parts.get(index));
+        let index = || ReplacementError::Index { index: options.index, path, parts: parts.len() };
+        let text = (*part.ok_or_else(index)?).into();
+        Ok(Value::Fixed(Node::new(Content::Scalar(Scalar { text, tag: scalar.tag }), node.origin)))
+    }
+
+    fn target(&mut self, target: &Target, value: &mut Value) -> Result<(), ReplacementError> {
+        let select = target.select.as_ref().ok_or(ReplacementError::NoSelect)?;
+        let wrong = |bad| ReplacementError::Selector { source: Box::new(bad) };
+        let selection = TargetSelection::new(select, &target.reject).map_err(wrong)?;
+        let default = [Arc::from(DEFAULT_PATH)];
+        let paths = if target.paths.is_empty() { &default[..] } else { &target.paths };
+        for resource in 0..self.resources.len() {
+            if selection.is_about(&self.resources[resource], &self.ids[resource]).map_err(wrong)? {
+                for path in paths {
+                    self.write(resource, path, target.options.as_ref(), value)?;
+                }
+                self.ids[resource] = self.resources[resource].written_ids();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the value to all that a path leads to in a resource.
+    fn write(
+        &mut self,
+        resource: usize,
+        path: &Arc<str>,
+        options: Option<&FieldOptions>,
+        value: &mut Value,
+    ) -> Result<(), ReplacementError> {
+        let Some(current) = self.current(value) else { return Ok(()) };
+        let origin = self.origin;
+        let create = options.is_some_and(|options| options.create).then(|| Leaf::of(&current));
+        let wrong = |error: Option<PathError>| ReplacementError::Field {
+            path: Arc::clone(path),
+            id: first(&self.ids[resource]),
+            create: create.is_some(),
+            source: error.map(Box::new),
+        };
+        let parts = field_path::split(path).map_err(|error| wrong(Some(error)))?;
+        let root = &mut self.resources[resource].node;
+        match structured::write(root, &parts, &current, create, origin) {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(why) => {
+                let (path, id) = (Arc::clone(path), first(&self.ids[resource]));
+                return Err(ReplacementError::Text { path, id, why: why.to_string() });
+            }
+        }
+        let matching = Matching::of(root, &parts, create, origin).map_err(|error| wrong(Some(error)))?;
+        if matching.is_empty() {
+            return Err(wrong(None));
+        }
+        if matching.has_lost_collection && options.is_some_and(|options| !options.delimiter.is_empty()) {
+            return Err(ReplacementError::Delimiter { path: Arc::clone(path) });
+        }
+        matching.found.iter().try_for_each(|place| self.put(resource, place, path, options, value))
+    }
+
+    /// Writes the value to one place.
+    fn put(
+        &mut self,
+        resource: usize,
+        place: &[Step],
+        path: &Arc<str>,
+        options: Option<&FieldOptions>,
+        value: &mut Value,
+    ) -> Result<(), ReplacementError> {
+        let Some(copy) = self.current(value) else { return Ok(()) };
+        if let Value::Field { resource: from, place: field } = value
+            && *from == resource
+            && field.len() > place.len()
+            && field.starts_with(place)
+        {
+            // What the source stands in is about to go.
+            *value = Value::Fixed(copy.clone());
+        }
+        if copy.as_scalar().is_none() {
+            self.copied += size(&copy);
+            if self.copied > MAX_COPIED || place.len() + depth(&copy) > MAX_DEPTH {
+                return Err(ReplacementError::TooLarge { path: Arc::clone(path), id: first(&self.ids[resource]) });
+            }
+        }
+        match at_mut(&mut self.resources[resource].node, place) {
+            Some(node) => set(node, copy, options, self.origin, path),
+            None => Ok(()),
+        }
+    }
+
+    /// A copy of the value as it is now.
+    fn current(&self, value: &Value) -> Option<Node> {
+        match value {
+            Value::Fixed(node) => Some(node.clone()),
+            Value::Field { resource, place } => at(&self.resources[*resource].node, place).cloned(),
+        }
+    }
+}
+
+fn first(ids: &[Id]) -> Box<Id> {
+    Box::new(ids.first().cloned().unwrap_or_default())
+}
+
+fn or_default(path: &Arc<str>) -> Arc<str> {
+    if path.is_empty() { DEFAULT_PATH.into() } else { Arc::clone(path) }
+}
+
+fn is_empty(node: &Node) -> bool {
+    match &node.content {
+        Content::Scalar(scalar) => scalar.tag == Tag::Null,
+        Content::Seq(items) => items.is_empty(),
+        Content::Map(map) => map.is_empty(),
+    }
+}
+
+fn size(node: &Node) -> usize {
+    match &node.content {
+        Content::Scalar(_) => 1,
+        Content::Seq(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Content::Map(map) => 1 + map.iter().map(|(_, node)| size(node)).sum::<usize>(),
+    }
+}
+
+fn depth(node: &Node) -> usize {
+    match &node.content {
+        Content::Scalar(_) => 1,
+        Content::Seq(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Content::Map(map) => 1 + map.iter().map(|(_, node)| depth(node)).max().unwrap_or_default(),
+    }
+}
+
+/// Puts a value in the place of a node, or of a part of its text.
+fn set(
+    node: &mut Node,
+    value: Node,
+    options: Option<&FieldOptions>,
+    origin: Origin,
+    path: &Arc<str>,
+) -> Result<(), ReplacementError> {
+    let delimited = options.filter(|options| !options.delimiter.is_empty());
+    let Content::Scalar(own) = &mut node.content else {
+        return match delimited {
+            Some(_) => Err(ReplacementError::Delimiter { path: Arc::clone(path) }),
+            None => {
+                *node = value;
+                Ok(())
+            }
+        };
+    };
+    let text = value.as_text().unwrap_or_default();
+    own.text = match delimited {
+        None => text.into(),
+        Some(options) => {
+            let is_null = value.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null);
+            let text = if is_null { "" } else { text };
+            let mut parts: Vec<&str> = own.text.split(&*options.delimiter).collect();
+            match usize::try_from(options.index) {
+                Err(_) => parts.insert(0, text),
+                Ok(index) => match parts.get_mut(index) {
+                    Some(part) => *part = text,
+                    None => parts.push(text),
+                },
+            }
+            parts.join(&options.delimiter).into()
+        }
+    };
+    node.origin = origin;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Fields in a text: `data.config\.json.server.port` is the port in the JSON that the text of `config.json` holds. The text is written anew, as JSON if it began
+//! so and as YAML otherwise. Options about delimiters have no effect in it.
+
+use std::sync::Arc;
+
+use crate::field_path::{Leaf, Matching, at, at_mut, find};
+use crate::json::{self, Layout};
+use crate::node::{Content, Node, Tag};
+use crate::origin::Origin;
+use crate::read::read_first;
+
+use super::layout::{self, Unwritten};
+
+/// Whether a path led into a text and the value was written there. If not, nothing has changed.
+pub(super) fn write(
+    root: &mut Node,
+    parts: &[String],
+    value: &Node,
+    create: Option<Leaf>,
+    origin: Origin,
+) -> Result<bool, Unwritten> {
+    let Some((place, rest, mut inner)) = (1..parts.len()).find_map(|length| {
+        let place = find(root, &parts[..length]).ok().flatten()?;
+        let text = at(root, &place)?.as_text()?;
+        Some((place, &parts[length..], read_first(text).ok()?))
+    }) else {
+        return Ok(false);
+    };
+    let (Some(inner), Some(Content::Scalar(scalar))) =
+        (inner.as_mut(), at_mut(root, &place).map(|node| &mut node.content))
+    else {
+        return Ok(false);
+    };
+    let matching = match Matching::of(inner, rest, create, origin) {
+        Ok(matching) if !matching.is_empty() => matching,
+        _ => return Ok(false),
+    };
+    let text: Arc<str> = scalar.text.clone();
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    for place in &matching.found {
+        let Some(node) = at_mut(inner, place) else { continue };
+        match &mut node.content {
+            Content::Scalar(own) => own.text = value.as_text().unwrap_or_default().into(),
+            _ => *node = value.clone(),
+        }
+    }
+    let written = if is_json { as_json(inner, &text) } else { Some(layout::write(inner, &text)?) };
+    let Some(written) = written else { return Ok(false) };
+    scalar.text = written.into();
+    if let Some(node) = at_mut(root, &place) {
+        node.origin = origin;
+    }
+    Ok(true)
+}
+
+fn as_json(inner: &mut Node, text: &str) -> Option<String> {
+    fill(inner);
+    let layout = Layout { is_indented: text.contains('\n') && text.contains("  "), has_floats: false };
+    let mut json = String::new();
+    json::write(inner, layout, &mut json).ok()?;
+    Some(json)
+}
+
+/// Between brackets, nothing is written as an empty text.
+fn fill(node: &mut Node) {
+    match &mut node.content {
+        Content::Scalar(own) if own.text.is_empty() && matches!(own.tag, Tag::Null | Tag::Any) => own.tag = Tag::Text,
+        Content::Scalar(_) => {}
+        Content::Seq(items) => items.iter_mut().for_each(fill),
+        Content::Map(map) => map.iter_mut().for_each(|(_, node)| fill(node)),
+    }
+}

@@ -1,0 +1,76 @@
+//! Replacements, and what they refuse.
+
+use super::*;
+use crate::origin::Sources;
+use crate::read::read;
+
+fn resources(text: &str, origin: Origin) -> Vec<Resource> {
+    read("test.yaml", text, origin).unwrap().into_iter().map(Resource::new).collect()
+}
+
+const THING: &str =
+    "{apiVersion: v1, kind: Thing, metadata: {name: a}, spec: {from: x, map: {k: v}, to: old, into: {}}}";
+
+fn copied(from: &str, to: &str, options: Option<FieldOptions>) -> Replacement {
+    let source = Source { id: Id { name: "a".into(), ..Id::default() }, path: from.into(), options: None };
+    let target = Target { select: Some(Selector::default()), paths: vec![to.into()], options, ..Target::default() };
+    Replacement { source: Some(source), value: None, targets: Some(vec![target]) }
+}
+
+fn create() -> Option<FieldOptions> {
+    Some(FieldOptions { create: true, ..FieldOptions::default() })
+}
+
+#[test]
+fn a_text_is_from_the_replacement_and_a_copied_map_from_where_it_stood() {
+    let mut sources = Sources::default();
+    let file = sources.add("thing.yaml".into(), None);
+    let by = sources.add("kustomization.yaml".into(), Some("replacements".into())).on(3);
+    let mut resources = resources(THING, file);
+    let both = [copied("spec.from", "spec.to", None), copied("spec.map", "spec.into", None)];
+    replace(&mut resources, &both, by).unwrap();
+    let node = |path: &[&str]| resources[0].node.at(path).unwrap().clone();
+    assert_eq!((node(&["spec", "to"]).as_text(), node(&["spec", "to"]).origin), (Some("x"), by));
+    assert_eq!(node(&["spec", "into", "k"]).origin, file.on(1));
+}
+
+#[test]
+fn a_map_that_is_copied_into_itself_ends() {
+    let doubled: Vec<_> = (0..40).map(|at| copied("spec", &format!("spec.copy{at}"), create())).collect();
+    let told = replace(&mut resources(THING, Origin::default()), &doubled, Origin::default());
+    assert!(matches!(told, Err(ReplacementError::TooLarge { .. })), "{told:?}");
+    let deeper = vec![copied("spec.map", "spec.map.deeper", create()); 3_000];
+    let told = replace(&mut resources(THING, Origin::default()), &deeper, Origin::default());
+    assert!(told.is_err(), "{told:?}");
+}
+
+#[test]
+fn mistakes_name_the_field_and_the_resource() {
+    let told = |replacement: Replacement| {
+        replace(&mut resources(THING, Origin::default()), &[replacement], Origin::default()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        told(copied("spec.from", "spec.none", None)),
+        "unable to find field \"spec.none\" in replacement target Thing.v1.[noGrp]/a.[noNs]: \
+         correct the path, or set `options.create`"
+    );
+    assert_eq!(
+        told(copied("spec.none", "spec.to", None)),
+        "fieldPath `spec.none` is missing for replacement source [noKind].[noVer].[noGrp]/a.[noNs]: \
+         correct the path, or give the field a value"
+    );
+    let mut other = copied("spec.from", "spec.to", None);
+    other.source.as_mut().unwrap().id.name = "b".into();
+    assert!(told(other).starts_with("nothing selected by [noKind].[noVer].[noGrp]/b.[noNs]:spec.from"));
+}
+
+#[test]
+fn a_text_whose_anchors_would_be_lost_is_not_written() {
+    let text = "{apiVersion: v1, kind: Thing, metadata: {name: a}, spec: {from: x, file: \"a: &b 1\\nc: *b\\n\"}}";
+    let told = replace(
+        &mut resources(text, Origin::default()),
+        &[copied("spec.from", "spec.file.a", None)],
+        Origin::default(),
+    );
+    assert!(matches!(told, Err(ReplacementError::Text { .. })));
+}

@@ -1,0 +1,154 @@
+//! A schema from an OpenAPI document.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::ListMerge;
+use crate::node::{Content, Map, Node};
+
+const KINDS: &str = "x-kubernetes-group-version-kind";
+const STRATEGY: &str = "x-kubernetes-patch-strategy";
+const MERGE_KEY: &str = "x-kubernetes-patch-merge-key";
+const MERGE_KEYS: &str = "x-kubernetes-list-map-keys";
+/// How many references may lead to one another. Kustomize follows those in a circle forever.
+const MAX_REFERENCES: usize = 64;
+
+/// A document that is no schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSchema {
+    #[error(
+        "invalid schema file: `{field}` is no map; write an OpenAPI document of version 2, as `kustomize openapi fetch` does"
+    )]
+    NoMap { field: Arc<str> },
+    #[error(
+        "invalid schema file: `{KINDS}` of `{at}` names no version and kind; write both as texts, and the group if there is one"
+    )]
+    NoKind { at: Arc<str> },
+}
+
+/// What an OpenAPI document says.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    definitions: BTreeMap<Arc<str>, Node>,
+    /// The names of definitions, by `apiVersion kind`.
+    kinds: BTreeMap<String, Arc<str>>,
+    /// Whether a kind is in a namespace, by `apiVersion kind`.
+    scopes: BTreeMap<String, bool>,
+}
+
+/// What it says of one node.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor<'a> {
+    given: &'a Given,
+    node: &'a Node,
+}
+
+impl Given {
+    pub(super) fn read(document: &Node) -> Result<Self, NoSchema> {
+        let no_map = |field: &str| NoSchema::NoMap { field: field.into() };
+        let root = document.as_map().ok_or_else(|| no_map("the document"))?;
+        let part = |field: &str| match root.get(field) {
+            None => Ok(None),
+            Some(node) if node.is_null() => Ok(None),
+            Some(node) => node.as_map().map(Some).ok_or_else(|| no_map(field)),
+        };
+        let mut given = Self { definitions: BTreeMap::new(), kinds: BTreeMap::new(), scopes: BTreeMap::new() };
+        for (name, definition) in part("definitions")?.into_iter().flat_map(Map::iter) {
+            given.define(name, definition)?;
+        }
+        for (path, node) in part("paths")?.into_iter().flat_map(Map::iter) {
+            given.add_path(path, node)?;
+        }
+        Ok(given)
+    }
+
+    fn define(&mut self, name: &Arc<str>, definition: &Node) -> Result<(), NoSchema> {
+        self.definitions.insert(Arc::clone(name), definition.clone());
+        if let Some(Content::Seq(kinds)) = definition.at(&[KINDS]).map(|node| &node.content) {
+            for kind in kinds.iter().filter_map(Node::as_map) {
+                self.kinds.insert(named(kind, name)?, Arc::clone(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// A kind is in a namespace if it is under one in any path, and in none if it is in others only.
+    fn add_path(&mut self, path: &Arc<str>, node: &Node) -> Result<(), NoSchema> {
+        if let Some(kind) = node.at(&["get", KINDS]).and_then(Node::as_map) {
+            let is_namespaced = path.contains("namespaces/{namespace}");
+            *self.scopes.entry(named(kind, path)?).or_default() |= is_namespaced;
+        }
+        Ok(())
+    }
+
+    pub(super) fn resource(&self, api_version: &str, kind: &str) -> Option<Cursor<'_>> {
+        let name = self.kinds.get(&format!("{api_version} {kind}"))?;
+        Some(Cursor { given: self, node: self.definitions.get(name)? })
+    }
+
+    pub(super) fn is_namespaced(&self, api_version: &str, kind: &str) -> Option<bool> {
+        self.scopes.get(&format!("{api_version} {kind}")).copied()
+    }
+
+    /// What a node says, or what it refers to.
+    fn resolve<'a>(&'a self, mut node: &'a Node) -> Option<Cursor<'a>> {
+        for _ in 0..MAX_REFERENCES {
+            match node.at(&["$ref"]).and_then(Node::as_text) {
+                None | Some("") => return Some(Cursor { given: self, node }),
+                Some(reference) => node = self.referred(reference)?,
+            }
+        }
+        None
+    }
+
+    fn referred(&self, reference: &str) -> Option<&Node> {
+        let mut names = reference.strip_prefix("#/definitions/")?.split('/').map(unescaped);
+        let definition = self.definitions.get(&*names.next()?)?;
+        names.try_fold(definition, |node, name| node.as_map()?.get(&name))
+    }
+}
+
+/// `apiVersion kind`, of something that has group, version and kind.
+fn named(kind: &Map, at: &Arc<str>) -> Result<String, NoSchema> {
+    let text = |field| kind.get(field).and_then(Node::as_text);
+    match (text("group"), text("version"), text("kind")) {
+        (None | Some(""), Some(version), Some(kind)) => Ok(format!("{version} {kind}")),
+        (Some(group), Some(version), Some(kind)) => Ok(format!("{group}/{version} {kind}")),
+        _ => Err(NoSchema::NoKind { at: Arc::clone(at) }),
+    }
+}
+
+/// A part of a JSON pointer.
+fn unescaped(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn field(self, name: &str) -> Option<Self> {
+        let others = || self.node.at(&["additionalProperties"]).filter(|node| node.as_map().is_some());
+        let field = self.node.at(&["properties", name]).or_else(others)?;
+        self.given.resolve(field)
+    }
+
+    pub(super) fn items(self) -> Option<Self> {
+        let is_list = match &self.node.at(&["type"])?.content {
+            Content::Scalar(scalar) => &*scalar.text == "array",
+            Content::Seq(types) => matches!(types.as_slice(), [only] if only.as_text() == Some("array")),
+            Content::Map(_) => false,
+        };
+        let items = self.node.at(&["items"]).filter(|node| is_list && node.as_map().is_some())?;
+        self.given.resolve(items)
+    }
+
+    pub(super) fn list(self) -> ListMerge<'a> {
+        let strategy = self.node.at(&[STRATEGY]).and_then(Node::as_text).unwrap_or_default();
+        if !strategy.split(',').any(|word| word == "merge") {
+            return ListMerge::Replace;
+        }
+        let keys: Vec<&str> = match self.node.at(&[MERGE_KEYS]).map(|node| &node.content) {
+            Some(Content::Seq(keys)) => keys.iter().filter_map(Node::as_text).collect(),
+            _ => self.node.at(&[MERGE_KEY]).and_then(Node::as_text).into_iter().collect(),
+        };
+        if keys.is_empty() { ListMerge::Set } else { ListMerge::ByKeys(keys) }
+    }
+}

@@ -1,0 +1,179 @@
+//! How resources are selected: by patterns of what they are and were called, and by their labels and annotations.
+//!
+//! - [`labels`]: the syntax of label selectors. Patterns are those of [`crate::pattern`].
+
+pub mod labels;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::identity::{Gvk, Id};
+use crate::node::Node;
+use crate::pattern::{BadPattern, Pattern};
+use crate::resource::Resource;
+
+use labels::{BadLabelSelector, LabelSelector};
+
+/// Tells which kinds are known to be in no namespace.
+pub type Scope<'s> = &'s dyn Fn(&Gvk) -> bool;
+
+/// A selector as it is written. What is empty is any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    /// Patterns, each of a whole text.
+    pub id: Id,
+    pub labels: Arc<str>,
+    pub annotations: Arc<str>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadSelector {
+    #[error("the {field} of a selector is no pattern")]
+    Pattern { field: &'static str, source: BadPattern },
+    #[error("the {field} cannot be read")]
+    Labels { field: &'static str, source: BadLabelSelector },
+}
+
+/// A selector that can be asked.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    group: Option<Pattern>,
+    version: Option<Pattern>,
+    kind: Option<Pattern>,
+    name: Option<Pattern>,
+    namespace: Option<Pattern>,
+    /// A mistake in one counts once a resource is asked for its labels, as in kustomize.
+    labels: Result<LabelSelector, BadLabelSelector>,
+    annotations: Result<LabelSelector, BadLabelSelector>,
+}
+
+fn pattern(field: &'static str, text: &str) -> Result<Option<Pattern>, BadSelector> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    Pattern::whole(text).map(Some).map_err(|source| BadSelector::Pattern { field, source })
+}
+
+fn fits(pattern: Option<&Pattern>, text: &str) -> bool {
+    pattern.is_none_or(|pattern| pattern.is_match(text))
+}
+
+impl Selection {
+    pub fn new(selector: &Selector) -> Result<Self, BadSelector> {
+        Ok(Self {
+            group: pattern("group", &selector.id.gvk.group)?,
+            version: pattern("version", &selector.id.gvk.version)?,
+            kind: pattern("kind", &selector.id.gvk.kind)?,
+            name: pattern("name", &selector.id.name)?,
+            namespace: pattern("namespace", &selector.id.namespace)?,
+            labels: LabelSelector::parse(&selector.labels),
+            annotations: LabelSelector::parse(&selector.annotations),
+        })
+    }
+
+    /// Whether a resource is selected, as patches do it. Its first name and namespace count as much as those of now; its kind is that of now.
+    pub fn is_about(&self, resource: &Resource, scope: Scope<'_>) -> Result<bool, BadSelector> {
+        let former = resource.former.first();
+        let api_version = resource.node.at(&["apiVersion"]).and_then(Node::as_text).unwrap_or_default();
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let name = self.name.as_ref();
+        Ok(self.is_of(group, version, resource.kind())
+            && (fits(name, resource.name()) || former.is_some_and(|former| fits(name, &former.name)))
+            && (self.namespace.is_none() || self.is_in(resource, scope))
+            && self.is_labelled(resource)?
+            && self.is_annotated(resource)?)
+    }
+
+    fn is_in(&self, resource: &Resource, scope: Scope<'_>) -> bool {
+        let namespace = self.namespace.as_ref();
+        fits(namespace, resource.first_id(scope).effective_namespace())
+            || fits(namespace, resource.id(scope).effective_namespace())
+    }
+
+    fn is_of(&self, group: &str, version: &str, kind: &str) -> bool {
+        fits(self.group.as_ref(), group) && fits(self.version.as_ref(), version) && fits(self.kind.as_ref(), kind)
+    }
+
+    /// Whether all of an id fits. The namespace is the one that is written.
+    fn is_called(&self, id: &Id) -> bool {
+        self.is_of(&id.gvk.group, &id.gvk.version, &id.gvk.kind)
+            && fits(self.name.as_ref(), &id.name)
+            && fits(self.namespace.as_ref(), &id.namespace)
+    }
+
+    fn is_labelled(&self, resource: &Resource) -> Result<bool, BadSelector> {
+        is_match(&self.labels, "labelSelector", resource, "labels")
+    }
+
+    fn is_annotated(&self, resource: &Resource) -> Result<bool, BadSelector> {
+        is_match(&self.annotations, "annotationSelector", resource, "annotations")
+    }
+}
+
+fn is_match(
+    selector: &Result<LabelSelector, BadLabelSelector>,
+    name: &'static str,
+    resource: &Resource,
+    field: &str,
+) -> Result<bool, BadSelector> {
+    let selector = selector.as_ref().map_err(|bad| BadSelector::Labels { field: name, source: bad.clone() })?;
+    let map = resource.node.at(&["metadata", field]).and_then(Node::as_map);
+    Ok(selector.is_match(|key| map.and_then(|map| map.get(key)).map(|node| node.as_text().unwrap_or_default())))
+}
+
+/// Where the resources stand that are selected.
+pub fn select(resources: &[Resource], selector: &Selector, scope: Scope<'_>) -> Result<Vec<usize>, BadSelector> {
+    let selection = Selection::new(selector)?;
+    let mut found = Vec::new();
+    for (at, resource) in resources.iter().enumerate() {
+        if selection.is_about(resource, scope)? {
+            found.push(at);
+        }
+    }
+    Ok(found)
+}
+
+/// What a replacement is written to: what one selector selects, without what others do. Other than for patches, one of the names that a resource has and had
+/// has to fit with its namespace and kind.
+#[derive(Clone, Debug)]
+pub struct TargetSelection {
+    select: Selection,
+    /// What is left out by name, unless the selector names nothing; and by labels, unless it has none.
+    reject: Vec<(Option<Selection>, Option<Selection>)>,
+}
+
+impl TargetSelection {
+    pub fn new(select: &Selector, reject: &[Selector]) -> Result<Self, BadSelector> {
+        let rejected = |selector: &Selector| {
+            let selection = Selection::new(selector)?;
+            let is_named = selector.id != Id::default();
+            let has_labels = !selector.labels.is_empty() || !selector.annotations.is_empty();
+            Ok((is_named.then(|| selection.clone()), has_labels.then_some(selection)))
+        };
+        Ok(Self {
+            select: Selection::new(select)?,
+            reject: reject.iter().map(rejected).collect::<Result<_, BadSelector>>()?,
+        })
+    }
+
+    /// `ids` are what the resource is and was called ([`Resource::written_ids`]).
+    pub fn is_about(&self, resource: &Resource, ids: &[Id]) -> Result<bool, BadSelector> {
+        let has_labels = |selection: &Selection| {
+            let is_annotated = selection.is_annotated(resource)?;
+            Ok::<_, BadSelector>(selection.is_labelled(resource)? && is_annotated)
+        };
+        if !has_labels(&self.select)? {
+            return Ok(false);
+        }
+        for (_, by_labels) in &self.reject {
+            if by_labels.as_ref().map_or(Ok(false), has_labels)? {
+                return Ok(false);
+            }
+        }
+        let is_rejected = |(by_name, _): &(Option<Selection>, _)| {
+            by_name.as_ref().is_some_and(|selection| ids.iter().any(|id| selection.is_called(id)))
+        };
+        Ok(!self.reject.iter().any(is_rejected) && ids.iter().any(|id| self.select.is_called(id)))
+    }
+}

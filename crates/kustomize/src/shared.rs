@@ -1,0 +1,124 @@
+//! Labels that are one node of several maps.
+//!
+//! Where kustomize adds a label to several maps of a resource, it adds the same node to each. Whoever sets it in one of them later, sets it in all: a label
+//! of `metadata` that an overlay changes is changed in selectors and templates, too. A patch of RFC 6902 ends it, since the resource is read anew.
+//!
+//! Here a node stands in one place. So it is kept beside the resource which nodes are one, by the memory that their text is in, and what a step does to one of
+//! them is done to the others after it ([`Resource::sharing`]).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::node::{Content, Node, Scalar};
+use crate::resource::Resource;
+
+/// Entries of maps that are one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    pub name: Arc<str>,
+    /// Of all of them, at the same place in memory.
+    pub text: Arc<str>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Field(Arc<str>),
+    /// Which one, of how many.
+    Item(usize, usize),
+}
+
+impl Resource {
+    /// Takes a step, after which entries that are one node are still the same: what was set in one is set in all.
+    pub fn sharing<T>(&mut self, step: impl FnOnce(&mut Self) -> T) -> T {
+        if self.shared.is_empty() {
+            return step(self);
+        }
+        let before = self.shared.clone();
+        let mut places = vec![Vec::new(); before.len()];
+        find(&mut self.node, &before, &mut |at, path, _| places[at].push(path.to_vec()));
+        let outcome = step(self);
+        for (shared, places) in before.iter().zip(&places) {
+            self.share_anew(shared, places);
+        }
+        outcome
+    }
+
+    fn share_anew(&mut self, shared: &Shared, places: &[Vec<Step>]) {
+        let is_old = |node: &Node| node.as_scalar().is_some_and(|scalar| Arc::ptr_eq(&scalar.text, &shared.text));
+        let changed: Vec<&Vec<Step>> =
+            places.iter().filter(|path| at(&mut self.node, path).is_some_and(|node| !is_old(node))).collect();
+        let Some(last) = changed.last() else { return };
+        let Some(mut new) = at(&mut self.node, last).map(|node| node.clone()) else { return };
+        let own = self.shared.iter().position(|own| Arc::ptr_eq(&own.text, &shared.text));
+        match &mut new.content {
+            Content::Scalar(Scalar { text, .. }) => {
+                *text = Arc::from(&**text);
+                if let Some(own) = own {
+                    self.shared[own].text = Arc::clone(text);
+                }
+            }
+            _ => drop(own.map(|own| self.shared.remove(own))),
+        }
+        for path in changed {
+            if let Some(node) = at(&mut self.node, path) {
+                *node = new.clone();
+            }
+        }
+        find(&mut self.node, std::slice::from_ref(shared), &mut |_, _, node| *node = new.clone());
+    }
+}
+
+fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
+    path.iter().try_fold(node, |node, step| match (step, &mut node.content) {
+        (Step::Field(name), Content::Map(map)) => map.get_mut(name),
+        // Of another number of items, it may be another one.
+        (Step::Item(at, of), Content::Seq(items)) if items.len() == *of => items.get_mut(*at),
+        _ => None,
+    })
+}
+
+type Found<'f> = dyn FnMut(usize, &[Step], &mut Node) + 'f;
+
+/// Finds the entries that are one of `shared`: which one, where, and the entry.
+fn find(node: &mut Node, shared: &[Shared], found: &mut Found<'_>) {
+    let known = shared.iter().enumerate().map(|(at, shared)| (place(&shared.text), at)).collect();
+    walk(
+        node,
+        &mut Vec::new(),
+        &|name, text| {
+            let known: &BTreeMap<usize, usize> = &known;
+            known.get(&place(text)).copied().filter(|at| shared[*at].name == *name)
+        },
+        found,
+    );
+}
+
+fn place(text: &Arc<str>) -> usize {
+    text.as_ptr() as usize
+}
+
+type Which<'w> = dyn Fn(&Arc<str>, &Arc<str>) -> Option<usize> + 'w;
+
+fn walk(node: &mut Node, path: &mut Vec<Step>, which: &Which<'_>, found: &mut Found<'_>) {
+    match &mut node.content {
+        Content::Scalar(_) => {}
+        Content::Seq(items) => {
+            let of = items.len();
+            for (at, item) in items.iter_mut().enumerate() {
+                path.push(Step::Item(at, of));
+                walk(item, path, which, found);
+                path.pop();
+            }
+        }
+        Content::Map(map) => {
+            for (name, field) in map.iter_mut() {
+                path.push(Step::Field(Arc::clone(name)));
+                match field.as_scalar().and_then(|scalar| which(name, &scalar.text)) {
+                    Some(at) => found(at, path, field),
+                    None => walk(field, path, which, found),
+                }
+                path.pop();
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Names, tags and digests of images.
+
+use std::sync::Arc;
+
+use super::TransformError;
+use super::pattern::Pattern;
+use crate::field_spec::{Create, FieldProblem, FieldSpec, set_plain, shown};
+use crate::node::{Content, Node};
+use crate::origin::Origin;
+use crate::resource::Resource;
+
+/// What images of a name become. What is empty stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewImage {
+    /// Of the images that are meant.
+    pub name: Arc<str>,
+    pub new_name: Arc<str>,
+    pub new_tag: Arc<str>,
+    /// Is put behind the tag there is, unless there is a new tag or a digest.
+    pub tag_suffix: Arc<str>,
+    pub digest: Arc<str>,
+}
+
+/// Changes the images of containers, wherever these are, and those that the field specs are about.
+pub fn images(
+    resources: &mut [Resource],
+    image: &NewImage,
+    specs: &[FieldSpec],
+    origin: Origin,
+) -> Result<(), TransformError> {
+    let pattern = Pattern::new(&image.name)
+        .map_err(|problem| TransformError::Pattern { name: Arc::clone(&image.name), problem })?;
+    let update = &mut |node: &mut Node| update(node, &pattern, image, origin);
+    for resource in resources.iter_mut().filter(|resource| has_images(resource)) {
+        let id = shown(&resource.node);
+        in_containers(&mut resource.node, update)
+            .map_err(|problem| TransformError::Containers { resource: id, problem })?;
+    }
+    for resource in resources.iter_mut().filter(|resource| has_images(resource)) {
+        for spec in specs {
+            spec.apply(&mut resource.node, Create::Nothing, origin, update)?;
+        }
+    }
+    Ok(())
+}
+
+/// The schema of a custom resource may well have a field that is called `containers`.
+fn has_images(resource: &Resource) -> bool {
+    resource.kind() != "CustomResourceDefinition"
+}
+
+type Update<'u> = dyn FnMut(&mut Node) -> Result<(), FieldProblem> + 'u;
+
+/// Finds the images of everything that is called containers.
+fn in_containers(node: &mut Node, update: &mut Update<'_>) -> Result<(), FieldProblem> {
+    match &mut node.content {
+        Content::Scalar(_) => {}
+        Content::Seq(items) => items.iter_mut().try_for_each(|item| in_containers(item, update))?,
+        Content::Map(map) => {
+            for (name, field) in map.iter_mut() {
+                in_containers(field, update)?;
+                if matches!(&**name, "containers" | "initContainers") {
+                    of_items(field, update)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn of_items(list: &mut Node, update: &mut Update<'_>) -> Result<(), FieldProblem> {
+    let Content::Seq(items) = &mut list.content else { return Ok(()) };
+    for item in items.iter_mut().filter(|item| !item.is_null()) {
+        let Some(container) = item.as_map_mut() else { return Err(FieldProblem::kind("MappingNode", item)) };
+        if let Some(image) = container.get_mut("image") {
+            update(image)?;
+        }
+    }
+    Ok(())
+}
+
+fn update(node: &mut Node, pattern: &Pattern, image: &NewImage, origin: Origin) -> Result<(), FieldProblem> {
+    let Some(old) = node.as_text() else { return Err(FieldProblem::kind("ScalarNode", node)) };
+    if !pattern.is_of(old) {
+        return Ok(());
+    }
+    let new = image.of(old);
+    // What stays as it is stays where it came from.
+    let origin = if new == old { node.origin } else { origin };
+    set_plain(node, &new, origin)
+}
+
+impl NewImage {
+    fn of(&self, old: &str) -> String {
+        let (name, tag, digest) = split(old);
+        let name = if self.new_name.is_empty() { name } else { &self.new_name };
+        let has = |text: &Arc<str>| !text.is_empty();
+        let (tag, digest) = match (has(&self.new_tag), has(&self.digest)) {
+            (false, false) if has(&self.tag_suffix) => (format!("{tag}{}", self.tag_suffix), ""),
+            (false, false) => (tag.to_owned(), digest),
+            _ => (self.new_tag.to_string(), &*self.digest),
+        };
+        let mut new = name.to_owned();
+        for (sign, part) in [(':', &*tag), ('@', digest)] {
+            if !part.is_empty() {
+                new.push(sign);
+                new.push_str(part);
+            }
+        }
+        new
+    }
+}
+
+/// The name, the tag and the digest of an image. A colon before the first slash is that of a port.
+fn split(image: &str) -> (&str, &str, &str) {
+    let from = image.find('/').unwrap_or_default();
+    let find = |sign: char| image[from..].find(sign).map(|at| from + at);
+    match (find(':'), find('@')) {
+        (None, None) => (image, "", ""),
+        (Some(colon), Some(at)) if colon < at => (&image[..colon], &image[colon + 1..at], &image[at + 1..]),
+        (_, Some(at)) => (&image[..at], "", &image[at + 1..]),
+        (Some(colon), None) => (&image[..colon], &image[colon + 1..], ""),
+    }
+}

@@ -1,0 +1,71 @@
+//! Transformers: what the fields of a kustomization do to its resources, one after the other.
+//!
+//! - `namespace`: where they are. `name`: prefixes and suffixes. `labels`: labels and annotations.
+//! - `images`: names and tags of images, which `pattern` finds. `replicas`: how many.
+
+mod images;
+mod labels;
+mod name;
+mod namespace;
+mod pattern;
+mod replicas;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::field_spec::{FieldError, FieldProblem};
+use crate::identity::{Gvk, Id};
+use crate::noted::NotNoted;
+
+pub use images::{NewImage, images};
+pub use labels::{annotations, labels};
+pub use name::{prefix, suffix};
+pub use namespace::{Namespace, Subjects, namespace};
+pub use pattern::NoPattern;
+pub use replicas::replicas;
+
+/// Why resources cannot be transformed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransformError {
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    #[error(transparent)]
+    NotNoted(#[from] NotNoted),
+    #[error("namespace field specs must target scalar nodes")]
+    Namespace(#[source] FieldError),
+    #[error("setting namespace on (cluster)role binding subjects of {resource}")]
+    Subjects {
+        resource: Box<Id>,
+        #[source]
+        problem: FieldProblem,
+    },
+    #[error(
+        "namespace transformation produces ID conflict: there are two of {id} in namespace `{namespace}`; \
+         rename one, or leave one out"
+    )]
+    SameId { id: Box<Id>, namespace: Arc<str> },
+    #[error("the containers of {resource} are no list of maps; correct them")]
+    Containers {
+        resource: Box<Id>,
+        #[source]
+        problem: FieldProblem,
+    },
+    #[error("the image name `{name}` is used as a regular expression")]
+    Pattern {
+        name: Arc<str>,
+        #[source]
+        problem: NoPattern,
+    },
+    #[error(
+        "resource with name {name} does not match a config with the following GVK [{}]; \
+         correct the name in `replicas`, or remove it",
+        shown(.gvks)
+    )]
+    NoReplicas { name: Arc<str>, gvks: Vec<Gvk> },
+}
+
+fn shown(gvks: &[Gvk]) -> String {
+    gvks.iter().map(Gvk::to_string).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,33 @@
+//! How many of something there are.
+
+use std::sync::Arc;
+
+use super::TransformError;
+use crate::field_spec::{Create, FieldSpec, set_int};
+use crate::node::Tag;
+use crate::origin::Origin;
+use crate::resource::Resource;
+
+/// Sets how many there are of the resources that are, or were at any time, called `name`. There has to be one.
+pub fn replicas(
+    resources: &mut [Resource],
+    name: &Arc<str>,
+    count: i64,
+    specs: &[FieldSpec],
+    origin: Origin,
+) -> Result<(), TransformError> {
+    let mut is_found = false;
+    for spec in specs {
+        for resource in resources.iter_mut().filter(|resource| resource.was_ever(name, &spec.gvk)) {
+            is_found = true;
+            spec.apply(&mut resource.node, Create::Scalar(Tag::Int), origin, &mut |node| set_int(node, count, origin))?;
+        }
+    }
+    match is_found {
+        true => Ok(()),
+        false => {
+            let gvks = specs.iter().map(|spec| spec.gvk.clone()).collect();
+            Err(TransformError::NoReplicas { name: Arc::clone(name), gvks })
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Variables: `$(NAME)` in certain fields stands for the value of a field of some resource.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::field_spec::FieldSpec;
+use crate::node::{Content, Node, Scalar, Tag, Value};
+use crate::origin::Origin;
+use crate::references::follow_field;
+use crate::resource::Resource;
+
+/// What variables stand for.
+pub type Values = BTreeMap<Arc<str>, Value>;
+
+/// A field in which variables are looked for, and that cannot hold any.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("considering field '{path}': {problem}: correct it, or leave the field out of `varReference`")]
+pub struct BadVariable {
+    pub path: Arc<str>,
+    pub origin: Origin,
+    pub problem: &'static str,
+}
+
+/// Puts values in the place of variables; answers which of them were used.
+pub fn put(
+    resources: &mut [Resource],
+    fields: &[FieldSpec],
+    values: &Values,
+    origin: Origin,
+) -> Result<BTreeSet<Arc<str>>, BadVariable> {
+    let mut putting = Putting { values, origin, used: BTreeSet::new() };
+    for resource in resources {
+        let gvk = resource.gvk();
+        for field in fields.iter().filter(|field| gvk.is_selected(&field.gvk)) {
+            let put = follow_field(field, &mut resource.node, &mut |node| putting.put_into(node));
+            put.map_err(|(origin, problem)| BadVariable { path: Arc::clone(&field.path), origin, problem })?;
+        }
+    }
+    Ok(putting.used)
+}
+
+struct Putting<'v> {
+    values: &'v Values,
+    origin: Origin,
+    used: BTreeSet<Arc<str>>,
+}
+
+impl Putting<'_> {
+    fn put_into(&mut self, node: &mut Node) -> Result<(), (Origin, &'static str)> {
+        let own = self.origin;
+        match &mut node.content {
+            Content::Scalar(scalar) => {
+                if self.expand(scalar) {
+                    node.origin = own;
+                }
+            }
+            Content::Map(map) => {
+                for (_, value) in map.iter_mut() {
+                    if let Content::Scalar(scalar) = &mut value.content
+                        && self.expand(scalar)
+                    {
+                        value.origin = own;
+                    }
+                }
+            }
+            Content::Seq(items) => {
+                for item in items {
+                    match &mut item.content {
+                        Content::Scalar(scalar) if scalar.tag == Tag::Text => {
+                            if self.expand(scalar) {
+                                item.origin = own;
+                            }
+                        }
+                        _ => return Err((item.origin, "invalid value type expect a string")),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something was put in.
+    fn expand(&mut self, scalar: &mut Scalar) -> bool {
+        if scalar.tag != Tag::Text || !scalar.text.contains('$') {
+            return false;
+        }
+        let expanded = match expanded(&scalar.text, self.values, &mut self.used) {
+            Value::Null => return false,
+            Value::Bool(value) => Scalar { text: value.to_string().into(), tag: Tag::Bool },
+            Value::Number(json) => {
+                let tag = if json.parse::<i64>().is_ok() { Tag::Int } else { Tag::Float };
+                Scalar { text: json.into(), tag }
+            }
+            Value::Text(text) => Scalar::text(text),
+        };
+        let is_other = expanded != *scalar;
+        *scalar = expanded;
+        is_other
+    }
+}
+
+/// A text with its variables replaced. One that is nothing but a variable is of the kind of its value. `$$` is a dollar sign.
+fn expanded(text: &str, values: &Values, used: &mut BTreeSet<Arc<str>>) -> Value {
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        expanded.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        match after.chars().next() {
+            None => {
+                expanded.push('$');
+                rest = after;
+            }
+            Some('$') => {
+                expanded.push('$');
+                rest = &after[1..];
+            }
+            Some('(') => match after.find(')') {
+                Some(end) => {
+                    let name = &after[1..end];
+                    let value = values.get_key_value(name);
+                    used.extend(value.map(|(name, _)| Arc::clone(name)));
+                    match value.map(|(_, value)| value) {
+                        Some(value) if text.len() == name.len() + 3 => return value.clone(),
+                        Some(value) => expanded.push_str(&shown(value)),
+                        None => expanded.push_str(&rest[at..=at + 1 + end]),
+                    }
+                    rest = &after[end + 1..];
+                }
+                None => {
+                    expanded.push_str("$(");
+                    rest = &after[1..];
+                }
+            },
+            Some(c) => {
+                expanded.push('$');
+                expanded.push(c);
+                rest = &after[c.len_utf8()..];
+            }
+        }
+    }
+    expanded.push_str(rest);
+    Value::Text(expanded.into())
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(json) => setpoint_yaml::go::written_number(json).into_owned(),
+        Value::Text(text) => text.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::defaults::Defaults;
+    use crate::read::read;
+
+    fn values() -> Values {
+        BTreeMap::from([
+            ("NAME".into(), Value::Text("web".into())),
+            ("PORT".into(), Value::Number("8080".to_owned())),
+            ("ON".into(), Value::Bool(true)),
+        ])
+    }
+
+    #[test]
+    fn a_variable_stands_for_its_value_and_alone_for_its_kind_too() {
+        let is = |text: &str, expected: Value| {
+            assert_eq!(expanded(text, &values(), &mut BTreeSet::new()), expected, "{text}");
+        };
+        let text = |text: &str| Value::Text(text.into());
+        is("$(NAME)", text("web"));
+        is("$(PORT)", Value::Number("8080".to_owned()));
+        is("$(ON)", Value::Bool(true));
+        is("http://$(NAME):$(PORT)/$(ON)", text("http://web:8080/true"));
+        is("$(OTHER) $(NAME)", text("$(OTHER) web"));
+        is("$(OTHER)", text("$(OTHER)"));
+        is("$$(NAME) $$ $", text("$(NAME) $ $"));
+        is("$(NAME", text("$(NAME"));
+        is("$NAME ${NAME} $é", text("$NAME ${NAME} $é"));
+        is("$($(NAME))", text("$($(NAME))"));
+    }
+
+    #[test]
+    fn variables_are_replaced_where_they_are_looked_for() {
+        let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {a: $(NAME)}}\nspec:\n  containers:\n  - args: [$(NAME), x]\n    env: [{name: A, value: $(PORT)}]\n    image: $(NAME)\n";
+        let nodes = read("pod.yaml", text, Origin::default()).unwrap();
+        let mut resources: Vec<Resource> = nodes.into_iter().map(Resource::new).collect();
+        let used = put(&mut resources, &Defaults::get().var_reference, &values(), Origin::default().on(3)).unwrap();
+        assert_eq!(used, BTreeSet::from(["NAME".into(), "PORT".into()]));
+        let mut out = String::new();
+        setpoint_yaml::go::write(&resources[0].node, &mut out).unwrap();
+        assert!(
+            out.contains(
+                "- args:\n    - web\n    - x\n    env:\n    - name: A\n      value: 8080\n    image: $(NAME)\n"
+            ),
+            "{out}"
+        );
+        assert!(out.contains("a: web"), "{out}");
+    }
+
+    #[test]
+    fn a_list_that_holds_something_else_is_told() {
+        let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - args: [1]\n";
+        let mut resources: Vec<Resource> =
+            read("pod.yaml", text, Origin::default()).unwrap().into_iter().map(Resource::new).collect();
+        let error = put(&mut resources, &Defaults::get().var_reference, &values(), Origin::default()).unwrap_err();
+        assert_eq!(error.origin.line, 6);
+        assert!(error.to_string().contains("invalid value type expect a string"), "{error}");
+    }
+}

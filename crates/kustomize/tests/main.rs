@@ -1,0 +1,3 @@
+//! The integration tests of `setpoint-kustomize`, as one binary.
+
+mod corpus;
