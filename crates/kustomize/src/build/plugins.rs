@@ -12,7 +12,7 @@ use crate::generator::absorb;
 use crate::identity::Gvk;
 use crate::kustomization::{self, Kustomization};
 use crate::load::resources;
-use crate::node::{Content, Node};
+use crate::node::{Content, Map, Node};
 use crate::origin::Origin;
 use crate::replacement;
 use crate::resource::Resource;
@@ -27,28 +27,32 @@ impl Builder<'_> {
         depth: usize,
     ) -> Result<(), BadBuild> {
         for plugin in self.plugins(folder, &kustomization.generators, depth)? {
-            let is_secret = match plugin.kind() {
-                "ConfigMapGenerator" => false,
-                "SecretGenerator" => true,
+            let made = match plugin.kind() {
+                "ConfigMapGenerator" => self.generated(folder, &plugin, false)?,
+                "SecretGenerator" => self.generated(folder, &plugin, true)?,
+                "IAMPolicyGenerator" => service_account(&plugin)?,
                 kind => return Err(not_yet(kind)),
             };
-            let mut args =
-                kustomization::generator(&arguments(&plugin), "", is_secret).map_err(|error| BadBuild::new(&error))?;
-            if args.name.is_empty() {
-                args.name = plugin.name().into();
-            }
-            if args.namespace.is_empty() {
-                args.namespace = plugin.namespace().into();
-            }
-            let generator = generator(&args, None, is_secret)?;
-            let from =
-                crate::files::Folder { files: self.files, path: folder.path(), is_restricted: folder.is_restricted() };
-            let made = generator.generate(from, plugin.node.origin).map_err(|error| BadBuild::new(&error))?;
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-            absorb(&mut all.resources, vec![made], &scope)
-                .map_err(|error| BadBuild::new(&error).within("merging from generator"))?;
+            let absorbed = absorb(&mut all.resources, vec![made], &scope);
+            absorbed.map_err(|error| BadBuild::new(&error).within("merging from generator"))?;
         }
         Ok(())
+    }
+
+    fn generated(&self, folder: &Folder<'_>, plugin: &Resource, is_secret: bool) -> Result<Resource, BadBuild> {
+        let mut args =
+            kustomization::generator(&arguments(plugin), "", is_secret).map_err(|error| BadBuild::new(&error))?;
+        if args.name.is_empty() {
+            args.name = plugin.name().into();
+        }
+        if args.namespace.is_empty() {
+            args.namespace = plugin.namespace().into();
+        }
+        let generator = generator(&args, None, is_secret)?;
+        let from =
+            crate::files::Folder { files: self.files, path: folder.path(), is_restricted: folder.is_restricted() };
+        generator.generate(from, plugin.node.origin).map_err(|error| BadBuild::new(&error))
     }
 
     pub(super) fn run_transformers(
@@ -102,6 +106,16 @@ impl Builder<'_> {
                 let mut written = fields.texts("paths").map_err(bad)?;
                 written.extend(fields.text("patches").map_err(bad)?);
                 self.strategic_patches(folder, &written, origin, all)
+            }
+            "PatchJson6902Transformer" => {
+                let mut written = arguments(plugin);
+                if let Some(fields) = written.as_map_mut()
+                    && let Some(operations) = fields.remove("jsonOp")
+                {
+                    fields.set("patch", operations);
+                }
+                let patch = kustomization::patch(&written, "").map_err(bad)?;
+                self.json_patch(folder, &patch, all)
             }
             "ReplacementTransformer" => {
                 let read = |node: &Node, path: &str| replacement(node, path);
@@ -190,6 +204,32 @@ fn run_values(
         kind => return Err(not_yet(kind)),
     };
     done.map_err(|error| BadBuild::new(&error))
+}
+
+/// The account of a service that acts as one of Google's cloud.
+fn service_account(plugin: &Resource) -> Result<Resource, BadBuild> {
+    let text = |path: &[&str]| plugin.node.at(path).and_then(Node::as_text).unwrap_or_default();
+    match text(&["cloud"]) {
+        "gke" => {}
+        cloud => return Err(BadBuild::of(format!("cloud provider {cloud} not supported yet: write gke"))),
+    }
+    let origin = plugin.node.origin;
+    let account = text(&["serviceAccount", "name"]);
+    let account = format!("{account}@{}.iam.gserviceaccount.com", text(&["serviceAccount", "projectId"]));
+    let map = |fields: Vec<(&str, Node)>| {
+        let mut map = Map::default();
+        fields.into_iter().for_each(|(name, node)| map.set(name, node));
+        Node::new(Content::Map(map), origin)
+    };
+    let annotations = map(vec![("iam.gke.io/gcp-service-account", Node::text(account, origin))]);
+    let name = Node::text(text(&["kubernetesService", "name"]), origin);
+    let mut metadata = vec![("annotations", annotations), ("name", name)];
+    match text(&["kubernetesService", "namespace"]) {
+        "" => {}
+        namespace => metadata.push(("namespace", Node::text(namespace, origin))),
+    }
+    let kind = [("apiVersion", Node::text("v1", origin)), ("kind", Node::text("ServiceAccount", origin))];
+    Ok(Resource::new(map(kind.into_iter().chain([("metadata", map(metadata))]).collect())))
 }
 
 fn not_yet(kind: &str) -> BadBuild {
