@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use crate::identity::Gvk;
 use crate::node::{Content, Map, Node, Scalar, Tag};
 use crate::origin::Origin;
 
@@ -129,6 +130,15 @@ impl<'n> Fields<'n> {
         read: impl Fn(&'n Node, &str) -> Result<T, BadField>,
     ) -> Result<Option<T>, BadField> {
         self.node(name).map(|node| read(node, &self.path_of(name))).transpose()
+    }
+
+    /// Group, version and kind, of which each may be left out.
+    pub fn gvk(&self) -> Result<Gvk, BadField> {
+        Ok(Gvk {
+            group: self.text_or_empty("group")?,
+            version: self.text_or_empty("version")?,
+            kind: self.text_or_empty("kind")?,
+        })
     }
 
     pub fn origin(&self) -> Origin {

@@ -5,7 +5,6 @@ use crate::defaults::{Defaults, NameReference};
 use crate::field_spec::FieldSpec;
 use crate::fields::{BadField, Fields};
 use crate::folder::Folder;
-use crate::identity::Gvk;
 use crate::kustomization::Kustomization;
 use crate::node::Node;
 use crate::read::read_document;
@@ -58,41 +57,25 @@ pub(super) fn merge_fields(into: &mut Option<Defaults>, more: Option<&Defaults>)
 fn defaults(document: &Node) -> Result<Defaults, BadField> {
     let fields = Fields::of(document, "")?;
     let own = Defaults {
-        name_prefix: fields.list("namePrefix", field_spec)?,
-        name_suffix: fields.list("nameSuffix", field_spec)?,
-        namespace: fields.list("namespace", field_spec)?,
-        common_labels: fields.list("commonLabels", field_spec)?,
-        template_labels: fields.list("templateLabels", field_spec)?,
-        labels: fields.list("labels", field_spec)?,
-        common_annotations: fields.list("commonAnnotations", field_spec)?,
-        images: fields.list("images", field_spec)?,
-        replicas: fields.list("replicas", field_spec)?,
-        var_reference: fields.list("varReference", field_spec)?,
+        name_prefix: fields.list("namePrefix", FieldSpec::read)?,
+        name_suffix: fields.list("nameSuffix", FieldSpec::read)?,
+        namespace: fields.list("namespace", FieldSpec::read)?,
+        common_labels: fields.list("commonLabels", FieldSpec::read)?,
+        template_labels: fields.list("templateLabels", FieldSpec::read)?,
+        labels: fields.list("labels", FieldSpec::read)?,
+        common_annotations: fields.list("commonAnnotations", FieldSpec::read)?,
+        images: fields.list("images", FieldSpec::read)?,
+        replicas: fields.list("replicas", FieldSpec::read)?,
+        var_reference: fields.list("varReference", FieldSpec::read)?,
         name_reference: fields.list("nameReference", name_reference)?,
     };
     fields.end()?;
     Ok(own)
 }
 
-fn gvk(fields: &Fields<'_>) -> Result<Gvk, BadField> {
-    Ok(Gvk {
-        group: fields.text_or_empty("group")?,
-        version: fields.text_or_empty("version")?,
-        kind: fields.text_or_empty("kind")?,
-    })
-}
-
-pub(super) fn field_spec(node: &Node, path: &str) -> Result<FieldSpec, BadField> {
-    let fields = Fields::of(node, path)?;
-    let (gvk, path) = (gvk(&fields)?, fields.text_or_empty("path")?);
-    let spec = FieldSpec { gvk, path, create: fields.flag("create")?.unwrap_or_default() };
-    fields.end()?;
-    Ok(spec)
-}
-
 fn name_reference(node: &Node, path: &str) -> Result<NameReference, BadField> {
     let fields = Fields::of(node, path)?;
-    let reference = NameReference { referred: gvk(&fields)?, fields: fields.list("fieldSpecs", field_spec)? };
+    let reference = NameReference { referred: fields.gvk()?, fields: fields.list("fieldSpecs", FieldSpec::read)? };
     fields.end()?;
     Ok(reference)
 }

@@ -9,6 +9,7 @@ mod patches;
 mod plugins;
 mod replacements;
 mod transformers;
+mod vars;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::hash::hash;
 use crate::identity::{Gvk, Id};
 use crate::kustomization::{self, FILE_NAMES, Kustomization, Var};
 use crate::load::resources;
-use crate::node::{Node, Value};
+use crate::node::Node;
 use crate::order::Order;
 use crate::origin::{Origin, Sources};
 use crate::read::read_document;
@@ -31,13 +32,10 @@ use crate::references;
 use crate::resource::{Behavior, Resource};
 use crate::schema::Schema;
 use crate::transform;
-use crate::variables;
 
 pub use bad::BadBuild;
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The version of the schema that is there without a file.
-const BUILT_IN: &str = "v1.21.2";
 /// How deep bases may name each other.
 const DEEPEST: usize = 100;
 
@@ -274,7 +272,7 @@ impl Builder<'_> {
         self.append(&mut all.resources, taken.resources)
             .map_err(|error| error.within(&format!("recursed merging from path '/{base}'")))?;
         configuration::merge_fields(&mut all.fields, taken.fields.as_ref())?;
-        merge_var_lists(&mut all.vars, taken.vars)
+        vars::merge_var_lists(&mut all.vars, taken.vars)
     }
 
     fn component(
@@ -344,37 +342,6 @@ impl Builder<'_> {
         self.sources.add(file, Some(field.into())).on(at.line)
     }
 
-    fn merge_vars(&self, all: &mut Accumulated, vars: &[Var]) -> Result<(), BadBuild> {
-        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-        for var in vars {
-            let target = Id {
-                gvk: var.gvk.clone(),
-                name: Arc::clone(&var.of_name),
-                namespace: Arc::clone(&var.of_namespace),
-                is_cluster_scoped: scope(&var.gvk),
-            };
-            let by_namespace = !target.namespace.is_empty() || target.is_cluster_scoped;
-            let is_it = |id: &Id| if by_namespace { id.is_same(&target) } else { id.is_named_as(&target) };
-            let mut found = all
-                .resources
-                .iter_mut()
-                .filter(|resource| is_it(&resource.id(&scope)) || resource.former_ids().any(|id| is_it(&id)));
-            if let Some(resource) = found.next() {
-                resource.variables.push(Arc::clone(&var.name));
-            }
-            let more = found.count();
-            if more > 0 {
-                let problem = format!(
-                    "found {} resId matches for var {} (unable to disambiguate): say more of it",
-                    more + 1,
-                    var.name
-                );
-                return Err(BadBuild::of(problem));
-            }
-        }
-        merge_var_lists(&mut all.vars, vars.to_vec())
-    }
-
     /// What is done once, when everything is there.
     fn finish(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
         let origin = self.sources.add("".into(), Some("nameSuffixHash".into()));
@@ -399,70 +366,15 @@ impl Builder<'_> {
         all.resources.retain(|resource| !is_local(resource));
         Ok(())
     }
-
-    fn put_variables(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
-        let mut values = variables::Values::new();
-        for var in &all.vars {
-            let of = all.resources.iter().find(|resource| resource.variables.contains(&var.name));
-            let Some(of) = of else {
-                let problem = format!(
-                    "var '{}' cannot be mapped to a field in the set of known resources: correct its objref",
-                    var.name
-                );
-                return Err(BadBuild::of(problem));
-            };
-            let missing = || {
-                BadBuild::of(format!(
-                    "field specified in var '{}' not found in corresponding resource: correct its fieldref",
-                    var.name
-                ))
-            };
-            let parts = crate::field_path::split(&var.field_path).map_err(|error| BadBuild::new(&error))?;
-            let parts: Vec<String> = parts.into_iter().flat_map(|part| indexed(&part)).collect();
-            let steps = crate::field_path::find(&of.node, &parts).map_err(|_| missing())?.ok_or_else(missing)?;
-            let found = crate::field_path::at(&of.node, &steps).ok_or_else(missing)?;
-            let Some(scalar) = found.as_scalar() else { continue };
-            let value = scalar.value().map_err(|error| BadBuild::new(&error))?;
-            if value != Value::Null {
-                values.insert(Arc::clone(&var.name), value);
-            }
-        }
-        if values.is_empty() {
-            return Ok(());
-        }
-        let origin = self.sources.add("".into(), Some("vars".into()));
-        let used = variables::put(
-            &mut all.resources,
-            &all.fields.as_ref().unwrap_or(Defaults::get()).var_reference,
-            &values,
-            origin,
-        )
-        .map_err(|error| BadBuild::new(&error))?;
-        let unused: Vec<&str> = values.keys().filter(|name| !used.contains(*name)).map(|name| &**name).collect();
-        if !unused.is_empty() {
-            self.warnings.push(format!("well-defined vars that were never replaced: {}", unused.join(",")));
-        }
-        Ok(())
-    }
 }
 
 fn check_version(version: Option<&Arc<str>>) -> Result<(), BadBuild> {
+    let known = Schema::BUILT_IN;
     match version {
-        Some(version) if **version != *BUILT_IN => {
-            Err(BadBuild::of(format!("the specified OpenAPI version is not built in: write {BUILT_IN}, not {version}")))
+        Some(version) if **version != *known => {
+            Err(BadBuild::of(format!("the specified OpenAPI version is not built in: write {known}, not {version}")))
         }
         _ => Ok(()),
-    }
-}
-
-/// A part of a path, and the place in a list that stands behind it: `ports[0]` is `ports` and `0`.
-fn indexed(part: &str) -> Vec<String> {
-    let index = part.strip_suffix(']').and_then(|part| part.rsplit_once('['));
-    match index {
-        Some((field, index)) if !field.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
-            vec![field.to_owned(), index.to_owned()]
-        }
-        _ => vec![part.to_owned()],
     }
 }
 
@@ -476,24 +388,16 @@ fn key(id: &Id) -> (Gvk, Arc<str>, Arc<str>) {
     (id.gvk.clone(), Arc::clone(&id.name), id.effective_namespace().into())
 }
 
-/// Adds variables, of which none may be there already.
-fn merge_var_lists(all: &mut Vec<Var>, more: Vec<Var>) -> Result<(), BadBuild> {
-    for var in more {
-        match all.iter().any(|own| own.name == var.name) {
-            false => all.push(var),
-            true => return Err(BadBuild::of(format!("var '{}' already encountered: rename one of them", var.name))),
-        }
-    }
-    all.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(())
-}
-
 fn generator(
     args: &kustomization::Generator,
     common: Option<&kustomization::GeneratorOptions>,
     is_secret: bool,
 ) -> Result<Generator, BadBuild> {
-    let options = kustomization::GeneratorOptions::over(args.options.clone(), common).unwrap_or_default();
+    let own = args.options.as_ref().map(generator_options).unwrap_or_default();
+    let options = match common {
+        Some(common) => own.or(&generator_options(common)),
+        None => own,
+    };
     let behavior = match &*args.behavior {
         "create" => Behavior::Create,
         "replace" => Behavior::Replace,
@@ -508,13 +412,17 @@ fn generator(
         literals: args.literals.clone(),
         files: args.files.clone(),
         envs: args.envs.clone(),
-        options: GeneratorOptions {
-            labels: options.labels.unwrap_or_default(),
-            annotations: options.annotations.unwrap_or_default(),
-            disables_hash: options.without_hash,
-            is_immutable: options.immutable,
-        },
+        options,
     })
+}
+
+fn generator_options(written: &kustomization::GeneratorOptions) -> GeneratorOptions {
+    GeneratorOptions {
+        labels: written.labels.clone().unwrap_or_default(),
+        annotations: written.annotations.clone().unwrap_or_default(),
+        disables_hash: written.without_hash,
+        is_immutable: written.immutable,
+    }
 }
 
 /// Refuses what is not carried out yet: nothing is left out in silence.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::configuration::field_spec;
 use super::replacements::replacement;
 use super::{Accumulated, BadBuild, Builder, generator};
 use crate::field_spec::FieldSpec;
@@ -96,7 +95,7 @@ impl Builder<'_> {
     ) -> Result<(), BadBuild> {
         let bad = |error: BadField| BadBuild::new(&error);
         let origin = plugin.node.origin;
-        let specs = || fields.list("fieldSpecs", field_spec).map_err(bad);
+        let specs = || fields.list("fieldSpecs", FieldSpec::read).map_err(bad);
         match plugin.kind() {
             "PatchTransformer" => {
                 let patch = kustomization::patch(&arguments(plugin), "").map_err(bad)?;

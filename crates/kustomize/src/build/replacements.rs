@@ -1,7 +1,7 @@
 //! Replacements as they are written.
 
 use crate::fields::{BadField, Fields};
-use crate::identity::{Gvk, Id};
+use crate::identity::Id;
 use crate::node::Node;
 use crate::replacement::{FieldOptions, Replacement, Source, Target};
 use crate::selector::Selector;
@@ -22,11 +22,7 @@ pub(super) fn replacement(node: &Node, path: &str) -> Result<Replacement, BadFie
 
 fn id(fields: &Fields<'_>) -> Result<Id, BadField> {
     Ok(Id {
-        gvk: Gvk {
-            group: fields.text_or_empty("group")?,
-            version: fields.text_or_empty("version")?,
-            kind: fields.text_or_empty("kind")?,
-        },
+        gvk: fields.gvk()?,
         name: fields.text_or_empty("name")?,
         namespace: fields.text_or_empty("namespace")?,
         is_cluster_scoped: false,

@@ -158,8 +158,7 @@ impl Builder<'_> {
 
 /// The fields that a label is set in.
 fn label_fields(label: &Label, specs: &Defaults) -> Result<Vec<FieldSpec>, BadBuild> {
-    let own = label.fields.iter().map(|field| FieldSpec::new(field.gvk.clone(), &field.path, field.create));
-    let mut fields: Vec<FieldSpec> = own.collect();
+    let mut fields = label.fields.clone();
     let mut add = |more: &[FieldSpec]| FieldSpec::merge(&mut fields, more).map_err(|error| BadBuild::new(&error));
     add(&specs.labels)?;
     if label.include_selectors {

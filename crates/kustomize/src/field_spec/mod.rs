@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::fields::{BadField, Fields};
 use crate::identity::Gvk;
+use crate::node::Node;
 
 pub(crate) use visit::shown;
 pub use visit::{Create, FieldError, FieldProblem, set_entry, set_int, set_plain, set_text};
@@ -63,8 +65,17 @@ impl FieldSpec {
         Ok(())
     }
 
+    /// Reads one; `path` is where it stands.
+    pub fn read(node: &Node, path: &str) -> Result<Self, BadField> {
+        let fields = Fields::of(node, path)?;
+        let (gvk, path) = (fields.gvk()?, fields.text_or_empty("path")?);
+        let spec = Self { gvk, path, create: fields.flag("create")?.unwrap_or_default() };
+        fields.end()?;
+        Ok(spec)
+    }
+
     /// The names of its path.
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let path = self.path.strip_prefix('/').unwrap_or(&self.path);
         let mut names: Vec<String> = Vec::new();
         for part in path.split('/') {

@@ -23,7 +23,7 @@ pub(crate) fn follow_field<P: From<&'static str>>(
     node: &mut Node,
     found: &mut impl FnMut(&mut Node) -> Result<(), (Origin, P)>,
 ) -> Result<(), (Origin, P)> {
-    follow(node, &parts(&field.path), found)
+    follow(node, &parts(field), found)
 }
 
 fn follow<P: From<&'static str>>(
@@ -153,21 +153,9 @@ fn fields_of<'k>(
     fields.filter(|(_, field)| gvk.is_selected(&field.gvk)).collect()
 }
 
-/// The parts of a path. A slash after a backslash is part of a name, and a mark of lists says nothing here.
-fn parts(path: &str) -> Vec<String> {
-    let path = path.strip_prefix('/').unwrap_or(path);
-    let mut parts: Vec<String> = Vec::new();
-    for part in path.split('/') {
-        match parts.last_mut() {
-            Some(last) if last.ends_with('\\') => {
-                last.pop();
-                last.push('/');
-                last.push_str(part);
-            }
-            _ => parts.push(part.to_owned()),
-        }
-    }
-    parts.iter().map(|part| part.strip_suffix("[]").unwrap_or(part).to_owned()).collect()
+/// The names of a field's path. A mark of lists says nothing here.
+fn parts(field: &FieldSpec) -> Vec<String> {
+    field.names().iter().map(|name| name.strip_suffix("[]").unwrap_or(name).to_owned()).collect()
 }
 
 /// A field that may name something, on the way through a resource.

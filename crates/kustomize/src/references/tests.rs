@@ -111,6 +111,7 @@ fn a_field_that_leads_nowhere_is_told_with_its_place() {
 
 #[test]
 fn paths_have_slashes_in_names_and_marks_of_lists() {
+    let parts = |path: &str| parts(&FieldSpec::new(Gvk::default(), path, false));
     assert_eq!(parts("metadata/annotations/a.b\\/c"), ["metadata", "annotations", "a.b/c"]);
     assert_eq!(parts("/spec/items[]/name"), ["spec", "items", "name"]);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::field_spec::FieldSpec;
 use crate::fields::{BadField, Fields, Texts};
 use crate::identity::Gvk;
 use crate::node::Node;
@@ -58,15 +59,8 @@ pub struct Label {
     pub pairs: Texts,
     pub include_selectors: bool,
     pub include_templates: bool,
-    /// Further fields, as `FieldSpec`s.
-    pub fields: Vec<LabelField>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabelField {
-    pub gvk: Gvk,
-    pub path: Arc<str>,
-    pub create: bool,
+    /// Further fields.
+    pub fields: Vec<FieldSpec>,
 }
 
 /// Which resources something is about. Each field is a regular expression.
@@ -265,41 +259,22 @@ fn metadata(node: &Node, path: &str) -> Result<(), BadField> {
     fields.end()
 }
 
-fn gvk(fields: &Fields<'_>) -> Result<Gvk, BadField> {
-    Ok(Gvk {
-        group: fields.text_or_empty("group")?,
-        version: fields.text_or_empty("version")?,
-        kind: fields.text_or_empty("kind")?,
-    })
-}
-
 fn label(node: &Node, path: &str) -> Result<Label, BadField> {
     let fields = Fields::of(node, path)?;
     let label = Label {
         pairs: fields.text_map("pairs")?.unwrap_or_default(),
         include_selectors: fields.flag("includeSelectors")?.unwrap_or_default(),
         include_templates: fields.flag("includeTemplates")?.unwrap_or_default(),
-        fields: fields.list("fields", label_field)?,
+        fields: fields.list("fields", FieldSpec::read)?,
     };
     fields.end()?;
     Ok(label)
 }
 
-fn label_field(node: &Node, path: &str) -> Result<LabelField, BadField> {
-    let fields = Fields::of(node, path)?;
-    let field = LabelField {
-        gvk: gvk(&fields)?,
-        path: fields.text_or_empty("path")?,
-        create: fields.flag("create")?.unwrap_or_default(),
-    };
-    fields.end()?;
-    Ok(field)
-}
-
 fn target(node: &Node, path: &str) -> Result<Target, BadField> {
     let fields = Fields::of(node, path)?;
     let target = Target {
-        gvk: gvk(&fields)?,
+        gvk: fields.gvk()?,
         name: fields.text_or_empty("name")?,
         namespace: fields.text_or_empty("namespace")?,
         annotations: fields.text_or_empty("annotationSelector")?,
@@ -360,7 +335,7 @@ fn var(node: &Node, path: &str) -> Result<Var, BadField> {
     let fields = Fields::of(node, path)?;
     let of = fields.inner("objref", |node, path| {
         let fields = Fields::of(node, path)?;
-        let own = gvk(&fields)?;
+        let own = fields.gvk()?;
         let gvk = match &*fields.text_or_empty("apiVersion")? {
             "" => own,
             api_version => Gvk { kind: own.kind, ..Gvk::from_api_version(api_version, "") },
@@ -426,85 +401,5 @@ fn generator_options(node: &Node, path: &str) -> Result<GeneratorOptions, BadFie
     Ok(options)
 }
 
-impl GeneratorOptions {
-    /// What one generator says, and what all of them have unless it says otherwise.
-    pub fn over(own: Option<Self>, all: Option<&Self>) -> Option<Self> {
-        let Some(all) = all else { return own };
-        let mut own = own.unwrap_or_default();
-        add(&mut own.labels, all.labels.as_ref());
-        add(&mut own.annotations, all.annotations.as_ref());
-        own.without_hash |= all.without_hash;
-        own.immutable |= all.immutable;
-        Some(own)
-    }
-}
-
-/// Adds what is not there.
-fn add(own: &mut Option<Texts>, all: Option<&Texts>) {
-    let Some(all) = all else { return };
-    let own = own.get_or_insert_default();
-    for (name, value) in all {
-        own.entry(Arc::clone(name)).or_insert_with(|| Arc::clone(value));
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::read::read_document;
-
-    fn read(text: &str) -> Result<Kustomization, BadField> {
-        Kustomization::of(read_document("kustomization.yaml", text, Origin::default()).unwrap().as_ref())
-    }
-
-    #[test]
-    fn old_fields_are_those_that_took_their_place() {
-        let read = read(
-            "bases: [../base]\nresources: [a.yaml]\nimageTags: [{name: x, newTag: '1'}]\nconfigMapGenerator: [{name: c, env: e, envs: [f]}]\n\
-             vars: [{name: V, objref: {kind: Service, apiVersion: v1, name: s}}]\n",
-        )
-        .unwrap();
-        assert_eq!(read.resources, ["a.yaml".into(), "../base".into()] as [Arc<str>; 2]);
-        assert_eq!(&*read.images[0].name, "x");
-        assert_eq!(read.config_maps[0].envs, ["f".into(), "e".into()] as [Arc<str>; 2]);
-        let var = &read.vars[0];
-        assert_eq!((var.gvk.clone(), &*var.field_path), (Gvk::new("", "v1", "Service"), "metadata.name"));
-        assert_eq!(read.deprecated, [("bases", "resources"), ("imageTags", "images"), ("vars", "replacements")]);
-    }
-
-    #[test]
-    fn what_is_no_kustomization_is_refused() {
-        for (text, problem) in [
-            ("", "kustomization.yaml is empty"),
-            ("kind: Kustomization\n", "kustomization.yaml is empty"),
-            ("kind: Deployment\nresources: [a]\n", "kind should be Kustomization or Component"),
-            (
-                "apiVersion: v1\nresources: [a]\n",
-                "apiVersion for Kustomization should be kustomize.config.k8s.io/v1beta1",
-            ),
-            ("kind: Component\napiVersion: kustomize.config.k8s.io/v1beta1\nresources: [a]\n", "v1alpha1"),
-            ("resource: [a]\n", "unknown field \"resource\""),
-            ("patches: [{path: a, target: {kinds: x}}]\n", "patches[0].target.kinds: unknown field"),
-            ("- a\n", "a map is expected, not a list"),
-        ] {
-            let error = read(text).unwrap_err().to_string();
-            assert!(error.contains(problem), "{text:?}: {error}");
-        }
-    }
-
-    #[test]
-    fn options_of_all_generators_give_what_one_does_not_say() {
-        let texts = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect::<Texts>();
-        let all = GeneratorOptions {
-            labels: Some(texts(&[("a", "all"), ("b", "all")])),
-            without_hash: true,
-            ..GeneratorOptions::default()
-        };
-        let own =
-            GeneratorOptions { labels: Some(texts(&[("a", "own")])), immutable: true, ..GeneratorOptions::default() };
-        let both = GeneratorOptions::over(Some(own), Some(&all)).unwrap();
-        assert_eq!(both.labels, Some(texts(&[("a", "own"), ("b", "all")])));
-        assert!(both.without_hash && both.immutable && both.annotations.is_none());
-        assert_eq!(GeneratorOptions::over(None, None), None);
-    }
-}
+mod tests;

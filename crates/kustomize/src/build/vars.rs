@@ -1,0 +1,113 @@
+//! Variables of a kustomization: which resource one is of, and its value in the end.
+
+use std::sync::Arc;
+
+use super::{Accumulated, BadBuild, Builder};
+use crate::defaults::Defaults;
+use crate::identity::{Gvk, Id};
+use crate::kustomization::Var;
+use crate::node::Value;
+use crate::{field_path, variables};
+
+impl Builder<'_> {
+    /// Adds variables, and notes the resources they are of.
+    pub(super) fn merge_vars(&self, all: &mut Accumulated, vars: &[Var]) -> Result<(), BadBuild> {
+        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+        for var in vars {
+            let target = Id {
+                gvk: var.gvk.clone(),
+                name: Arc::clone(&var.of_name),
+                namespace: Arc::clone(&var.of_namespace),
+                is_cluster_scoped: scope(&var.gvk),
+            };
+            let by_namespace = !target.namespace.is_empty() || target.is_cluster_scoped;
+            let is_it = |id: &Id| if by_namespace { id.is_same(&target) } else { id.is_named_as(&target) };
+            let mut found = all
+                .resources
+                .iter_mut()
+                .filter(|resource| is_it(&resource.id(&scope)) || resource.former_ids().any(|id| is_it(&id)));
+            if let Some(resource) = found.next() {
+                resource.variables.push(Arc::clone(&var.name));
+            }
+            let more = found.count();
+            if more > 0 {
+                let problem = format!(
+                    "found {} resId matches for var {} (unable to disambiguate): say more of it",
+                    more + 1,
+                    var.name
+                );
+                return Err(BadBuild::of(problem));
+            }
+        }
+        merge_var_lists(&mut all.vars, vars.to_vec())
+    }
+
+    /// Puts the values of variables in their place.
+    pub(super) fn put_variables(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
+        let mut values = variables::Values::new();
+        for var in &all.vars {
+            let of = all.resources.iter().find(|resource| resource.variables.contains(&var.name));
+            let Some(of) = of else {
+                let problem = format!(
+                    "var '{}' cannot be mapped to a field in the set of known resources: correct its objref",
+                    var.name
+                );
+                return Err(BadBuild::of(problem));
+            };
+            let missing = || {
+                BadBuild::of(format!(
+                    "field specified in var '{}' not found in corresponding resource: correct its fieldref",
+                    var.name
+                ))
+            };
+            let parts = field_path::split(&var.field_path).map_err(|error| BadBuild::new(&error))?;
+            let parts: Vec<String> = parts.into_iter().flat_map(|part| indexed(&part)).collect();
+            let steps = field_path::find(&of.node, &parts).map_err(|_| missing())?.ok_or_else(missing)?;
+            let found = field_path::at(&of.node, &steps).ok_or_else(missing)?;
+            let Some(scalar) = found.as_scalar() else { continue };
+            let value = scalar.value().map_err(|error| BadBuild::new(&error))?;
+            if value != Value::Null {
+                values.insert(Arc::clone(&var.name), value);
+            }
+        }
+        if values.is_empty() {
+            return Ok(());
+        }
+        let origin = self.sources.add("".into(), Some("vars".into()));
+        let used = variables::put(
+            &mut all.resources,
+            &all.fields.as_ref().unwrap_or(Defaults::get()).var_reference,
+            &values,
+            origin,
+        )
+        .map_err(|error| BadBuild::new(&error))?;
+        let unused: Vec<&str> = values.keys().filter(|name| !used.contains(*name)).map(|name| &**name).collect();
+        if !unused.is_empty() {
+            self.warnings.push(format!("well-defined vars that were never replaced: {}", unused.join(",")));
+        }
+        Ok(())
+    }
+}
+
+/// A part of a path, and the place in a list that stands behind it: `ports[0]` is `ports` and `0`.
+fn indexed(part: &str) -> Vec<String> {
+    let index = part.strip_suffix(']').and_then(|part| part.rsplit_once('['));
+    match index {
+        Some((field, index)) if !field.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
+            vec![field.to_owned(), index.to_owned()]
+        }
+        _ => vec![part.to_owned()],
+    }
+}
+
+/// Adds variables, of which none may be there already.
+pub(super) fn merge_var_lists(all: &mut Vec<Var>, more: Vec<Var>) -> Result<(), BadBuild> {
+    for var in more {
+        match all.iter().any(|own| own.name == var.name) {
+            false => all.push(var),
+            true => return Err(BadBuild::of(format!("var '{}' already encountered: rename one of them", var.name))),
+        }
+    }
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(())
+}
