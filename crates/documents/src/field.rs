@@ -30,7 +30,8 @@ impl FieldProblem {
         self.placed(place)
     }
 
-    fn placed(self, place: Place) -> Diagnostic {
+    /// The same as a diagnostic, given where the field is.
+    pub fn placed(self, place: Place) -> Diagnostic {
         let message = if self.path.is_empty() { self.message } else { format!("`{}`: {}", self.path, self.message) };
         Diagnostic::new(Class::Value, place, message).with_help(self.help)
     }

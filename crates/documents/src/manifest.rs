@@ -122,26 +122,62 @@ fn read_manifest(root: Node<'_>, found: &mut Findings) -> Option<Manifest> {
     Some(Manifest { api_version: api_version?, kind: kind?, namespace: namespace?, name: name?, body: body?, place })
 }
 
-/// A text that identifies: there, a string, and of printable ASCII, so that no look-alike or direction mark deceives.
-fn required(root: Node<'_>, field: &str, node: Option<Node<'_>>, found: &mut Findings) -> Option<Arc<str>> {
-    let Some(node) = node else {
-        let message = format!("the resource has no `{field}`");
-        found.add(|| Diagnostic::new(Class::Missing, root.place(), message).with_help(format!("add `{field}`")));
-        return None;
-    };
-    let Some(Ok(Scalar::Str(text))) = node.resolve(Dialect::GoYamlV2) else {
-        let message = format!("`{field}` is not a string");
-        found.add(|| {
-            Diagnostic::new(Class::Type, node.place(), message).with_help("write a string, in quotes if need be")
-        });
-        return None;
-    };
+impl Manifest {
+    /// The resource that a value is, or why it is none. For who made the value from something else than the text of one file.
+    pub fn of_value(body: Value, place: Place) -> Result<Self, Vec<FieldProblem>> {
+        let mut problems = Vec::new();
+        let metadata = body.get("metadata");
+        let mut identifying = |field: &str, value: Option<&Value>| {
+            let text =
+                value.map_or_else(|| Err(missing(field)), |value| value.as_str().ok_or_else(|| no_string(field)));
+            let text = text.and_then(|text| identifier(field, text));
+            text.map_err(|(message, help)| problems.push(FieldProblem::new(field, message, help))).ok()
+        };
+        let api_version = identifying("apiVersion", body.get("apiVersion"));
+        let kind = identifying("kind", body.get("kind"));
+        let name = identifying("metadata.name", metadata.and_then(|metadata| metadata.get("name")));
+        let namespace = match metadata.and_then(|metadata| metadata.get("namespace")) {
+            Some(value) => identifying("metadata.namespace", Some(value)).map(Some),
+            None => Some(None),
+        };
+        match (api_version, kind, name, namespace) {
+            (Some(api_version), Some(kind), Some(name), Some(namespace)) => {
+                Ok(Self { api_version, kind, namespace, name, body, place })
+            }
+            _ => Err(problems),
+        }
+    }
+}
+
+/// What is wrong, and what would be right.
+type Refused = (String, String);
+
+fn missing(field: &str) -> Refused {
+    (format!("the resource has no `{field}`"), format!("add `{field}`"))
+}
+
+fn no_string(field: &str) -> Refused {
+    (format!("`{field}` is not a string"), "write a string, in quotes if need be".to_owned())
+}
+
+/// A text that identifies is of printable ASCII, so that no look-alike or direction mark deceives.
+fn identifier(field: &str, text: &str) -> Result<Arc<str>, Refused> {
     if text.is_empty() || text.len() > 1024 || !text.bytes().all(|b| b.is_ascii_graphic()) {
         let message = format!("`{}` cannot be a `{field}`", ascii_text(text));
-        found.add(|| {
-            Diagnostic::new(Class::Value, node.place(), message).with_help("use printable ASCII without spaces only")
-        });
-        return None;
+        return Err((message, "use printable ASCII without spaces only".to_owned()));
     }
-    Some(text.into())
+    Ok(text.into())
+}
+
+/// A text that identifies: there, a string, and fit for it.
+fn required(root: Node<'_>, field: &str, node: Option<Node<'_>>, found: &mut Findings) -> Option<Arc<str>> {
+    let refuse = |node: Node<'_>, class, (message, help): Refused, found: &mut Findings| {
+        found.add(|| Diagnostic::new(class, node.place(), message).with_help(help));
+        None
+    };
+    let Some(node) = node else { return refuse(root, Class::Missing, missing(field), found) };
+    let Some(Ok(Scalar::Str(text))) = node.resolve(Dialect::GoYamlV2) else {
+        return refuse(node, Class::Type, no_string(field), found);
+    };
+    identifier(field, text).map_or_else(|refused| refuse(node, Class::Value, refused, found), Some)
 }

@@ -270,6 +270,10 @@ impl Tree for Silent {
     fn id_at(&self, _: &StorePath) -> Result<Option<EntryId>, StoreError> {
         Err(StoreError::denied("401"))
     }
+
+    fn real_path(&self, _: &StorePath) -> Result<Option<StorePath>, StoreError> {
+        Err(StoreError::denied("401"))
+    }
 }
 
 #[test]

@@ -101,6 +101,10 @@ impl Tree for Silent {
     fn id_at(&self, _: &StorePath) -> Result<Option<EntryId>, StoreError> {
         Err(StoreError::unreachable("timed out"))
     }
+
+    fn real_path(&self, _: &StorePath) -> Result<Option<StorePath>, StoreError> {
+        Err(StoreError::unreachable("timed out"))
+    }
 }
 
 #[test]

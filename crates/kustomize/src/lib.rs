@@ -8,6 +8,7 @@
 //! - [`identity`]: what resources are called. [`resource`]: one on its way through a kustomization.
 //! - [`order`]: the order of resources in the end.
 //! - [`references`]: the names that resources have of each other. [`variables`]: `$(NAME)`.
+//! - [`provenance`]: who set what of a resource.
 //! - [`schema`]: what OpenAPI says of kinds. [`merge`]: strategic merge patches.
 
 #![forbid(unsafe_code)]
@@ -33,6 +34,7 @@ pub mod noted;
 pub mod order;
 pub mod origin;
 pub mod pattern;
+pub mod provenance;
 pub mod read;
 #[cfg(test)]
 mod recorded;

@@ -3,19 +3,23 @@
 //! - [`request`]: what is rendered, what comes of it, and the limits.
 //! - [`problem`]: what is wrong with what a version declares, for a person to mend.
 //! - [`walk`]: the files below a folder.
-//! - [`plain`]: YAML and JSON as they stand. `content`: files that a resource takes its content from.
+//! - [`rendering`]: each input by the renderer it is meant for. `plain`: YAML and JSON as they stand. `kustomize`: kustomizations.
+//! - `completing`: what is done with every resource, whoever rendered it. `content`: files that a resource takes its content from.
 //!
 //! A render is a function of the trees it reads ([`setpoint_store::ReadSet`]): no clock, no environment, no order of a listing
 //! has a say in it. It gives everything or it gives all the reasons why not.
 
 #![forbid(unsafe_code)]
 
+mod completing;
 mod content;
-pub mod plain;
+mod kustomize;
+mod plain;
 pub mod problem;
+pub mod rendering;
 pub mod request;
 pub mod walk;
 
-pub use plain::render;
 pub use problem::Problem;
+pub use rendering::render;
 pub use request::{Input, Limits, NotRendered, ReadSets, Rendered, RenderedResource, Request, Trees};

@@ -1,6 +1,7 @@
-//! What the plain renderer gives, refuses and reads.
+//! What renders give, refuse and read.
 
 mod content;
+mod kustomize;
 mod limits;
 mod properties;
 mod refusals;

@@ -23,6 +23,10 @@ impl Tree for Backwards {
     fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
         self.0.id_at(path)
     }
+
+    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError> {
+        self.0.real_path(path)
+    }
 }
 
 fn trees() -> impl Strategy<Value = MemoryTree> {

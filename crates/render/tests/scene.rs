@@ -28,8 +28,16 @@ fn check(_: &str, kind: &str, _: &Value) -> Vec<FieldProblem> {
 }
 
 pub(crate) fn render_with(tree: impl Tree + 'static, limits: Limits) -> Result<Rendered, NotRendered> {
+    rendered(tree, &["app"], limits)
+}
+
+pub(crate) fn render_inputs(tree: impl Tree + 'static, folders: &[&str]) -> Result<Rendered, NotRendered> {
+    rendered(tree, folders, Limits::default())
+}
+
+fn rendered(tree: impl Tree + 'static, folders: &[&str], limits: Limits) -> Result<Rendered, NotRendered> {
     let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree) as Arc<dyn Tree>)]);
-    let inputs = [Input { store: store("main"), path: path("app") }];
+    let inputs: Vec<Input> = folders.iter().map(|folder| Input { store: store("main"), path: path(folder) }).collect();
     let parameters = Value::Map(Fields::new());
     render(&Request { inputs: &inputs, parameters: &parameters, trees: &trees, check: &check, limits })
 }

@@ -6,6 +6,7 @@ mod converging;
 mod durable;
 mod enduring;
 mod forgetful;
+mod kustomize;
 mod ledger;
 mod manual;
 mod recovering;

@@ -113,6 +113,10 @@ impl Tree for MemoryTree {
     fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
         self.tree.id_at(path)
     }
+
+    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError> {
+        self.tree.real_path(path)
+    }
 }
 
 /// Folders and files in memory, named by the digest of their content.

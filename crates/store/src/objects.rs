@@ -42,7 +42,7 @@ impl<O: Objects> ObjectTree<O> {
 
 impl<O: Objects> Tree for ObjectTree<O> {
     fn read(&self, path: &StorePath) -> Result<Option<Blob>, StoreError> {
-        match follow(&self.objects, &self.root, path)? {
+        match self.id_at(path)? {
             Some(EntryId { kind, id }) if kind.is_file() => {
                 let bytes = self.objects.blob(&id)?;
                 Ok(Some(Blob { id, bytes }))
@@ -52,7 +52,7 @@ impl<O: Objects> Tree for ObjectTree<O> {
     }
 
     fn list(&self, path: &StorePath) -> Result<Option<Listing>, StoreError> {
-        match follow(&self.objects, &self.root, path)? {
+        match self.id_at(path)? {
             Some(EntryId { kind: EntryKind::Directory, id }) => {
                 let entries = self.objects.folder(&id)?;
                 Ok(Some(Listing { id, entries }))
@@ -62,20 +62,29 @@ impl<O: Objects> Tree for ObjectTree<O> {
     }
 
     fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
-        follow(&self.objects, &self.root, path)
+        Ok(follow(&self.objects, &self.root, path)?.pop().map(|(_, entry)| entry))
+    }
+
+    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError> {
+        let way = follow(&self.objects, &self.root, path)?;
+        let Some(((root, _), names)) = way.split_first() else { return Ok(None) };
+        debug_assert!(root.is_empty(), "the root has no name");
+        let joined = names.iter().try_fold(StorePath::root(), |folder, (name, _)| folder.join(name));
+        joined.map(Some).map_err(|bad| bad_link(path, &format!("leads to {bad}")))
     }
 }
 
-/// Walks a path from the root, through links. `None` if a component is not there, or is a file where a folder is needed.
+/// Walks a path from the root, through links, and gives the way: the root without a name, then what is below it by name. Empty if a component is not there,
+/// or is a file where a folder is needed.
 pub(crate) fn follow(
     objects: &(impl Objects + ?Sized),
     root: &ObjectId,
     path: &StorePath,
-) -> Result<Option<EntryId>, StoreError> {
+) -> Result<Vec<(String, EntryId)>, StoreError> {
     let root = EntryId { kind: EntryKind::Directory, id: root.clone() };
     // What is left to walk, the next component last; and the folders we came through, for `..` in link targets.
     let mut ahead: Vec<String> = path.components().rev().map(str::to_owned).collect();
-    let mut behind = vec![root];
+    let mut behind = vec![(String::new(), root)];
     let mut hops = 0;
     while let Some(name) = ahead.pop() {
         if name == ".." {
@@ -85,17 +94,17 @@ pub(crate) fn follow(
             }
             continue;
         }
-        let here = behind.last().expect("the root is never popped without returning");
+        let (_, here) = behind.last().expect("the root is never popped without returning");
         if here.kind != EntryKind::Directory {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let entries = objects.folder(&here.id)?;
         let Ok(at) = entries.binary_search_by(|entry| entry.name.as_ref().cmp(name.as_str())) else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         let entry = &entries[at];
         if entry.kind != EntryKind::Symlink {
-            behind.push(EntryId { kind: entry.kind, id: entry.id.clone() });
+            behind.push((name, EntryId { kind: entry.kind, id: entry.id.clone() }));
             continue;
         }
         hops += 1;
@@ -105,7 +114,7 @@ pub(crate) fn follow(
         let target = link_target(path, &objects.blob(&entry.id)?)?;
         ahead.extend(target.into_iter().rev());
     }
-    Ok(behind.pop())
+    Ok(behind)
 }
 
 /// The components of a link's text: names and `..`.

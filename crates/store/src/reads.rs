@@ -22,6 +22,9 @@ pub struct ReadSet {
     folders: BTreeMap<StorePath, Option<ObjectId>>,
     /// Paths that were looked up without reading.
     entries: BTreeMap<StorePath, Option<EntryId>>,
+    /// Paths of which was asked where they really are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    real: BTreeMap<StorePath, Option<StorePath>>,
     /// A question failed: what was made of it must not be taken for what another reading would make.
     failed: bool,
 }
@@ -47,12 +50,17 @@ impl ReadSet {
                 return Ok(false);
             }
         }
+        for (path, real) in &self.real {
+            if tree.real_path(path)? != *real {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 
     /// How many different questions were asked.
     pub fn len(&self) -> usize {
-        self.files.len() + self.folders.len() + self.entries.len()
+        self.files.len() + self.folders.len() + self.entries.len() + self.real.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -114,6 +122,12 @@ impl Tree for Recording<'_> {
     fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
         self.note(self.tree.id_at(path), |reads, entry| {
             reads.entries.insert(path.clone(), entry.clone());
+        })
+    }
+
+    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError> {
+        self.note(self.tree.real_path(path), |reads, real| {
+            reads.real.insert(path.clone(), real.clone());
         })
     }
 }

@@ -111,4 +111,7 @@ pub trait Tree: Send + Sync + fmt::Debug {
 
     /// What a path leads to, without reading its bytes.
     fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError>;
+
+    /// The path by which the same is reached without a link; `None` if nothing is there.
+    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError>;
 }

@@ -87,6 +87,11 @@ fn links_are_followed_to_files_and_folders() {
     assert_eq!(&*tree.read(&path("latest")).unwrap().unwrap().bytes, b"one");
     assert_eq!(tree.list(&path("overlay/base")).unwrap(), tree.list(&path("base")).unwrap());
     assert_eq!(tree.id_at(&path("overlay/base")).unwrap().unwrap().kind, EntryKind::Directory);
+    let real = |text: &str| tree.real_path(&path(text)).unwrap().map(|path| path.to_string());
+    assert_eq!(real("overlay/base/a.yaml").as_deref(), Some("base/a.yaml"));
+    assert_eq!(real("latest").as_deref(), Some("base/a.yaml"));
+    assert_eq!(real("base").as_deref(), Some("base"));
+    assert_eq!(real("overlay/base/b.yaml"), None);
     assert_eq!(tree.list(&path("overlay")).unwrap().unwrap().get("base").unwrap().kind, EntryKind::Symlink);
 }
 

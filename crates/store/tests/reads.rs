@@ -47,6 +47,8 @@ enum Step {
     Read(StorePath),
     List(StorePath),
     Look(StorePath),
+    /// Asks where something really is, and reads what is beside it there.
+    ReadBeside(StorePath),
     /// Reads the first that is there, as a search for `kustomization.yaml` under its names does.
     ReadFirst(Vec<StorePath>),
     /// Reads a file and then what its text names.
@@ -60,6 +62,7 @@ fn programs() -> impl Strategy<Value = Vec<Step>> {
         paths().prop_map(Step::Read),
         paths().prop_map(Step::List),
         paths().prop_map(Step::Look),
+        paths().prop_map(Step::ReadBeside),
         prop::collection::vec(paths(), 1..4).prop_map(Step::ReadFirst),
         paths().prop_map(Step::Chase),
         paths().prop_map(Step::ReadAll),
@@ -80,6 +83,13 @@ fn run(program: &[Step], tree: &dyn Tree) -> Vec<String> {
             Step::Read(path) => drop(read(path, &mut seen)),
             Step::List(path) => seen.push(format!("{path}: {:?}", tree.list(path))),
             Step::Look(path) => seen.push(format!("{path}: {:?}", tree.id_at(path))),
+            Step::ReadBeside(path) => {
+                let real = tree.real_path(path);
+                seen.push(format!("{path}: {real:?}"));
+                if let Some(beside) = real.ok().flatten().and_then(|real| real.parent()?.join("a").ok()) {
+                    read(&beside, &mut seen);
+                }
+            }
             Step::ReadFirst(paths) => drop(paths.iter().find_map(|path| read(path, &mut seen))),
             Step::Chase(path) => {
                 let next = read(path, &mut seen).and_then(|bytes| String::from_utf8(bytes).ok());

@@ -42,7 +42,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-kube-world", &[]),
     ("setpoint-kustomize", &["setpoint-yaml"]),
     ("setpoint-target-kube", &["setpoint-core", "setpoint-kube", "setpoint-target", "setpoint-yaml"]),
-    ("setpoint-render", &["setpoint-core", "setpoint-documents", "setpoint-store", "setpoint-yaml"]),
+    (
+        "setpoint-render",
+        &["setpoint-core", "setpoint-documents", "setpoint-kustomize", "setpoint-store", "setpoint-yaml"],
+    ),
     (
         "setpoint-engine",
         &[
@@ -79,6 +82,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-documents",
             "setpoint-engine",
             "setpoint-kube",
+            "setpoint-kustomize",
             "setpoint-ledger",
             "setpoint-ledger-sql",
             "setpoint-ledger-verify",

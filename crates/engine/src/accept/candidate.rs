@@ -17,7 +17,9 @@ use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_documents::{FieldProblem, RelativePath};
 use setpoint_render::problem::Problems;
-use setpoint_render::{Input, Limits, NotRendered, Problem, ReadSets, RenderedResource, Request, Trees, plain, render};
+use setpoint_render::{
+    Input, Limits, NotRendered, Problem, ReadSets, RenderedResource, Request, Trees, render, rendering,
+};
 use setpoint_store::{BadPath, StoreError, StorePath};
 use setpoint_target::Unidentifiable;
 use setpoint_yaml::{Class, Diagnostic, Place};
@@ -149,7 +151,7 @@ impl AppSource {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
         let rules = (&self.shared, &self.replaced, &self.additions);
         let given = (inputs, &self.parameters, rules, &self.boundary, self.manages_setpoint);
-        canonical::digest_of(&(plain::RECIPE, &self.app, &self.target, given))
+        canonical::digest_of(&(rendering::RECIPE, &self.app, &self.target, given))
     }
 }
 

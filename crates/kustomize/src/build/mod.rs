@@ -10,6 +10,7 @@ mod plugins;
 mod replacements;
 mod transformers;
 mod vars;
+mod written;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +25,6 @@ use crate::hash::hash;
 use crate::identity::{Gvk, Id};
 use crate::kustomization::{self, FILE_NAMES, Kustomization, Var};
 use crate::load::resources;
-use crate::node::Node;
 use crate::order::Order;
 use crate::origin::{Origin, Sources};
 use crate::read::read_document;
@@ -64,6 +64,7 @@ pub struct Built {
     pub sources: Sources,
     /// What should be written otherwise.
     pub warnings: Vec<String>,
+    schema: Schema,
 }
 
 /// Builds the kustomization of a folder; its path is from the root of the tree.
@@ -94,32 +95,8 @@ pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built
         transform::labels(&mut all.resources, &label, &[field], origin).map_err(|error| BadBuild::new(&error))?;
     }
     all.resources.iter_mut().for_each(Resource::finish);
-    Ok(Built { resources: all.resources, sources: builder.sources, warnings: builder.warnings })
-}
-
-impl Built {
-    /// As `kustomize build` writes it.
-    pub fn to_yaml(&self) -> Result<String, BadBuild> {
-        let mut out = String::new();
-        for (at, resource) in self.resources.iter().enumerate() {
-            if at > 0 {
-                out.push_str("---\n");
-            }
-            check(&resource.node).map_err(|error| BadBuild::new(&error))?;
-            setpoint_yaml::go::write(&resource.node, &mut out).map_err(|error| BadBuild::new(&error))?;
-        }
-        Ok(out)
-    }
-}
-
-/// Whether everything in a node has a value.
-fn check(node: &Node) -> Result<(), crate::node::NoValue> {
-    use crate::node::Content;
-    match &node.content {
-        Content::Scalar(scalar) => scalar.value().map(drop),
-        Content::Seq(items) => items.iter().try_for_each(check),
-        Content::Map(map) => map.iter().try_for_each(|(_, node)| check(node)),
-    }
+    let Builder { sources, warnings, schema, .. } = builder;
+    Ok(Built { resources: all.resources, sources, warnings, schema })
 }
 
 /// What was taken in so far.

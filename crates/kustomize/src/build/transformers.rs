@@ -24,7 +24,12 @@ impl Builder<'_> {
     ) -> Result<(), BadBuild> {
         let Accumulated { resources: all, fields, .. } = accumulated;
         let fields = fields.as_ref().unwrap_or(Defaults::get());
-        self.strategic_patches(folder, &kustomization.strategic_patches, kustomization.origin, all)?;
+        self.strategic_patches(
+            folder,
+            &kustomization.strategic_patches,
+            kustomization.place("patchesStrategicMerge"),
+            all,
+        )?;
         for patch in &kustomization.patches {
             self.patch(folder, patch, all)?;
         }
@@ -44,9 +49,8 @@ impl Builder<'_> {
         specs: &Defaults,
         all: &mut [Resource],
     ) -> Result<(), BadBuild> {
-        let at = kustomization.origin;
         if !kustomization.namespace.is_empty() {
-            let origin = self.by(folder, "namespace", at);
+            let origin = self.by(folder, "namespace", kustomization.place("namespace"));
             let name = Arc::clone(&kustomization.namespace);
             let namespace = Namespace { name, unset_only: false, subjects: Subjects::default() };
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
@@ -54,13 +58,13 @@ impl Builder<'_> {
                 .map_err(|error| BadBuild::new(&error))?;
         }
         if !kustomization.name_prefix.is_empty() {
-            let origin = self.by(folder, "namePrefix", at);
+            let origin = self.by(folder, "namePrefix", kustomization.place("namePrefix"));
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
             transform::prefix(all, &kustomization.name_prefix, &specs.name_prefix, &scope, origin)
                 .map_err(|error| BadBuild::new(&error))?;
         }
         if !kustomization.name_suffix.is_empty() {
-            let origin = self.by(folder, "nameSuffix", at);
+            let origin = self.by(folder, "nameSuffix", kustomization.place("nameSuffix"));
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
             transform::suffix(all, &kustomization.name_suffix, &specs.name_suffix, &scope, origin)
                 .map_err(|error| BadBuild::new(&error))?;
@@ -75,19 +79,18 @@ impl Builder<'_> {
         specs: &Defaults,
         all: &mut [Resource],
     ) -> Result<(), BadBuild> {
-        let at = kustomization.origin;
         for label in &kustomization.labels {
             let fields = label_fields(label, specs)?;
-            let origin = self.by(folder, "labels", at);
+            let origin = self.by(folder, "labels", kustomization.place("labels"));
             transform::labels(all, &label.pairs, &fields, origin).map_err(|error| BadBuild::new(&error))?;
         }
         if !kustomization.common_labels.is_empty() {
-            let origin = self.by(folder, "commonLabels", at);
+            let origin = self.by(folder, "commonLabels", kustomization.place("commonLabels"));
             transform::labels(all, &kustomization.common_labels, &specs.common_labels, origin)
                 .map_err(|error| BadBuild::new(&error))?;
         }
         if !kustomization.common_annotations.is_empty() {
-            let origin = self.by(folder, "commonAnnotations", at);
+            let origin = self.by(folder, "commonAnnotations", kustomization.place("commonAnnotations"));
             transform::annotations(all, &kustomization.common_annotations, &specs.common_annotations, origin)
                 .map_err(|error| BadBuild::new(&error))?;
         }
@@ -136,7 +139,7 @@ impl Builder<'_> {
         if replacements.is_empty() {
             return Ok(());
         }
-        let origin = self.by(folder, "replacements", kustomization.origin);
+        let origin = self.by(folder, "replacements", kustomization.place("replacements"));
         replacement::replace(all, &replacements, origin).map_err(|error| BadBuild::new(&error))
     }
 

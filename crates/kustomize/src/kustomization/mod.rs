@@ -1,11 +1,12 @@
 //! A `kustomization.yaml`: what may stand in it, and what old ways of writing it mean.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::field_spec::FieldSpec;
 use crate::fields::{BadField, Fields, Texts};
 use crate::identity::Gvk;
-use crate::node::Node;
+use crate::node::{Map, Node};
 use crate::origin::Origin;
 
 /// The names that a folder's kustomization may have. Only one of them may be there.
@@ -50,8 +51,9 @@ pub struct Kustomization {
     pub build_metadata: Vec<Arc<str>>,
     /// Deprecated fields that it has, and what to write instead.
     pub deprecated: Vec<(&'static str, &'static str)>,
-    /// The lines of its fields.
     pub origin: Origin,
+    /// Where its fields are.
+    places: BTreeMap<Arc<str>, Origin>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,13 +153,20 @@ impl Kustomization {
         let fields = Fields::of(document, "")?;
         let is_component = kind_of(&fields)?;
         fields.inner("metadata", metadata)?;
-        let mut kustomization = Self { is_component, origin: document.origin, ..Self::default() };
+        let places = document.as_map().into_iter().flat_map(Map::iter);
+        let places = places.map(|(name, node)| (Arc::clone(name), node.origin)).collect();
+        let mut kustomization = Self { is_component, origin: document.origin, places, ..Self::default() };
         kustomization.read_what_is_made(&fields)?;
         kustomization.read_what_is_changed(&fields)?;
         kustomization.deprecated = deprecated(&fields);
         let is_empty = document.as_map().is_some_and(|map| map.iter().all(|(name, _)| is_type(name)));
         fields.end()?;
         if is_empty { Err(empty(document.origin)) } else { Ok(kustomization) }
+    }
+
+    /// Where a field is.
+    pub fn place(&self, field: &str) -> Origin {
+        self.places.get(field).copied().unwrap_or(self.origin)
     }
 
     fn read_what_is_made(&mut self, fields: &Fields<'_>) -> Result<(), BadField> {

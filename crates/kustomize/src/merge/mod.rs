@@ -270,9 +270,10 @@ fn associative<'a>(known: Option<Cursor<'a>>) -> Option<(ListMerge<'a>, Option<C
     }
 }
 
-/// Puts a node of the patch in the place of another. What was in quotes stays so, whatever it is now.
+/// Puts a node of the patch in the place of another. What was in quotes stays so, whatever it is now; and what says the same was not set by the patch.
 fn replace(own: &mut Node, patch: &Node) {
-    *own = Node { style: own.style, ..patch.clone() };
+    let origin = if own.content == patch.content { own.origin } else { patch.origin };
+    *own = Node { style: own.style, origin, ..patch.clone() };
     if let (Style::Quoted | Style::Folded, Content::Scalar(scalar)) = (own.style, &mut own.content) {
         scalar.tag = Tag::Text;
     }

@@ -89,7 +89,7 @@ fn each_node_says_who_set_it() {
     let wanted = [
         ".z=1 resource:4",
         ".containers[].name=d patch:5",
-        ".containers[].name=a patch:6",
+        ".containers[].name=a resource:6",
         ".containers[].image=e patch:7",
         ".containers[].env[].name=c resource:8",
         ".x=3 patch:3",

@@ -4,9 +4,12 @@
 
 mod asking;
 mod demo;
+mod disk;
 mod erase;
+mod explain;
 mod gap;
 mod init;
+mod kustomize;
 mod ledger;
 mod logs;
 mod looking;
@@ -20,7 +23,7 @@ mod schema;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::StyledStr;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -56,6 +59,9 @@ enum Command {
     Plan(plan::Arguments),
     History(looking::History),
     Drift(looking::Drift),
+    Explain(explain::Explain),
+    #[command(subcommand)]
+    Kustomize(kustomize::Command),
     Sync(ordering::Sync),
     Suspend(ordering::Suspend),
     Resume(ordering::Resume),
@@ -126,6 +132,9 @@ Examples:
   setpoint why web/shop            why an app is not as declared, and what to do about it
   setpoint tree web/shop           its objects with what has come of them, and how well they are
   setpoint plan --rev 3f2a91c      what a commit would do
+  setpoint kustomize build DIR     what a kustomization declares, as kustomize writes it
+  setpoint explain Deployment/web spec.replicas -k DIR
+                                   which base, patch or generator set a field
   setpoint drift                   what others changed, and when it was put right
   setpoint suspend web/shop --for 2h --reason \"restoring the database\"
   setpoint schema app              every field of an App document
@@ -154,6 +163,11 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
+}
+
+/// A file or folder that cannot be read or written.
+fn unusable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Told(Exit::CouldNotRun, format!("{}: {error}", path.display()))
 }
 
 /// What a command is run with, besides its own arguments.
@@ -235,6 +249,8 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Plan(arguments) => return plan::run(arguments, context, output),
         Command::History(arguments) => looking::history(arguments, context, output)?,
         Command::Drift(arguments) => looking::drift(arguments, context, output)?,
+        Command::Explain(arguments) => explain::run(&arguments, context, output)?,
+        Command::Kustomize(command) => kustomize::run(&command, output)?,
         Command::Sync(order) => ordering::run(order, context, output)?,
         Command::Suspend(order) => ordering::run(order, context, output)?,
         Command::Resume(order) => ordering::run(order, context, output)?,

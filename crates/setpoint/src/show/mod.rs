@@ -5,6 +5,7 @@
 //! outside is made visible on its way: a commit's subject must not be able to steer a terminal.
 
 mod app;
+mod explained;
 mod orders;
 mod overview;
 mod page;
@@ -23,6 +24,7 @@ mod wrap;
 use setpoint_core::time::Timestamp;
 
 pub(crate) use app::app;
+pub(crate) use explained::{Explained, ExplainedField, explained};
 pub(crate) use orders::{all_ordered, notifiers, ordered};
 pub(crate) use overview::overview;
 pub(crate) use paint::Paint;

@@ -1,0 +1,226 @@
+//! Which base, patch, generator or transformer set what of a resource.
+
+use std::sync::Arc;
+
+use crate::node::{Content, Node};
+use crate::origin::{Origin, Sources};
+use crate::resource::Resource;
+
+/// A field of a resource, and who set it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Set {
+    /// As `spec.template.spec.containers[0].image`; a name that is none for a path is in brackets and quotes.
+    pub field: String,
+    /// The text of a scalar; `{}` and `[]` for what is empty.
+    pub value: Arc<str>,
+    /// From the root of the tree; empty where no file did it.
+    pub file: Arc<str>,
+    /// Counted from 1; 0 where it is no line's.
+    pub line: u32,
+    /// The field of a kustomization that did it; none for what is written so.
+    pub by: Option<Arc<str>>,
+}
+
+/// All fields of a node that hold something, below a path, in their order.
+pub fn fields(node: &Node, path: &str, sources: &Sources) -> Vec<Set> {
+    let mut all = Vec::new();
+    collect(node, path.to_owned(), sources, &mut all);
+    all
+}
+
+fn collect(node: &Node, path: String, sources: &Sources, all: &mut Vec<Set>) {
+    match &node.content {
+        Content::Scalar(scalar) => all.push(set(path, &scalar.text, node.origin, sources)),
+        Content::Seq(items) if items.is_empty() => all.push(set(path, "[]", node.origin, sources)),
+        Content::Map(map) if map.is_empty() => all.push(set(path, "{}", node.origin, sources)),
+        Content::Seq(items) => {
+            for (at, item) in items.iter().enumerate() {
+                collect(item, format!("{path}[{at}]"), sources, all);
+            }
+        }
+        Content::Map(map) => {
+            for (name, node) in map.iter() {
+                collect(node, joined(&path, name), sources, all);
+            }
+        }
+    }
+}
+
+fn set(field: String, value: &str, origin: Origin, sources: &Sources) -> Set {
+    let source = sources.get(origin);
+    Set { field, value: value.into(), file: Arc::clone(&source.file), line: origin.line, by: source.by.clone() }
+}
+
+fn joined(path: &str, name: &str) -> String {
+    let is_plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    match (path.is_empty(), is_plain) {
+        (true, true) => name.to_owned(),
+        (false, true) => format!("{path}.{name}"),
+        (_, false) => format!("{path}[{name:?}]"),
+    }
+}
+
+/// A path that leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoField {
+    #[error("`{path}` is no path: {problem}")]
+    Malformed { path: String, problem: &'static str },
+    #[error("there is no `{missing}`; there are {}", if known.is_empty() { "no fields" } else { known })]
+    Missing { missing: String, known: String },
+}
+
+/// A step of a path.
+#[derive(Debug)]
+enum Step {
+    Name(String),
+    Index(usize),
+    /// The item of a list that has this field.
+    Item(String, String),
+}
+
+/// The node at a path such as `spec.ports[0].name`, `spec.containers[name=web].image` or `metadata.annotations["a.b/c"]`, and the path in the form that
+/// [`Set::field`] has it.
+pub fn find<'n>(root: &'n Node, path: &str) -> Result<(&'n Node, String), NoField> {
+    let (mut node, mut at) = (root, String::new());
+    for step in steps(path)? {
+        let next = match (&step, &node.content) {
+            (Step::Name(name), Content::Map(map)) => map.get(name).map(|node| (node, joined(&at, name))),
+            (Step::Index(index), Content::Seq(items)) => items.get(*index).map(|node| (node, format!("{at}[{index}]"))),
+            (Step::Item(field, value), Content::Seq(items)) => items.iter().enumerate().find_map(|(index, item)| {
+                let own = item.at(&[field]).and_then(Node::as_text)?;
+                (own == value).then(|| (item, format!("{at}[{index}]")))
+            }),
+            _ => None,
+        };
+        (node, at) = next.ok_or_else(|| missing(node, &at, &step))?;
+    }
+    Ok((node, at))
+}
+
+fn missing(node: &Node, at: &str, step: &Step) -> NoField {
+    let missing = match step {
+        Step::Name(name) => joined(at, name),
+        Step::Index(index) => format!("{at}[{index}]"),
+        Step::Item(field, value) => format!("{at}[{field}={value}]"),
+    };
+    let known = match &node.content {
+        Content::Map(map) => map.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        Content::Seq(items) => format!("{} items", items.len()),
+        Content::Scalar(_) => String::new(),
+    };
+    NoField::Missing { missing, known }
+}
+
+fn steps(path: &str) -> Result<Vec<Step>, NoField> {
+    let malformed = |problem| NoField::Malformed { path: path.to_owned(), problem };
+    let mut steps = Vec::new();
+    let mut rest = path.strip_prefix('.').unwrap_or(path);
+    while !rest.is_empty() {
+        if let Some(quoted) = rest.strip_prefix("[\"") {
+            let (name, after) = quoted.split_once("\"]").ok_or_else(|| malformed("a `[\"` is not closed by `\"]`"))?;
+            steps.push(Step::Name(name.to_owned()));
+            rest = after;
+        } else if let Some(inner) = rest.strip_prefix('[') {
+            let (inner, after) = inner.split_once(']').ok_or_else(|| malformed("a `[` is not closed by `]`"))?;
+            steps.push(match (inner.parse(), inner.split_once('=')) {
+                (Ok(index), _) => Step::Index(index),
+                (_, Some((field, value))) => Step::Item(field.to_owned(), value.to_owned()),
+                _ => return Err(malformed("in brackets is a number, `field=value`, or a name in quotes")),
+            });
+            rest = after;
+        } else {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            let (name, after) = rest.split_at(end);
+            if name.is_empty() {
+                return Err(malformed("a name is empty"));
+            }
+            steps.push(Step::Name(name.to_owned()));
+            rest = after;
+        }
+        rest = rest.strip_prefix('.').unwrap_or(rest);
+    }
+    Ok(steps)
+}
+
+impl Resource {
+    /// Whether its values are secret: they are neither shown nor told.
+    pub fn is_secret(&self) -> bool {
+        self.kind() == "Secret"
+            && matches!(self.node.at(&["apiVersion"]), Some(version) if version.as_text() == Some("v1"))
+    }
+}
+
+/// Whether a field of a secret holds what is secret.
+pub fn is_secret_field(field: &str) -> bool {
+    ["data", "stringData"].iter().any(|name| field.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '['])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read;
+
+    const TEXT: &str = "kind: A\nmetadata:\n  annotations: {a.b/c: d}\nspec:\n  list:\n  - {name: x, value: 1}\n  - name: y\n    value: 2\n  none: []\n";
+
+    fn node(sources: &mut Sources) -> Node {
+        let origin = sources.add("a.yaml".into(), None);
+        read("a.yaml", TEXT, origin).unwrap().remove(0)
+    }
+
+    #[test]
+    fn each_field_is_told_with_its_file_and_line() {
+        let mut sources = Sources::default();
+        let node = node(&mut sources);
+        let told: Vec<String> =
+            fields(&node, "", &sources).iter().map(|set| format!("{}={}@{}", set.field, set.value, set.line)).collect();
+        assert_eq!(
+            told,
+            [
+                "kind=A@1",
+                "metadata.annotations[\"a.b/c\"]=d@3",
+                "spec.list[0].name=x@6",
+                "spec.list[0].value=1@6",
+                "spec.list[1].name=y@7",
+                "spec.list[1].value=2@8",
+                "spec.none=[]@9",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_path_in_every_form() {
+        let mut sources = Sources::default();
+        let node = node(&mut sources);
+        for (path, field, line) in [
+            ("spec.list[1].value", "spec.list[1].value", 8),
+            (".spec.list[name=y].value", "spec.list[1].value", 8),
+            ("metadata.annotations[\"a.b/c\"]", "metadata.annotations[\"a.b/c\"]", 3),
+            ("", "", 1),
+        ] {
+            let (found, at) = find(&node, path).unwrap();
+            assert_eq!((at.as_str(), found.origin.line), (field, line), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_told_with_what_is_there() {
+        let mut sources = Sources::default();
+        let node = node(&mut sources);
+        for (path, problem) in [
+            ("spec.lists", "there is no `spec.lists`; there are `list`, `none`"),
+            ("spec.list[5]", "there is no `spec.list[5]`; there are 2 items"),
+            ("kind.x", "there is no `kind.x`; there are no fields"),
+            ("spec[x]", "`spec[x]` is no path: in brackets is a number, `field=value`, or a name in quotes"),
+            ("spec[", "`spec[` is no path: a `[` is not closed by `]`"),
+            ("spec..list", "`spec..list` is no path: a name is empty"),
+        ] {
+            assert_eq!(find(&node, path).unwrap_err().to_string(), problem);
+        }
+    }
+
+    #[test]
+    fn only_what_a_secret_keeps_is_secret() {
+        assert!(is_secret_field("data.password") && is_secret_field("stringData[\"a.b\"]"));
+        assert!(!is_secret_field("metadata.name") && !is_secret_field("database.x"));
+    }
+}

@@ -1,0 +1,86 @@
+//! What is done with every resource, whoever rendered it: its size is checked, content is put in, and who knows the kind is asked.
+
+use setpoint_core::canonical;
+use setpoint_documents::{FieldProblem, Manifest};
+use setpoint_store::{StoreError, StorePath};
+use setpoint_yaml::Place;
+
+use crate::content::ContentFiles;
+use crate::problem::{Problem, Problems};
+use crate::request::{Limits, Request};
+
+/// Completes the resources of one file or input.
+pub(crate) struct Completing<'a> {
+    request: &'a Request<'a>,
+    contents: ContentFiles<'a>,
+    /// Files that resources take content from, each with where it is said.
+    takes: Vec<(StorePath, Place)>,
+    /// A file could not be read for another reason than what the version declares.
+    blind: Option<StoreError>,
+}
+
+impl<'a> Completing<'a> {
+    pub(crate) fn new(request: &'a Request<'a>, contents: ContentFiles<'a>) -> Self {
+        Self { request, contents, takes: Vec::new(), blind: None }
+    }
+
+    pub(crate) fn complete(&mut self, manifest: &mut Manifest) -> Vec<FieldProblem> {
+        let (size, most) = (canonical::to_bytes(&manifest.body).len(), self.request.limits.object_bytes);
+        if size > most {
+            let message = format!("the {} has {size} bytes, the limit for one object is {most}", manifest.kind);
+            return vec![FieldProblem::new("", message, "split it, or take large content from a file")];
+        }
+        let mut problems = Vec::new();
+        match self.contents.put_into(manifest) {
+            Ok(Some(taken)) => {
+                self.takes.extend(taken.file.map(|file| (file, manifest.place.clone())));
+                problems.extend(taken.problem);
+            }
+            Ok(None) => {}
+            Err(blind) => self.blind = Some(blind),
+        }
+        problems.extend((self.request.check)(&manifest.api_version, &manifest.kind, &manifest.body));
+        problems
+    }
+
+    /// The files that content was taken from, unless one could not be read.
+    pub(crate) fn finish(self) -> Result<Vec<(StorePath, Place)>, StoreError> {
+        self.blind.map_or(Ok(self.takes), Err)
+    }
+}
+
+/// What all inputs of an app have come to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Totals {
+    limits: Limits,
+    objects: usize,
+    bytes: usize,
+}
+
+impl Totals {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, objects: 0, bytes: 0 }
+    }
+
+    pub(crate) fn add(&mut self, manifest: &Manifest) {
+        self.objects += 1;
+        self.bytes += canonical::to_bytes(&manifest.body).len();
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.objects > self.limits.objects || self.bytes > self.limits.rendered_bytes
+    }
+
+    pub(crate) fn refuse_what_is_over(&self, problems: &mut Problems) {
+        let all = "all inputs of the app";
+        if self.objects > self.limits.objects {
+            let what = format!("they declare {} objects or more, the limit is {}", self.objects, self.limits.objects);
+            problems.add(Problem::found(all, what, "split the app"));
+        }
+        if self.bytes > self.limits.rendered_bytes {
+            let what =
+                format!("they render to {} bytes or more, the limit is {}", self.bytes, self.limits.rendered_bytes);
+            problems.add(Problem::found(all, what, "split the app"));
+        }
+    }
+}

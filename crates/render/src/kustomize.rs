@@ -1,0 +1,216 @@
+//! Kustomizations: an input whose folder holds a `kustomization.yaml`. They read whatever they name in the tree, bases beside the input among it; what
+//! was read decides what a commit touches.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_core::value::Value;
+use setpoint_documents::{FieldProblem, Manifest};
+use setpoint_kustomize::build::{BadBuild, Built, Options, build};
+use setpoint_kustomize::files::{FileError, Files};
+use setpoint_kustomize::kustomization::FILE_NAMES;
+use setpoint_kustomize::node::{Content, NoValue, Node, Scalar, Value as Written};
+use setpoint_kustomize::origin::{Origin, Sources};
+use setpoint_store::{StoreError, StorePath, Tree};
+use setpoint_yaml::{Class, Diagnostic, Place};
+
+use crate::completing::{Completing, Totals};
+use crate::content::ContentFiles;
+use crate::problem::{Problem, Problems};
+use crate::request::{Input, Request};
+use crate::walk::Naming;
+
+/// Whether a folder holds a kustomization.
+pub(crate) fn is_meant_for(tree: &dyn Tree, folder: &StorePath) -> Result<bool, StoreError> {
+    for name in FILE_NAMES {
+        let Ok(path) = folder.join(name) else { continue };
+        match tree.id_at(&path) {
+            Ok(Some(entry)) if entry.kind.is_file() => return Ok(true),
+            // A link that leads nowhere is told by who reads it.
+            Ok(_) | Err(StoreError::Refused { .. } | StoreError::Vanished { .. }) => {}
+            Err(blind) => return Err(blind),
+        }
+    }
+    Ok(false)
+}
+
+/// An input that is a kustomization.
+pub(crate) struct Kustomized<'a> {
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) input: &'a Input,
+    pub(crate) tree: &'a dyn Tree,
+    pub(crate) naming: &'a Naming,
+}
+
+impl Kustomized<'_> {
+    /// What it declares. Whatever is wrong with that is added to the problems.
+    pub(crate) fn read(&self, totals: &mut Totals, problems: &mut Problems) -> Result<Vec<Manifest>, StoreError> {
+        let files =
+            TreeFiles { tree: self.tree, most_bytes: self.request.limits.file_bytes, blind: RefCell::default() };
+        let built = build(&files, self.input.path.as_str(), &Options::default());
+        if let Some(blind) = files.blind.into_inner() {
+            return Err(blind);
+        }
+        match built {
+            Ok(built) => self.manifests(&built, totals, problems),
+            Err(bad) => {
+                problems.add(self.problem(bad));
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn problem(&self, bad: BadBuild) -> Problem {
+        let Some((file, line)) = bad.place else {
+            return Problem::found(self.naming.name(&self.input.path), bad.message, "what was accepted before stays");
+        };
+        Diagnostic::new(Class::Value, self.place(&file, line), bad.message).into()
+    }
+
+    fn manifests(
+        &self,
+        built: &Built,
+        totals: &mut Totals,
+        problems: &mut Problems,
+    ) -> Result<Vec<Manifest>, StoreError> {
+        let most_bytes = self.request.limits.file_bytes;
+        let contents = ContentFiles { tree: self.tree, folder: &self.input.path, most_bytes };
+        let mut completing = Completing::new(self.request, contents);
+        let mut manifests = Vec::with_capacity(built.resources.len());
+        for resource in &built.resources {
+            if problems.is_full() || totals.is_over() {
+                break;
+            }
+            let place = self.place_of(name_of(&resource.node).origin, &built.sources);
+            let body = value_of(&resource.node).map_err(|bad| vec![bad]);
+            let manifest = body.and_then(|body| Manifest::of_value(body, place)).and_then(|mut manifest| {
+                totals.add(&manifest);
+                let found = completing.complete(&mut manifest);
+                if found.is_empty() { Ok(manifest) } else { Err(found) }
+            });
+            match manifest {
+                Ok(manifest) => manifests.push(manifest),
+                Err(found) => found.into_iter().for_each(|field| {
+                    let origin = nearest_node(&resource.node, &field.path).origin;
+                    problems.add(field.placed(self.place_of(origin, &built.sources)));
+                }),
+            }
+        }
+        completing.finish()?;
+        Ok(manifests)
+    }
+
+    fn place_of(&self, origin: Origin, sources: &Sources) -> Place {
+        self.place(&sources.get(origin).file, origin.line)
+    }
+
+    fn place(&self, file: &str, line: u32) -> Place {
+        let path = StorePath::new(file).unwrap_or_else(|_| self.input.path.clone());
+        Place {
+            file: self.naming.name(&path),
+            line: line.max(1),
+            column: 1,
+            width: 1,
+            text: String::new(),
+            left_out: 0,
+        }
+    }
+}
+
+/// Where a resource is named, as far as it is.
+fn name_of(node: &Node) -> &Node {
+    node.at(&["metadata", "name"]).unwrap_or(node)
+}
+
+/// The node at a path such as `spec.ports[0].name`, or the innermost one above it.
+fn nearest_node<'n>(root: &'n Node, path: &str) -> &'n Node {
+    let mut node = root;
+    for segment in path.split(['.', '[']).filter(|segment| !segment.is_empty()) {
+        let next = match (segment.strip_suffix(']').map(str::parse::<usize>), &node.content) {
+            (Some(Ok(index)), Content::Seq(items)) => items.get(index),
+            _ => node.at(&[segment]),
+        };
+        match next {
+            Some(next) => node = next,
+            None => return node,
+        }
+    }
+    node
+}
+
+/// A node as a value. Its depth is bounded by that of the texts it was read from.
+fn value_of(node: &Node) -> Result<Value, FieldProblem> {
+    Ok(match &node.content {
+        Content::Scalar(scalar) => scalar_of(scalar)?,
+        Content::Seq(items) => {
+            let items = items.iter().enumerate();
+            Value::Seq(
+                items
+                    .map(|(at, item)| value_of(item).map_err(|bad| below(&format!("[{at}]"), bad)))
+                    .collect::<Result<_, _>>()?,
+            )
+        }
+        Content::Map(map) => {
+            let fields = map.iter().map(|(name, node)| {
+                let value = value_of(node).map_err(|bad| below(name, bad))?;
+                Ok((Arc::clone(name), value))
+            });
+            let fields: BTreeMap<Arc<str>, Value> = fields.collect::<Result<_, FieldProblem>>()?;
+            Value::Map(fields.into())
+        }
+    })
+}
+
+fn scalar_of(scalar: &Scalar) -> Result<Value, FieldProblem> {
+    let no_number =
+        |text: &str| FieldProblem::new("", format!("`{text}` is no number"), "put it in quotes if it is a text");
+    let value = scalar.value().map_err(|bad| match bad {
+        NoValue::Other { text, wanted } => {
+            FieldProblem::new("", format!("`{text}` was put where {wanted} was read"), format!("put {wanted} there"))
+        }
+        NoValue::NonFinite { text } => no_number(&text),
+    })?;
+    Ok(match value {
+        Written::Null => Value::Null,
+        Written::Bool(value) => Value::Bool(value),
+        Written::Text(text) => Value::Str(text),
+        Written::Number(json) => Value::Num(json.parse().map_err(|_| no_number(&json))?),
+    })
+}
+
+fn below(name: &str, bad: FieldProblem) -> FieldProblem {
+    let joint = if bad.path.is_empty() || bad.path.starts_with('[') { "" } else { "." };
+    FieldProblem { path: format!("{name}{joint}{}", bad.path), ..bad }
+}
+
+/// The files of a version.
+struct TreeFiles<'a> {
+    tree: &'a dyn Tree,
+    most_bytes: usize,
+    /// Why a file could not be read, where that says nothing of the version.
+    blind: RefCell<Option<StoreError>>,
+}
+
+impl Files for TreeFiles<'_> {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+        let unreadable = |reason: String| FileError::Unreadable { path: path.to_owned(), reason };
+        let at = StorePath::new(path).map_err(|bad| unreadable(bad.to_string()))?;
+        match self.tree.read(&at) {
+            Ok(Some(blob)) if blob.bytes.len() > self.most_bytes => {
+                let (size, most) = (blob.bytes.len(), self.most_bytes);
+                Err(unreadable(format!("it has {size} bytes, the limit is {most}; split it into several files")))
+            }
+            Ok(Some(blob)) => Ok(blob.bytes),
+            Ok(None) => Err(FileError::Missing { path: path.to_owned() }),
+            Err(StoreError::Refused { what, fix } | StoreError::Vanished { what, fix }) => {
+                Err(unreadable(format!("{what}; {fix}")))
+            }
+            Err(blind) => {
+                let reason = blind.to_string();
+                self.blind.replace(Some(blind));
+                Err(unreadable(reason))
+            }
+        }
+    }
+}

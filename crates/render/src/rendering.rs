@@ -1,0 +1,70 @@
+//! A render: each input by the renderer that it is meant for, and what they give put together.
+
+use std::collections::BTreeMap;
+
+use setpoint_core::fields::Fields;
+use setpoint_core::value::Value;
+use setpoint_documents::{Manifest, check_unique_resources};
+use setpoint_store::{Recording, StoreError};
+
+use crate::completing::Totals;
+use crate::kustomize::{self, Kustomized};
+use crate::plain::Plain;
+use crate::problem::{Problem, Problems};
+use crate::request::{NotRendered, Rendered, RenderedResource, Request};
+use crate::walk::Naming;
+
+/// Which renderers these are. It changes when the same input gives another output, so that nothing is skipped because of what older
+/// ones made of it.
+pub const RECIPE: &str = "plain/2, kustomize/1";
+
+/// Renders all inputs, or says everything that is wrong with them.
+pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
+    let mut recordings = BTreeMap::new();
+    for input in request.inputs {
+        let tree = request.trees.get(&input.store).ok_or_else(|| {
+            StoreError::unreachable(format!("no version of the store {} was opened for this render", input.store))
+        })?;
+        recordings.entry(&input.store).or_insert_with(|| Recording::new(tree.as_ref()));
+    }
+    let (mut problems, mut totals) = (Problems::default(), Totals::new(request.limits));
+    let (mut plain, mut manifests, mut takes_parameters) = (Plain::new(request), Vec::new(), false);
+    for input in request.inputs {
+        let naming =
+            if recordings.len() > 1 { Naming::of_one_among_several(&input.store) } else { Naming::of_one_store() };
+        let tree = &recordings[&input.store];
+        if kustomize::is_meant_for(tree, &input.path)? {
+            takes_parameters = true;
+            let kustomized = Kustomized { request, input, tree, naming: &naming };
+            manifests.extend(kustomized.read(&mut totals, &mut problems)?);
+        } else {
+            plain.read_input(input, tree, &naming, &mut totals, &mut problems)?;
+        }
+    }
+    if !takes_parameters {
+        refuse_parameters(request, &mut problems);
+    }
+    totals.refuse_what_is_over(&mut problems);
+    manifests.extend(plain.finish(&mut problems));
+    if let Err(found) = check_unique_resources(&manifests) {
+        problems.add_all(found);
+    }
+    let resources = problems.or_value(manifests.into_iter().map(resource_of).collect())?;
+    let reads = recordings.into_iter().map(|(store, recording)| (store.clone(), recording.into_reads())).collect();
+    Ok(Rendered { resources, reads })
+}
+
+fn refuse_parameters(request: &Request<'_>, problems: &mut Problems) {
+    if *request.parameters != Value::Map(Fields::new()) {
+        problems.add(Problem::found(
+            "spec.parameters of the App",
+            "no input takes any, they would mean nothing",
+            "remove them, or add a kustomization.yaml to an input: its resources are given them where they say `${NAME}`",
+        ));
+    }
+}
+
+fn resource_of(manifest: Manifest) -> RenderedResource {
+    let Manifest { api_version, kind, body, place, .. } = manifest;
+    RenderedResource { api_version, kind, body, place }
+}

@@ -1,0 +1,45 @@
+//! Kustomizations on this machine's disk. Its root is the root of the tree, so that paths are those that people know.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use setpoint_kustomize::files::{FileError, Files};
+
+use super::{Failure, unusable};
+use crate::exit::Exit;
+
+pub(super) struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+        let full = at(path);
+        std::fs::read(&full).map(Into::into).map_err(|error| failed(path, &error))
+    }
+}
+
+fn at(path: &str) -> PathBuf {
+    Path::new("/").join(path)
+}
+
+fn failed(path: &str, error: &io::Error) -> FileError {
+    let path = path.to_owned();
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::Missing { path },
+        io::ErrorKind::IsADirectory => FileError::Folder { path },
+        _ => FileError::Unreadable { path, reason: error.to_string() },
+    }
+}
+
+/// A folder as the tree has it: from its root on, and without links.
+pub(super) fn folder(path: &Path) -> Result<String, Failure> {
+    let full = path.canonicalize().map_err(|error| unusable(path, &error))?;
+    if !full.is_dir() {
+        let text = format!("{} is no folder: name the one that holds the kustomization", path.display());
+        return Err(Failure::Told(Exit::CouldNotRun, text));
+    }
+    match full.to_str() {
+        Some(text) => Ok(text.trim_start_matches('/').to_owned()),
+        None => Err(Failure::Told(Exit::CouldNotRun, format!("{} is not UTF-8: rename it", path.display()))),
+    }
+}

@@ -1,0 +1,117 @@
+//! `setpoint kustomize build`: what a kustomization of this machine's disk declares, as kustomize itself would write it.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use setpoint_kustomize::build::{BadBuild, Built, Options, build};
+use setpoint_kustomize::order::Order;
+use setpoint_yaml::visible_text;
+
+use super::disk::{Disk, folder};
+use super::{Failure, unusable};
+use crate::doors;
+use crate::exit::Exit;
+
+/// Kustomizations, rendered as kustomize 5.8.1 does
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Build(Build),
+}
+
+/// Writes what a kustomization declares
+///
+/// Output and flags are those of `kustomize build`, of which this may take the place in scripts. Nothing is fetched and nothing else is run: for remote
+/// bases, charts and plugins see `setpoint schema app`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  setpoint kustomize build overlays/prod | kubectl apply -f -
+  setpoint kustomize build overlays/prod -o out.yaml
+  setpoint kustomize build overlays/prod -o out/
+                                   one file for each resource, in a folder that is there
+  setpoint explain Deployment/web spec.replicas -k overlays/prod
+                                   who set a field
+
+Exit codes:
+  0  written
+  1  could not run: no such folder, a full disk
+  4  the kustomization is wrong; the error says where")]
+pub(super) struct Build {
+    /// The folder of the kustomization
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// Write to this file, or one file for each resource into this folder
+    #[arg(short = 'o', value_name = "PATH", id = "to")]
+    to: Option<PathBuf>,
+    /// The order of resources, unless the kustomization has `sortOptions`: by kind, or as they come
+    #[arg(long, value_enum, value_name = "ORDER", default_value_t = Reorder::Legacy)]
+    reorder: Reorder,
+    /// Whether a kustomization may name files outside of its own folder
+    #[arg(long, value_enum, value_name = "RESTRICTION", default_value_t = Restriction::RootOnly)]
+    load_restrictor: Restriction,
+    /// Label all resources to be managed by kustomize
+    #[arg(long)]
+    enable_managedby_label: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Reorder {
+    Legacy,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Restriction {
+    #[value(name = "LoadRestrictionsRootOnly", alias = "rootOnly")]
+    RootOnly,
+    #[value(name = "LoadRestrictionsNone", alias = "none")]
+    None,
+}
+
+/// What the kustomize that we are equal to calls itself in a label.
+const MANAGER: &str = "kustomize-v5.8.1";
+
+pub(super) fn run(command: &Command, output: &mut impl Write) -> Result<(), Failure> {
+    let Command::Build(arguments) = command;
+    let options = Options {
+        is_restricted: arguments.load_restrictor == Restriction::RootOnly,
+        order: match arguments.reorder {
+            Reorder::Legacy => Order::legacy(),
+            Reorder::None => Order::AsTheyCome,
+        },
+        managed_by: arguments.enable_managedby_label.then(|| MANAGER.into()),
+    };
+    let built = built(&arguments.folder, &options)?;
+    for warning in &built.warnings {
+        // A pipe must not read it, and nothing is left to tell if it cannot be written.
+        let _ = writeln!(doors::complaints(), "warning: {}", visible_text(warning));
+    }
+    match &arguments.to {
+        Some(folder) if folder.is_dir() => write_each(&built, folder),
+        Some(file) => {
+            let text = built.to_yaml().map_err(|bad| wrong(&bad))?;
+            fs::write(file, text).map_err(|error| unusable(file, &error))
+        }
+        None => Ok(output.write_all(built.to_yaml().map_err(|bad| wrong(&bad))?.as_bytes())?),
+    }
+}
+
+/// Builds the kustomization of a folder.
+pub(super) fn built(path: &Path, options: &Options) -> Result<Built, Failure> {
+    let folder = folder(path)?;
+    build(&Disk, &folder, options).map_err(|bad| wrong(&bad))
+}
+
+fn wrong(bad: &BadBuild) -> Failure {
+    Failure::Told(Exit::Failed, visible_text(&bad.to_string()))
+}
+
+fn write_each(built: &Built, folder: &Path) -> Result<(), Failure> {
+    for (name, text) in built.to_files().map_err(|bad| wrong(&bad))? {
+        let file = folder.join(name);
+        fs::write(&file, text).map_err(|error| unusable(&file, &error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! `setpoint kustomize build` and `setpoint explain`.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::setpoint::{Run, command, read};
+
+const FILES: [(&str, &str); 4] = [
+    ("base/kustomization.yaml", "resources: [web.yaml]\nconfigMapGenerator:\n- name: settings\n  literals: [size=1]\n"),
+    (
+        "base/web.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 1\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: key\nstringData: {word: hush}\n",
+    ),
+    (
+        "prod/kustomization.yaml",
+        "resources:\n- ../base\nnamePrefix: prod-\nnamespace: shop\npatches:\n- path: more.yaml\n",
+    ),
+    ("prod/more.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 3\n"),
+];
+
+const BUILT: &str = "\
+apiVersion: v1
+data:
+  size: \"1\"
+kind: ConfigMap
+metadata:
+  name: prod-settings-d5hb4bfh2h
+  namespace: shop
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: prod-key
+  namespace: shop
+stringData:
+  word: hush
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: prod-web
+  namespace: shop
+spec:
+  replicas: 3
+";
+
+fn tree() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    for (path, text) in FILES {
+        let file = folder.path().join(path);
+        fs::create_dir_all(file.parent().expect("it is in a folder")).expect("a folder can be made");
+        fs::write(file, text).expect("a file can be written");
+    }
+    folder
+}
+
+fn run_in(folder: &Path, arguments: &[&str]) -> Run {
+    read(&command(arguments).current_dir(folder).output().expect("the binary was built with these tests"))
+}
+
+#[test]
+fn a_build_is_written_as_kustomize_writes_it() {
+    let tree = tree();
+    let run = run_in(tree.path(), &["kustomize", "build", "prod"]);
+    assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""));
+    assert_eq!(run.output, BUILT);
+    let there = run_in(&tree.path().join("prod"), &["kustomize", "build"]);
+    assert_eq!(there.output, BUILT, "without a folder it is this one");
+}
+
+#[test]
+fn a_build_goes_to_a_file_or_into_a_folder_as_with_kustomize() {
+    let tree = tree();
+    let run = run_in(tree.path(), &["kustomize", "build", "prod", "-o", "all.yaml"]);
+    assert_eq!((run.code, run.output.as_str()), (Some(0), ""));
+    assert_eq!(fs::read_to_string(tree.path().join("all.yaml")).unwrap(), BUILT);
+    let each = tree.path().join("each");
+    fs::create_dir(&each).unwrap();
+    assert_eq!(run_in(tree.path(), &["kustomize", "build", "prod", "-o", "each"]).code, Some(0));
+    let mut names: Vec<String> =
+        fs::read_dir(&each).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["apps_v1_deployment_prod-web.yaml", "v1_configmap_prod-settings-d5hb4bfh2h.yaml", "v1_secret_prod-key.yaml"]
+    );
+    let deployment = fs::read_to_string(each.join(&names[0])).unwrap();
+    assert!(BUILT.ends_with(&deployment), "{deployment}");
+}
+
+#[test]
+fn the_order_and_the_restriction_are_kustomizes_own_flags() {
+    let tree = tree();
+    let unsorted = run_in(tree.path(), &["kustomize", "build", "prod", "--reorder", "none"]).output;
+    assert!(unsorted.find("Deployment").unwrap() < unsorted.find("ConfigMap").unwrap(), "{unsorted}");
+    fs::write(tree.path().join("prod/kustomization.yaml"), "resources: [../base/web.yaml]\n").unwrap();
+    let refused = run_in(tree.path(), &["kustomize", "build", "prod"]);
+    assert_eq!((refused.code, refused.output.as_str()), (Some(4), ""));
+    assert!(refused.complaints.contains("is not in or below"), "{}", refused.complaints);
+    let arguments = ["kustomize", "build", "prod", "--load-restrictor", "LoadRestrictionsNone"];
+    assert_eq!(run_in(tree.path(), &arguments).code, Some(0));
+}
+
+#[test]
+fn what_is_wrong_is_told_by_file_and_line() {
+    let tree = tree();
+    fs::write(tree.path().join("base/kustomization.yaml"), "resources: [web.yaml]\nnamePrefx: a\n").unwrap();
+    let run = run_in(tree.path(), &["kustomize", "build", "prod"]);
+    assert_eq!((run.code, run.output.as_str()), (Some(4), ""));
+    assert!(run.complaints.contains("base/kustomization.yaml:2: "), "{}", run.complaints);
+    assert!(run.complaints.contains("namePrefx"), "{}", run.complaints);
+    let gone = run_in(tree.path(), &["kustomize", "build", "nowhere"]);
+    assert_eq!(gone.code, Some(1));
+}
+
+#[test]
+fn a_folder_behind_a_link_is_read_where_it_is() {
+    let tree = tree();
+    fs::create_dir(tree.path().join("elsewhere")).unwrap();
+    symlink("../prod", tree.path().join("elsewhere/link")).unwrap();
+    assert_eq!(run_in(tree.path(), &["kustomize", "build", "elsewhere/link"]).output, BUILT);
+}
+
+#[test]
+fn explain_tells_who_set_a_field() {
+    let tree = tree();
+    let told = |arguments: &[&str]| {
+        let run = run_in(tree.path(), &[&["explain"], arguments, &["-k", "prod"]].concat());
+        assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""));
+        run.output
+    };
+    let replicas = told(&["Deployment/web", "spec.replicas"]);
+    assert!(replicas.lines().any(|line| line.split_whitespace().eq([
+        "spec.replicas",
+        "3",
+        "prod/more.yaml:6",
+        "patches"
+    ])));
+    let all = told(&["deployment/prod-web"]);
+    for row in [
+        ["kind", "Deployment", "base/web.yaml:2", "-"],
+        ["metadata.name", "prod-web", "prod/kustomization.yaml:3", "namePrefix"],
+        ["metadata.namespace", "shop", "prod/kustomization.yaml:4", "namespace"],
+    ] {
+        assert!(all.lines().any(|line| line.split_whitespace().eq(row)), "{row:?}:\n{all}");
+    }
+    let generated = told(&["ConfigMap/settings", "data", "--output", "json"]);
+    assert!(generated.contains("\"by\": \"configMapGenerator\""), "{generated}");
+    let secret = told(&["Secret/key"]);
+    assert!(secret.contains("(secret)") && !secret.contains("hush"), "{secret}");
+}
+
+#[test]
+fn explain_says_what_there_is_instead_of_what_is_not() {
+    let tree = tree();
+    for (arguments, told) in [
+        (["Deployment/shop", ""], "there is no Deployment/shop; there are ConfigMap/prod-settings-"),
+        (["Deployment/web", "spec.replica"], "there is no `spec.replica`; there are `replicas`"),
+    ] {
+        let run = run_in(tree.path(), &[&["explain"], &arguments[..], &["-k", "prod"]].concat());
+        assert_eq!((run.code, run.output.as_str()), (Some(4), ""));
+        assert!(run.complaints.contains(told), "{}", run.complaints);
+    }
+    assert_eq!(run_in(tree.path(), &["explain", "web"]).code, Some(1));
+}
