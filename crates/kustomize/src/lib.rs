@@ -7,7 +7,7 @@
 //! - [`transform`]: what is done to resources, and what is noted of it ([`noted`], [`shared`]). [`json_patch`]: patches of RFC 6902.
 //! - [`identity`]: what resources are called. [`resource`]: one on its way through a kustomization.
 //! - [`order`]: the order of resources in the end.
-//! - [`references`]: the names that resources have of each other. [`variables`]: `$(NAME)`.
+//! - [`references`]: the names that resources have of each other. [`variables`]: `$(NAME)`. [`substitution`]: `${NAME}`, as Flux has it.
 //! - [`provenance`]: who set what of a resource.
 //! - [`schema`]: what OpenAPI says of kinds. [`merge`]: strategic merge patches.
 
@@ -44,5 +44,6 @@ pub mod resource;
 pub mod schema;
 pub mod selector;
 pub mod shared;
+pub mod substitution;
 pub mod transform;
 pub mod variables;

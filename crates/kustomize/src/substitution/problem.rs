@@ -1,0 +1,86 @@
+//! Why something cannot be substituted. What variables hold is never told, and of the texts of a Secret nothing but an expression that is all of one.
+
+use std::sync::Arc;
+
+use crate::identity::Id;
+use crate::origin::Origin;
+
+/// How much of an expression is told.
+pub(super) const TOLD: usize = 80;
+
+/// A field, or the name of one, that cannot be substituted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{resource}, field `{path}`: {}{problem}", .expression.as_ref().map(|text| format!("`{text}`: ")).unwrap_or_default())]
+pub struct BadSubstitution {
+    /// As it is called before.
+    pub resource: Box<Id>,
+    /// As in `spec.containers[0].image`.
+    pub path: String,
+    /// Where the field is written.
+    pub origin: Origin,
+    /// As far as it may be told.
+    pub expression: Option<String>,
+    pub problem: Problem,
+}
+
+/// What is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error(
+        "variable not set (strict mode): declare it, write a default as in `${{NAME:=default}}`, escape it as `$${{NAME}}`, or leave the resource alone by the annotation `{}: disabled`",
+        super::ANNOTATION
+    )]
+    Undeclared,
+    #[error("unable to parse variable name: write letters, digits and `_`, the first no digit, or escape it as `$${{`")]
+    NoName,
+    #[error("missing closing brace: write one behind the name, or a function that is known, or escape it as `$${{`")]
+    NoBrace,
+    #[error("bad substitution: correct it, or escape it as `$${{`")]
+    Bad,
+    #[error("unable to parse substitution within function: write what is missing in it, or escape it as `$${{`")]
+    NoArgument,
+    #[error("`+`, `?`, `:+` and `:?` are not supported: write a default with `:=` or `:-`, or escape it as `$${{`")]
+    Unsupported,
+    #[error(
+        "nothing stands in the place of what is replaced: write `${{NAME#pattern}}` or `${{NAME%pattern}}`, which take it away"
+    )]
+    NothingInPlace,
+    #[error("expressions stand more than {0} levels deep in each other: write them less deep")]
+    TooDeep(usize),
+    #[error("syntax error in pattern: correct it; after `%` only `*` and `?` have a meaning")]
+    Pattern,
+    #[error("a part of the value ends within a character: lengths count bytes, choose others")]
+    Splits,
+    #[error("what is put in grows beyond {0} bytes and comparisons in all: use shorter values, or fewer of them")]
+    TooMuch(u64),
+    #[error("the fields `{first}` and `{second}` get the same name: give them different ones")]
+    SameName { first: Arc<str>, second: Arc<str> },
+    #[error("the value does not fit the tag that is written before it: correct the value, or take the tag away")]
+    OtherTag,
+}
+
+/// A variable that cannot be declared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadVariable {
+    #[error("'{name}' var name is invalid, must match '^[_[:alpha:]][_[:alpha:][:digit:]]*$': give it another name")]
+    Name { name: Arc<str> },
+    #[error("the value of the variable `{name}` is no text, number, boolean or null of JSON: write it in quotes")]
+    Value { name: Arc<str> },
+}
+
+/// A problem and the expression that has it.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) expression: String,
+    pub(super) problem: Problem,
+}
+
+impl Fault {
+    pub(super) fn new(written: &str, problem: Problem) -> Self {
+        let mut expression: String = written.chars().take(TOLD).collect();
+        if expression.len() < written.len() {
+            expression.push('…');
+        }
+        Self { expression, problem }
+    }
+}
