@@ -10,18 +10,17 @@ use super::problem::{Fault, Problem};
 use super::{Undeclared, Variables};
 use crate::node::{Scalar, Tag};
 
-/// Bytes that may be put in and comparisons that may be made, in all resources together: a moment's work.
-const MOST: u64 = 1 << 26;
-
 pub(super) struct Evaluation<'v> {
     variables: &'v Variables,
     undeclared: Undeclared,
+    /// Bytes that may be put in and comparisons that may be made.
+    most: u64,
     left: u64,
 }
 
 impl<'v> Evaluation<'v> {
-    pub(super) fn new(variables: &'v Variables, undeclared: Undeclared) -> Self {
-        Self { variables, undeclared, left: MOST }
+    pub(super) fn new(variables: &'v Variables, undeclared: Undeclared, most: u64) -> Self {
+        Self { variables, undeclared, most, left: most }
     }
 
     /// A text with its expressions replaced.
@@ -135,7 +134,7 @@ impl<'v> Evaluation<'v> {
     }
 
     fn charge(&mut self, bytes: usize) -> Result<(), Problem> {
-        self.left = self.left.checked_sub(bytes as u64).ok_or(Problem::TooMuch(MOST))?;
+        self.left = self.left.checked_sub(bytes as u64).ok_or(Problem::TooMuch(self.most))?;
         Ok(())
     }
 
@@ -170,7 +169,7 @@ impl<'v> Evaluation<'v> {
         };
         let glob = Glob::parse(&characters(pattern)).ok_or(Problem::Pattern)?;
         let text = characters(own);
-        let fit = glob.fit(&text, is_longest, &mut self.left).map_err(|_| Problem::TooMuch(MOST))?;
+        let fit = glob.fit(&text, is_longest, &mut self.left).map_err(|_| Problem::TooMuch(self.most))?;
         let bytes = text[..fit.unwrap_or(0)].iter().map(|c| c.len_utf8()).sum();
         Ok(match end {
             End::Start => &own[bytes..],

@@ -226,7 +226,9 @@ impl<'t> Parts<'t> {
     fn literal(&mut self, escapes: Escapes, stops: impl Fn(char) -> bool) -> Cow<'t, str> {
         let mut text = Cow::Borrowed("");
         let mut start = self.at;
-        while let Some(c) = self.peek().filter(|_| !self.rest().starts_with("${")) {
+        loop {
+            let ahead = self.rest().find(|c| matches!(c, '$' | '\\') || stops(c));
+            self.at += ahead.unwrap_or(self.rest().len());
             let rest = self.rest();
             let is_escape = escapes != Escapes::None && rest.starts_with("$$")
                 || escapes == Escapes::All && (rest.starts_with("\\/") || rest.starts_with("\\\\"));
@@ -234,10 +236,10 @@ impl<'t> Parts<'t> {
                 text += &self.text[start..self.at];
                 start = self.at + 1;
                 self.at += 2;
-            } else if stops(c) {
+            } else if rest.is_empty() || rest.starts_with("${") || rest.starts_with(&stops) {
                 break;
             } else {
-                self.at += c.len_utf8();
+                self.at += 1;
             }
         }
         text += &self.text[start..self.at];

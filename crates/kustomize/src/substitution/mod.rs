@@ -49,6 +49,9 @@ use crate::resource::Resource;
 /// Says of a resource whether it is substituted.
 pub const ANNOTATION: &str = "kustomize.toolkit.fluxcd.io/substitute";
 
+/// Bytes that may be put in and comparisons that may be made, in all resources together: a moment's work.
+const MOST: u64 = 1 << 26;
+
 /// How many problems are told.
 const MOST_PROBLEMS: usize = 200;
 
@@ -103,14 +106,14 @@ impl fmt::Debug for Variables {
     }
 }
 
-/// Puts variables into resources. What is put in came from `origin`. If there are problems, the resources are substituted in part.
+/// Puts variables into resources. What is put in came from `origin`. If there are problems, the resources are of no use any more.
 pub fn substitute(
     resources: &mut [Resource],
     variables: &Variables,
     undeclared: Undeclared,
     origin: Origin,
 ) -> Result<(), Vec<BadSubstitution>> {
-    let evaluation = Evaluation::new(variables, undeclared);
+    let evaluation = Evaluation::new(variables, undeclared, MOST);
     let mut substitution = Substitution { evaluation, origin, resource: Box::default(), problems: Vec::new() };
     for resource in resources {
         let says = |wanted: &str| {
@@ -197,7 +200,7 @@ impl Substitution<'_> {
         let value = Scalar { text: value.into(), tag };
         match value.value() {
             Ok(_) => Ok(Some(value)),
-            Err(_) => Err(Fault::new(&scalar.text, Problem::OtherTag)),
+            Err(_) => Err(Fault::new("", Problem::OtherTag)),
         }
     }
 

@@ -14,7 +14,7 @@ fn expressions_come_to_what_flux_makes_of_them() {
     replay(include_str!("../../tests/recorded/substitution.jsonl"), |case| {
         let given = case["variables"].as_object().into_iter().flatten();
         let variables = variables(given.map(|(name, value)| (&**name, Scalar::text(value.as_str().unwrap()))));
-        let text = Evaluation::new(&variables, Undeclared::Refuse).text(case["text"].as_str().unwrap());
+        let text = Evaluation::new(&variables, Undeclared::Refuse, MOST).text(case["text"].as_str().unwrap());
         text.map(Into::into).map_err(|fault| format!("{}: {}", fault.expression, fault.problem))
     });
 }
@@ -284,12 +284,22 @@ fn expressions_may_stand_32_deep_in_each_other() {
 /// Each of these takes minutes or all memory if nothing bounds it.
 #[test]
 fn what_is_put_in_and_compared_is_bounded() {
-    let half = "a".repeat(1 << 19);
-    let long = variables([("LONG", Scalar::text("a".repeat(1 << 20))), ("HEAD", Scalar::text(format!("*{half}b")))]);
-    for expression in ["${LONG//a/${LONG}}", "${LONG##${HEAD}}", "${LONG}", "a${LONG}", "${LONG^^}"] {
-        let text = format!("kind: A\nspec:\n{}", format!("- '{expression}'\n").repeat(1000));
+    let half = "a".repeat(1 << 15);
+    let long = variables([("LONG", Scalar::text(half.repeat(2))), ("HEAD", Scalar::text(format!("*{half}b")))]);
+    for expression in ["${LONG//a/${LONG}}", "${LONG##${HEAD}}", "${A:=${LONG}}", "a${LONG}", "${LONG^^}"] {
+        let mut evaluation = Evaluation::new(&long, Undeclared::Refuse, 1 << 21);
+        let fault = (0..1000).find_map(|_| evaluation.text(expression).err()).unwrap();
+        assert_eq!(fault.problem, Problem::TooMuch(1 << 21), "{expression}");
+    }
+}
+
+#[test]
+fn the_bound_is_one_for_all_resources() {
+    let long = variables([("LONG", Scalar::text("a".repeat(1 << 20)))]);
+    for field in ["a: ${LONG}", "a: '${LONG}'", "${LONG}: a"] {
+        let text = format!("kind: A\n{field}\n---\n").repeat(100);
         let problems = substitute(&mut resources(&text), &long, Undeclared::Refuse, Origin::default()).unwrap_err();
-        assert_eq!(problems.len(), 1, "{expression}");
+        assert_eq!(problems.len(), 1, "{field}");
         assert!(problems[0].to_string().contains("grows beyond 67108864 bytes"), "{}", problems[0]);
     }
 }
@@ -300,6 +310,6 @@ fn what_cannot_be_read_and_is_kept_costs_no_more_than_it_is_long() {
     let none = Variables::default();
     for opening in ["${", "${a//", "${a:-", "${a:-${b}", "${a#", "${#a", "$"] {
         let text = opening.repeat(10_000);
-        assert_eq!(Evaluation::new(&none, Undeclared::Keep).text(&text).unwrap(), text.replace("$$", "$"));
+        assert_eq!(Evaluation::new(&none, Undeclared::Keep, MOST).text(&text).unwrap(), text.replace("$$", "$"));
     }
 }
