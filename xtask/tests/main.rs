@@ -25,6 +25,7 @@ case "$1" in
       case "$package" in
         */cmd/*) tool=${package##*/} ;;
         go.etcd.io/*) tool=server ;;
+        sigs.k8s.io/kustomize/*) tool=kustomize ;;
         *) continue ;;
       esac
       printf '#!/bin/sh\necho %s\n' "$says" > "$tool"
@@ -35,7 +36,7 @@ esac
 "##;
 /// One that is not to be asked.
 const NO_GO: &str = "#!/bin/sh\nexit 1\n";
-const TOOLS: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"];
+const TOOLS: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kustomize"];
 
 /// A home folder, and programs that are found before all others.
 struct Home {
@@ -86,10 +87,9 @@ fn tools_are_built_once_and_each_run_says_whether_it_had_to() {
     let (succeeded, said) = home.envtest(&[], &[]);
     assert!(succeeded, "{said}");
     let misses: Vec<&str> = said.lines().filter(|line| line.contains(": miss; building from ")).collect();
-    assert_eq!(misses.len(), 2, "one for each module: {said}");
-    assert!(
-        misses[0].starts_with("etcd ") && misses[1].starts_with("kube-apiserver, kube-controller-manager, kubectl ")
-    );
+    assert_eq!(misses.len(), 3, "one for each module: {said}");
+    let expected = ["kustomize ", "etcd ", "kube-apiserver, kube-controller-manager, kubectl "];
+    assert!(misses.iter().zip(expected).all(|(miss, tools)| miss.starts_with(tools)), "{said}");
     assert_eq!(home.kept().len(), TOOLS.len(), "{:?}", home.kept());
 
     home.go = NO_GO;

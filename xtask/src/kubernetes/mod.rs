@@ -1,4 +1,4 @@
-//! `cargo xtask envtest`: a real kube-apiserver, kube-controller-manager, kubectl and etcd for tests, made once per version.
+//! `cargo xtask envtest`: a real kube-apiserver, kube-controller-manager, kubectl, etcd and kustomize for tests, made once per version.
 //!
 //! `KUBEBUILDER_ASSETS`, the convention of the field, wins. Otherwise the tools are built from their Go modules into
 //! `~/.cache/setpoint/<tool>-<version>`; the versions stand in crates/testbed/src/kube/versions.txt, where the tests read them too.

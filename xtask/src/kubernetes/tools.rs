@@ -11,6 +11,7 @@ const VERSIONS: &str = include_str!("../../../crates/testbed/src/kube/versions.t
 pub(super) struct Versions {
     pub(super) kubernetes: String,
     pub(super) etcd: String,
+    pub(super) kustomize: String,
 }
 
 impl Versions {
@@ -19,13 +20,18 @@ impl Versions {
             let line = VERSIONS.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
             line.map(str::to_owned).with_context(|| format!("versions.txt has no line `{name} <version>`; add it"))
         };
-        Ok(Self { kubernetes: of("kubernetes")?, etcd: of("etcd")? })
+        Ok(Self { kubernetes: of("kubernetes")?, etcd: of("etcd")?, kustomize: of("kustomize")? })
     }
 
     pub(super) fn of(&self, source: &Source) -> &str {
-        match source.release {
+        self.of_release(source.release)
+    }
+
+    fn of_release(&self, release: Release) -> &str {
+        match release {
             Release::Kubernetes => &self.kubernetes,
             Release::Etcd => &self.etcd,
+            Release::Kustomize => &self.kustomize,
         }
     }
 }
@@ -34,6 +40,7 @@ impl Versions {
 pub(super) enum Release {
     Kubernetes,
     Etcd,
+    Kustomize,
 }
 
 /// A Go module and the tools in it. They are built in one go, because they share most of their packages.
@@ -57,15 +64,22 @@ pub(super) struct Tool {
 impl Tool {
     /// Where it is kept.
     pub(super) fn file(&self, cache: &Path, versions: &Versions) -> PathBuf {
-        let version = match self.release {
-            Release::Kubernetes => &versions.kubernetes,
-            Release::Etcd => &versions.etcd,
-        };
-        cache.join(format!("{}-{version}", self.name))
+        cache.join(format!("{}-{}", self.name, versions.of_release(self.release)))
     }
 }
 
 pub(super) const SOURCES: &[Source] = &[
+    Source {
+        module: "sigs.k8s.io/kustomize/kustomize/v5",
+        release: Release::Kustomize,
+        tools: &[Tool {
+            name: "kustomize",
+            release: Release::Kustomize,
+            package: "sigs.k8s.io/kustomize/kustomize/v5",
+            built_as: "kustomize",
+            asked: &["version"],
+        }],
+    },
     Source {
         module: "go.etcd.io/etcd/server/v3",
         release: Release::Etcd,
@@ -97,9 +111,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_versions_are_plain_numbers() {
+    fn versions_are_plain_numbers() {
         let versions = Versions::read().unwrap();
-        for version in [versions.kubernetes, versions.etcd] {
+        for version in [versions.kubernetes, versions.etcd, versions.kustomize] {
             assert!(version.split('.').all(|part| part.parse::<u32>().is_ok()), "{version}");
         }
     }

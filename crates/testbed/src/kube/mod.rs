@@ -30,7 +30,7 @@ pub use self::kubelet::Kubelet;
 pub use self::options::{AuditSender, AuditWebhook, Options, User};
 pub use self::proxy::{Fault, Proxy, Rule, Seen};
 pub use self::server::ApiServer;
-pub use self::tools::kubernetes_version;
+pub use self::tools::{kubernetes_version, kustomize};
 pub use self::webhook::{Verdict, Webhook};
 
 #[expect(

@@ -17,11 +17,16 @@ fn version(of: &str) -> &'static str {
     line.expect("versions.txt has a line for each release")
 }
 
+/// A real kustomize of the version that we render like.
+pub fn kustomize() -> PathBuf {
+    tool("kustomize")
+}
+
 /// The file of a tool.
 #[expect(clippy::disallowed_methods, reason = "the tools are kept in the home of whoever runs the tests")]
 pub(super) fn tool(name: &str) -> PathBuf {
     let of_assets = variable("KUBEBUILDER_ASSETS").map(|folder| folder.join(name));
-    let release = if name == "etcd" { "etcd" } else { "kubernetes" };
+    let release = if matches!(name, "etcd" | "kustomize") { name } else { "kubernetes" };
     let kept = std::env::home_dir().map(|home| home.join(format!(".cache/setpoint/{name}-{}", version(release))));
     let found = [of_assets, kept].into_iter().flatten().find(|file| file.exists());
     found.unwrap_or_else(|| panic!("{name} is missing: run `cargo xtask envtest`"))
