@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "setpoint-render",
         &["setpoint-core", "setpoint-documents", "setpoint-kustomize", "setpoint-store", "setpoint-yaml"],
     ),
+    ("setpoint-render-external", &["setpoint-yaml"]),
     (
         "setpoint-engine",
         &[

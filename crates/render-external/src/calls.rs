@@ -1,0 +1,214 @@
+//! Seccomp: which system calls this process and what it becomes can still make.
+//!
+//! A list of what is allowed, not of what is forbidden. A list of what is forbidden is complete only until the kernel's next release: `io_uring`
+//! opened a way around every rule about sockets, and the 32-bit numbers of x86-64 are another. What a program in Go without network and children
+//! needs is short, and changes rarely: a call that is missing here is answered with `EPERM`, and a test with a real kustomize tells.
+//!
+//! Three filters, of which the strictest answer counts: what only an attacker asks for ends the program (`HOSTILE`); what a program tries first
+//! and can do without is answered as an older kernel would (`UNKNOWN`); everything that is not on the list is refused.
+//!
+//! `execve` stays allowed, because the program has yet to be started, and a filter cannot count. It leads nowhere: Landlock lets no file be executed, another
+//! file in memory cannot be made (`memfd_create`), and there is no process to do it in but the program's own, which would start itself anew.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Width, SeccompCmpOp as Is, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+
+/// Calls that Go's runtime, its files and a C library's start make, whatever their arguments.
+const ALLOWED: &[libc::c_long] = &[
+    // Files: what may be opened is Landlock's to say.
+    libc::SYS_openat,
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_pread64,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_lseek,
+    libc::SYS_close,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_readlinkat,
+    libc::SYS_getdents64,
+    libc::SYS_getcwd,
+    libc::SYS_fcntl,
+    // Waiting for them.
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_eventfd2,
+    // Memory; `mmap` is below.
+    libc::SYS_brk,
+    libc::SYS_munmap,
+    libc::SYS_mprotect,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_mincore,
+    // Threads and signals of its own; `clone` and `tgkill` are below.
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_set_robust_list,
+    libc::SYS_set_tid_address,
+    libc::SYS_rseq,
+    libc::SYS_gettid,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    // Time, chance, and who it is.
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+    libc::SYS_getpid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_uname,
+    libc::SYS_execve,
+    // Where threads are kept on x86-64.
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_arch_prctl,
+];
+
+/// Calls by which one gets out of a sandbox, or into another process or the kernel. Nobody makes them by mistake.
+const HOSTILE: &[libc::c_long] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_chroot,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+];
+
+/// Calls whose arguments a filter cannot see, and for which there is an older one that it can.
+const UNKNOWN: &[libc::c_long] = &[libc::SYS_clone3];
+
+/// A new thread, and no new process or namespace.
+const THREAD: u64 = libc::CLONE_THREAD as u64;
+const NEW_SPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
+
+/// Memory that `RLIMIT_DATA` counts: private, and not growing as a stack does.
+const PRIVATE: u64 = libc::MAP_PRIVATE as u64;
+const KINDS: u64 = (libc::MAP_TYPE | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB) as u64;
+
+/// Gives up every other call, for good.
+pub(crate) fn give_up() -> io::Result<()> {
+    let this = u64::from(std::process::id());
+    let refused = u32::try_from(libc::EPERM).unwrap_or(1);
+    let unknown = u32::try_from(libc::ENOSYS).unwrap_or(refused);
+    // The last one allows neither `seccomp` nor `prctl`.
+    for (rules, others, these) in [
+        (all(HOSTILE), SeccompAction::Allow, SeccompAction::KillProcess),
+        (all(UNKNOWN), SeccompAction::Allow, SeccompAction::Errno(unknown)),
+        (allowed(this)?, SeccompAction::Errno(refused), SeccompAction::Allow),
+    ] {
+        let filter = SeccompFilter::new(rules, others, these, architecture()?).map_err(unusable)?;
+        let program = BpfProgram::try_from(filter).map_err(unusable)?;
+        seccompiler::apply_filter(&program).map_err(unusable)?;
+    }
+    Ok(())
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn all(calls: &[libc::c_long]) -> Rules {
+    calls.iter().map(|call| (*call, Vec::new())).collect()
+}
+
+fn allowed(this: u64) -> io::Result<Rules> {
+    let mut rules = all(ALLOWED);
+    // Answered by the filter before.
+    rules.extend(all(UNKNOWN));
+    rules.insert(libc::SYS_clone, vec![rule(0, Is::MaskedEq(THREAD | NEW_SPACES), THREAD)?]);
+    rules.insert(libc::SYS_mmap, vec![rule(3, Is::MaskedEq(KINDS), PRIVATE)?]);
+    // Go interrupts its own threads by signals, and looks at its own limits. Nobody else's.
+    rules.insert(libc::SYS_tgkill, vec![rule(0, Is::Eq, this)?]);
+    rules.insert(libc::SYS_prlimit64, vec![rule(0, Is::Eq, 0)?, rule(0, Is::Eq, this)?]);
+    Ok(rules)
+}
+
+/// One argument of a call.
+fn rule(argument: u8, is: Is, value: u64) -> io::Result<SeccompRule> {
+    let condition = SeccompCondition::new(argument, Width::Qword, is, value).map_err(unusable)?;
+    SeccompRule::new(vec![condition]).map_err(unusable)
+}
+
+fn architecture() -> io::Result<TargetArch> {
+    TargetArch::try_from(std::env::consts::ARCH).map_err(unusable)
+}
+
+fn unusable(error: impl std::fmt::Display) -> io::Error {
+    let text =
+        format!("system calls cannot be filtered ({error}); use a kernel with seccomp filters on x86-64 or arm64");
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_is_both_allowed_and_hostile() {
+        let allowed = allowed(1).unwrap();
+        assert!(HOSTILE.iter().all(|call| !allowed.contains_key(call)));
+    }
+
+    #[test]
+    fn sockets_processes_and_files_in_memory_are_not_on_the_list() {
+        let allowed = allowed(1).unwrap();
+        for call in [
+            libc::SYS_socket,
+            libc::SYS_connect,
+            libc::SYS_socketpair,
+            libc::SYS_kill,
+            libc::SYS_memfd_create,
+            libc::SYS_execveat,
+        ] {
+            assert!(!allowed.contains_key(&call), "{call}");
+        }
+    }
+}

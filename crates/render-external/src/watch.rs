@@ -1,0 +1,149 @@
+//! Watches the program until it has ended: takes what it writes, and ends it when it goes over a limit.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, ChildStderr, ChildStdout, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::limits::Limits;
+use crate::problem::{NotRun, Stream};
+
+/// How often threads are counted.
+const LOOKS: Duration = Duration::from_millis(25);
+
+/// A program that has ended by itself.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) output: Vec<u8>,
+    pub(crate) errors: Vec<u8>,
+}
+
+/// Waits for the end of a child whose two outputs are pipes.
+pub(crate) fn watch(child: Child, limits: &Limits) -> Result<Ended, NotRun> {
+    let broken = |source| NotRun::Broken { doing: "watch", source };
+    let deadline = now() + limits.time;
+    let mut running = Running { child };
+    let id = Pid::from_child(&running.child);
+    let end = pidfd_open(id, PidfdFlags::empty()).map_err(|error| broken(error.into()))?;
+    let mut output = Taken::new(Stream::Output, running.child.stdout.take(), limits.output);
+    let mut errors = Taken::new(Stream::Errors, running.child.stderr.take(), limits.errors);
+    loop {
+        let left = deadline.saturating_duration_since(now());
+        if left.is_zero() {
+            return Err(NotRun::TooLong { limit: limits.time });
+        }
+        let [ended, written, complained] = wait(&end, &output, &errors, left.min(LOOKS)).map_err(broken)?;
+        if written {
+            output.take()?;
+        }
+        if complained {
+            errors.take()?;
+        }
+        if ended {
+            break;
+        }
+        if threads(id) > limits.threads {
+            return Err(NotRun::TooManyThreads { limit: limits.threads });
+        }
+    }
+    // Nobody else has the other ends of the pipes, so that they end too.
+    output.rest()?;
+    errors.rest()?;
+    let status = running.child.wait().map_err(broken)?;
+    Ok(Ended { status, output: output.bytes, errors: errors.bytes })
+}
+
+/// Whether the program ended, and which of its pipes have something or are closed.
+fn wait(
+    end: &OwnedFd,
+    output: &Taken<ChildStdout>,
+    errors: &Taken<ChildStderr>,
+    at_most: Duration,
+) -> io::Result<[bool; 3]> {
+    let sources: [Option<BorrowedFd<'_>>; 3] = [Some(end.as_fd()), output.source(), errors.source()];
+    let mut polled: Vec<PollFd<'_>> =
+        sources.iter().flatten().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
+    let at_most = Timespec::try_from(at_most).map_err(io::Error::other)?;
+    match poll(&mut polled, Some(&at_most)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut found = polled.iter().map(|source| !source.revents().is_empty());
+    Ok(sources.map(|source| source.is_some() && found.next().unwrap_or(false)))
+}
+
+/// How many threads a process has; none if it has just ended.
+fn threads(id: Pid) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", id.as_raw_nonzero())).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Threads:"));
+    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
+/// What was taken from one of the program's outputs so far.
+struct Taken<R> {
+    stream: Stream,
+    source: Option<R>,
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl<R: Read + AsFd> Taken<R> {
+    fn new(stream: Stream, source: Option<R>, limit: usize) -> Self {
+        Self { stream, source, bytes: Vec::new(), limit }
+    }
+
+    fn source(&self) -> Option<BorrowedFd<'_>> {
+        self.source.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Takes what is there. Only waits if nothing is.
+    fn take(&mut self) -> Result<(), NotRun> {
+        let Some(source) = &mut self.source else { return Ok(()) };
+        let mut chunk = [0; 64 << 10];
+        match source.read(&mut chunk) {
+            Ok(0) => self.source = None,
+            Ok(count) if self.bytes.len() + count > self.limit => {
+                return Err(NotRun::TooMuch { stream: self.stream, limit: self.limit });
+            }
+            Ok(count) => self.bytes.extend_from_slice(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(NotRun::Broken { doing: "read from", source }),
+        }
+        Ok(())
+    }
+
+    /// Takes everything until the end.
+    fn rest(&mut self) -> Result<(), NotRun> {
+        while self.source.is_some() {
+            self.take()?;
+        }
+        Ok(())
+    }
+}
+
+/// A child that does not outlive the one who watches it, however that ends.
+struct Running {
+    child: Child,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that was waited for has a status, and its number may be another's by now.
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
+        // The group is there once it has begun a session; before, there is only the child.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The time by which a render's own is measured. Nothing is decided by it but whether to go on waiting.
+#[expect(clippy::disallowed_methods, reason = "the door of this crate to the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
