@@ -20,7 +20,7 @@ use seccompiler::{
 
 /// Calls that Go's runtime, its files and a C library's start make, whatever their arguments.
 const ALLOWED: &[libc::c_long] = &[
-    // Files: what may be opened is Landlock's to say.
+    // Files: what may be opened is Landlock's to say. `fcntl` is below.
     libc::SYS_openat,
     libc::SYS_read,
     libc::SYS_readv,
@@ -37,7 +37,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_readlinkat,
     libc::SYS_getdents64,
     libc::SYS_getcwd,
-    libc::SYS_fcntl,
     // Waiting for them.
     libc::SYS_epoll_create1,
     libc::SYS_epoll_ctl,
@@ -135,6 +134,10 @@ const NEW_SPACES: u64 = (libc::CLONE_NEWNS
 const PRIVATE: u64 = libc::MAP_PRIVATE as u64;
 const KINDS: u64 = (libc::MAP_TYPE | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB) as u64;
 
+/// What may be asked of a descriptor. Among the rest is whom to send a signal when something happens to it: a way to end other processes.
+const OF_DESCRIPTORS: [libc::c_int; 6] =
+    [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_SETFL];
+
 /// Gives up every other call, for good.
 pub(crate) fn give_up() -> io::Result<()> {
     let this = u64::from(std::process::id());
@@ -163,17 +166,19 @@ fn allowed(this: u64) -> io::Result<Rules> {
     let mut rules = all(ALLOWED);
     // Answered by the filter before.
     rules.extend(all(UNKNOWN));
-    rules.insert(libc::SYS_clone, vec![rule(0, Is::MaskedEq(THREAD | NEW_SPACES), THREAD)?]);
-    rules.insert(libc::SYS_mmap, vec![rule(3, Is::MaskedEq(KINDS), PRIVATE)?]);
+    rules.insert(libc::SYS_clone, vec![rule(0, Width::Qword, Is::MaskedEq(THREAD | NEW_SPACES), THREAD)?]);
+    rules.insert(libc::SYS_mmap, vec![rule(3, Width::Qword, Is::MaskedEq(KINDS), PRIVATE)?]);
+    let asked = OF_DESCRIPTORS.iter().map(|command| rule(1, Width::Dword, Is::Eq, *command as u64));
+    rules.insert(libc::SYS_fcntl, asked.collect::<io::Result<_>>()?);
     // Go interrupts its own threads by signals, and looks at its own limits. Nobody else's.
-    rules.insert(libc::SYS_tgkill, vec![rule(0, Is::Eq, this)?]);
-    rules.insert(libc::SYS_prlimit64, vec![rule(0, Is::Eq, 0)?, rule(0, Is::Eq, this)?]);
+    rules.insert(libc::SYS_tgkill, vec![rule(0, Width::Dword, Is::Eq, this)?]);
+    rules.insert(libc::SYS_prlimit64, vec![rule(0, Width::Dword, Is::Eq, 0)?, rule(0, Width::Dword, Is::Eq, this)?]);
     Ok(rules)
 }
 
-/// One argument of a call.
-fn rule(argument: u8, is: Is, value: u64) -> io::Result<SeccompRule> {
-    let condition = SeccompCondition::new(argument, Width::Qword, is, value).map_err(unusable)?;
+/// What one argument of a call has to be. Of arguments that the kernel takes for 32 bits, the others mean nothing.
+fn rule(argument: u8, width: Width, is: Is, value: u64) -> io::Result<SeccompRule> {
+    let condition = SeccompCondition::new(argument, width, is, value).map_err(unusable)?;
     SeccompRule::new(vec![condition]).map_err(unusable)
 }
 

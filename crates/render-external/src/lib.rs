@@ -12,7 +12,7 @@
 //! (`walls`: it reads the tree, and nothing else can be opened, executed or connected to), seccomp (`calls`: what is not on the list is
 //! refused). Where the kernel cannot enforce all of it, nothing is run.
 //!
-//! What it still can do: learn by `stat` whether a path outside the tree exists and how large it is (Landlock does not cover that), use the
+//! What it still can do: learn by `stat` and `readlink` what paths there are outside the tree, and how large (Landlock does not cover that), use the
 //! processor for as long as it may run, and write what it likes to its output.
 
 #![deny(unsafe_code)]

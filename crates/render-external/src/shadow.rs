@@ -236,19 +236,15 @@ impl Fields {
     }
 
     fn compare_entries(&mut self, ours: &[(Node<'_>, Node<'_>)], theirs: &[(Node<'_>, Node<'_>)]) {
-        let by_key = |entries: &[(Node<'_>, Node<'_>)]| -> BTreeMap<String, usize> {
-            entries.iter().enumerate().map(|(n, (key, _))| (key.source_text().to_owned(), n)).collect()
-        };
-        let (our_keys, their_keys) = (by_key(ours), by_key(theirs));
-        for (key, n) in &our_keys {
-            let (name, our_value) = (text(Some(ours[*n].0)), ours[*n].1);
-            self.at(Step::Field(name.to_owned()), |fields| match their_keys.get(key) {
-                Some(m) => fields.compare(our_value, theirs[*m].1),
+        let (our_values, their_values) = (by_key(ours), by_key(theirs));
+        for (key, our_value) in &our_values {
+            self.at(Step::Field((*key).to_owned()), |fields| match their_values.get(key) {
+                Some(their_value) => fields.compare(*our_value, *their_value),
                 None => fields.note(" (only ours)"),
             });
         }
-        for (_, n) in their_keys.iter().filter(|(key, _)| !our_keys.contains_key(*key)) {
-            self.at(Step::Field(text(Some(theirs[*n].0)).to_owned()), |fields| fields.note(" (only theirs)"));
+        for key in their_values.keys().filter(|key| !our_values.contains_key(*key)) {
+            self.at(Step::Field((*key).to_owned()), |fields| fields.note(" (only theirs)"));
         }
     }
 
@@ -277,6 +273,11 @@ impl Fields {
         let path = if path.is_empty() { "all of it".to_owned() } else { cut(&visible_text(&path)) };
         self.paths.push(path + whose);
     }
+}
+
+/// The values by their keys' texts, which is what keys are in JSON.
+fn by_key<'d>(entries: &[(Node<'d>, Node<'d>)]) -> BTreeMap<&'d str, Node<'d>> {
+    entries.iter().map(|(key, value)| (text(Some(*key)), *value)).collect()
 }
 
 /// Whether two scalars are the same value to whoever reads them next, which is kubectl's library.

@@ -57,6 +57,12 @@ fn the_same_values_in_another_form_are_told_by_line() {
 }
 
 #[test]
+fn a_key_in_quotes_is_the_same_key() {
+    let (ours, theirs) = (map("a", "data:\n  \"y\": 1\n"), map("a", "data:\n  'y': 1\n"));
+    assert_eq!(told(&ours, &theirs), "v1 ConfigMap a: the same values, written otherwise from line 6 of ours on");
+}
+
+#[test]
 fn two_of_the_same_name_are_compared_one_by_one() {
     let (first, second, other) = (map("a", "x: 1\n"), map("a", "x: 2\n"), map("a", "x: 3\n"));
     assert_eq!(told(&format!("{first}---\n{second}"), &format!("{first}---\n{other}")), "v1 ConfigMap a (number 2): x");

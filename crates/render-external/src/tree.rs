@@ -19,7 +19,8 @@ pub enum NotWritten {
     Unwritable { path: String, source: io::Error },
 }
 
-/// Files on disk, readable by this user alone, until the value is dropped.
+/// Files on disk, readable by this user alone, until the value is dropped. An agent that is killed leaves them: `within` should be a folder that
+/// is emptied when it starts.
 #[derive(Debug)]
 pub struct Tree {
     folder: TempDir,

@@ -30,10 +30,19 @@ pub(crate) fn watch(child: Child, limits: &Limits) -> Result<Ended, NotRun> {
     let end = pidfd_open(id, PidfdFlags::empty()).map_err(|error| broken(error.into()))?;
     let mut output = Taken::new(Stream::Output, running.child.stdout.take(), limits.output);
     let mut errors = Taken::new(Stream::Errors, running.child.stderr.take(), limits.errors);
+    let mut next_look = now();
     loop {
-        let left = deadline.saturating_duration_since(now());
+        let now = now();
+        let left = deadline.saturating_duration_since(now);
         if left.is_zero() {
             return Err(NotRun::TooLong { limit: limits.time });
+        }
+        // Not with every byte that is written: the time is ours.
+        if now >= next_look {
+            next_look = now + LOOKS;
+            if threads(id) > limits.threads {
+                return Err(NotRun::TooManyThreads { limit: limits.threads });
+            }
         }
         let [ended, written, complained] = wait(&end, &output, &errors, left.min(LOOKS)).map_err(broken)?;
         if written {
@@ -44,9 +53,6 @@ pub(crate) fn watch(child: Child, limits: &Limits) -> Result<Ended, NotRun> {
         }
         if ended {
             break;
-        }
-        if threads(id) > limits.threads {
-            return Err(NotRun::TooManyThreads { limit: limits.threads });
         }
     }
     // Nobody else has the other ends of the pipes, so that they end too.

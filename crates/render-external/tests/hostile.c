@@ -83,6 +83,8 @@ static void processes(void) {
     tell("signal the victim", kill(victim, SIGTERM));
     tell("signal everybody", kill(-1, SIGTERM));
     tell("signal a thread of the victim", syscall(SYS_tgkill, victim, victim, SIGTERM));
+    tell("signal the victim by a descriptor", fcntl(1, F_SETOWN, victim));
+    tell("choose the signal of a descriptor", fcntl(1, F_SETSIG, SIGTERM));
     struct rlimit limit = {0, 0};
     tell("limit the victim", prlimit(victim, RLIMIT_NOFILE, &limit, NULL));
     limit.rlim_cur = limit.rlim_max = RLIM_INFINITY;

@@ -75,7 +75,7 @@ fn nobody_can_be_reached() {
 
 #[test]
 fn no_process_can_be_made_or_touched() {
-    assert_all_denied(&answers("processes"), 11);
+    assert_all_denied(&answers("processes"), 13);
 }
 
 #[cfg(target_arch = "x86_64")]
