@@ -10,6 +10,8 @@ pub struct Folder<'f> {
     path: &'f str,
     /// The kustomization that led here.
     by: Option<&'f Folder<'f>>,
+    /// As it is written there; empty where a build begins.
+    written: &'f str,
     /// Files outside of it may not be read.
     is_restricted: bool,
 }
@@ -57,7 +59,7 @@ impl std::error::Error for BadPath {}
 
 impl<'f> Folder<'f> {
     pub fn new(path: &'f str, is_restricted: bool) -> Self {
-        Self { path, by: None, is_restricted }
+        Self { path, by: None, written: "", is_restricted }
     }
 
     pub fn path(&self) -> &'f str {
@@ -96,9 +98,28 @@ impl<'f> Folder<'f> {
         Ok(base)
     }
 
-    /// The folder of a base that [`Folder::base`] gave.
-    pub fn below(&'f self, base: &'f str) -> Self {
-        Self { path: base, by: Some(self), is_restricted: self.is_restricted }
+    /// The folder of a base that [`Folder::base`] gave for what is written.
+    pub fn below(&'f self, base: &'f str, written: &'f str) -> Self {
+        Self { path: base, by: Some(self), written, is_restricted: self.is_restricted }
+    }
+
+    /// Where a file is, from the folder where the build began, as far as it can be told from the paths on the way.
+    pub fn from_the_first(&self, file: &str) -> String {
+        let mut way = vec![file];
+        let mut folder = Some(self);
+        while let Some(at) = folder {
+            way.push(at.written);
+            folder = at.by;
+        }
+        let mut parts = Vec::new();
+        for part in way.into_iter().rev().flat_map(|path| path.split('/')) {
+            match part {
+                "" | "." => {}
+                ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        parts.join("/")
     }
 
     fn resolve(&self, path: &str) -> Result<String, BadPath> {
@@ -158,13 +179,29 @@ mod tests {
     #[test]
     fn a_base_is_not_where_one_already_is() {
         let outer = Folder::new("apps/web/overlay", true);
-        let inner = outer.below("apps/base");
+        let inner = outer.below("apps/base", "../../base");
         for (folder, path) in
             [(&outer, "."), (&outer, ".."), (&inner, "../web/overlay"), (&inner, "../web"), (&inner, "../..")]
         {
             assert!(matches!(folder.base(path), Err(BadPath::Cycle { .. })), "{path}");
         }
         assert_eq!(inner.base("../web/overlay-2").as_deref(), Ok("apps/web/overlay-2"));
+    }
+
+    #[test]
+    fn the_way_from_the_first_folder_is_told_by_what_is_written() {
+        let outer = Folder::new("apps/web/overlay", true);
+        let base = outer.below("apps/base", "../../base/");
+        let inner = base.below("apps/base/sub", "./sub");
+        assert_eq!(outer.from_the_first("a/../b.yaml"), "b.yaml");
+        assert_eq!(base.from_the_first("a.yaml"), "../../base/a.yaml");
+        assert_eq!(inner.from_the_first("../../x.yaml"), "../../x.yaml");
+        let back = base.below("apps/web/other", "../web/other");
+        assert_eq!(
+            back.from_the_first("a.yaml"),
+            "../../web/other/a.yaml",
+            "what is written counts, not where it leads"
+        );
     }
 
     #[test]

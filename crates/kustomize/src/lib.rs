@@ -5,6 +5,7 @@
 //! - [`kustomization`]: a `kustomization.yaml`. [`fields`]: documents of kustomize's own.
 //! - [`field_spec`]: which fields transformers are about. [`defaults`]: those that they are about if nobody says otherwise.
 //! - [`transform`]: what is done to resources, and what is noted of it ([`noted`], [`shared`]). [`json_patch`]: patches of RFC 6902.
+//! - [`annotations`]: those that kustomize keeps for itself.
 //! - [`identity`]: what resources are called. [`resource`]: one on its way through a kustomization.
 //! - [`order`]: the order of resources in the end.
 //! - [`references`]: the names that resources have of each other. [`variables`]: `$(NAME)`. [`substitution`]: `${NAME}`, as Flux has it.
@@ -13,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod annotations;
 pub mod build;
 pub mod defaults;
 pub mod field_path;

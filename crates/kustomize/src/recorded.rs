@@ -106,7 +106,7 @@ fn check(node: &Node) -> Result<(), String> {
 
 fn yaml(resource: &Resource) -> Result<String, String> {
     let mut resource = resource.clone();
-    resource.finish();
+    resource.finish(true, true).unwrap();
     check(&resource.node)?;
     let mut yaml = String::new();
     go::write(&resource.node, &mut yaml).map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::identity::{Gvk, Id};
-use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::node::{Map, Node, Tag};
 use crate::shared::Shared;
 
 /// What is done where a generated resource has the name of one that is there.
@@ -135,23 +135,5 @@ impl Resource {
     pub fn texts(&self, field: &str) -> impl Iterator<Item = (&Arc<str>, &str)> {
         let map = self.node.at(&["metadata", field]).and_then(Node::as_map);
         map.into_iter().flat_map(Map::iter).filter_map(|(name, node)| Some((name, node.as_text()?)))
-    }
-
-    /// Ends the way of a resource. Kustomize takes what it noted out of the annotations of all of them: they are texts then, and an empty map of them is gone.
-    pub fn finish(&mut self) {
-        let Some(metadata) = self.node.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut)
-        else {
-            return;
-        };
-        let Some(annotations) = metadata.get_mut("annotations").and_then(Node::as_map_mut) else { return };
-        if annotations.is_empty() {
-            metadata.remove("annotations");
-            return;
-        }
-        for (_, node) in annotations.iter_mut() {
-            if let Content::Scalar(Scalar { tag, .. }) = &mut node.content {
-                *tag = Tag::Text;
-            }
-        }
     }
 }

@@ -8,6 +8,7 @@ mod configuration;
 mod patches;
 mod plugins;
 mod replacements;
+mod trail;
 mod transformers;
 mod vars;
 mod written;
@@ -34,8 +35,11 @@ use crate::schema::Schema;
 use crate::transform;
 
 pub use bad::BadBuild;
+use trail::{Asked, Written};
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// What kustomize 5.8.1 calls itself there.
+const MANAGER: &str = "kustomize-v5.8.1";
 /// How deep bases may name each other.
 const DEEPEST: usize = 100;
 
@@ -46,7 +50,7 @@ pub struct Options {
     pub is_restricted: bool,
     /// In which order resources are, unless the kustomization says.
     pub order: Order,
-    /// Who all resources are labelled to be managed by.
+    /// Who all resources are labelled to be managed by, also where a kustomization asks for that label.
     pub managed_by: Option<Arc<str>>,
 }
 
@@ -77,9 +81,12 @@ pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built
         sources: Sources::default(),
         schema: Schema::kubernetes(),
         has_own_schema: false,
+        asked: Asked::default(),
+        written: Written::default(),
         warnings: Vec::new(),
     };
     let kustomization = builder.kustomization(&folder)?;
+    builder.asked = Asked::of(&kustomization);
     builder.use_schema(&folder, &kustomization)?;
     let order = match &kustomization.sort {
         Some(sort) => Order::of(sort).map_err(|error| BadBuild::new(&error))?,
@@ -88,13 +95,16 @@ pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built
     let mut all = builder.accumulate(&folder, &kustomization, Accumulated::default(), 0)?;
     builder.finish(&mut all)?;
     order.sort(&mut all.resources, |resource| resource.id(&|gvk| builder.schema.is_cluster_scoped(gvk)));
-    if let Some(manager) = &options.managed_by {
+    let own_name = || builder.asked.managed_by.then(|| MANAGER.into());
+    if let Some(manager) = options.managed_by.clone().or_else(own_name) {
         let origin = builder.sources.add("".into(), Some("managedByLabel".into()));
-        let label = Texts::from([(MANAGED_BY.into(), Arc::clone(manager))]);
+        let label = Texts::from([(MANAGED_BY.into(), manager)]);
         let field = FieldSpec::new(Gvk::default(), "metadata/labels", true);
         transform::labels(&mut all.resources, &label, &[field], origin).map_err(|error| BadBuild::new(&error))?;
     }
-    all.resources.iter_mut().for_each(Resource::finish);
+    let Asked { origins, transformations, .. } = builder.asked;
+    let finished = all.resources.iter_mut().try_for_each(|resource| resource.finish(origins, transformations));
+    finished.map_err(|error| BadBuild::new(&error))?;
     let Builder { sources, warnings, schema, .. } = builder;
     Ok(Built { resources: all.resources, sources, warnings, schema })
 }
@@ -114,6 +124,9 @@ struct Builder<'b> {
     schema: Schema,
     /// The schema is one that a kustomization named.
     has_own_schema: bool,
+    /// What the `buildMetadata` of the first kustomization asks for. That of others is not read.
+    asked: Asked,
+    written: Written,
     warnings: Vec<String>,
 }
 
@@ -223,7 +236,8 @@ impl Builder<'_> {
             Ok(file) => file,
             Err(no_file) => return self.base(folder, path, all, depth).map_err(|error| error.beside(&no_file)),
         };
-        let loaded = self.load(&file)?;
+        let mut loaded = self.load(&file)?;
+        self.note_file(folder, path, &mut loaded)?;
         self.append(&mut all.resources, loaded)
             .map_err(|error| error.within(&format!("merging resources from '{path}'")))
     }
@@ -237,7 +251,7 @@ impl Builder<'_> {
 
     fn base(&mut self, folder: &Folder<'_>, path: &str, all: &mut Accumulated, depth: usize) -> Result<(), BadBuild> {
         let base = folder.base(path).map_err(|error| BadBuild::new(&error))?;
-        let inner = folder.below(&base);
+        let inner = folder.below(&base, path);
         let kustomization = self.kustomization(&inner)?;
         if kustomization.is_component {
             return Err(BadBuild::of(format!(
@@ -260,7 +274,7 @@ impl Builder<'_> {
         depth: usize,
     ) -> Result<Accumulated, BadBuild> {
         let base = folder.base(path).map_err(|error| BadBuild::new(&error))?;
-        let inner = folder.below(&base);
+        let inner = folder.below(&base, path);
         let kustomization = self.kustomization(&inner)?;
         if !kustomization.is_component {
             let problem =
@@ -296,18 +310,31 @@ impl Builder<'_> {
     ) -> Result<(), BadBuild> {
         let common = kustomization.generator_options.as_ref();
         let of_maps = kustomization.config_maps.iter().map(|args| (args, false));
+        let mut all_made = Vec::new();
         for (args, is_secret) in of_maps.chain(kustomization.secrets.iter().map(|args| (args, true))) {
-            let by = if is_secret { "secretGenerator" } else { "configMapGenerator" };
+            let (by, kind) = match is_secret {
+                true => ("secretGenerator", "SecretGenerator"),
+                false => ("configMapGenerator", "ConfigMapGenerator"),
+            };
             let origin = self.by(folder, by, args.origin);
             let generator = generator(args, common, is_secret)?;
             let from =
                 crate::files::Folder { files: self.files, path: folder.path(), is_restricted: folder.is_restricted() };
-            let made = generator.generate(from, origin).map_err(|error| BadBuild::new(&error))?;
-            let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-            absorb(&mut all.resources, vec![made], &scope)
-                .map_err(|error| BadBuild::new(&error).within("merging from generator"))?;
+            let mut made = generator.generate(from, origin).map_err(|error| BadBuild::new(&error))?;
+            let step = self.builtin_step(folder, kustomization, kind);
+            self.note_generated(step.as_ref(), std::slice::from_mut(&mut made));
+            all_made.push(made);
         }
-        Ok(())
+        self.absorb(all_made, all)
+    }
+
+    fn absorb(&self, made: Vec<Resource>, all: &mut Accumulated) -> Result<(), BadBuild> {
+        if made.is_empty() {
+            return Ok(());
+        }
+        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+        let absorbed = absorb(&mut all.resources, made, &scope);
+        absorbed.map_err(|error| BadBuild::new(&error).within("merging from generator"))
     }
 
     /// Where something that a field of a kustomization does comes from.
@@ -407,7 +434,6 @@ fn unsupported(kustomization: &Kustomization) -> Result<(), BadBuild> {
     let fields = [
         ("crds", kustomization.crds.is_empty()),
         ("validators", kustomization.validators.is_empty()),
-        ("buildMetadata", kustomization.build_metadata.is_empty()),
         ("helmCharts", kustomization.helm_charts.is_empty()),
     ];
     match fields.into_iter().find(|(_, is_empty)| !is_empty) {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::replacements::replacement;
+use super::trail::Step;
 use super::{Accumulated, BadBuild, Builder, generator};
 use crate::field_spec::FieldSpec;
 use crate::fields::{BadField, Fields};
 use crate::folder::Folder;
-use crate::generator::absorb;
 use crate::identity::Gvk;
 use crate::kustomization::{self, Kustomization};
 use crate::load::resources;
@@ -25,18 +25,18 @@ impl Builder<'_> {
         all: &mut Accumulated,
         depth: usize,
     ) -> Result<(), BadBuild> {
-        for plugin in self.plugins(folder, &kustomization.generators, depth)? {
-            let made = match plugin.kind() {
+        let mut all_made = Vec::new();
+        for plugin in self.plugins(folder, kustomization, &kustomization.generators, depth)? {
+            let mut made = match plugin.kind() {
                 "ConfigMapGenerator" => self.generated(folder, &plugin, false)?,
                 "SecretGenerator" => self.generated(folder, &plugin, true)?,
                 "IAMPolicyGenerator" => service_account(&plugin)?,
                 kind => return Err(not_yet(kind)),
             };
-            let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-            let absorbed = absorb(&mut all.resources, vec![made], &scope);
-            absorbed.map_err(|error| BadBuild::new(&error).within("merging from generator"))?;
+            self.note_generated(Step::plugin(&plugin)?.as_ref(), std::slice::from_mut(&mut made));
+            all_made.push(made);
         }
-        Ok(())
+        self.absorb(all_made, all)
     }
 
     fn generated(&self, folder: &Folder<'_>, plugin: &Resource, is_secret: bool) -> Result<Resource, BadBuild> {
@@ -61,22 +61,33 @@ impl Builder<'_> {
         all: &mut Vec<Resource>,
         depth: usize,
     ) -> Result<(), BadBuild> {
-        for plugin in self.plugins(folder, &kustomization.transformers, depth)? {
+        for plugin in self.plugins(folder, kustomization, &kustomization.transformers, depth)? {
             let arguments = arguments(&plugin);
             let fields = Fields::of(&arguments, "").map_err(|error| BadBuild::new(&error))?;
             self.run(folder, &plugin, &fields, all)?;
+            self.note_transformed(Step::plugin(&plugin)?.as_ref(), all)?;
         }
         Ok(())
     }
 
     /// The documents that are named, or written there.
-    fn plugins(&mut self, folder: &Folder<'_>, named: &[Arc<str>], depth: usize) -> Result<Vec<Resource>, BadBuild> {
+    fn plugins(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        named: &[Arc<str>],
+        depth: usize,
+    ) -> Result<Vec<Resource>, BadBuild> {
         let mut all = Accumulated::default();
         let mut paths = Vec::new();
         for entry in named {
             let origin = self.sources.add(folder.path().into(), None);
             match resources("inline", entry, origin) {
-                Ok(inline) => self.append(&mut all.resources, inline)?,
+                Ok(mut inline) => {
+                    let file = Arc::clone(&self.sources.get(kustomization.origin).file);
+                    self.note_file(folder, file.rsplit('/').next().unwrap_or_default(), &mut inline)?;
+                    self.append(&mut all.resources, inline)?;
+                }
                 Err(_) => paths.push(entry),
             }
         }
@@ -236,8 +247,7 @@ fn not_yet(kind: &str) -> BadBuild {
 }
 
 /// What plugins have in their documents. Kustomize passes over everything else there, and so do we.
-const KNOWN: [&str; 24] = [
-    "annotations",
+const KNOWN: [&str; 21] = [
     "behavior",
     "env",
     "envs",
@@ -245,7 +255,6 @@ const KNOWN: [&str; 24] = [
     "files",
     "imageTag",
     "jsonOp",
-    "labels",
     "literals",
     "options",
     "patch",
@@ -260,14 +269,17 @@ const KNOWN: [&str; 24] = [
     "target",
     "type",
     "unsetOnly",
-    "namespace",
 ];
 
 /// The arguments in a document, without what says which plugin it is for.
 fn arguments(plugin: &Resource) -> Node {
     let mut arguments = plugin.node.clone();
     let is_generator = plugin.kind().ends_with("Generator");
-    keep(&mut arguments, |name| KNOWN.contains(&name) && !(is_generator && matches!(name, "labels" | "annotations")));
+    keep(&mut arguments, |name| match name {
+        "labels" | "annotations" => !is_generator,
+        "name" | "namespace" => is_generator,
+        name => KNOWN.contains(&name),
+    });
     let specs = arguments.as_map_mut().and_then(|fields| fields.get_mut("fieldSpecs")).map(|node| &mut node.content);
     if let Some(Content::Seq(specs)) = specs {
         let is_of_spec = |name: &str| matches!(name, "group" | "version" | "kind" | "path" | "create");

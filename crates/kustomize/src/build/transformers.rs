@@ -24,22 +24,35 @@ impl Builder<'_> {
     ) -> Result<(), BadBuild> {
         let Accumulated { resources: all, fields, .. } = accumulated;
         let fields = fields.as_ref().unwrap_or(Defaults::get());
-        self.strategic_patches(
-            folder,
-            &kustomization.strategic_patches,
-            kustomization.place("patchesStrategicMerge"),
-            all,
-        )?;
+        if !kustomization.strategic_patches.is_empty() {
+            let at = kustomization.place("patchesStrategicMerge");
+            self.strategic_patches(folder, &kustomization.strategic_patches, at, all)?;
+            self.note(folder, kustomization, "PatchStrategicMergeTransformer", all)?;
+        }
         for patch in &kustomization.patches {
             self.patch(folder, patch, all)?;
+            self.note(folder, kustomization, "PatchTransformer", all)?;
         }
         self.rename(folder, kustomization, fields, all)?;
         self.label(folder, kustomization, fields, all)?;
         for patch in &kustomization.json_patches {
             self.json_patch(folder, patch, all)?;
+            self.note(folder, kustomization, "PatchJson6902Transformer", all)?;
         }
         self.resize(folder, kustomization, fields, all)?;
         self.replace(folder, kustomization, all)
+    }
+
+    /// Notes that resources went through a transformer.
+    fn note(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        kind: &str,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        let step = self.builtin_step(folder, kustomization, kind);
+        self.note_transformed(step.as_ref(), all)
     }
 
     fn rename(
@@ -56,18 +69,21 @@ impl Builder<'_> {
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
             transform::namespace(all, &namespace, &specs.namespace, &scope, origin)
                 .map_err(|error| BadBuild::new(&error))?;
+            self.note(folder, kustomization, "NamespaceTransformer", all)?;
         }
         if !kustomization.name_prefix.is_empty() {
             let origin = self.by(folder, "namePrefix", kustomization.place("namePrefix"));
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
             transform::prefix(all, &kustomization.name_prefix, &specs.name_prefix, &scope, origin)
                 .map_err(|error| BadBuild::new(&error))?;
+            self.note(folder, kustomization, "PrefixTransformer", all)?;
         }
         if !kustomization.name_suffix.is_empty() {
             let origin = self.by(folder, "nameSuffix", kustomization.place("nameSuffix"));
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
             transform::suffix(all, &kustomization.name_suffix, &specs.name_suffix, &scope, origin)
                 .map_err(|error| BadBuild::new(&error))?;
+            self.note(folder, kustomization, "SuffixTransformer", all)?;
         }
         Ok(())
     }
@@ -83,16 +99,20 @@ impl Builder<'_> {
             let fields = label_fields(label, specs)?;
             let origin = self.by(folder, "labels", kustomization.place("labels"));
             transform::labels(all, &label.pairs, &fields, origin).map_err(|error| BadBuild::new(&error))?;
+            self.note(folder, kustomization, "LabelTransformer", all)?;
         }
-        if !kustomization.common_labels.is_empty() {
+        // Where there are others, kustomize has one for these even if there are none.
+        if !kustomization.common_labels.is_empty() || !kustomization.labels.is_empty() {
             let origin = self.by(folder, "commonLabels", kustomization.place("commonLabels"));
             transform::labels(all, &kustomization.common_labels, &specs.common_labels, origin)
                 .map_err(|error| BadBuild::new(&error))?;
+            self.note(folder, kustomization, "LabelTransformer", all)?;
         }
         if !kustomization.common_annotations.is_empty() {
             let origin = self.by(folder, "commonAnnotations", kustomization.place("commonAnnotations"));
             transform::annotations(all, &kustomization.common_annotations, &specs.common_annotations, origin)
                 .map_err(|error| BadBuild::new(&error))?;
+            self.note(folder, kustomization, "AnnotationsTransformer", all)?;
         }
         Ok(())
     }
@@ -108,6 +128,7 @@ impl Builder<'_> {
             let origin = self.by(folder, "replicas", replica.origin);
             transform::replicas(all, &replica.name, replica.count, &specs.replicas, origin)
                 .map_err(|error| BadBuild::new(&error))?;
+            self.note(folder, kustomization, "ReplicaCountTransformer", all)?;
         }
         for image in &kustomization.images {
             let origin = self.by(folder, "images", image.origin);
@@ -119,6 +140,7 @@ impl Builder<'_> {
                 digest: Arc::clone(&image.digest),
             };
             transform::images(all, &new, &specs.images, origin).map_err(|error| BadBuild::new(&error))?;
+            self.note(folder, kustomization, "ImageTagTransformer", all)?;
         }
         Ok(())
     }
@@ -136,11 +158,12 @@ impl Builder<'_> {
                 _ => replacements.push(replacement_of(written, "replacements")?),
             }
         }
-        if replacements.is_empty() {
+        if kustomization.replacements.is_empty() {
             return Ok(());
         }
         let origin = self.by(folder, "replacements", kustomization.place("replacements"));
-        replacement::replace(all, &replacements, origin).map_err(|error| BadBuild::new(&error))
+        replacement::replace(all, &replacements, origin).map_err(|error| BadBuild::new(&error))?;
+        self.note(folder, kustomization, "ReplacementTransformer", all)
     }
 
     /// A file holds one replacement or a list of them.

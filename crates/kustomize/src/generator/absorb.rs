@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::annotations::ORIGIN;
 use crate::identity::{Gvk, Id};
 use crate::node::{Content, Map, Node, Scalar, Tag};
 use crate::resource::{Behavior, Resource};
 use crate::selector::Scope;
-
-/// Where kustomize notes the file that a resource came from.
-const ORIGIN: &str = "config.kubernetes.io/origin";
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AbsorbError {

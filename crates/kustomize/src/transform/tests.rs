@@ -76,7 +76,7 @@ fn outcome(what: &str, config: &str, documents: &str) -> Outcome {
 
 fn written(mut resource: Resource) -> Result<String, Box<dyn Error>> {
     resource.is_annotated = true;
-    resource.finish();
+    resource.finish(false, false).unwrap();
     check(&resource.node)?;
     let mut text = String::new();
     setpoint_yaml::go::write(&resource.node, &mut text)?;

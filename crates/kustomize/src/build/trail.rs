@@ -1,0 +1,248 @@
+//! `buildMetadata`: annotations that say which file a resource came from, and which transformers it went through.
+//!
+//! They are annotations from the start, as in kustomize: patches and replacements see them, and may change them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{BadBuild, Builder};
+use crate::annotations::{ORIGIN, TRANSFORMATIONS};
+use crate::fields::{BadField, Fields, wrong};
+use crate::folder::Folder;
+use crate::kustomization::Kustomization;
+use crate::node::{Content, Node};
+use crate::origin::Origin;
+use crate::read::read_document;
+use crate::resource::Resource;
+
+/// Kubernetes takes no more than this in all annotations of a resource. Without it, the cost of noting transformers grows with their square.
+const LARGEST: usize = 256 * 1024;
+
+/// What of it a build was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    /// Anything at all, be it known or not: then both are noted on the way.
+    pub(super) anything: bool,
+    pub(super) origins: bool,
+    pub(super) transformations: bool,
+    pub(super) managed_by: bool,
+}
+
+impl Asked {
+    pub(super) fn of(kustomization: &Kustomization) -> Self {
+        let has = |name: &str| kustomization.build_metadata.iter().any(|own| **own == *name);
+        Self {
+            anything: !kustomization.build_metadata.is_empty(),
+            origins: has("originAnnotations"),
+            transformations: has("transformerAnnotations"),
+            managed_by: has("managedByLabel"),
+        }
+    }
+}
+
+/// A file, or a generator or transformer and the file that it is configured in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    path: Arc<str>,
+    repo: Arc<str>,
+    reference: Arc<str>,
+    configured_in: Arc<str>,
+    /// API version, kind, name and namespace.
+    configured_by: [Arc<str>; 4],
+}
+
+const IDENTIFIER: [&str; 4] = ["apiVersion", "kind", "name", "namespace"];
+
+impl Step {
+    pub(super) fn file(path: String) -> Self {
+        Self { path: path.into(), ..Self::default() }
+    }
+
+    fn builtin(configured_in: String, kind: &str) -> Self {
+        let configured_by = ["builtin".into(), kind.into(), "".into(), "".into()];
+        Self { configured_in: configured_in.into(), configured_by, ..Self::default() }
+    }
+
+    /// What a plugin's document does; `None` if it does not say where it came from.
+    pub(super) fn plugin(plugin: &Resource) -> Result<Option<Self>, BadBuild> {
+        let Some(origin) = plugin.annotation(ORIGIN) else { return Ok(None) };
+        let origin = read_step(origin)?;
+        let api_version = plugin.node.at(&["apiVersion"]).and_then(Node::as_text).unwrap_or_default();
+        let configured_by = [api_version.into(), plugin.kind().into(), plugin.name().into(), plugin.namespace().into()];
+        Ok(Some(Self { path: "".into(), configured_in: origin.path, configured_by, ..origin }))
+    }
+
+    fn read(node: &Node, path: &str) -> Result<Self, BadField> {
+        if node.is_null() {
+            return Ok(Self::default());
+        }
+        let fields = Fields::of(node, path)?;
+        let configured_by = fields.inner("configuredBy", |node, path| {
+            let fields = Fields::of(node, path)?;
+            let [api_version, kind, name, namespace] = IDENTIFIER.map(|name| fields.text_or_empty(name));
+            Ok([api_version?, kind?, name?, namespace?])
+        })?;
+        Ok(Self {
+            path: text(&fields, "path")?,
+            repo: text(&fields, "repo")?,
+            reference: text(&fields, "ref")?,
+            configured_in: text(&fields, "configuredIn")?,
+            configured_by: configured_by.unwrap_or_default(),
+        })
+    }
+
+    /// As YAML; all lines but the first begin with `indent`.
+    fn write(&self, indent: &str) -> String {
+        let mut out = String::new();
+        let mut line = |indent: &str, name: &str, value: &str| {
+            let start = if out.is_empty() { "" } else { indent };
+            out.push_str(&format!("{start}{name}:{value}\n"));
+        };
+        let fields = [
+            ("path", &self.path),
+            ("repo", &self.repo),
+            ("ref", &self.reference),
+            ("configuredIn", &self.configured_in),
+        ];
+        for (name, text) in fields.into_iter().filter(|(_, text)| !text.is_empty()) {
+            line(indent, name, &scalar(text, indent));
+        }
+        if self.configured_by.iter().any(|text| !text.is_empty()) {
+            line(indent, "configuredBy", "");
+            let indent = format!("{indent}  ");
+            for (name, text) in IDENTIFIER.iter().zip(&self.configured_by).filter(|(_, text)| !text.is_empty()) {
+                line(&indent, name, &scalar(text, &indent));
+            }
+        }
+        if out.is_empty() { "{}\n".to_owned() } else { out }
+    }
+}
+
+/// A field that is a text, or becomes one: kustomize's reader makes texts of numbers, but not as deep down as in `configuredBy`.
+fn text(fields: &Fields<'_>, name: &str) -> Result<Arc<str>, BadField> {
+    match fields.node(name) {
+        None => Ok("".into()),
+        Some(Node { content: Content::Scalar(scalar), .. }) => Ok(Arc::clone(&scalar.text)),
+        Some(node) => Err(wrong(name, node, "a text")),
+    }
+}
+
+/// A text in YAML, with the blank before it.
+fn scalar(text: &str, indent: &str) -> String {
+    let mut written = String::from(" ");
+    match setpoint_yaml::go::write(&Node::text(text, Origin::default()), &mut written) {
+        Ok(()) => written.trim_end().replace('\n', &format!("\n{indent}")),
+        Err(_) => format!(" {text:?}"),
+    }
+}
+
+fn read_step(text: &str) -> Result<Step, BadBuild> {
+    let document = read_document(ORIGIN, text, Origin::default()).map_err(|error| bad(ORIGIN, &error))?;
+    let step = document.map(|node| Step::read(&node, "")).transpose();
+    step.map(Option::unwrap_or_default).map_err(|error| bad(ORIGIN, &error))
+}
+
+/// The steps of an annotation, written as they are written here.
+fn rewritten(text: &str) -> Result<String, BadBuild> {
+    let document =
+        read_document(TRANSFORMATIONS, text, Origin::default()).map_err(|error| bad(TRANSFORMATIONS, &error))?;
+    let Some(document) = document else { return Ok(String::new()) };
+    let Content::Seq(items) = &document.content else {
+        return Err(bad(TRANSFORMATIONS, &wrong("", &document, "a list")));
+    };
+    items
+        .iter()
+        // What is null is no step, and is kept so.
+        .map(
+            |item| {
+                if item.is_null() { Ok("- null\n".to_owned()) } else { Step::read(item, "").map(|step| item_of(&step)) }
+            },
+        )
+        .collect::<Result<String, BadField>>()
+        .map_err(|error| bad(TRANSFORMATIONS, &error))
+}
+
+fn item_of(step: &Step) -> String {
+    format!("- {}", step.write("  "))
+}
+
+fn bad(annotation: &str, error: &dyn std::error::Error) -> BadBuild {
+    BadBuild::new(error).within(&format!("the annotation `{annotation}`, which `buildMetadata` is kept in"))
+}
+
+/// Texts that were written here last, by where they are in memory: they need not be read again.
+#[derive(Debug, Default)]
+pub(super) struct Written(BTreeMap<usize, Arc<str>>);
+
+impl Builder<'_> {
+    /// Notes the file that resources came from.
+    pub(super) fn note_file(
+        &mut self,
+        folder: &Folder<'_>,
+        path: &str,
+        resources: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        if !self.asked.anything {
+            return Ok(());
+        }
+        let step = Step::file(folder.from_the_first(path)).write("");
+        let origin = self.sources.add("".into(), Some("buildMetadata".into()));
+        let annotation = crate::fields::Texts::from([(ORIGIN.into(), step.into())]);
+        let field = crate::field_spec::FieldSpec::new(crate::identity::Gvk::default(), "metadata/annotations", true);
+        crate::transform::annotations(resources, &annotation, &[field], origin).map_err(|error| BadBuild::new(&error))
+    }
+
+    /// What a field of a kustomization does; `None` if nobody asked.
+    pub(super) fn builtin_step(&self, folder: &Folder<'_>, kustomization: &Kustomization, kind: &str) -> Option<Step> {
+        let file = &self.sources.get(kustomization.origin).file;
+        let name = file.rsplit('/').next().unwrap_or_default();
+        self.asked.anything.then(|| Step::builtin(folder.from_the_first(name), kind))
+    }
+
+    /// Notes what generated resources came from, unless they say so themselves.
+    pub(super) fn note_generated(&mut self, step: Option<&Step>, resources: &mut [Resource]) {
+        let Some(step) = step else { return };
+        let origin = self.sources.add("".into(), Some("buildMetadata".into()));
+        for resource in resources.iter_mut().filter(|resource| resource.annotation(ORIGIN).is_none()) {
+            resource.annotate(ORIGIN, step.write("").into(), origin);
+        }
+    }
+
+    /// Notes what resources went through: all of them, whether it changed them or not.
+    pub(super) fn note_transformed(&mut self, step: Option<&Step>, resources: &mut [Resource]) -> Result<(), BadBuild> {
+        let Some(step) = step else { return Ok(()) };
+        let origin = self.sources.add("".into(), Some("buildMetadata".into()));
+        let item = item_of(step);
+        let mut done: BTreeMap<usize, (Arc<str>, Arc<str>)> = BTreeMap::new();
+        for resource in resources {
+            let Some(noted) = resource.annotation(ORIGIN) else {
+                resource.annotate(ORIGIN, step.write("").into(), origin);
+                continue;
+            };
+            read_step(noted)?;
+            let old = resource.annotation(TRANSFORMATIONS).cloned().unwrap_or_default();
+            let at = place(&old);
+            let new = match done.get(&at) {
+                Some((_, new)) => Arc::clone(new),
+                None if self.written.0.contains_key(&at) => Arc::from(format!("{old}{item}")),
+                None => Arc::from(rewritten(&old)? + &item),
+            };
+            done.insert(at, (old, Arc::clone(&new)));
+            if new.len() <= LARGEST {
+                resource.annotate(TRANSFORMATIONS, new, origin);
+            } else if self.asked.transformations {
+                return Err(BadBuild::of(format!(
+                    "the transformers of {} `{}` do not fit into an annotation: take `transformerAnnotations` out of `buildMetadata`",
+                    resource.kind(),
+                    resource.name()
+                )));
+            }
+        }
+        self.written = Written(done.into_values().map(|(_, new)| (place(&new), new)).collect());
+        Ok(())
+    }
+}
+
+fn place(text: &Arc<str>) -> usize {
+    text.as_ptr() as usize
+}
