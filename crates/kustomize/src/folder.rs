@@ -104,7 +104,7 @@ impl<'f> Folder<'f> {
     }
 
     /// Where a file is, from the folder where the build began, as far as it can be told from the paths on the way.
-    pub fn from_the_first(&self, file: &str) -> String {
+    pub fn way_from_the_first(&self, file: &str) -> String {
         let mut way = vec![file];
         let mut folder = Some(self);
         while let Some(at) = folder {
@@ -189,16 +189,16 @@ mod tests {
     }
 
     #[test]
-    fn the_way_from_the_first_folder_is_told_by_what_is_written() {
+    fn the_way_way_from_the_first_folder_is_told_by_what_is_written() {
         let outer = Folder::new("apps/web/overlay", true);
         let base = outer.below("apps/base", "../../base/");
         let inner = base.below("apps/base/sub", "./sub");
-        assert_eq!(outer.from_the_first("a/../b.yaml"), "b.yaml");
-        assert_eq!(base.from_the_first("a.yaml"), "../../base/a.yaml");
-        assert_eq!(inner.from_the_first("../../x.yaml"), "../../x.yaml");
+        assert_eq!(outer.way_from_the_first("a/../b.yaml"), "b.yaml");
+        assert_eq!(base.way_from_the_first("a.yaml"), "../../base/a.yaml");
+        assert_eq!(inner.way_from_the_first("../../x.yaml"), "../../x.yaml");
         let back = base.below("apps/web/other", "../web/other");
         assert_eq!(
-            back.from_the_first("a.yaml"),
+            back.way_from_the_first("a.yaml"),
             "../../web/other/a.yaml",
             "what is written counts, not where it leads"
         );

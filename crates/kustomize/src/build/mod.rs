@@ -5,6 +5,7 @@
 
 mod bad;
 mod configuration;
+mod crds;
 mod patches;
 mod plugins;
 mod replacements;
@@ -208,6 +209,7 @@ impl Builder<'_> {
             self.take_in(folder, path, &mut all, depth).map_err(|error| error.within("accumulating resources"))?;
         }
         self.configuration(folder, kustomization, &mut all.fields)?;
+        self.custom_resources(folder, kustomization, &mut all.fields)?;
         self.generate(folder, kustomization, &mut all)?;
         self.run_generators(folder, kustomization, &mut all, depth + 1)?;
         for path in &kustomization.components {
@@ -431,11 +433,8 @@ fn generator_options(written: &kustomization::GeneratorOptions) -> GeneratorOpti
 
 /// Refuses what is not carried out yet: nothing is left out in silence.
 fn unsupported(kustomization: &Kustomization) -> Result<(), BadBuild> {
-    let fields = [
-        ("crds", kustomization.crds.is_empty()),
-        ("validators", kustomization.validators.is_empty()),
-        ("helmCharts", kustomization.helm_charts.is_empty()),
-    ];
+    let fields =
+        [("validators", kustomization.validators.is_empty()), ("helmCharts", kustomization.helm_charts.is_empty())];
     match fields.into_iter().find(|(_, is_empty)| !is_empty) {
         Some((field, _)) => Err(BadBuild::of(format!("`{field}` is not carried out yet: leave it out"))),
         None => Ok(()),

@@ -185,7 +185,7 @@ impl Builder<'_> {
         if !self.asked.anything {
             return Ok(());
         }
-        let step = Step::file(folder.from_the_first(path)).write("");
+        let step = Step::file(folder.way_from_the_first(path)).write("");
         let origin = self.sources.add("".into(), Some("buildMetadata".into()));
         let annotation = crate::fields::Texts::from([(ORIGIN.into(), step.into())]);
         let field = crate::field_spec::FieldSpec::new(crate::identity::Gvk::default(), "metadata/annotations", true);
@@ -196,7 +196,7 @@ impl Builder<'_> {
     pub(super) fn builtin_step(&self, folder: &Folder<'_>, kustomization: &Kustomization, kind: &str) -> Option<Step> {
         let file = &self.sources.get(kustomization.origin).file;
         let name = file.rsplit('/').next().unwrap_or_default();
-        self.asked.anything.then(|| Step::builtin(folder.from_the_first(name), kind))
+        self.asked.anything.then(|| Step::builtin(folder.way_from_the_first(name), kind))
     }
 
     /// Notes what generated resources came from, unless they say so themselves.

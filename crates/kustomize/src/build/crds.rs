@@ -1,0 +1,160 @@
+//! `crds`: OpenAPI definitions of custom resources, whose marks say which fields hold names, labels, annotations and references.
+
+use std::collections::BTreeSet;
+
+use super::configuration::merge_fields;
+use super::{BadBuild, Builder};
+use crate::defaults::{Defaults, NameReference};
+use crate::field_spec::FieldSpec;
+use crate::fields::{BadField, Fields, wrong};
+use crate::folder::Folder;
+use crate::identity::Gvk;
+use crate::kustomization::Kustomization;
+use crate::node::{Map, Node};
+use crate::read::read_document;
+
+const ANNOTATION: &str = "x-kubernetes-annotation";
+const LABEL_SELECTOR: &str = "x-kubernetes-label-selector";
+const IDENTITY: &str = "x-kubernetes-identity";
+const VERSION: &str = "x-kubernetes-object-ref-api-version";
+const KIND: &str = "x-kubernetes-object-ref-kind";
+const NAME_KEY: &str = "x-kubernetes-object-ref-name-key";
+
+/// How many fields may be visited. A definition that is referred to from many places is visited from each.
+const MOST_FIELDS: usize = 10_000;
+
+impl Builder<'_> {
+    pub(super) fn custom_resources(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        into: &mut Option<Defaults>,
+    ) -> Result<(), BadBuild> {
+        let mut said = Defaults::default();
+        for path in &kustomization.crds {
+            let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
+            let text = self.text(&path)?;
+            let what = format!("unable to parse open API definition from '{path}'");
+            let origin = self.sources.add(path.as_str().into(), None);
+            let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error).within(&what))?;
+            if text.is_empty() {
+                return Err(BadBuild::of(format!("{what}: it is empty: write definitions there")));
+            }
+            let Some(document) = document else { continue };
+            let definitions = Definitions::of(&document)
+                .map_err(|error| BadBuild::new(&error).within(&what).at(&path, error.origin))?;
+            let own = definitions.fields().map_err(|error| error.within(&what))?;
+            said.merge(&own).map_err(|error| BadBuild::new(&error))?;
+        }
+        if said == Defaults::default() {
+            return Ok(());
+        }
+        if into.is_none() {
+            merge_fields(into, Some(Defaults::get()))?;
+        }
+        into.get_or_insert_default().merge(&said).map_err(|error| BadBuild::new(&error))
+    }
+}
+
+/// The properties of definitions, by name and in their order.
+struct Definitions<'n>(Vec<(&'n str, Option<&'n Map>)>);
+
+impl<'n> Definitions<'n> {
+    fn of(document: &'n Node) -> Result<Self, BadField> {
+        let Some(all) = document.as_map() else { return Err(wrong("", document, "a map of definitions")) };
+        let mut definitions = Vec::with_capacity(all.len());
+        for (name, definition) in all.iter().filter(|(_, definition)| !definition.is_null()) {
+            let schema = Fields::of(definition, name)?.node("Schema");
+            let properties = schema.map(|schema| Fields::of(schema, name)).transpose()?;
+            let properties = properties.and_then(|fields| fields.node("properties"));
+            let map = properties.map(|node| node.as_map().ok_or_else(|| wrong(name, node, "a map of properties")));
+            definitions.push((&**name, map.transpose()?));
+        }
+        definitions.sort_by_key(|(name, _)| *name);
+        Ok(Self(definitions))
+    }
+
+    fn get(&self, name: &str) -> Option<&'n Map> {
+        let at = self.0.binary_search_by_key(&name, |(own, _)| *own).ok()?;
+        self.0[at].1
+    }
+
+    /// What all resources among them say.
+    fn fields(&self) -> Result<Defaults, BadBuild> {
+        let mut all = Defaults::default();
+        let mut left = MOST_FIELDS;
+        for (name, properties) in &self.0 {
+            let has = |field: &str| properties.is_some_and(|map| map.get(field).is_some());
+            if !(has("kind") && has("apiVersion") && has("metadata")) {
+                continue;
+            }
+            let kind = name.rsplit('.').next().unwrap_or_default();
+            let gvk = Gvk::new("", "", kind);
+            let mut visit = Visit { definitions: self, gvk, said: Defaults::default(), references: Vec::new(), left };
+            visit.definition(name, "", &mut BTreeSet::new())?;
+            left = visit.left;
+            let references = Defaults { name_reference: visit.references, ..Defaults::default() };
+            let merged = visit.said.merge(&references).and_then(|()| all.merge(&visit.said));
+            merged.map_err(|error| BadBuild::new(&error))?;
+        }
+        Ok(all)
+    }
+}
+
+struct Visit<'d, 'n> {
+    definitions: &'d Definitions<'n>,
+    gvk: Gvk,
+    said: Defaults,
+    /// To be merged into it.
+    references: Vec<NameReference>,
+    left: usize,
+}
+
+impl<'n> Visit<'_, 'n> {
+    /// Visits the properties of a definition; `path` leads to it. Kustomize follows definitions that refer to each other in a circle until it crashes.
+    fn definition(&mut self, name: &'n str, path: &str, within: &mut BTreeSet<&'n str>) -> Result<(), BadBuild> {
+        let Some(properties) = self.definitions.get(name) else { return Ok(()) };
+        if !within.insert(name) {
+            return Err(BadBuild::of(format!("the definition `{name}` refers to itself: take the reference out")));
+        }
+        for (field, property) in properties.iter() {
+            self.left = self.left.checked_sub(1).ok_or_else(|| {
+                BadBuild::of(format!("definitions refer to more than {MOST_FIELDS} fields: leave some out"))
+            })?;
+            let path = if path.is_empty() { field.to_string() } else { format!("{path}/{field}") };
+            self.property(property, &path)?;
+            if let Some(reference) = property.at(&["$ref"]).and_then(Node::as_text).filter(|name| !name.is_empty()) {
+                self.definition(reference, &path, within)?;
+            }
+        }
+        within.remove(name);
+        Ok(())
+    }
+
+    fn property(&mut self, property: &Node, path: &str) -> Result<(), BadBuild> {
+        let mark = |name: &str| property.at(&[name]).and_then(text);
+        let spec = |path: &str| FieldSpec::new(self.gvk.clone(), path, false);
+        let lists = [
+            (ANNOTATION, &mut self.said.common_annotations),
+            (LABEL_SELECTOR, &mut self.said.common_labels),
+            (IDENTITY, &mut self.said.name_prefix),
+        ];
+        for (name, list) in lists {
+            if mark(name).is_some() {
+                FieldSpec::merge(list, &[spec(path)]).map_err(|error| BadBuild::new(&error))?;
+            }
+        }
+        if let (Some(version), Some(kind)) = (mark(VERSION), mark(KIND)) {
+            let field = spec(&format!("{path}/{}", mark(NAME_KEY).unwrap_or("name")));
+            let reference = NameReference { referred: Gvk::new("", version, kind), fields: vec![field] };
+            self.references.push(reference);
+        }
+        Ok(())
+    }
+}
+
+/// What is a text in JSON.
+fn text(node: &Node) -> Option<&str> {
+    use crate::node::Tag;
+    node.as_scalar().filter(|scalar| matches!(scalar.tag, Tag::Text | Tag::Time)).map(|scalar| &*scalar.text)
+}
