@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
 func main() {
@@ -54,6 +55,8 @@ func main() {
 }
 
 func made(files filesys.FileSystem) string {
+	// Each as if kustomize were started for it.
+	openapi.ResetOpenAPI()
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy
 	resources, err := krusty.MakeKustomizer(options).Run(files, "/app")

@@ -63,6 +63,14 @@ func schema() {
 	fmt.Println()
 	fmt.Println(strings.Join(scopes(resources), "\n"))
 	fmt.Println()
+	lines = nil
+	for _, name := range sorted(root.Definitions) {
+		if short, isBuiltIn := strings.CutPrefix(name, "io.k8s."); isBuiltIn {
+			lines = append(lines, fmt.Sprintf("%s %d", short, number(numbers.known[name])))
+		}
+	}
+	fmt.Println(strings.Join(lines, "\n"))
+	fmt.Println()
 	for at := 0; at < len(order); at++ {
 		fmt.Println(numbers.shapes[order[at]].line(number))
 	}

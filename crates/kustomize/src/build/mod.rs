@@ -32,7 +32,7 @@ use crate::origin::{Origin, Sources};
 use crate::read::read_document;
 use crate::references;
 use crate::resource::{Behavior, Resource};
-use crate::schema::Schema;
+use crate::schema::{BuiltIn, Schema};
 use crate::transform;
 
 pub use bad::BadBuild;
@@ -82,6 +82,7 @@ pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built
         sources: Sources::default(),
         schema: Schema::kubernetes(),
         has_own_schema: false,
+        built_in: BuiltIn::default(),
         asked: Asked::default(),
         written: Written::default(),
         warnings: Vec::new(),
@@ -125,6 +126,7 @@ struct Builder<'b> {
     schema: Schema,
     /// The schema is one that a kustomization named.
     has_own_schema: bool,
+    built_in: BuiltIn,
     /// What the `buildMetadata` of the first kustomization asks for. That of others is not read.
     asked: Asked,
     written: Written,
@@ -190,7 +192,7 @@ impl Builder<'_> {
         let origin = self.sources.add(path.as_str().into(), None);
         let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
         let document = document.ok_or_else(|| BadBuild::of(format!("`{path}` is empty: write a schema there")))?;
-        self.schema = Schema::from_openapi(&document).map_err(|error| BadBuild::new(&error))?;
+        self.schema = Schema::from_openapi(&document, self.built_in).map_err(|error| BadBuild::new(&error))?;
         Ok(())
     }
 
@@ -288,11 +290,14 @@ impl Builder<'_> {
     }
 
     /// Adds resources, none of which may be there already.
-    fn append(&self, all: &mut Vec<Resource>, more: Vec<Resource>) -> Result<(), BadBuild> {
+    fn append(&mut self, all: &mut Vec<Resource>, more: Vec<Resource>) -> Result<(), BadBuild> {
         let mut known: BTreeSet<(Gvk, Arc<str>, Arc<str>)> =
             all.iter().map(|resource| key(&resource.id(&|gvk| self.schema.is_cluster_scoped(gvk)))).collect();
         for resource in more {
             let id = resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
+            if self.built_in == BuiltIn::Unread && !Schema::is_built_in(&id.gvk) {
+                self.built_in = BuiltIn::Asked;
+            }
             if !known.insert(key(&id)) {
                 let problem = format!(
                     "may not add resource with an already registered id: {id}: keep one of them, or rename one"

@@ -12,6 +12,7 @@ use crate::merge::{Merged, merge};
 use crate::node::{Content, Map, Node};
 use crate::origin::Origin;
 use crate::resource::Resource;
+use crate::schema::BuiltIn;
 use crate::selector::{Selector, select};
 
 impl Builder<'_> {
@@ -79,7 +80,7 @@ impl Builder<'_> {
         }
     }
 
-    fn strategic(&self, patch: &Patch, mut loaded: Vec<Resource>, all: &mut Vec<Resource>) -> Result<(), BadBuild> {
+    fn strategic(&mut self, patch: &Patch, mut loaded: Vec<Resource>, all: &mut Vec<Resource>) -> Result<(), BadBuild> {
         for loaded in &mut loaded {
             loaded.may_change_name = patch.may_change_name;
             loaded.may_change_kind = patch.may_change_kind;
@@ -158,7 +159,7 @@ impl Builder<'_> {
     }
 
     /// Patches what has, or once had, the patch's own name.
-    fn patch_its_namesake(&self, patch: &Resource, all: &mut Vec<Resource>) -> Result<(), BadBuild> {
+    fn patch_its_namesake(&mut self, patch: &Resource, all: &mut Vec<Resource>) -> Result<(), BadBuild> {
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
         let id = patch.first_id(&scope);
         let is_it = |resource: &Resource| {
@@ -176,7 +177,7 @@ impl Builder<'_> {
         }
     }
 
-    fn patch_all(&self, patch: &Resource, selected: &[usize], all: &mut Vec<Resource>) -> Result<(), BadBuild> {
+    fn patch_all(&mut self, patch: &Resource, selected: &[usize], all: &mut Vec<Resource>) -> Result<(), BadBuild> {
         let mut kept = Vec::with_capacity(all.len());
         for (at, mut resource) in std::mem::take(all).into_iter().enumerate() {
             if selected.binary_search(&at).is_err() || self.merge_into(patch, &mut resource)? {
@@ -187,7 +188,7 @@ impl Builder<'_> {
     }
 
     /// Whether the resource is still there.
-    fn merge_into(&self, patch: &Resource, resource: &mut Resource) -> Result<bool, BadBuild> {
+    fn merge_into(&mut self, patch: &Resource, resource: &mut Resource) -> Result<bool, BadBuild> {
         let (name, namespace, kind) =
             (resource.name().to_owned(), resource.namespace().to_owned(), resource.kind().to_owned());
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
@@ -198,6 +199,7 @@ impl Builder<'_> {
         if let (Some(fields), Some(api_version)) = (node.as_map_mut(), resource.node.at(&["apiVersion"])) {
             fields.set("apiVersion", api_version.clone());
         }
+        self.built_in = BuiltIn::Read;
         let merged = resource.sharing(|resource| merge(&node, &mut resource.node, &self.schema));
         match merged.map_err(|error| BadBuild::new(&error))? {
             Merged::Deleted => return Ok(false),

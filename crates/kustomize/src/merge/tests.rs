@@ -158,7 +158,7 @@ definitions:
         properties:
           parts: {type: array, items: {type: object}, x-kubernetes-patch-strategy: merge, x-kubernetes-patch-merge-key: id}
 ";
-    let schema = Schema::from_openapi(&one(document, Origin::default())).unwrap();
+    let schema = Schema::from_openapi(&one(document, Origin::default()), crate::schema::BuiltIn::Unread).unwrap();
     let mut thing = one("{apiVersion: example.com/v1, kind: Thing, spec: {parts: [{id: a, v: 1}]}}", Origin::default());
     let patch = one("{spec: {parts: [{id: b}, {id: a, w: 2}]}}", Origin::default());
     assert_eq!(merge(&patch, &mut thing, &schema), Ok(Merged::Kept));

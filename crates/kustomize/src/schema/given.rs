@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ListMerge;
+use super::{BuiltIn, Cursor as AnyCursor, ListMerge, kubernetes};
 use crate::node::{Content, Map, Node};
 
 const KINDS: &str = "x-kubernetes-group-version-kind";
@@ -34,6 +34,7 @@ pub(super) struct Given {
     kinds: BTreeMap<String, Arc<str>>,
     /// Whether a kind is in a namespace, by `apiVersion kind`.
     scopes: BTreeMap<String, bool>,
+    pub(super) built_in: BuiltIn,
 }
 
 /// What it says of one node.
@@ -44,7 +45,7 @@ pub struct Cursor<'a> {
 }
 
 impl Given {
-    pub(super) fn read(document: &Node) -> Result<Self, NoSchema> {
+    pub(super) fn read(document: &Node, built_in: BuiltIn) -> Result<Self, NoSchema> {
         let no_map = |field: &str| NoSchema::NoMap { field: field.into() };
         let root = document.as_map().ok_or_else(|| no_map("the document"))?;
         let part = |field: &str| match root.get(field) {
@@ -52,7 +53,8 @@ impl Given {
             Some(node) if node.is_null() => Ok(None),
             Some(node) => node.as_map().map(Some).ok_or_else(|| no_map(field)),
         };
-        let mut given = Self { definitions: BTreeMap::new(), kinds: BTreeMap::new(), scopes: BTreeMap::new() };
+        let (definitions, kinds, scopes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut given = Self { definitions, kinds, scopes, built_in };
         for (name, definition) in part("definitions")?.into_iter().flat_map(Map::iter) {
             given.define(name, definition)?;
         }
@@ -91,18 +93,23 @@ impl Given {
     }
 
     /// What a node says, or what it refers to.
-    fn resolve<'a>(&'a self, mut node: &'a Node) -> Option<Cursor<'a>> {
+    fn resolve<'a>(&'a self, mut node: &'a Node) -> Option<AnyCursor<'a>> {
         for _ in 0..MAX_REFERENCES {
-            match node.at(&["$ref"]).and_then(Node::as_text) {
-                None | Some("") => return Some(Cursor { given: self, node }),
-                Some(reference) => node = self.referred(reference)?,
+            let reference = match node.at(&["$ref"]).and_then(Node::as_text) {
+                None | Some("") => return Some(AnyCursor::Given(Cursor { given: self, node })),
+                Some(reference) => reference.strip_prefix("#/definitions/")?,
+            };
+            let own = || self.referred(reference).map(Ok);
+            match self.built_in.first(own, || kubernetes::definition(reference).map(Err))? {
+                Ok(own) => node = own,
+                Err(built_in) => return Some(AnyCursor::Kubernetes(built_in)),
             }
         }
         None
     }
 
     fn referred(&self, reference: &str) -> Option<&Node> {
-        let mut names = reference.strip_prefix("#/definitions/")?.split('/').map(unescaped);
+        let mut names = reference.split('/').map(unescaped);
         let definition = self.definitions.get(&*names.next()?)?;
         names.try_fold(definition, |node, name| node.as_map()?.get(&name))
     }
@@ -124,13 +131,13 @@ fn unescaped(part: &str) -> String {
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn field(self, name: &str) -> Option<Self> {
+    pub(super) fn field(self, name: &str) -> Option<AnyCursor<'a>> {
         let others = || self.node.at(&["additionalProperties"]).filter(|node| node.as_map().is_some());
         let field = self.node.at(&["properties", name]).or_else(others)?;
         self.given.resolve(field)
     }
 
-    pub(super) fn items(self) -> Option<Self> {
+    pub(super) fn items(self) -> Option<AnyCursor<'a>> {
         let is_list = match &self.node.at(&["type"])?.content {
             Content::Scalar(scalar) => &*scalar.text == "array",
             Content::Seq(types) => matches!(types.as_slice(), [only] if only.as_text() == Some("array")),

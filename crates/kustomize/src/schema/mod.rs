@@ -17,6 +17,18 @@ pub use given::NoSchema;
 #[derive(Clone, Debug, Default)]
 pub struct Schema(Option<Given>);
 
+/// What was made of the built-in schema before one was given. Kustomize keeps what it read of both in one place for as long as it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BuiltIn {
+    /// Nothing: it is not read any more.
+    #[default]
+    Unread,
+    /// A kind was asked of that kustomize has to look up: it is read behind the given one, and stands in its place where both say something.
+    Asked,
+    /// It was read before: the given one stands in its place where both say something.
+    Read,
+}
+
 /// What is known of one node of a resource.
 #[derive(Clone, Copy, Debug)]
 pub enum Cursor<'a> {
@@ -44,9 +56,9 @@ impl Schema {
         Self(None)
     }
 
-    /// From an OpenAPI document, in the place of the built-in one.
-    pub fn from_openapi(document: &Node) -> Result<Self, NoSchema> {
-        Given::read(document).map(|given| Self(Some(given)))
+    /// From an OpenAPI document, in the place of the built-in one, or beside it.
+    pub fn from_openapi(document: &Node, built_in: BuiltIn) -> Result<Self, NoSchema> {
+        Given::read(document, built_in).map(|given| Self(Some(given)))
     }
 
     pub fn resource(&self, gvk: &Gvk) -> Option<Cursor<'_>> {
@@ -54,13 +66,20 @@ impl Schema {
     }
 
     pub fn resource_of(&self, api_version: &str, kind: &str) -> Option<Cursor<'_>> {
+        let built_in = || kubernetes::resource(api_version, kind).map(Cursor::Kubernetes);
         match &self.0 {
             // What kustomize knows of its own kinds is not replaced.
             Some(given) if !api_version.starts_with("kustomize.config.k8s.io/") => {
-                given.resource(api_version, kind).map(Cursor::Given)
+                let own = || given.resource(api_version, kind).map(Cursor::Given);
+                given.built_in.first(own, built_in)
             }
-            _ => kubernetes::resource(api_version, kind).map(Cursor::Kubernetes),
+            _ => built_in(),
         }
+    }
+
+    /// Whether Kubernetes has a kind.
+    pub fn is_built_in(gvk: &Gvk) -> bool {
+        kubernetes::is_namespaced(&gvk.api_version(), &gvk.kind).is_some()
     }
 
     /// Whether resources of this kind are certainly in no namespace. A given schema is asked only for kinds that Kubernetes does not have.
@@ -71,11 +90,22 @@ impl Schema {
     }
 }
 
+impl BuiltIn {
+    /// Which of two counts.
+    fn first<T>(self, given: impl FnOnce() -> Option<T>, built_in: impl FnOnce() -> Option<T>) -> Option<T> {
+        match self {
+            Self::Unread => given(),
+            Self::Asked => built_in().or_else(given),
+            Self::Read => given().or_else(built_in),
+        }
+    }
+}
+
 impl<'a> Cursor<'a> {
     pub fn field(self, name: &str) -> Option<Self> {
         match self {
             Self::Kubernetes(own) => own.field(name).map(Self::Kubernetes),
-            Self::Given(own) => own.field(name).map(Self::Given),
+            Self::Given(own) => own.field(name),
         }
     }
 
@@ -83,7 +113,7 @@ impl<'a> Cursor<'a> {
     pub fn items(self) -> Option<Self> {
         match self {
             Self::Kubernetes(own) => own.items().map(Self::Kubernetes),
-            Self::Given(own) => own.items().map(Self::Given),
+            Self::Given(own) => own.items(),
         }
     }
 

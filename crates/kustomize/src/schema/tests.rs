@@ -46,11 +46,12 @@ fn what_openapi_does_not_name_is_not_known() {
 #[test]
 fn every_number_in_the_table_is_a_line_of_it() {
     let table = include_str!("kubernetes.txt");
-    let mut parts = table.splitn(3, "\n\n");
-    let kinds = parts.next().unwrap();
-    let shapes: Vec<&str> = parts.nth(1).unwrap().lines().collect();
-    assert!(kinds.lines().is_sorted_by_key(|line| line.rsplit_once(' ').unwrap().0));
-    for line in kinds.lines() {
+    let parts: Vec<&str> = table.splitn(4, "\n\n").collect();
+    let (kinds, definitions, shapes) = (parts[0], parts[2], parts[3].lines().collect::<Vec<&str>>());
+    for part in [kinds, definitions] {
+        assert!(part.lines().is_sorted_by_key(|line| line.rsplit_once(' ').unwrap().0));
+    }
+    for line in kinds.lines().chain(definitions.lines()) {
         assert!(line.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap() < shapes.len(), "{line}");
     }
     for word in
@@ -118,7 +119,11 @@ paths:
 "##;
 
 fn given(text: &str) -> Result<Schema, NoSchema> {
-    Schema::from_openapi(&read("openapi", text, Origin::default()).unwrap()[0])
+    given_after(BuiltIn::Unread, text)
+}
+
+fn given_after(built_in: BuiltIn, text: &str) -> Result<Schema, NoSchema> {
+    Schema::from_openapi(&read("openapi", text, Origin::default()).unwrap()[0], built_in)
 }
 
 #[test]
@@ -136,6 +141,34 @@ fn a_given_schema_stands_in_the_place_of_the_built_in_one() {
     assert!(pod.field("circle").is_none());
     assert!(schema.resource_of("apps/v1", "Deployment").is_none());
     assert!(schema.resource_of("kustomize.config.k8s.io/v1beta1", "Kustomization").is_some());
+}
+
+#[test]
+fn a_given_schema_stands_beside_the_built_in_one_if_that_was_asked_before() {
+    let text = r##"
+definitions:
+  thing:
+    x-kubernetes-group-version-kind: [{group: example.com, version: v1, kind: Thing}, {version: v1, kind: Pod}]
+    properties:
+      template: {$ref: "#/definitions/io.k8s.api.core.v1.PodTemplateSpec"}
+      meta: {$ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+  io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta: {properties: {finalizers: {type: array, items: {}}}}
+"##;
+    let thing = ("example.com/v1", "Thing");
+    let unread = given_after(BuiltIn::Unread, text).unwrap();
+    assert!(unread.resource_of("example.com/v1", "Thing").unwrap().field("template").is_none());
+    assert!(unread.resource_of("apps/v1", "Deployment").is_none());
+    for (built_in, finalizers, has_spec) in
+        [(BuiltIn::Asked, ListMerge::Set, true), (BuiltIn::Read, ListMerge::Replace, false)]
+    {
+        let schema = given_after(built_in, text).unwrap();
+        let containers = list(&schema, thing, &["template", "spec", "containers"]);
+        assert_eq!(containers, ListMerge::ByKeys(vec!["name"]), "{built_in:?}");
+        assert_eq!(list(&schema, thing, &["meta", "finalizers"]), finalizers, "{built_in:?}");
+        let pod = schema.resource_of("v1", "Pod").unwrap();
+        assert_eq!(pod.field("spec").is_some(), has_spec, "{built_in:?}");
+        assert!(schema.resource_of("apps/v1", "Deployment").is_some(), "{built_in:?}");
+    }
 }
 
 #[test]
