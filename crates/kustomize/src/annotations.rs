@@ -43,6 +43,11 @@ impl Resource {
         self.node.at(&["metadata", "annotations", name])?.as_scalar().map(|scalar| &scalar.text)
     }
 
+    /// Whether an annotation says so.
+    pub fn is_enabled(&self, name: &str) -> bool {
+        self.annotation(name).is_some_and(|text| &**text == "enabled")
+    }
+
     /// Sets one annotation, and all others anew.
     pub fn annotate(&mut self, name: &str, text: Arc<str>, origin: Origin) {
         self.rewrite_annotations(|annotations| annotations.set(name, Node::text(text, origin)));

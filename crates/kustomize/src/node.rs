@@ -192,6 +192,10 @@ impl Map {
         Some(self.0.remove(at).1)
     }
 
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
+        self.0.retain(|(name, _)| keeps(name));
+    }
+
     /// Keeps the fields for which the answer is yes, in their order. With the first error it stops, and the rest is as it was.
     pub(crate) fn try_retain<E>(
         &mut self,

@@ -63,3 +63,67 @@ fn what_is_built_is_what_kustomize_builds() {
         }
     }
 }
+
+fn refused(files: &[(&str, &str)]) -> String {
+    let files = files.iter().map(|(path, text)| (format!("app/{path}"), (*text).to_owned())).collect();
+    let case = Case { files, ..Case::default() };
+    let built = build(&case, "app", &Options::default()).and_then(|built| built.to_yaml());
+    built.expect_err("it is refused").to_string()
+}
+
+#[test]
+fn what_would_start_a_program_is_refused_with_what_to_do_instead() {
+    let plugin = "{apiVersion: team.example.com/v1, kind: Fetcher, metadata: {name: a}}";
+    let chart = "{apiVersion: builtin, kind: HelmChartInflationGenerator, metadata: {name: a}}";
+    for files in [
+        [("kustomization.yaml", "helmCharts: [{name: a}]\n"), ("p.yaml", "")],
+        [("kustomization.yaml", "generators: [p.yaml]\n"), ("p.yaml", plugin)],
+        [("kustomization.yaml", "validators: [p.yaml]\n"), ("p.yaml", plugin)],
+        [("kustomization.yaml", "generators: [p.yaml]\n"), ("p.yaml", chart)],
+    ] {
+        let error = refused(&files);
+        let help = "render it with the external renderer, or commit what it makes";
+        assert!(error.ends_with(help), "{error}");
+    }
+}
+
+#[test]
+fn what_kustomize_crashes_on_is_refused() {
+    let circle = "Bee: {Schema: {properties: {kind: {}, apiVersion: {}, metadata: {}, next: {$ref: Bee}}}}\n";
+    let error = refused(&[("kustomization.yaml", "crds: [crd.yaml]\n"), ("crd.yaml", circle)]);
+    assert!(error.ends_with("the definition `Bee` refers to itself: take the reference out"), "{error}");
+    let error = refused(&[("kustomization.yaml", "crds: [crd.yaml]\n"), ("crd.yaml", "")]);
+    assert!(error.ends_with("it is empty: write definitions there"), "{error}");
+    let list = "{apiVersion: v1, kind: Service, metadata: {name: a, annotations: [a, b]}}\n";
+    let error = refused(&[("kustomization.yaml", "resources: [a.yaml]\n"), ("a.yaml", list)]);
+    assert!(error.contains("`metadata.annotations` of") && error.contains("is not a map of texts"), "{error}");
+}
+
+#[test]
+fn more_transformers_than_an_annotation_holds_are_refused_only_if_they_are_asked_for() {
+    let image = "- {name: a, newTag: b}\n";
+    let kustomization =
+        |asked: &str| format!("resources: [a.yaml]\nbuildMetadata: [{asked}]\nimages:\n{}", image.repeat(4_000));
+    let service = ("a.yaml", "{apiVersion: v1, kind: Service, metadata: {name: a}}\n");
+    let error = refused(&[("kustomization.yaml", &kustomization("transformerAnnotations")), service]);
+    assert!(error.contains("take `transformerAnnotations` out of `buildMetadata`"), "{error}");
+    let files = [
+        ("app/kustomization.yaml".to_owned(), kustomization("originAnnotations")),
+        ("app/a.yaml".to_owned(), service.1.to_owned()),
+    ];
+    let case = Case { files: files.into(), ..Case::default() };
+    let built = build(&case, "app", &Options::default()).and_then(|built| built.to_yaml()).unwrap();
+    assert!(built.contains("path: a.yaml") && !built.contains("transformations"), "{built}");
+}
+
+#[test]
+fn the_label_of_who_manages_resources_is_that_of_the_kustomize_we_are_equal_to() {
+    let files = [
+        ("app/kustomization.yaml", "resources: [a.yaml]\nbuildMetadata: [managedByLabel]\n"),
+        ("app/a.yaml", "{apiVersion: v1, kind: Service, metadata: {name: a}}\n"),
+    ];
+    let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
+    let case = Case { files: files.into(), ..Case::default() };
+    let built = build(&case, "app", &Options::default()).and_then(|built| built.to_yaml()).unwrap();
+    assert!(built.contains("app.kubernetes.io/managed-by: kustomize-v5.8.1"), "{built}");
+}

@@ -3,6 +3,7 @@
 //! A kustomization takes in what its resources and bases hold, makes what its generators say, lets its components change that, then transforms it, and
 //! hands it to whoever named it as a base. What has to know everything (hashes, names of each other, variables, order) is done once, at the end.
 
+mod arguments;
 mod bad;
 mod configuration;
 mod crds;
@@ -11,12 +12,15 @@ mod plugins;
 mod replacements;
 mod trail;
 mod transformers;
+mod validators;
+mod values;
 mod vars;
 mod written;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::annotations::NEEDS_HASH;
 use crate::defaults::Defaults;
 use crate::field_spec::FieldSpec;
 use crate::fields::Texts;
@@ -41,6 +45,8 @@ use trail::{Asked, Written};
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// What kustomize 5.8.1 calls itself there.
 const MANAGER: &str = "kustomize-v5.8.1";
+/// What is told of whatever would start a program.
+const ELSEWHERE: &str = "is not run while rendering: render it with the external renderer, or commit what it makes";
 /// How deep bases may name each other.
 const DEEPEST: usize = 100;
 
@@ -206,7 +212,9 @@ impl Builder<'_> {
         if depth > DEEPEST {
             return Err(BadBuild::of(format!("more than {DEEPEST} bases name each other: name fewer")));
         }
-        unsupported(kustomization)?;
+        if !kustomization.helm_charts.is_empty() {
+            return Err(BadBuild::of(format!("`helmCharts` {ELSEWHERE}")));
+        }
         for path in &kustomization.resources {
             self.take_in(folder, path, &mut all, depth).map_err(|error| error.within("accumulating resources"))?;
         }
@@ -219,6 +227,7 @@ impl Builder<'_> {
         }
         self.transform(folder, kustomization, &mut all)?;
         self.run_transformers(folder, kustomization, &mut all.resources, depth + 1)?;
+        self.run_validators(folder, kustomization, &mut all, depth + 1)?;
         self.merge_vars(&mut all, &kustomization.vars)?;
         Ok(all)
     }
@@ -353,16 +362,23 @@ impl Builder<'_> {
         self.sources.add(file, Some(field.into())).on(at.line)
     }
 
-    /// What is done once, when everything is there.
-    fn finish(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
+    /// Puts hashes behind the names of what wants them.
+    fn add_hashes(&mut self, all: &mut [Resource]) -> Result<(), BadBuild> {
         let origin = self.sources.add("".into(), Some("nameSuffixHash".into()));
-        for resource in all.resources.iter_mut().filter(|resource| resource.needs_hash) {
+        let wants = |resource: &&mut Resource| resource.needs_hash || resource.is_enabled(NEEDS_HASH);
+        for resource in all.iter_mut().filter(wants) {
             let suffix = hash(&resource.node).map_err(|error| BadBuild::new(&error))?;
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
             resource.note_former(&scope).map_err(|error| BadBuild::new(&error))?;
             let name = format!("{}-{suffix}", resource.name());
             patches::set_metadata(&mut resource.node, "name", &name, origin);
         }
+        Ok(())
+    }
+
+    /// What is done once, when everything is there.
+    fn finish(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
+        self.add_hashes(&mut all.resources)?;
         let ids: Vec<Id> =
             all.resources.iter().map(|resource| resource.id(&|gvk| self.schema.is_cluster_scoped(gvk))).collect();
         let origin = self.sources.add("".into(), Some("nameReference".into()));
@@ -433,15 +449,5 @@ fn generator_options(written: &kustomization::GeneratorOptions) -> GeneratorOpti
         annotations: written.annotations.clone().unwrap_or_default(),
         disables_hash: written.without_hash,
         is_immutable: written.immutable,
-    }
-}
-
-/// Refuses what is not carried out yet: nothing is left out in silence.
-fn unsupported(kustomization: &Kustomization) -> Result<(), BadBuild> {
-    let fields =
-        [("validators", kustomization.validators.is_empty()), ("helmCharts", kustomization.helm_charts.is_empty())];
-    match fields.into_iter().find(|(_, is_empty)| !is_empty) {
-        Some((field, _)) => Err(BadBuild::of(format!("`{field}` is not carried out yet: leave it out"))),
-        None => Ok(()),
     }
 }

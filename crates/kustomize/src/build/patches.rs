@@ -143,7 +143,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn selected(&self, all: &[Resource], target: &Target) -> Result<Vec<usize>, BadBuild> {
+    pub(super) fn selected(&self, all: &[Resource], target: &Target) -> Result<Vec<usize>, BadBuild> {
         let selector = Selector {
             id: Id {
                 gvk: target.gvk.clone(),

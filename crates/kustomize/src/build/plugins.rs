@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::ELSEWHERE;
+use super::arguments::arguments;
 use super::replacements::replacement;
 use super::trail::Step;
 use super::{Accumulated, BadBuild, Builder, generator};
@@ -27,11 +29,11 @@ impl Builder<'_> {
     ) -> Result<(), BadBuild> {
         let mut all_made = Vec::new();
         for plugin in self.plugins(folder, kustomization, &kustomization.generators, depth)? {
-            let mut made = match plugin.kind() {
+            let mut made = match kind_of(&plugin)? {
                 "ConfigMapGenerator" => self.generated(folder, &plugin, false)?,
                 "SecretGenerator" => self.generated(folder, &plugin, true)?,
                 "IAMPolicyGenerator" => service_account(&plugin)?,
-                kind => return Err(not_yet(kind)),
+                kind => return Err(unknown(&plugin, kind, "generator")),
             };
             self.note_generated(Step::plugin(&plugin)?.as_ref(), std::slice::from_mut(&mut made));
             all_made.push(made);
@@ -62,16 +64,25 @@ impl Builder<'_> {
         depth: usize,
     ) -> Result<(), BadBuild> {
         for plugin in self.plugins(folder, kustomization, &kustomization.transformers, depth)? {
-            let arguments = arguments(&plugin);
-            let fields = Fields::of(&arguments, "").map_err(|error| BadBuild::new(&error))?;
-            self.run(folder, &plugin, &fields, all)?;
+            self.run_transformer(folder, &plugin, all)?;
             self.note_transformed(Step::plugin(&plugin)?.as_ref(), all)?;
         }
         Ok(())
     }
 
+    pub(super) fn run_transformer(
+        &mut self,
+        folder: &Folder<'_>,
+        plugin: &Resource,
+        all: &mut Vec<Resource>,
+    ) -> Result<(), BadBuild> {
+        let arguments = arguments(plugin);
+        let fields = Fields::of(&arguments, "").map_err(|error| BadBuild::new(&error))?;
+        self.run(folder, plugin, &fields, all)
+    }
+
     /// The documents that are named, or written there.
-    fn plugins(
+    pub(super) fn plugins(
         &mut self,
         folder: &Folder<'_>,
         kustomization: &Kustomization,
@@ -107,7 +118,7 @@ impl Builder<'_> {
         let bad = |error: BadField| BadBuild::new(&error);
         let origin = plugin.node.origin;
         let specs = || fields.list("fieldSpecs", FieldSpec::read).map_err(bad);
-        match plugin.kind() {
+        match kind_of(plugin)? {
             "PatchTransformer" => {
                 let patch = kustomization::patch(&arguments(plugin), "").map_err(bad)?;
                 self.patch(folder, &patch, all)
@@ -132,10 +143,12 @@ impl Builder<'_> {
                 let replacements = fields.list("replacements", read).map_err(bad)?;
                 replacement::replace(all, &replacements, origin).map_err(|error| BadBuild::new(&error))
             }
+            "ValueAddTransformer" => self.add_value(folder, fields, origin, all),
+            "HashTransformer" => self.add_hashes(all),
             "NamespaceTransformer" | "PrefixTransformer" | "SuffixTransformer" | "PrefixSuffixTransformer" => {
                 self.run_names(plugin, fields, &specs()?, origin, all)
             }
-            kind => run_values(kind, fields, &specs()?, origin, all),
+            _ => run_values(plugin, fields, &specs()?, origin, all),
         }
     }
 
@@ -178,14 +191,14 @@ impl Builder<'_> {
 }
 
 fn run_values(
-    kind: &str,
+    plugin: &Resource,
     fields: &Fields<'_>,
     specs: &[FieldSpec],
     origin: Origin,
     all: &mut [Resource],
 ) -> Result<(), BadBuild> {
     let bad = |error: BadField| BadBuild::new(&error);
-    let done = match kind {
+    let done = match plugin.kind() {
         "LabelTransformer" => {
             let labels = fields.text_map("labels").map_err(bad)?.unwrap_or_default();
             transform::labels(all, &labels, specs, origin)
@@ -211,7 +224,7 @@ fn run_values(
             let Some(replica) = replica else { return Err(BadBuild::of("`replica` is missing: write it".to_owned())) };
             transform::replicas(all, &replica.name, replica.count, specs, origin)
         }
-        kind => return Err(not_yet(kind)),
+        kind => return Err(unknown(plugin, kind, "transformer")),
     };
     done.map_err(|error| BadBuild::new(&error))
 }
@@ -242,56 +255,45 @@ fn service_account(plugin: &Resource) -> Result<Resource, BadBuild> {
     Ok(Resource::new(map(kind.into_iter().chain([("metadata", map(metadata))]).collect())))
 }
 
-fn not_yet(kind: &str) -> BadBuild {
-    BadBuild::of(format!("`{kind}` is not carried out yet: leave it out"))
+/// The kind of a builtin plugin. Others are programs, and none is started while rendering.
+fn kind_of(plugin: &Resource) -> Result<&str, BadBuild> {
+    let api_version = plugin.node.at(&["apiVersion"]).and_then(Node::as_text).unwrap_or_default();
+    match (api_version, plugin.kind()) {
+        ("builtin", "HelmChartInflationGenerator") => {
+            Err(BadBuild::of(format!("`HelmChartInflationGenerator` {ELSEWHERE}")))
+        }
+        ("builtin", kind) => Ok(kind),
+        (_, kind) => {
+            let known = format!("external plugins disabled; unable to load external plugin '{kind}'");
+            Err(BadBuild::of(format!("{known}: a program {ELSEWHERE}")))
+        }
+    }
 }
 
-/// What plugins have in their documents. Kustomize passes over everything else there, and so do we.
-const KNOWN: [&str; 21] = [
-    "behavior",
-    "env",
-    "envs",
-    "fieldSpecs",
-    "files",
-    "imageTag",
-    "jsonOp",
-    "literals",
-    "options",
-    "patch",
-    "patches",
-    "path",
-    "paths",
-    "prefix",
-    "replacements",
-    "replica",
-    "setRoleBindingSubjects",
-    "suffix",
-    "target",
-    "type",
-    "unsetOnly",
+fn unknown(plugin: &Resource, kind: &str, wanted: &str) -> BadBuild {
+    match BUILTIN.contains(&kind) {
+        true => BadBuild::of(format!("plugin {kind} `{}` not a {wanted}: name it where it belongs", plugin.name())),
+        false => BadBuild::of(format!("unable to load builtin {kind}: correct its kind, or leave it out")),
+    }
+}
+
+/// The plugins that kustomize has built in.
+const BUILTIN: [&str; 17] = [
+    "AnnotationsTransformer",
+    "ConfigMapGenerator",
+    "HashTransformer",
+    "IAMPolicyGenerator",
+    "ImageTagTransformer",
+    "LabelTransformer",
+    "NamespaceTransformer",
+    "PatchJson6902Transformer",
+    "PatchStrategicMergeTransformer",
+    "PatchTransformer",
+    "PrefixSuffixTransformer",
+    "PrefixTransformer",
+    "ReplacementTransformer",
+    "ReplicaCountTransformer",
+    "SecretGenerator",
+    "SuffixTransformer",
+    "ValueAddTransformer",
 ];
-
-/// The arguments in a document, without what says which plugin it is for.
-fn arguments(plugin: &Resource) -> Node {
-    let mut arguments = plugin.node.clone();
-    let is_generator = plugin.kind().ends_with("Generator");
-    keep(&mut arguments, |name| match name {
-        "labels" | "annotations" => !is_generator,
-        "name" | "namespace" => is_generator,
-        name => KNOWN.contains(&name),
-    });
-    let specs = arguments.as_map_mut().and_then(|fields| fields.get_mut("fieldSpecs")).map(|node| &mut node.content);
-    if let Some(Content::Seq(specs)) = specs {
-        let is_of_spec = |name: &str| matches!(name, "group" | "version" | "kind" | "path" | "create");
-        specs.iter_mut().for_each(|spec| keep(spec, is_of_spec));
-    }
-    arguments
-}
-
-fn keep(node: &mut Node, is_kept: impl Fn(&str) -> bool) {
-    let Some(fields) = node.as_map_mut() else { return };
-    let others: Vec<Arc<str>> = fields.iter().map(|(name, _)| Arc::clone(name)).filter(|name| !is_kept(name)).collect();
-    for name in others {
-        fields.remove(&name);
-    }
-}

@@ -224,23 +224,29 @@ impl Builder<'_> {
             let at = place(&old);
             let new = match done.get(&at) {
                 Some((_, new)) => Arc::clone(new),
-                None if self.written.0.contains_key(&at) => Arc::from(format!("{old}{item}")),
-                None => Arc::from(rewritten(&old)? + &item),
+                None if !self.written.0.contains_key(&at) => Arc::from(rewritten(&old)? + &item),
+                None if old.len() + item.len() <= LARGEST => Arc::from(format!("{old}{item}")),
+                None => Arc::clone(&old),
             };
-            done.insert(at, (old, Arc::clone(&new)));
-            if new.len() <= LARGEST {
+            let fits = new.len() <= LARGEST && !Arc::ptr_eq(&new, &old);
+            done.insert(at, (Arc::clone(&old), if fits { Arc::clone(&new) } else { old }));
+            if fits {
                 resource.annotate(TRANSFORMATIONS, new, origin);
             } else if self.asked.transformations {
-                return Err(BadBuild::of(format!(
-                    "the transformers of {} `{}` do not fit into an annotation: take `transformerAnnotations` out of `buildMetadata`",
-                    resource.kind(),
-                    resource.name()
-                )));
+                return Err(too_many(resource));
             }
         }
         self.written = Written(done.into_values().map(|(_, new)| (place(&new), new)).collect());
         Ok(())
     }
+}
+
+fn too_many(resource: &Resource) -> BadBuild {
+    BadBuild::of(format!(
+        "the transformers of {} `{}` do not fit into an annotation: take `transformerAnnotations` out of `buildMetadata`",
+        resource.kind(),
+        resource.name()
+    ))
 }
 
 fn place(text: &Arc<str>) -> usize {

@@ -4,6 +4,7 @@
 //! fit, makes what is missing if asked to, and takes what stands in brackets for a pattern that is found anywhere in a text.
 
 mod matching;
+mod reach;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use crate::node::{Content, Node, Tag};
 use crate::pattern::BadPattern;
 
 pub use matching::{Leaf, Matching};
+pub use reach::reach;
 
 /// Paths of more parts are refused.
 const MAX_PARTS: usize = 500;
@@ -42,6 +44,8 @@ pub enum PathError {
     Pattern { part: String, source: BadPattern },
     #[error("an element made for `{part}` does not fit it: write a plain value")]
     Unmade { part: String },
+    #[error("nothing can stand at `{part}`, since there is null before it: write something there")]
+    Missing { part: String },
     #[error("a text on the way, at `{part}`, is not YAML")]
     Text { part: String },
     #[error("a path has at most {MAX_PARTS} parts, and this one {parts}")]

@@ -280,7 +280,7 @@ fn label(node: &Node, path: &str) -> Result<Label, BadField> {
     Ok(label)
 }
 
-fn target(node: &Node, path: &str) -> Result<Target, BadField> {
+pub(crate) fn target(node: &Node, path: &str) -> Result<Target, BadField> {
     let fields = Fields::of(node, path)?;
     let target = Target {
         gvk: fields.gvk()?,

@@ -22,6 +22,7 @@ use crate::noted::NotNoted;
 pub use images::{NewImage, images};
 pub use labels::{annotations, labels};
 pub use name::{prefix, suffix};
+pub(crate) use namespace::set as set_namespace;
 pub use namespace::{Namespace, Subjects, namespace};
 pub use pattern::NoPattern;
 pub use replicas::replicas;

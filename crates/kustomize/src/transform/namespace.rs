@@ -92,7 +92,8 @@ pub fn namespace(
     Ok(())
 }
 
-fn set(
+/// Puts one resource into a namespace. Nothing is noted of it.
+pub(crate) fn set(
     resource: &mut Resource,
     namespace: &Namespace,
     specs: &[FieldSpec],

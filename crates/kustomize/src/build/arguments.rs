@@ -1,0 +1,113 @@
+//! What the document of a plugin says. Kustomize reads it less strictly than a kustomization: it passes over fields that it does not know, and makes texts of
+//! numbers and booleans where it wants texts, though not where a type of its own is part of another one.
+
+use crate::node::{Content, Node, Scalar, Tag, Value};
+use crate::resource::Resource;
+
+const SELECTOR: &[&str] = &["group", "version", "kind", "name", "namespace", "annotationSelector", "labelSelector"];
+
+/// The fields of the document of a generator.
+const GENERATOR: &[&str] = &["behavior", "env", "envs", "files", "literals", "name", "namespace", "options", "type"];
+
+/// The fields of the document of a transformer.
+const TRANSFORMER: &[&str] = &[
+    "annotations",
+    "fieldSpecs",
+    "imageTag",
+    "jsonOp",
+    "labels",
+    "options",
+    "patch",
+    "patches",
+    "path",
+    "paths",
+    "prefix",
+    "replacements",
+    "replica",
+    "setRoleBindingSubjects",
+    "suffix",
+    "target",
+    "targetFilePath",
+    "targets",
+    "unsetOnly",
+    "value",
+];
+
+/// What may stand in a map that is in the field of this name; `None` if anything may.
+fn known(field: &str) -> Option<&'static [&'static str]> {
+    Some(match field {
+        "target" | "selector" | "select" | "reject" => SELECTOR,
+        "source" => &["group", "version", "kind", "name", "namespace", "fieldPath", "options"],
+        "options" => &[
+            "allowNameChange",
+            "allowKindChange",
+            "labels",
+            "annotations",
+            "disableNameSuffixHash",
+            "immutable",
+            "delimiter",
+            "index",
+            "encoding",
+            "create",
+        ],
+        "imageTag" => &["name", "newName", "tagSuffix", "newTag", "digest"],
+        "replica" => &["name", "count"],
+        "fieldSpecs" => &["group", "version", "kind", "path", "create"],
+        "replacements" => &["path", "source", "sourceValue", "targets"],
+        // Of a replacement, or of a value to add.
+        "targets" => &["select", "reject", "fieldPaths", "options", "selector", "fieldPath", "filePathPosition"],
+        _ => return None,
+    })
+}
+
+/// Whether a field wants a text, and gets one whatever stands there.
+fn wants_text(within: &str, field: &str) -> bool {
+    match within {
+        "labels" | "annotations" | "imageTag" => true,
+        "replica" => field == "name",
+        "" => matches!(field, "prefix" | "suffix" | "value" | "patch" | "path" | "jsonOp" | "targetFilePath"),
+        "fieldSpecs" => field == "path",
+        "options" => matches!(field, "delimiter" | "encoding"),
+        "target" | "selector" | "select" | "reject" => matches!(field, "annotationSelector" | "labelSelector"),
+        "source" | "targets" => field == "fieldPath",
+        _ => false,
+    }
+}
+
+/// The arguments in the document of a plugin, without what says which plugin it is for.
+pub(super) fn arguments(plugin: &Resource) -> Node {
+    let mut arguments = plugin.node.clone();
+    let top = if plugin.kind().ends_with("Generator") { GENERATOR } else { TRANSFORMER };
+    prepare(&mut arguments, "", Some(top));
+    arguments
+}
+
+fn prepare(node: &mut Node, within: &str, known_here: Option<&[&str]>) {
+    match &mut node.content {
+        Content::Scalar(_) => {}
+        Content::Seq(items) => items.iter_mut().for_each(|item| prepare(item, within, known_here)),
+        Content::Map(map) => {
+            let is_known =
+                |name: &str| known_here.is_none_or(|known| known.iter().any(|own| own.eq_ignore_ascii_case(name)));
+            map.retain(|name| is_known(name));
+            for (name, node) in map.iter_mut() {
+                if wants_text(within, name) {
+                    as_text(node);
+                }
+                prepare(node, name, known(name));
+            }
+        }
+    }
+}
+
+fn as_text(node: &mut Node) {
+    let Content::Scalar(scalar) = &mut node.content else { return };
+    if let (Tag::Bool | Tag::Int | Tag::Float, Ok(value)) = (scalar.tag, scalar.value()) {
+        *scalar = match value {
+            Value::Bool(value) => Scalar::text(value.to_string()),
+            Value::Number(json) => Scalar::text(json),
+            Value::Text(text) => Scalar::text(text),
+            Value::Null => return,
+        };
+    }
+}

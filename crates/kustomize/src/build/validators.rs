@@ -1,0 +1,47 @@
+//! `validators`: plugins that may refuse resources, and change nothing but the label that says so.
+
+use super::{Accumulated, BadBuild, Builder};
+use crate::folder::Folder;
+use crate::kustomization::Kustomization;
+use crate::node::{Map, Node};
+use crate::resource::Resource;
+
+const VALIDATED_BY: &str = "validated-by";
+
+impl Builder<'_> {
+    pub(super) fn run_validators(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        all: &mut Accumulated,
+        depth: usize,
+    ) -> Result<(), BadBuild> {
+        for plugin in self.plugins(folder, kustomization, &kustomization.validators, depth)? {
+            let before = all.resources.clone();
+            self.run_transformer(folder, &plugin, &mut all.resources)?;
+            let is_same = before.len() == all.resources.len()
+                && before.iter().zip(&all.resources).all(|(before, after)| is_unchanged(before, after));
+            if !is_same {
+                return Err(BadBuild::of(format!(
+                    "validator shouldn't modify the resource map: `{}` `{}` does: name it in `transformers`",
+                    plugin.kind(),
+                    plugin.name()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether nothing has changed but the label. With other labels beside it kustomize takes it for a change: it writes all of them anew without it.
+fn is_unchanged(before: &Resource, after: &Resource) -> bool {
+    if after.node.at(&["metadata", "labels", VALIDATED_BY]).is_none() {
+        return before == after;
+    }
+    let mut after = after.clone();
+    let metadata = after.node.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
+    let Some(metadata) = metadata else { return false };
+    let is_only = metadata.get("labels").and_then(Node::as_map).is_some_and(|labels: &Map| labels.len() == 1);
+    metadata.remove("labels");
+    is_only && *before == after
+}

@@ -1,0 +1,168 @@
+//! `ValueAddTransformer`: a value that is put into fields, or into the paths that they hold.
+
+use std::sync::Arc;
+
+use super::{BadBuild, Builder};
+use crate::field_path;
+use crate::fields::{BadField, Fields};
+use crate::folder::Folder;
+use crate::identity::Gvk;
+use crate::kustomization::{self, Target};
+use crate::node::{Content, Node, Scalar, Style};
+use crate::origin::Origin;
+use crate::read::read_document;
+use crate::resource::Resource;
+use crate::transform::{self, Namespace, Subjects};
+
+/// Where a value is put.
+struct Place {
+    target: Option<Target>,
+    path: Arc<str>,
+    /// Which part of the path in the field it becomes, counted from 1; 0 if it takes the place of all.
+    position: i64,
+}
+
+impl Builder<'_> {
+    pub(super) fn add_value(
+        &mut self,
+        folder: &Folder<'_>,
+        fields: &Fields<'_>,
+        origin: Origin,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        let bad = |error: BadField| BadBuild::new(&error);
+        let written = fields.text_or_empty("value").map_err(bad)?;
+        let value = match written.trim() {
+            "" => folder.path().rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("/"),
+            value => value,
+        };
+        let mut places = fields.list("targets", place).map_err(bad)?;
+        places.extend(self.places_in_file(folder, &fields.text_or_empty("targetFilePath").map_err(bad)?)?);
+        if places.is_empty() {
+            return Err(BadBuild::of("must specify at least one target: write `targets`".to_owned()));
+        }
+        for place in places {
+            let selected = match &place.target {
+                Some(target) => self.selected(all, target)?,
+                None => (0..all.len()).collect(),
+            };
+            for at in selected {
+                self.put(&mut all[at], value, &place, origin)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn places_in_file(&mut self, folder: &Folder<'_>, path: &str) -> Result<Vec<Place>, BadBuild> {
+        if path.is_empty() {
+            return Ok(Vec::new());
+        }
+        let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
+        let text = self.text(&path)?;
+        let origin = self.sources.add(path.as_str().into(), None);
+        let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        let Some(document) = document else { return Ok(Vec::new()) };
+        let places = Fields::of(&document, "").and_then(|fields| fields.list("targets", place));
+        places.map_err(|error| BadBuild::new(&error).at(&path, error.origin))
+    }
+
+    fn put(&self, resource: &mut Resource, value: &str, place: &Place, origin: Origin) -> Result<(), BadBuild> {
+        if &*place.path == "metadata/namespace" {
+            let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+            let namespace = Namespace { name: value.into(), unset_only: false, subjects: Subjects::default() };
+            let done = transform::set_namespace(resource, &namespace, &[], &scope, origin);
+            return done.map_err(|error| BadBuild::new(&error));
+        }
+        let within = format!("adding a value at `{}` of {} `{}`", place.path, resource.kind(), resource.name());
+        let put = field_path::reach(&mut resource.node, &parts(&place.path), origin);
+        let node = put.map_err(|error| BadBuild::new(&error).within(&within))?;
+        let Content::Scalar(old) = &node.content else {
+            return Err(
+                BadBuild::of("wrong node kind: expected ScalarNode: correct the path".to_owned()).within(&within)
+            );
+        };
+        let text = match place.position {
+            0 => value.to_owned(),
+            position => inserted(&old.text, position, value),
+        };
+        // Without quotes it is what it looks like.
+        let scalar = if node.style == Style::Plain { Scalar::plain(text) } else { Scalar::text(text) };
+        *node = Node { style: node.style, ..Node::new(Content::Scalar(scalar), origin) };
+        Ok(())
+    }
+}
+
+fn place(node: &Node, path: &str) -> Result<Place, BadField> {
+    let fields = Fields::of(node, path)?;
+    let place = Place {
+        target: fields.inner("selector", kustomization::target)?,
+        path: fields.text_or_empty("fieldPath")?,
+        position: fields.integer("filePathPosition")?.unwrap_or_default(),
+    };
+    let problem = match place {
+        Place { position: ..0, .. } => "value of FilePathPosition cannot be negative",
+        _ if place.path.is_empty() => "fieldPath cannot be empty",
+        _ => return Ok(place),
+    };
+    let help = "correct it".to_owned();
+    Err(BadField { path: path.to_owned(), origin: node.origin, problem: problem.to_owned(), help })
+}
+
+/// The parts of a path. A slash behind a backslash is part of a name.
+fn parts(path: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in path.split('/') {
+        match parts.last_mut() {
+            Some(last) if last.ends_with('\\') => {
+                last.pop();
+                last.push('/');
+                last.push_str(part);
+            }
+            _ => parts.push(part.to_owned()),
+        }
+    }
+    parts
+}
+
+/// A path with one more part in it.
+fn inserted(path: &str, position: i64, part: &str) -> String {
+    let is_absolute = path.starts_with('/');
+    let mut parts = Vec::new();
+    let insert = usize::try_from(position - 1).unwrap_or(usize::MAX);
+    let old: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    parts.extend(old.iter().take(insert).copied());
+    parts.push(part);
+    parts.extend(old.iter().skip(insert).copied());
+    let mut clean: Vec<&str> = Vec::new();
+    for part in parts.iter().flat_map(|part| part.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." if clean.last().is_some_and(|last| *last != "..") => drop(clean.pop()),
+            ".." if is_absolute => {}
+            part => clean.push(part),
+        }
+    }
+    format!("{}{}", if is_absolute { "/" } else { "" }, clean.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_inserted_where_it_is_wanted() {
+        for (path, position, expected) in [
+            ("", 3, "PEACH"),
+            ("/", 1, "/PEACH"),
+            ("pie", 1, "PEACH/pie"),
+            ("/pie", 1, "/PEACH/pie"),
+            ("raw", 2, "raw/PEACH"),
+            ("/raw", 9999, "/raw/PEACH"),
+            ("a/nice/warm/pie", 4, "a/nice/warm/PEACH/pie"),
+            ("/a/nice/warm/pie", 4, "/a/nice/warm/PEACH/pie"),
+            ("a//b/../c", 2, "a/PEACH/c"),
+        ] {
+            assert_eq!(inserted(path, position, "PEACH"), expected, "{path} {position}");
+        }
+    }
+}
