@@ -2,6 +2,9 @@
 //! anywhere in the tree, but not where one already is.
 
 use std::fmt;
+use std::sync::Arc;
+
+use crate::files::{FileError, Files};
 
 /// A folder on the way from one kustomization to its bases.
 #[derive(Clone, Copy, Debug)]
@@ -66,10 +69,6 @@ impl<'f> Folder<'f> {
         self.path
     }
 
-    pub fn is_restricted(&self) -> bool {
-        self.is_restricted
-    }
-
     /// Where a file of this kustomization is.
     pub fn file(&self, path: &str) -> Result<String, BadPath> {
         if is_remote(path) {
@@ -80,6 +79,11 @@ impl<'f> Folder<'f> {
             true => Err(BadPath::Above { file, folder: shown(self.path) }),
             false => Ok(file),
         }
+    }
+
+    /// What a file of this kustomization holds.
+    pub fn read(&self, files: &dyn Files, path: &str) -> Result<Arc<[u8]>, FileError> {
+        files.read(&self.file(path)?)
     }
 
     /// Where a base of this kustomization is.

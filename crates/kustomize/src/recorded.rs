@@ -6,7 +6,8 @@ use serde_json::Value as Json;
 use setpoint_yaml::go;
 
 use crate::field_path::split;
-use crate::files::{FileError, Files, Folder};
+use crate::files::{FileError, Files};
+use crate::folder::Folder;
 use crate::generator::{Generator, Kind, Options, absorb};
 use crate::hash::hash;
 use crate::identity::{Gvk, Id};
@@ -264,8 +265,8 @@ fn generated(case: &Json) -> Result<Resource, String> {
             is_immutable: options["immutable"].as_bool().unwrap_or_default(),
         },
     };
-    let folder = Folder { files: &Given(&case["files"]), path: "", is_restricted: true };
-    generator.generate(folder, Origin::default()).map_err(told)
+    let files = Given(&case["files"]);
+    generator.generate(&files, &Folder::new("", true), Origin::default()).map_err(told)
 }
 
 #[test]

@@ -334,9 +334,7 @@ impl Builder<'_> {
             };
             let origin = self.by(folder, by, args.origin);
             let generator = generator(args, common, is_secret)?;
-            let from =
-                crate::files::Folder { files: self.files, path: folder.path(), is_restricted: folder.is_restricted() };
-            let mut made = generator.generate(from, origin).map_err(|error| BadBuild::new(&error))?;
+            let mut made = generator.generate(self.files, folder, origin).map_err(|error| BadBuild::new(&error))?;
             let step = self.builtin_step(folder, kustomization, kind);
             self.note_generated(step.as_ref(), std::slice::from_mut(&mut made));
             all_made.push(made);

@@ -51,9 +51,7 @@ impl Builder<'_> {
             args.namespace = plugin.namespace().into();
         }
         let generator = generator(&args, None, is_secret)?;
-        let from =
-            crate::files::Folder { files: self.files, path: folder.path(), is_restricted: folder.is_restricted() };
-        generator.generate(from, plugin.node.origin).map_err(|error| BadBuild::new(&error))
+        generator.generate(self.files, folder, plugin.node.origin).map_err(|error| BadBuild::new(&error))
     }
 
     pub(super) fn run_transformers(

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::files::{FileError, Folder};
+use crate::files::Files;
+use crate::folder::Folder;
 
 use super::{Generator, GeneratorError};
 
@@ -15,11 +16,11 @@ type Pairs = BTreeMap<String, Vec<u8>>;
 
 impl Generator {
     /// All pairs, in the order of their keys.
-    pub(super) fn pairs(&self, folder: Folder<'_>) -> Result<Pairs, GeneratorError> {
+    pub(super) fn pairs(&self, files: &dyn Files, folder: &Folder<'_>) -> Result<Pairs, GeneratorError> {
         let mut all = Vec::new();
         let file = |sources| move |source| GeneratorError::File { name: Arc::clone(&self.name), sources, source };
         for path in &self.envs {
-            let bytes = folder.read(path).map_err(file("env source files"))?;
+            let bytes = folder.read(files, path).map_err(file("env source files"))?;
             lines(path, &bytes, &mut all)?;
         }
         for literal in &self.literals {
@@ -27,11 +28,8 @@ impl Generator {
         }
         for source in &self.files {
             let (key, path) = named_file(source)?;
-            let bytes = match path {
-                "" => Err(FileError::Missing { path: String::new() }),
-                path => folder.read(path),
-            };
-            all.push((key.to_owned(), bytes.map_err(file("file sources"))?.to_vec()));
+            let bytes = folder.read(files, path).map_err(file("file sources"))?;
+            all.push((key.to_owned(), bytes.to_vec()));
         }
         let mut pairs = Pairs::new();
         for (key, value) in all {

@@ -1,7 +1,6 @@
 //! What generators make, and what they refuse.
 
 use super::*;
-use crate::files::Files;
 use crate::origin::Sources;
 
 struct NoFiles;
@@ -12,7 +11,9 @@ impl Files for NoFiles {
     }
 }
 
-const FOLDER: Folder<'_> = Folder { files: &NoFiles, path: "app", is_restricted: true };
+fn generate(generator: &Generator, origin: Origin) -> Result<Resource, GeneratorError> {
+    generator.generate(&NoFiles, &Folder::new("app", true), origin)
+}
 
 fn generator(literals: &[&str]) -> Generator {
     Generator {
@@ -35,7 +36,7 @@ fn nothing(_: &crate::identity::Gvk) -> bool {
 fn all_that_is_generated_comes_from_the_generator() {
     let mut sources = Sources::default();
     let origin = sources.add("kustomization.yaml".into(), Some("configMapGenerator".into())).on(7);
-    let made = generator(&["a=b"]).generate(FOLDER, origin).unwrap();
+    let made = generate(&generator(&["a=b"]), origin).unwrap();
     assert_eq!(made.node.at(&["data", "a"]).unwrap().origin, origin);
     assert_eq!(made.node.at(&["metadata", "name"]).unwrap().origin, origin);
     assert!(made.needs_hash);
@@ -46,9 +47,9 @@ fn what_is_merged_keeps_where_it_came_from() {
     let mut sources = Sources::default();
     let base = sources.add("base/kustomization.yaml".into(), Some("configMapGenerator".into()));
     let overlay = sources.add("kustomization.yaml".into(), Some("configMapGenerator".into()));
-    let mut existing = vec![generator(&["a=1", "b=1"]).generate(FOLDER, base).unwrap()];
+    let mut existing = vec![generate(&generator(&["a=1", "b=1"]), base).unwrap()];
     let merged = Generator { behavior: Behavior::Merge, ..generator(&["b=2"]) };
-    absorb(&mut existing, vec![merged.generate(FOLDER, overlay).unwrap()], &nothing).unwrap();
+    absorb(&mut existing, vec![generate(&merged, overlay).unwrap()], &nothing).unwrap();
     let from = |key| existing[0].node.at(&["data", key]).unwrap().origin;
     assert_eq!((from("a"), from("b")), (base, overlay));
 }
@@ -68,7 +69,7 @@ fn options_of_a_generator_win_over_those_of_all() {
 
 #[test]
 fn mistakes_name_the_generator_and_what_to_do() {
-    let told = |generator: Generator| generator.generate(FOLDER, Origin::default()).unwrap_err().to_string();
+    let told = |generator: Generator| generate(&generator, Origin::default()).unwrap_err().to_string();
     assert_eq!(
         told(generator(&["a=1", "a=2"])),
         "configmap settings illegally repeats the key `a`: give each value a key of its own"
@@ -87,7 +88,7 @@ fn a_line_that_kustomize_would_drop_in_silence_is_refused() {
         }
     }
     let generator = Generator { envs: vec!["long.env".into()], ..generator(&[]) };
-    let made = generator.generate(Folder { files: &Long, ..FOLDER }, Origin::default());
+    let made = generator.generate(&Long, &Folder::new("app", true), Origin::default());
     assert!(matches!(made, Err(GeneratorError::LongLine { line: 2, .. })));
 }
 
@@ -95,7 +96,7 @@ fn a_line_that_kustomize_would_drop_in_silence_is_refused() {
 fn many_generated_resources_are_absorbed_one_lookup_each() {
     let one = |at: usize, behavior| Generator { name: format!("c{at}").into(), behavior, ..generator(&["a=b"]) };
     let made = |behavior| {
-        let all = (0..5_000).map(|at| one(at, behavior).generate(FOLDER, Origin::default()));
+        let all = (0..5_000).map(|at| generate(&one(at, behavior), Origin::default()));
         all.collect::<Result<Vec<_>, _>>().unwrap()
     };
     let mut existing = made(Behavior::Create);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::TransformError;
-use super::pattern::Pattern;
+use super::image_name::ImageName;
 use crate::field_spec::{Create, FieldProblem, FieldSpec, set_plain, shown};
 use crate::node::{Content, Node};
 use crate::origin::Origin;
@@ -28,9 +28,9 @@ pub fn images(
     specs: &[FieldSpec],
     origin: Origin,
 ) -> Result<(), TransformError> {
-    let pattern = Pattern::new(&image.name)
+    let name = ImageName::new(&image.name)
         .map_err(|problem| TransformError::Pattern { name: Arc::clone(&image.name), problem })?;
-    let update = &mut |node: &mut Node| update(node, &pattern, image, origin);
+    let update = &mut |node: &mut Node| update(node, &name, image, origin);
     for resource in resources.iter_mut().filter(|resource| has_images(resource)) {
         let id = shown(&resource.node);
         in_containers(&mut resource.node, update)
@@ -79,9 +79,9 @@ fn of_items(list: &mut Node, update: &mut Update<'_>) -> Result<(), FieldProblem
     Ok(())
 }
 
-fn update(node: &mut Node, pattern: &Pattern, image: &NewImage, origin: Origin) -> Result<(), FieldProblem> {
+fn update(node: &mut Node, name: &ImageName, image: &NewImage, origin: Origin) -> Result<(), FieldProblem> {
     let Some(old) = node.as_text() else { return Err(FieldProblem::kind("ScalarNode", node)) };
-    if !pattern.is_of(old) {
+    if !name.is_of(old) {
         return Ok(());
     }
     let new = image.of(old);

@@ -1,13 +1,13 @@
 //! Transformers: what the fields of a kustomization do to its resources, one after the other.
 //!
 //! - `namespace`: where they are. `name`: prefixes and suffixes. `labels`: labels and annotations.
-//! - `images`: names and tags of images, which `pattern` finds. `replicas`: how many.
+//! - `images`: names and tags of images, which `image_name` finds. `replicas`: how many.
 
+mod image_name;
 mod images;
 mod labels;
 mod name;
 mod namespace;
-mod pattern;
 mod replicas;
 
 #[cfg(test)]
@@ -18,13 +18,13 @@ use std::sync::Arc;
 use crate::field_spec::{FieldError, FieldProblem};
 use crate::identity::{Gvk, Id};
 use crate::noted::NotNoted;
+use crate::pattern::BadPattern;
 
 pub use images::{NewImage, images};
 pub use labels::{annotations, labels};
 pub use name::{prefix, suffix};
 pub(crate) use namespace::set as set_namespace;
 pub use namespace::{Namespace, Subjects, namespace};
-pub use pattern::NoPattern;
 pub use replicas::replicas;
 
 /// Why resources cannot be transformed.
@@ -57,7 +57,7 @@ pub enum TransformError {
     Pattern {
         name: Arc<str>,
         #[source]
-        problem: NoPattern,
+        problem: BadPattern,
     },
     #[error(
         "resource with name {name} does not match a config with the following GVK [{}]; \
