@@ -25,6 +25,7 @@ struct Writer<'o> {
 impl Writer<'_> {
     fn node(&mut self, node: &Node, level: usize) -> Result<(), NoValue> {
         match &node.content {
+            Content::Scalar(_) if node.is_blank() => push_text("", self.out),
             Content::Scalar(scalar) => match scalar.value()? {
                 Value::Null => self.out.push_str("null"),
                 Value::Bool(value) => self.out.push_str(if value { "true" } else { "false" }),

@@ -26,6 +26,8 @@ pub enum Style {
     Quoted,
     /// As a block whose lines are one.
     Folded,
+    /// As nothing at all, between braces or brackets. It is null, but go-yaml writes an empty text there, which is what it is read as again.
+    Blank,
 }
 
 /// How it was written is no part of what it is.
@@ -259,6 +261,11 @@ impl Node {
         self.as_scalar().is_some_and(Scalar::is_null)
     }
 
+    /// Whether it is null, and an empty text once it was written.
+    pub fn is_blank(&self) -> bool {
+        self.style == Style::Blank && self.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null)
+    }
+
     /// The node at a path of fields.
     pub fn at(&self, fields: &[&str]) -> Option<&Self> {
         fields.iter().try_fold(self, |node, field| node.as_map()?.get(field))
@@ -273,6 +280,7 @@ impl Tree for Node {
                 Shape::Text(refolded(text))
             }
             Content::Scalar(Scalar { text, tag: Tag::Text }) => Shape::Text((&**text).into()),
+            Content::Scalar(_) if self.is_blank() => Shape::Text("".into()),
             Content::Scalar(scalar) => match scalar.value() {
                 Ok(Value::Null) | Err(_) => Shape::Null,
                 Ok(Value::Bool(value)) => Shape::Bool(value),

@@ -16,7 +16,7 @@ pub fn read(name: &str, text: &str, origin: Origin) -> Result<Vec<Node>, Diagnos
     let documents = parse(Source::new(name, text))?;
     let mut nodes = Vec::with_capacity(documents.len());
     for document in &documents {
-        let node = node(document.root(), origin, Dialect::GoYamlV3)?;
+        let node = node(document.root(), origin, Dialect::GoYamlV3, false)?;
         if !node.is_null() {
             nodes.push(node);
         }
@@ -27,7 +27,8 @@ pub fn read(name: &str, text: &str, origin: Origin) -> Result<Vec<Node>, Diagnos
 /// Reads the first document of a text, which is all that kustomize reads of its own ones; `None` if it is empty.
 pub fn read_document(name: &str, text: &str, origin: Origin) -> Result<Option<Node>, Diagnostics> {
     let documents = parse_with_repeats(Source::new(name, text))?;
-    let first = documents.first().map(|document| node(document.root(), origin, Dialect::GoYamlV2)).transpose()?;
+    let first =
+        documents.first().map(|document| node(document.root(), origin, Dialect::GoYamlV2, false)).transpose()?;
     Ok(first.filter(|node| !node.is_null()))
 }
 
@@ -38,20 +39,21 @@ pub(crate) fn read_first(text: &str) -> Result<Option<Node>, Diagnostics> {
     if root.span().start() == root.span().end() {
         return Ok(None);
     }
-    node(root, Origin::default(), Dialect::GoYamlV3).map(Some)
+    node(root, Origin::default(), Dialect::GoYamlV3, false).map(Some)
 }
 
-/// A node of a document, with everything below it. How deep that goes is bounded by the parser.
-fn node(written: Written<'_>, origin: Origin, dialect: Dialect) -> Result<Node, Diagnostics> {
+/// A node of a document, with everything below it; `is_in_flow` if it is between braces or brackets. How deep that goes is bounded by the parser.
+fn node(written: Written<'_>, origin: Origin, dialect: Dialect, is_in_flow: bool) -> Result<Node, Diagnostics> {
+    let is_flow = is_in_flow || written.style() == Style::Flow;
     let content = match written.kind() {
         Kind::Scalar(text) => Content::Scalar(scalar(written, text, dialect)),
-        Kind::Sequence(items) => {
-            Content::Seq(items.iter().map(|item| node(item, origin, dialect)).collect::<Result<_, Diagnostics>>()?)
-        }
+        Kind::Sequence(items) => Content::Seq(
+            items.iter().map(|item| node(item, origin, dialect, is_flow)).collect::<Result<_, Diagnostics>>()?,
+        ),
         Kind::Mapping(entries) => {
             let mut map = Map::default();
             for (key, value) in entries.merged() {
-                let (name, value) = (name(key)?, node(value, origin, dialect)?);
+                let (name, value) = (name(key)?, node(value, origin, dialect, is_flow)?);
                 match dialect {
                     // Of a key that is written twice the last one counts.
                     Dialect::GoYamlV2 => map.set(&name, value),
@@ -62,6 +64,7 @@ fn node(written: Written<'_>, origin: Origin, dialect: Dialect) -> Result<Node, 
         }
     };
     let style = match written.style() {
+        Style::Plain if is_in_flow && matches!(written.kind(), Kind::Scalar("")) => NodeStyle::Blank,
         Style::Plain => NodeStyle::Plain,
         Style::Folded => NodeStyle::Folded,
         _ => NodeStyle::Quoted,

@@ -9,7 +9,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::field_spec::{Create, FieldError, FieldProblem, FieldSpec};
 use crate::node::{Content, Node, Scalar};
+use crate::origin::Origin;
 use crate::resource::Resource;
 
 /// Entries of maps that are one node.
@@ -41,6 +43,29 @@ impl Resource {
             self.share_anew(shared, places);
         }
         outcome
+    }
+
+    /// Gives fields to `set`, as [`FieldSpec::apply`]; entries that are one node stay so.
+    pub fn set_fields(
+        &mut self,
+        spec: &FieldSpec,
+        create: Create,
+        origin: Origin,
+        set: &mut dyn FnMut(&mut Node) -> Result<(), FieldProblem>,
+    ) -> Result<(), FieldError> {
+        match self.shared.iter().any(|shared| spec.path.ends_with(&*shared.name)) {
+            true => self.sharing(|resource| spec.apply(&mut resource.node, create, origin, set)),
+            false => spec.apply(&mut self.node, create, origin, set),
+        }
+    }
+
+    /// Sets all entries that are one node with a scalar that had this text, and is another one now.
+    pub(crate) fn spread(&mut self, old: &Arc<str>, new: &Node) {
+        let Some(scalar) = new.as_scalar() else { return };
+        let own = self.shared.iter_mut().find(|own| Arc::ptr_eq(&own.text, old));
+        let Some(own) = own.filter(|_| !Arc::ptr_eq(&scalar.text, old)) else { return };
+        let before = std::mem::replace(own, Shared { name: Arc::clone(&own.name), text: Arc::clone(&scalar.text) });
+        find(&mut self.node, &[before], &mut |_, _, node| *node = new.clone());
     }
 
     fn share_anew(&mut self, shared: &Shared, places: &[Vec<Step>]) {

@@ -32,7 +32,8 @@ pub fn put(
     for resource in resources {
         let gvk = resource.gvk();
         for field in fields.iter().filter(|field| gvk.is_selected(&field.gvk)) {
-            let put = follow_field(field, &mut resource.node, &mut |node| putting.put_into(node));
+            let put = resource
+                .sharing(|resource| follow_field(field, &mut resource.node, &mut |node| putting.put_into(node)));
             put.map_err(|(origin, problem)| BadVariable { path: Arc::clone(&field.path), origin, problem })?;
         }
     }

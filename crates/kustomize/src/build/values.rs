@@ -81,6 +81,7 @@ impl Builder<'_> {
                 BadBuild::of("wrong node kind: expected ScalarNode: correct the path".to_owned()).within(&within)
             );
         };
+        let before = Arc::clone(&old.text);
         let text = match place.position {
             0 => value.to_owned(),
             position => inserted(&old.text, position, value),
@@ -88,6 +89,8 @@ impl Builder<'_> {
         // Without quotes it is what it looks like.
         let scalar = if node.style == Style::Plain { Scalar::plain(text) } else { Scalar::text(text) };
         *node = Node { style: node.style, ..Node::new(Content::Scalar(scalar), origin) };
+        let new = node.clone();
+        resource.spread(&before, &new);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::FieldSpec;
 use crate::identity::{Gvk, Id};
-use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::node::{Content, Map, Node, Scalar, Style, Tag};
 use crate::origin::Origin;
 
 /// What is put where a field is missing or null, if the field spec says so.
@@ -186,16 +186,18 @@ pub fn set_int(node: &mut Node, number: i64, origin: Origin) -> Result<(), Field
     set_scalar(node, Scalar { text: number.to_string().into(), tag }, origin)
 }
 
-/// A text that would be something else without quotes was in quotes. Of others nobody knows any more.
+/// Whether it was written in quotes. What comes from JSON has them only where it would be something else without.
 fn was_quoted(node: &Node) -> bool {
-    node.as_scalar().is_some_and(|old| old.tag == Tag::Text && Tag::of(&old.text) != Tag::Text)
+    node.style == Style::Quoted
+        || node.as_scalar().is_some_and(|old| old.tag == Tag::Text && Tag::of(&old.text) != Tag::Text)
 }
 
 fn set_scalar(node: &mut Node, scalar: Scalar, origin: Origin) -> Result<(), FieldProblem> {
     if node.as_scalar().is_none() {
         return Err(FieldProblem::kind("ScalarNode", node));
     }
-    *node = Node::new(Content::Scalar(scalar), origin);
+    let style = if node.style == Style::Blank { Style::Plain } else { node.style };
+    *node = Node { style, ..Node::new(Content::Scalar(scalar), origin) };
     Ok(())
 }
 

@@ -8,8 +8,9 @@ use crate::node::{Content, NoValue, Node, Scalar, Tag, Value};
 
 /// Writes scalars as JSON has them. A number is a [`Tag::Float`] whose text is JSON's.
 pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
-    each(node, &mut |scalar| {
+    each(node, &mut |scalar, is_blank| {
         *scalar = match scalar.value()? {
+            _ if is_blank => Scalar::text(""),
             Value::Null => Scalar { text: "null".into(), tag: Tag::Null },
             Value::Bool(value) => Scalar { text: value.to_string().into(), tag: Tag::Bool },
             Value::Number(json) => Scalar { text: json.into(), tag: Tag::Float },
@@ -21,7 +22,7 @@ pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
 
 /// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a million on.
 pub(super) fn from_json(node: &mut Node) -> Result<(), NoValue> {
-    each(node, &mut |scalar| {
+    each(node, &mut |scalar, _| {
         if scalar.tag != Tag::Float {
             return Ok(());
         }
@@ -34,9 +35,13 @@ pub(super) fn from_json(node: &mut Node) -> Result<(), NoValue> {
     })
 }
 
-fn each(node: &mut Node, change: &mut dyn FnMut(&mut Scalar) -> Result<(), NoValue>) -> Result<(), NoValue> {
+type Change<'c> = dyn FnMut(&mut Scalar, bool) -> Result<(), NoValue> + 'c;
+
+/// Changes all scalars, and tells of each whether it is blank.
+fn each(node: &mut Node, change: &mut Change<'_>) -> Result<(), NoValue> {
+    let is_blank = node.is_blank();
     match &mut node.content {
-        Content::Scalar(scalar) => change(scalar),
+        Content::Scalar(scalar) => change(scalar, is_blank),
         Content::Seq(items) => items.iter_mut().try_for_each(|item| each(item, change)),
         Content::Map(map) => map.iter_mut().try_for_each(|(_, field)| each(field, change)),
     }

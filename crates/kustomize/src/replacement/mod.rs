@@ -253,7 +253,7 @@ impl Work<'_> {
         options: Option<&FieldOptions>,
         value: &mut Value,
     ) -> Result<(), ReplacementError> {
-        let Some(copy) = self.current(value) else { return Ok(()) };
+        let Some(mut copy) = self.current(value) else { return Ok(()) };
         if let Value::Field { resource: from, place: field } = value
             && *from == resource
             && field.len() > place.len()
@@ -268,10 +268,18 @@ impl Work<'_> {
                 return Err(ReplacementError::TooLarge { path: Arc::clone(path), id: first(&self.ids[resource]) });
             }
         }
-        match at_mut(&mut self.resources[resource].node, place) {
-            Some(node) => set(node, copy, options, self.origin, path),
-            None => Ok(()),
+        let resource = &mut self.resources[resource];
+        let Some(node) = at_mut(&mut resource.node, place) else { return Ok(()) };
+        let old = node.as_scalar().map(|scalar| Arc::clone(&scalar.text));
+        if !resource.shared.is_empty() {
+            own_texts(&mut copy);
         }
+        set(node, copy, options, self.origin, path)?;
+        if let Some(old) = old.filter(|_| !resource.shared.is_empty()) {
+            let new = node.clone();
+            resource.spread(&old, &new);
+        }
+        Ok(())
     }
 
     /// A copy of the value as it is now.
@@ -280,6 +288,15 @@ impl Work<'_> {
             Value::Fixed(node) => Some(node.clone()),
             Value::Field { resource, place } => at(&self.resources[*resource].node, place).cloned(),
         }
+    }
+}
+
+/// Ends that scalars of a copy are one node with those that they were copied from.
+fn own_texts(node: &mut Node) {
+    match &mut node.content {
+        Content::Scalar(scalar) => scalar.text = Arc::from(&*scalar.text),
+        Content::Seq(items) => items.iter_mut().for_each(own_texts),
+        Content::Map(map) => map.iter_mut().for_each(|(_, node)| own_texts(node)),
     }
 }
 

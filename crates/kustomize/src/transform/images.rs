@@ -38,7 +38,7 @@ pub fn images(
     }
     for resource in resources.iter_mut().filter(|resource| has_images(resource)) {
         for spec in specs {
-            spec.apply(&mut resource.node, Create::Nothing, origin, update)?;
+            resource.set_fields(spec, Create::Nothing, origin, update)?;
         }
     }
     Ok(())

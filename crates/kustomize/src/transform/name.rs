@@ -71,7 +71,7 @@ fn put(
             }
             resource.note_former(is_cluster_scoped)?;
         }
-        spec.apply(&mut resource.node, Create::Scalar(Tag::Text), origin, &mut |node: &mut Node| {
+        resource.set_fields(spec, Create::Scalar(Tag::Text), origin, &mut |node: &mut Node| {
             let old = node.as_text().unwrap_or_default();
             let new = match side {
                 Side::Before => format!("{text}{old}"),

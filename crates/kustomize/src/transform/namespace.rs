@@ -105,7 +105,7 @@ pub(crate) fn set(
     let is_binding = is_role_binding(&gvk.kind);
     if !is_cluster_scoped(&gvk) {
         let field = FieldSpec::new(Gvk::default(), NAMESPACE, true);
-        apply(&field, &mut resource.node, Create::Scalar(Tag::Any), namespace, origin)?;
+        apply(&field, resource, Create::Scalar(Tag::Any), namespace, origin)?;
     }
     if is_binding {
         let id = shown(&resource.node);
@@ -119,7 +119,7 @@ pub(crate) fn set(
         _ => true,
     };
     for spec in specs.iter().filter(is_wanted) {
-        apply(spec, &mut resource.node, Create::Scalar(Tag::Text), namespace, origin)?;
+        apply(spec, resource, Create::Scalar(Tag::Text), namespace, origin)?;
     }
     Ok(())
 }
@@ -130,13 +130,13 @@ fn is_role_binding(kind: &str) -> bool {
 
 fn apply(
     spec: &FieldSpec,
-    node: &mut Node,
+    resource: &mut Resource,
     create: Create,
     namespace: &Namespace,
     origin: Origin,
 ) -> Result<(), TransformError> {
     let set = &mut |node: &mut Node| set_field(node, namespace, origin);
-    spec.apply(node, create, origin, set).map_err(|error: FieldError| match error.problem {
+    resource.set_fields(spec, create, origin, set).map_err(|error: FieldError| match error.problem {
         FieldProblem::Kind { .. } => TransformError::Namespace(error),
         _ => TransformError::Field(error),
     })

@@ -20,7 +20,7 @@ pub fn replicas(
     for spec in specs {
         for resource in resources.iter_mut().filter(|resource| resource.was_ever(name, &spec.gvk)) {
             is_found = true;
-            spec.apply(&mut resource.node, Create::Scalar(Tag::Int), origin, &mut |node| set_int(node, count, origin))?;
+            resource.set_fields(spec, Create::Scalar(Tag::Int), origin, &mut |node| set_int(node, count, origin))?;
         }
     }
     match is_found {
