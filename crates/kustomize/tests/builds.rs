@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use setpoint_kustomize::build::{BadBuild, Options, build};
+use setpoint_kustomize::build::{BadBuild, Built, Options, build};
 use setpoint_kustomize::files::{FileError, Files};
 
 const CASES: &str = include_str!("builds.txt");
@@ -64,6 +64,11 @@ fn what_is_built_is_what_kustomize_builds() {
     }
 }
 
+fn built(files: &[(&str, &str)]) -> Built {
+    let files = files.iter().map(|(path, text)| (format!("app/{path}"), (*text).to_owned())).collect();
+    build(&Case { files, ..Case::default() }, "app", &Options::default()).expect("it is built")
+}
+
 fn refused(files: &[(&str, &str)]) -> String {
     let files = files.iter().map(|(path, text)| (format!("app/{path}"), (*text).to_owned())).collect();
     let case = Case { files, ..Case::default() };
@@ -107,23 +112,24 @@ fn more_transformers_than_an_annotation_holds_are_refused_only_if_they_are_asked
     let service = ("a.yaml", "{apiVersion: v1, kind: Service, metadata: {name: a}}\n");
     let error = refused(&[("kustomization.yaml", &kustomization("transformerAnnotations")), service]);
     assert!(error.contains("take `transformerAnnotations` out of `buildMetadata`"), "{error}");
-    let files = [
-        ("app/kustomization.yaml".to_owned(), kustomization("originAnnotations")),
-        ("app/a.yaml".to_owned(), service.1.to_owned()),
-    ];
-    let case = Case { files: files.into(), ..Case::default() };
-    let built = build(&case, "app", &Options::default()).and_then(|built| built.to_yaml()).unwrap();
+    let built = built(&[("kustomization.yaml", &kustomization("originAnnotations")), service]).to_yaml().unwrap();
     assert!(built.contains("path: a.yaml") && !built.contains("transformations"), "{built}");
 }
 
 #[test]
 fn the_label_of_who_manages_resources_is_that_of_the_kustomize_we_are_equal_to() {
-    let files = [
-        ("app/kustomization.yaml", "resources: [a.yaml]\nbuildMetadata: [managedByLabel]\n"),
-        ("app/a.yaml", "{apiVersion: v1, kind: Service, metadata: {name: a}}\n"),
-    ];
-    let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
-    let case = Case { files: files.into(), ..Case::default() };
-    let built = build(&case, "app", &Options::default()).and_then(|built| built.to_yaml()).unwrap();
+    let service = ("a.yaml", "{apiVersion: v1, kind: Service, metadata: {name: a}}\n");
+    let kustomization = ("kustomization.yaml", "resources: [a.yaml]\nbuildMetadata: [managedByLabel]\n");
+    let built = built(&[kustomization, service]).to_yaml().unwrap();
     assert!(built.contains("app.kubernetes.io/managed-by: kustomize-v5.8.1"), "{built}");
+}
+
+#[test]
+fn a_schema_in_a_comment_is_told_not_to_be_read() {
+    let thing =
+        "apiVersion: v1\nkind: Thing\nmetadata: {name: a}\nlist: # {\"x-kubernetes-patch-strategy\": \"merge\"}\n- a\n";
+    let other = "apiVersion: v1\nkind: Thing # {a: b}\nmetadata: {name: b}\n";
+    let files = [("kustomization.yaml", "resources: [a.yaml, b.yaml]\n"), ("a.yaml", thing), ("b.yaml", other)];
+    let warnings = built(&files).warnings;
+    assert_eq!(warnings, ["app/a.yaml:4: the schema in this comment is not read: name it under `openapi`"]);
 }

@@ -257,9 +257,26 @@ impl Builder<'_> {
 
     fn load(&mut self, file: &str) -> Result<Vec<Resource>, BadBuild> {
         let text = self.text(file)?;
+        self.warn_of_schemas(file, &text);
         let origin = self.sources.add(file.into(), None);
         resources(file, &text, origin)
             .map_err(|error| BadBuild::new(&error).within(&format!("accumulating resources from '{file}'")))
+    }
+
+    /// Kustomize reads schemas from comments behind fields, and merges lists by them. We do not read comments.
+    fn warn_of_schemas(&mut self, file: &str, text: &str) {
+        if !text.contains("# {") {
+            return;
+        }
+        let has_schema = |line: &str| {
+            let comment = line.split_once("# {").map(|(_, comment)| comment).unwrap_or_default();
+            comment.contains("\"x-kubernetes-patch-") || comment.contains("\"$ref\"")
+        };
+        if let Some(at) = text.lines().position(has_schema) {
+            let line = at + 1;
+            self.warnings
+                .push(format!("{file}:{line}: the schema in this comment is not read: name it under `openapi`"));
+        }
     }
 
     fn base(&mut self, folder: &Folder<'_>, path: &str, all: &mut Accumulated, depth: usize) -> Result<(), BadBuild> {

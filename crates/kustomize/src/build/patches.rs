@@ -54,6 +54,7 @@ impl Builder<'_> {
             ("", path) => {
                 let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
                 let text = self.text(&path).map_err(|error| error.within("failed to get the patch file"))?;
+                self.warn_of_schemas(&path, &text);
                 (path, text)
             }
             (inline, "") => ("patches".to_owned(), inline.to_owned()),
