@@ -25,8 +25,12 @@ impl Gvk {
 
     /// Of a resource, by its `apiVersion` and `kind`.
     pub fn of(node: &Node) -> Self {
-        let text = |field| node.at(&[field]).and_then(Node::as_text).unwrap_or_default();
-        Self::from_api_version(text("apiVersion"), text("kind"))
+        let text = |field| node.at(&[field]).and_then(Node::as_scalar).map(|scalar| Arc::clone(&scalar.text));
+        let (api_version, kind) = (text("apiVersion").unwrap_or_default(), text("kind").unwrap_or_default());
+        match api_version.split_once('/') {
+            Some((group, version)) => Self { group: group.into(), version: version.into(), kind },
+            None => Self { group: Arc::default(), version: api_version, kind },
+        }
     }
 
     pub fn from_api_version(api_version: &str, kind: &str) -> Self {

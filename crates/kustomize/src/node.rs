@@ -122,12 +122,11 @@ impl Scalar {
     }
 
     pub fn value(&self) -> Result<Value, NoValue> {
+        if self.tag == Tag::Text {
+            return Ok(Value::Text(Arc::clone(&self.text)));
+        }
         let found = Tag::of(&self.text);
-        let wanted = match self.tag {
-            Tag::Text => return Ok(Value::Text(Arc::clone(&self.text))),
-            Tag::Any => found,
-            wanted => wanted,
-        };
+        let wanted = if self.tag == Tag::Any { found } else { self.tag };
         let fits = found == wanted || (wanted, found) == (Tag::Float, Tag::Int);
         if !fits {
             return Err(NoValue::Other { text: Arc::clone(&self.text), wanted: wanted.describe() });
@@ -160,6 +159,10 @@ impl Scalar {
 pub struct Map(Vec<(Arc<str>, Node)>);
 
 impl Map {
+    pub(crate) fn with_capacity(fields: usize) -> Self {
+        Self(Vec::with_capacity(fields))
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -187,6 +190,13 @@ impl Map {
     /// Adds a field that is known not to be there.
     pub(crate) fn push(&mut self, name: Arc<str>, node: Node) {
         self.0.push((name, node));
+    }
+
+    /// Sets the field that stands at a place, counted from 0.
+    pub(crate) fn put(&mut self, at: usize, node: Node) {
+        if let Some((_, own)) = self.0.get_mut(at) {
+            *own = node;
+        }
     }
 
     pub fn remove(&mut self, name: &str) -> Option<Node> {

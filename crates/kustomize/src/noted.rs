@@ -68,7 +68,12 @@ impl Resource {
     pub fn note_former(&mut self, is_cluster_scoped: IsClusterScoped<'_>) -> Result<(), NotNoted> {
         self.note()?;
         let id = self.id(is_cluster_scoped);
-        let namespace = id.effective_namespace().into();
+        let is_named = id.effective_namespace() == &*id.namespace;
+        let namespace = if is_named { Arc::clone(&id.namespace) } else { id.effective_namespace().into() };
+        // Most are given another name twice at the most, and there are many of them.
+        if self.former.is_empty() {
+            self.former.reserve_exact(2);
+        }
         self.former.push(Former { namespace, name: id.name, kind: id.gvk.kind });
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Where a node came from: a file, a line of it, and whoever put the node there if it was not written so.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A place that a node came from. The files are in [`Sources`].
@@ -11,7 +12,7 @@ pub struct Origin {
 }
 
 /// A file, and what was done with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
     /// From the root of the tree.
     pub file: Arc<str>,
@@ -21,11 +22,15 @@ pub struct Source {
 
 /// The files that the nodes of a build came from. The first is none.
 #[derive(Clone, Debug)]
-pub struct Sources(Vec<Source>);
+pub struct Sources {
+    all: Vec<Source>,
+    places: BTreeMap<Source, u32>,
+}
 
 impl Default for Sources {
     fn default() -> Self {
-        Self(vec![Source { file: "".into(), by: None }])
+        let none = Source { file: "".into(), by: None };
+        Self { all: vec![none.clone()], places: BTreeMap::from([(none, 0)]) }
     }
 }
 
@@ -33,15 +38,17 @@ impl Sources {
     /// A place in this source from now on: `origin.on(line)` is a line of it.
     pub fn add(&mut self, file: Arc<str>, by: Option<Arc<str>>) -> Origin {
         let wanted = Source { file, by };
-        let at = self.0.iter().rposition(|known| *known == wanted).unwrap_or_else(|| {
-            self.0.push(wanted);
-            self.0.len() - 1
+        let source = self.places.get(&wanted).copied().unwrap_or_else(|| {
+            let new = u32::try_from(self.all.len()).unwrap_or_default();
+            self.places.insert(wanted.clone(), new);
+            self.all.push(wanted);
+            new
         });
-        Origin { source: u32::try_from(at).unwrap_or_default(), line: 0 }
+        Origin { source, line: 0 }
     }
 
     pub fn get(&self, origin: Origin) -> &Source {
-        self.0.get(origin.source as usize).unwrap_or(&self.0[0])
+        self.all.get(origin.source as usize).unwrap_or(&self.all[0])
     }
 }
 

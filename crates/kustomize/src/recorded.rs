@@ -18,7 +18,7 @@ use crate::read::read;
 use crate::replacement::{FieldOptions, Replacement, Source, Target, replace};
 use crate::resource::{Behavior, Former, Resource};
 use crate::selector::labels::LabelSelector;
-use crate::selector::{Selector, select};
+use crate::selector::{Selection, Selector, select};
 
 const SETS: &str = include_str!("../tests/recorded/resources.json");
 
@@ -178,7 +178,8 @@ fn paths_have_the_parts_that_they_have_in_kustomize() {
 fn resources_are_selected_as_in_kustomize() {
     replay(include_str!("../tests/recorded/select.jsonl"), |case| {
         let resources = resources(case, "resources");
-        let found = select(&resources, &selector(&case["selector"]), &is_cluster_scoped).map_err(told)?;
+        let selection = Selection::new(&selector(&case["selector"])).map_err(told)?;
+        let found = select(resources.iter().enumerate(), &selection, &is_cluster_scoped).map_err(told)?;
         Ok(found.iter().map(|at| format!("{}/{}", resources[*at].kind(), resources[*at].name())).collect())
     });
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::identity::{Gvk, Id};
-use crate::node::{Map, Node, Tag};
+use crate::node::{Map, Node, Scalar, Tag};
 use crate::shared::Shared;
 
 /// What is done where a generated resource has the name of one that is there.
@@ -54,6 +54,18 @@ pub struct Former {
     pub kind: Arc<str>,
 }
 
+impl Former {
+    /// What one was called then that is of this group and version.
+    fn id(&self, now: &Gvk) -> Id {
+        Id {
+            gvk: Gvk { kind: Arc::clone(&self.kind), ..now.clone() },
+            name: Arc::clone(&self.name),
+            namespace: Arc::clone(&self.namespace),
+            is_cluster_scoped: false,
+        }
+    }
+}
+
 impl Resource {
     pub fn new(node: Node) -> Self {
         Self {
@@ -97,14 +109,15 @@ impl Resource {
     /// What it was called first. Names that it had before are never known to be in no namespace.
     pub fn first_id(&self, is_cluster_scoped: &dyn Fn(&Gvk) -> bool) -> Id {
         match self.former.first() {
-            Some(former) => self.former_id(former),
+            Some(former) => former.id(&self.gvk()),
             None => self.id(is_cluster_scoped),
         }
     }
 
     /// What it was called before, the oldest first.
     pub fn former_ids(&self) -> impl Iterator<Item = Id> {
-        self.former.iter().map(|former| self.former_id(former))
+        let gvk = self.former.first().map(|_| self.gvk()).unwrap_or_default();
+        self.former.iter().map(move |former| former.id(&gvk))
     }
 
     /// What it is called now and what it was called before, as it is written: nothing of it is known to be in no namespace.
@@ -113,22 +126,18 @@ impl Resource {
     }
 
     fn written_id(&self) -> Id {
-        Id { gvk: self.gvk(), name: self.name().into(), namespace: self.namespace().into(), is_cluster_scoped: false }
-    }
-
-    fn former_id(&self, former: &Former) -> Id {
-        Id {
-            gvk: Gvk { kind: Arc::clone(&former.kind), ..self.gvk() },
-            name: Arc::clone(&former.name),
-            namespace: Arc::clone(&former.namespace),
-            is_cluster_scoped: false,
-        }
+        let text = |field| self.metadata_scalar(field).map(|scalar| Arc::clone(&scalar.text)).unwrap_or_default();
+        Id { gvk: self.gvk(), name: text("name"), namespace: text("namespace"), is_cluster_scoped: false }
     }
 
     fn metadata(&self, field: &str) -> &str {
-        // What was read as null is nothing; a text that is put there and looks like it is still a name.
+        self.metadata_scalar(field).map(|scalar| &*scalar.text).unwrap_or_default()
+    }
+
+    /// What was read as null is nothing; a text that is put there and looks like it is still a name.
+    fn metadata_scalar(&self, field: &str) -> Option<&Scalar> {
         let scalar = self.node.at(&["metadata", field]).and_then(Node::as_scalar);
-        scalar.filter(|scalar| scalar.tag != Tag::Null).map(|scalar| &*scalar.text).unwrap_or_default()
+        scalar.filter(|scalar| scalar.tag != Tag::Null)
     }
 
     /// Labels or annotations, as texts.

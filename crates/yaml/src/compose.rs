@@ -28,27 +28,42 @@ pub fn parse_with_repeats(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagn
     read(source, true)
 }
 
+/// Hands out every document of a stream as soon as it is read, so that a long stream is never in memory as a whole. What was handed out counts for nothing
+/// if there is a mistake further on.
+pub fn parse_each<'a>(source: Source<'a>, each: impl FnMut(Document<'a>)) -> Result<(), Diagnostics> {
+    read_each(source, false, each)
+}
+
 fn read(source: Source<'_>, may_repeat: bool) -> Result<Vec<Document<'_>>, Diagnostics> {
+    let mut documents = Vec::new();
+    read_each(source, may_repeat, |document| documents.push(document))?;
+    Ok(documents)
+}
+
+fn read_each<'a>(source: Source<'a>, may_repeat: bool, mut each: impl FnMut(Document<'a>)) -> Result<(), Diagnostics> {
     source.check()?;
     let parser = Parser::new(source.text());
     let mut composer = Composer { source, parser, found: Findings::default(), nodes_before: 0, may_repeat };
-    let mut documents = Vec::new();
+    let mut count = 0;
     loop {
         match composer.document() {
-            Ok(Some(document)) if documents.len() < MAX_DOCUMENTS => documents.push(document),
+            Ok(Some(document)) if count < MAX_DOCUMENTS => {
+                count += 1;
+                each(document);
+            }
             Ok(Some(document)) => {
                 let message = format!("the text has more than {MAX_DOCUMENTS} documents");
                 let place = document.root().place();
                 composer
                     .found
                     .add(|| Diagnostic::new(Class::Limit, place, message).with_help("split it into several files"));
-                return composer.found.or_value(documents);
+                return composer.found.or_value(());
             }
-            Ok(None) => return composer.found.or_value(documents),
+            Ok(None) => return composer.found.or_value(()),
             Err(fault) => {
                 let diagnostic = composer.diagnostic(&fault);
                 composer.found.add(|| diagnostic);
-                return composer.found.or_value(documents);
+                return composer.found.or_value(());
             }
         }
     }

@@ -26,7 +26,7 @@ mod resolve;
 mod source;
 mod tree;
 
-pub use compose::{MAX_ALIASES, MAX_GROWTH, parse, parse_with_repeats};
+pub use compose::{MAX_ALIASES, MAX_GROWTH, parse, parse_each, parse_with_repeats};
 pub use diagnostic::{Class, Diagnostic, Diagnostics, Findings, Place, visible_text};
 pub use resolve::{Dialect, Scalar};
 pub use source::{MAX_BYTES, Source};

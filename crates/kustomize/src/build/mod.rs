@@ -7,6 +7,8 @@ mod arguments;
 mod bad;
 mod configuration;
 mod crds;
+mod names;
+mod patched;
 mod patches;
 mod plugins;
 mod replacements;
@@ -17,7 +19,6 @@ mod values;
 mod vars;
 mod written;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::annotations::NEEDS_HASH;
@@ -40,6 +41,7 @@ use crate::schema::{BuiltIn, Schema};
 use crate::transform;
 
 pub use bad::BadBuild;
+use names::Registered;
 use trail::{Asked, Written};
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -142,7 +144,7 @@ struct Builder<'b> {
 impl Builder<'_> {
     fn text(&self, path: &str) -> Result<String, BadBuild> {
         let bytes = self.files.read(path).map_err(|error| BadBuild::new(&error))?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| BadBuild::of(format!("`{path}` is not UTF-8: write it so")))
+        utf8(path, &bytes).map(ToOwned::to_owned)
     }
 
     /// The kustomization of a folder.
@@ -157,19 +159,19 @@ impl Builder<'_> {
                         "Found multiple kustomization files under: /{folder}: keep one of them"
                     )));
                 }
-                Ok(_) => found = Some(path),
+                Ok(bytes) => found = Some((path, bytes)),
                 Err(FileError::Missing { .. } | FileError::Folder { .. }) => {}
                 Err(error) => return Err(BadBuild::new(&error)),
             }
         }
-        let Some(path) = found else {
+        let Some((path, bytes)) = found else {
             let names = FILE_NAMES.map(|name| format!("'{name}'")).join(", ");
             let problem = format!("unable to find one of {names} in directory '/{}': add one", folder.path());
             return Err(BadBuild::of(problem));
         };
-        let text = self.text(&path)?;
+        let text = utf8(&path, &bytes)?;
         let origin = self.sources.add(path.as_str().into(), None);
-        let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        let document = read_document(&path, text, origin).map_err(|error| BadBuild::new(&error))?;
         let kustomization = Kustomization::of(document.as_ref())
             .map_err(|error| BadBuild::of(format!("invalid Kustomization: {error}")).at(&path, error.origin))?;
         for (old, new) in &kustomization.deprecated {
@@ -215,9 +217,8 @@ impl Builder<'_> {
         if !kustomization.helm_charts.is_empty() {
             return Err(BadBuild::of(format!("`helmCharts` {ELSEWHERE}")));
         }
-        for path in &kustomization.resources {
-            self.take_in(folder, path, &mut all, depth).map_err(|error| error.within("accumulating resources"))?;
-        }
+        self.take_in_all(folder, &kustomization.resources, &mut all, depth)
+            .map_err(|error| error.within("accumulating resources"))?;
         self.configuration(folder, kustomization, &mut all.fields)?;
         self.custom_resources(folder, kustomization, &mut all.fields)?;
         self.generate(folder, kustomization, &mut all)?;
@@ -232,34 +233,56 @@ impl Builder<'_> {
         Ok(all)
     }
 
+    /// Takes in files of resources, and bases.
+    fn take_in_all(
+        &mut self,
+        folder: &Folder<'_>,
+        paths: &[Arc<str>],
+        all: &mut Accumulated,
+        depth: usize,
+    ) -> Result<(), BadBuild> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut known = Registered::of(&all.resources, &|gvk| self.schema.is_cluster_scoped(gvk));
+        paths.iter().try_for_each(|path| self.take_in(folder, path, all, &mut known, depth))
+    }
+
     /// Takes in a file of resources, or a base.
     fn take_in(
         &mut self,
         folder: &Folder<'_>,
         path: &str,
         all: &mut Accumulated,
+        known: &mut Registered,
         depth: usize,
     ) -> Result<(), BadBuild> {
         let as_file = match folder.file(path) {
-            Ok(file) => self.files.read(&file).map(|_| file).map_err(|error| BadBuild::new(&error)),
+            Ok(file) => self.files.read(&file).map(|bytes| (file, bytes)).map_err(|error| BadBuild::new(&error)),
             Err(error) if is_remote(path) => return Err(BadBuild::new(&error)),
             Err(error) => Err(BadBuild::new(&error)),
         };
-        let file = match as_file {
-            Ok(file) => file,
-            Err(no_file) => return self.base(folder, path, all, depth).map_err(|error| error.beside(&no_file)),
+        let (file, bytes) = match as_file {
+            Ok(found) => found,
+            Err(no_file) => return self.base(folder, path, all, known, depth).map_err(|error| error.beside(&no_file)),
         };
-        let mut loaded = self.load(&file)?;
+        let mut loaded = self.loaded(&file, &bytes)?;
         self.note_file(folder, path, &mut loaded)?;
-        self.append(&mut all.resources, loaded)
+        self.append(&mut all.resources, loaded, known)
             .map_err(|error| error.within(&format!("merging resources from '{path}'")))
     }
 
     fn load(&mut self, file: &str) -> Result<Vec<Resource>, BadBuild> {
-        let text = self.text(file)?;
-        self.warn_of_schemas(file, &text);
+        let bytes = self.files.read(file).map_err(|error| BadBuild::new(&error))?;
+        self.loaded(file, &bytes)
+    }
+
+    /// The resources of a file that was read.
+    fn loaded(&mut self, file: &str, bytes: &[u8]) -> Result<Vec<Resource>, BadBuild> {
+        let text = utf8(file, bytes)?;
+        self.warn_of_schemas(file, text);
         let origin = self.sources.add(file.into(), None);
-        resources(file, &text, origin)
+        resources(file, text, origin)
             .map_err(|error| BadBuild::new(&error).within(&format!("accumulating resources from '{file}'")))
     }
 
@@ -279,7 +302,14 @@ impl Builder<'_> {
         }
     }
 
-    fn base(&mut self, folder: &Folder<'_>, path: &str, all: &mut Accumulated, depth: usize) -> Result<(), BadBuild> {
+    fn base(
+        &mut self,
+        folder: &Folder<'_>,
+        path: &str,
+        all: &mut Accumulated,
+        known: &mut Registered,
+        depth: usize,
+    ) -> Result<(), BadBuild> {
         let base = folder.base(path).map_err(|error| BadBuild::new(&error))?;
         let inner = folder.below(&base, path);
         let kustomization = self.kustomization(&inner)?;
@@ -290,7 +320,7 @@ impl Builder<'_> {
         }
         self.use_schema(&inner, &kustomization)?;
         let taken = self.accumulate(&inner, &kustomization, Accumulated::default(), depth + 1)?;
-        self.append(&mut all.resources, taken.resources)
+        self.append(&mut all.resources, taken.resources, known)
             .map_err(|error| error.within(&format!("recursed merging from path '/{base}'")))?;
         configuration::merge_fields(&mut all.fields, taken.fields.as_ref())?;
         vars::merge_var_lists(&mut all.vars, taken.vars)
@@ -315,24 +345,27 @@ impl Builder<'_> {
         self.accumulate(&inner, &kustomization, all, depth + 1)
     }
 
-    /// Adds resources, none of which may be there already.
-    fn append(&mut self, all: &mut Vec<Resource>, more: Vec<Resource>) -> Result<(), BadBuild> {
-        let mut known: BTreeSet<(Gvk, Arc<str>, Arc<str>)> =
-            all.iter().map(|resource| key(&resource.id(&|gvk| self.schema.is_cluster_scoped(gvk)))).collect();
-        for resource in more {
-            let id = resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
-            if self.built_in == BuiltIn::Unread && !Schema::is_built_in(&id.gvk) {
-                self.built_in = BuiltIn::Asked;
-            }
-            if !known.insert(key(&id)) {
-                let problem = format!(
-                    "may not add resource with an already registered id: {id}: keep one of them, or rename one"
-                );
-                return Err(BadBuild::of(problem));
-            }
-            all.push(resource);
+    /// Adds resources, none of which may be there already. `known` are those that are.
+    fn append(&mut self, all: &mut Vec<Resource>, more: Vec<Resource>, known: &mut Registered) -> Result<(), BadBuild> {
+        self.register(more.iter(), known)?;
+        if self.built_in == BuiltIn::Unread && !more.iter().all(|resource| Schema::is_built_in(&resource.gvk())) {
+            self.built_in = BuiltIn::Asked;
         }
+        all.extend(more);
         Ok(())
+    }
+
+    fn register<'r>(
+        &self,
+        mut more: impl Iterator<Item = &'r Resource>,
+        known: &mut Registered,
+    ) -> Result<(), BadBuild> {
+        more.try_for_each(|resource| {
+            let id = resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
+            let problem =
+                || format!("may not add resource with an already registered id: {id}: keep one of them, or rename one");
+            if known.add(&id) { Ok(()) } else { Err(BadBuild::of(problem())) }
+        })
     }
 
     fn generate(
@@ -406,8 +439,13 @@ impl Builder<'_> {
         .map_err(|error| BadBuild::new(&error))?;
         self.put_variables(all)?;
         all.resources.retain(|resource| !is_local(resource));
-        Ok(())
+        // What was renamed since it was taken in may have the name of another: kustomize panics here.
+        self.register(all.resources.iter(), &mut Registered::default())
     }
+}
+
+fn utf8<'b>(path: &str, bytes: &'b [u8]) -> Result<&'b str, BadBuild> {
+    str::from_utf8(bytes).map_err(|_| BadBuild::of(format!("`{path}` is not UTF-8: write it so")))
 }
 
 fn check_version(version: Option<&Arc<str>>) -> Result<(), BadBuild> {
@@ -424,10 +462,6 @@ fn check_version(version: Option<&Arc<str>>) -> Result<(), BadBuild> {
 fn is_local(resource: &Resource) -> bool {
     let local = resource.texts("annotations").find(|(name, _)| &***name == "config.kubernetes.io/local-config");
     local.is_some_and(|(_, value)| value != "false")
-}
-
-fn key(id: &Id) -> (Gvk, Arc<str>, Arc<str>) {
-    (id.gvk.clone(), Arc::clone(&id.name), id.effective_namespace().into())
 }
 
 fn generator(

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::names::Registered;
+use super::patched::{FEW, Patched};
 use super::{BadBuild, Builder};
 use crate::folder::Folder;
 use crate::identity::{Gvk, Id};
@@ -13,7 +15,7 @@ use crate::node::{Content, Map, Node};
 use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::schema::BuiltIn;
-use crate::selector::{Selector, select};
+use crate::selector::{Selection, Selector, select};
 
 impl Builder<'_> {
     /// Those of `patchesStrategicMerge`: files, or patches as they are written.
@@ -22,7 +24,7 @@ impl Builder<'_> {
         folder: &Folder<'_>,
         written: &[Arc<str>],
         at: Origin,
-        all: &mut Vec<Resource>,
+        all: &mut Patched<'_>,
     ) -> Result<(), BadBuild> {
         let mut patches = Vec::new();
         for text in written {
@@ -39,16 +41,14 @@ impl Builder<'_> {
         if patches.is_empty() && !written.is_empty() {
             return Err(BadBuild::of(format!("patch appears to be empty; files={written:?}: write a patch there")));
         }
-        patches.iter().try_for_each(|patch| self.patch_its_namesake(patch, all))
+        patches.iter().try_for_each(|patch| {
+            self.patch_its_namesake(patch, all)?;
+            self.check_names(all)
+        })
     }
 
     /// One of `patches`, or of `patchesJson6902`.
-    pub(super) fn patch(
-        &mut self,
-        folder: &Folder<'_>,
-        patch: &Patch,
-        all: &mut Vec<Resource>,
-    ) -> Result<(), BadBuild> {
+    pub(super) fn patch(&mut self, folder: &Folder<'_>, patch: &Patch, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         let (name, text) = match (patch.patch.trim(), &*patch.path) {
             ("", "") => return Err(BadBuild::of("must specify one of patch and path: write one of them".to_owned())),
             ("", path) => {
@@ -81,7 +81,7 @@ impl Builder<'_> {
         }
     }
 
-    fn strategic(&mut self, patch: &Patch, mut loaded: Vec<Resource>, all: &mut Vec<Resource>) -> Result<(), BadBuild> {
+    fn strategic(&mut self, patch: &Patch, mut loaded: Vec<Resource>, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         for loaded in &mut loaded {
             loaded.may_change_name = patch.may_change_name;
             loaded.may_change_kind = patch.may_change_kind;
@@ -93,17 +93,20 @@ impl Builder<'_> {
             let problem = "Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set `patches.target` field: split them";
             return Err(BadBuild::of(problem.to_owned()));
         };
-        let selected = self.selected(all, target)?;
-        self.patch_all(patch, &selected, all)
+        let selected = self.selected_by_patch(all, target)?;
+        self.patch_all(patch, &selected, all)?;
+        self.check_names(all)
     }
 
-    fn json(&self, patch: &Patch, json: &JsonPatch, origin: Origin, all: &mut [Resource]) -> Result<(), BadBuild> {
+    fn json(&self, patch: &Patch, json: &JsonPatch, origin: Origin, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         let Some(target) = &patch.target else {
             return Err(BadBuild::of("must specify a target for JSON patch: write `target`".to_owned()));
         };
-        for at in self.selected(all, target)? {
+        for at in self.selected_by_patch(all, target)? {
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-            json.apply_to(&mut all[at], &scope, origin).map_err(|error| BadBuild::new(&error))?;
+            all.forget(at, &scope);
+            json.apply_to(all.resource(at), &scope, origin).map_err(|error| BadBuild::new(&error))?;
+            all.learn(at, &scope);
         }
         Ok(())
     }
@@ -145,28 +148,30 @@ impl Builder<'_> {
     }
 
     pub(super) fn selected(&self, all: &[Resource], target: &Target) -> Result<Vec<usize>, BadBuild> {
-        let selector = Selector {
-            id: Id {
-                gvk: target.gvk.clone(),
-                name: Arc::clone(&target.name),
-                namespace: Arc::clone(&target.namespace),
-                is_cluster_scoped: false,
-            },
-            labels: Arc::clone(&target.labels),
-            annotations: Arc::clone(&target.annotations),
-        };
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-        select(all, &selector, &scope).map_err(|error| BadBuild::new(&error))
+        let selected = select(all.iter().enumerate(), &selection(target)?, &scope);
+        selected.map_err(|error| BadBuild::new(&error))
+    }
+
+    fn selected_by_patch(&self, all: &mut Patched<'_>, target: &Target) -> Result<Vec<usize>, BadBuild> {
+        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+        let selection = selection(target)?;
+        all.asked += 1;
+        let selected = match selection.only_name().filter(|_| all.asked > FEW) {
+            Some(name) => {
+                let places = all.names(&scope).called(name);
+                select(all.there_at(places), &selection, &scope)
+            }
+            None => select(all.there(), &selection, &scope),
+        };
+        selected.map_err(|error| BadBuild::new(&error))
     }
 
     /// Patches what has, or once had, the patch's own name.
-    fn patch_its_namesake(&mut self, patch: &Resource, all: &mut Vec<Resource>) -> Result<(), BadBuild> {
+    fn patch_its_namesake(&mut self, patch: &Resource, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
         let id = patch.first_id(&scope);
-        let is_it = |resource: &Resource| {
-            resource.id(&scope).is_same(&id) || resource.former_ids().any(|former| former.is_same(&id))
-        };
-        let found: Vec<usize> = (0..all.len()).filter(|at| is_it(&all[*at])).collect();
+        let found: Vec<usize> = all.names(&scope).places(&id).collect();
         match found.as_slice() {
             [_] => self.patch_all(patch, &found, all),
             [] => Err(BadBuild::of(format!(
@@ -178,14 +183,23 @@ impl Builder<'_> {
         }
     }
 
-    fn patch_all(&mut self, patch: &Resource, selected: &[usize], all: &mut Vec<Resource>) -> Result<(), BadBuild> {
-        let mut kept = Vec::with_capacity(all.len());
-        for (at, mut resource) in std::mem::take(all).into_iter().enumerate() {
-            if selected.binary_search(&at).is_err() || self.merge_into(patch, &mut resource)? {
-                kept.push(resource);
+    fn patch_all(&mut self, patch: &Resource, selected: &[usize], all: &mut Patched<'_>) -> Result<(), BadBuild> {
+        for at in selected {
+            all.forget(*at, &|gvk| self.schema.is_cluster_scoped(gvk));
+            match self.merge_into(patch, all.resource(*at))? {
+                true => all.learn(*at, &|gvk| self.schema.is_cluster_scoped(gvk)),
+                false => all.remove(*at),
             }
         }
-        self.append(all, kept)
+        Ok(())
+    }
+
+    /// No two may be called the same, whether they were patched or not.
+    fn check_names(&self, all: &mut Patched<'_>) -> Result<(), BadBuild> {
+        match all.names(&|gvk| self.schema.is_cluster_scoped(gvk)).are_distinct() {
+            true => Ok(()),
+            false => self.register(all.there().map(|(_, resource)| resource), &mut Registered::default()),
+        }
     }
 
     /// Whether the resource is still there.
@@ -219,6 +233,20 @@ impl Builder<'_> {
     }
 }
 
+fn selection(target: &Target) -> Result<Selection, BadBuild> {
+    let selector = Selector {
+        id: Id {
+            gvk: target.gvk.clone(),
+            name: Arc::clone(&target.name),
+            namespace: Arc::clone(&target.namespace),
+            is_cluster_scoped: false,
+        },
+        labels: Arc::clone(&target.labels),
+        annotations: Arc::clone(&target.annotations),
+    };
+    Selection::new(&selector).map_err(|error| BadBuild::new(&error))
+}
+
 /// Sets a text of the metadata, or takes it away if it is empty.
 pub(super) fn set_metadata(node: &mut Node, field: &str, text: &str, origin: Origin) {
     if node.at(&["metadata", field]).and_then(Node::as_text).unwrap_or_default() == text {
@@ -232,5 +260,95 @@ pub(super) fn set_metadata(node: &mut Node, field: &str, text: &str, origin: Ori
     match text {
         "" => drop(metadata.remove(field)),
         text => metadata.set(field, Node::text(text, origin)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, build};
+    use crate::files::{FileError, Files};
+    use std::sync::Arc;
+
+    struct Folder(&'static str, String);
+
+    impl Files for Folder {
+        fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+            match path {
+                "all.yaml" => Ok(self.0.as_bytes().into()),
+                "kustomization.yaml" => Ok(self.1.as_bytes().into()),
+                _ => Err(FileError::Missing { path: path.to_owned() }),
+            }
+        }
+    }
+
+    const MAPS: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
+
+    /// What is built of three maps with these patches, recorded from kustomize: the name of each that is left, and its value.
+    fn patched(patches: &[&str]) -> Result<Vec<(String, String)>, String> {
+        let patches: String = patches.iter().map(|patch| format!("- {patch}\n")).collect();
+        let folder = Folder(MAPS, format!("resources: [all.yaml]\npatches:\n{patches}"));
+        let built = build(&folder, "", &Options::default()).map_err(|error| error.message)?;
+        let value = |resource: &crate::resource::Resource| {
+            let value = resource.node.at(&["data", "k"]).and_then(crate::node::Node::as_text);
+            (resource.name().to_owned(), value.unwrap_or_default().to_owned())
+        };
+        Ok(built.resources.iter().map(value).collect())
+    }
+
+    fn set(name: &str, value: &str) -> String {
+        format!("patch: '{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{k: {value}}}}}'")
+    }
+
+    const DELETE_A: &str = "patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, $patch: delete}'";
+
+    #[test]
+    fn what_a_patch_took_away_is_not_there_for_those_behind_it() {
+        let all =
+            "{target: {kind: ConfigMap}, patch: '[{\"op\": \"add\", \"path\": \"/data\", \"value\": {\"k\": \"y\"}}]'}";
+        let left = |pairs: &[(&str, &str)]| Ok(pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect());
+        assert_eq!(patched(&[DELETE_A, &set("c", "x")]), left(&[("b", ""), ("c", "x")]));
+        assert_eq!(patched(&[DELETE_A, all, &set("b", "x")]), left(&[("b", "x"), ("c", "y")]));
+        let error = patched(&[DELETE_A, &set("a", "x")]).unwrap_err();
+        assert!(error.contains("no matches for Id ConfigMap.v1.[noGrp]/a.[noNs]"), "{error}");
+    }
+
+    #[test]
+    fn a_patch_finds_what_others_have_renamed_and_no_two_may_be_called_the_same() {
+        let rename = |to: &str| {
+            format!(
+                "{{target: {{name: a}}, patch: '[{{\"op\": \"replace\", \"path\": \"/metadata/name\", \"value\": \"{to}\"}}]'}}"
+            )
+        };
+        let left = patched(&[&set("b", "1"), &rename("d"), &set("d", "x")]);
+        assert_eq!(left.as_deref().map(|left| left[2].clone()), Ok(("d".to_owned(), "x".to_owned())));
+        let error = patched(&[&set("c", "1"), &rename("b"), &set("c", "x")]).unwrap_err();
+        assert!(
+            error.contains("may not add resource with an already registered id: ConfigMap.v1.[noGrp]/b"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn many_patches_select_the_same_as_few() {
+        let json = |name: &str, field: &str, value: &str| {
+            format!(
+                "{{target: {{name: {name}}}, patch: '[{{\"op\": \"add\", \"path\": \"{field}\", \"value\": {value}}}]'}}"
+            )
+        };
+        let last = [
+            json("a", "/metadata/name", "\"d\""),
+            DELETE_A.replace("name: a", "name: b"),
+            json("b|c", "/data", "{\"k\": \"1\"}"),
+            json("a", "/data", "{\"k\": \"2\"}"),
+            json("d", "/data/more", "\"3\""),
+            json("b", "/data", "{\"k\": \"4\"}"),
+        ];
+        let few = patched(&last.each_ref().map(String::as_str));
+        let many: Vec<String> =
+            (0..20).map(|at| json("c", "/metadata/labels", &format!("{{\"at\": \"{at}\"}}"))).chain(last).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(patched(&many), few);
+        let left = [("c", "1"), ("d", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(few.as_deref(), Ok(&left[..]));
     }
 }

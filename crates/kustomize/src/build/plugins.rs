@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::ELSEWHERE;
 use super::arguments::arguments;
+use super::names::Registered;
+use super::patched::Patched;
 use super::replacements::replacement;
 use super::trail::Step;
 use super::{Accumulated, BadBuild, Builder, generator};
@@ -87,7 +89,7 @@ impl Builder<'_> {
         named: &[Arc<str>],
         depth: usize,
     ) -> Result<Vec<Resource>, BadBuild> {
-        let mut all = Accumulated::default();
+        let (mut all, mut known) = (Accumulated::default(), Registered::default());
         let mut paths = Vec::new();
         for entry in named {
             let origin = self.sources.add(folder.path().into(), None);
@@ -95,13 +97,13 @@ impl Builder<'_> {
                 Ok(mut inline) => {
                     let file = Arc::clone(&self.sources.get(kustomization.origin).file);
                     self.note_file(folder, file.rsplit('/').next().unwrap_or_default(), &mut inline)?;
-                    self.append(&mut all.resources, inline)?;
+                    self.append(&mut all.resources, inline, &mut known)?;
                 }
                 Err(_) => paths.push(entry),
             }
         }
         for path in paths {
-            self.take_in(folder, path, &mut all, depth)?;
+            self.take_in(folder, path, &mut all, &mut known, depth)?;
         }
         Ok(all.resources)
     }
@@ -119,12 +121,18 @@ impl Builder<'_> {
         match kind_of(plugin)? {
             "PatchTransformer" => {
                 let patch = kustomization::patch(&arguments(plugin), "").map_err(bad)?;
-                self.patch(folder, &patch, all)
+                let mut patched = Patched::new(all);
+                self.patch(folder, &patch, &mut patched)?;
+                patched.end();
+                Ok(())
             }
             "PatchStrategicMergeTransformer" => {
                 let mut written = fields.texts("paths").map_err(bad)?;
                 written.extend(fields.text("patches").map_err(bad)?);
-                self.strategic_patches(folder, &written, origin, all)
+                let mut patched = Patched::new(all);
+                self.strategic_patches(folder, &written, origin, &mut patched)?;
+                patched.end();
+                Ok(())
             }
             "PatchJson6902Transformer" => {
                 let mut written = arguments(plugin);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::patched::Patched;
 use super::replacements::replacement;
 use super::{Accumulated, BadBuild, Builder};
 use crate::defaults::Defaults;
@@ -24,15 +25,17 @@ impl Builder<'_> {
     ) -> Result<(), BadBuild> {
         let Accumulated { resources: all, fields, .. } = accumulated;
         let fields = fields.as_ref().unwrap_or(Defaults::get());
+        let mut patched = Patched::new(all);
         if !kustomization.strategic_patches.is_empty() {
             let at = kustomization.place("patchesStrategicMerge");
-            self.strategic_patches(folder, &kustomization.strategic_patches, at, all)?;
-            self.note(folder, kustomization, "PatchStrategicMergeTransformer", all)?;
+            self.strategic_patches(folder, &kustomization.strategic_patches, at, &mut patched)?;
+            self.note_patched(folder, kustomization, "PatchStrategicMergeTransformer", &mut patched)?;
         }
         for patch in &kustomization.patches {
-            self.patch(folder, patch, all)?;
-            self.note(folder, kustomization, "PatchTransformer", all)?;
+            self.patch(folder, patch, &mut patched)?;
+            self.note_patched(folder, kustomization, "PatchTransformer", &mut patched)?;
         }
+        patched.end();
         self.rename(folder, kustomization, fields, all)?;
         self.label(folder, kustomization, fields, all)?;
         for patch in &kustomization.json_patches {
@@ -41,6 +44,20 @@ impl Builder<'_> {
         }
         self.resize(folder, kustomization, fields, all)?;
         self.replace(folder, kustomization, all)
+    }
+
+    /// The same of those that are being patched.
+    fn note_patched(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        kind: &str,
+        patched: &mut Patched<'_>,
+    ) -> Result<(), BadBuild> {
+        match self.asked.anything {
+            true => self.note(folder, kustomization, kind, patched.rest()),
+            false => Ok(()),
+        }
     }
 
     /// Notes that resources went through a transformer.

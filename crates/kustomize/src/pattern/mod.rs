@@ -55,6 +55,14 @@ impl Pattern {
         Self::new(&format!("^(?:{pattern})$")).map_err(|bad| BadPattern { pattern: pattern.into(), ..bad })
     }
 
+    /// The one text that it matches, if there is but one.
+    pub fn only(&self) -> Option<&str> {
+        match &self.0 {
+            Way::Whole(literal) => Some(literal),
+            _ => None,
+        }
+    }
+
     pub fn is_match(&self, text: &str) -> bool {
         match &self.0 {
             Way::Whole(literal) => **literal == *text,

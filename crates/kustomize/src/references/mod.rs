@@ -121,9 +121,15 @@ pub fn correct(
             })?;
         }
     }
+    drop(choice);
     for (named, by) in referrals {
-        resources[named].referred_by.push(by);
-        resources[named].is_annotated = true;
+        let named = &mut resources[named];
+        // Most are named once.
+        if named.referred_by.is_empty() {
+            named.referred_by.reserve_exact(1);
+        }
+        named.referred_by.push(by);
+        named.is_annotated = true;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod structured;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -119,8 +120,12 @@ pub fn replace(
     replacements: &[Replacement],
     origin: Origin,
 ) -> Result<(), ReplacementError> {
-    let ids = resources.iter().map(Resource::written_ids).collect();
-    let mut work = Work { resources, ids, origin, copied: 0 };
+    let ids: Vec<Vec<Id>> = resources.iter().map(Resource::written_ids).collect();
+    let mut work = Work { resources, ids: Vec::new(), called: BTreeMap::new(), origin, copied: 0 };
+    for (at, ids) in ids.into_iter().enumerate() {
+        work.ids.push(Vec::new());
+        work.learn(at, ids);
+    }
     replacements.iter().try_for_each(|replacement| work.replace(replacement))
 }
 
@@ -138,12 +143,37 @@ struct Work<'r> {
     resources: &'r mut [Resource],
     /// What each is and was called.
     ids: Vec<Vec<Id>>,
+    /// Where those are that have or had a name.
+    called: BTreeMap<Arc<str>, BTreeSet<usize>>,
     origin: Origin,
     /// Nodes so far.
     copied: usize,
 }
 
 impl Work<'_> {
+    /// Keeps what a resource is and was called, which it may be no longer.
+    fn learn(&mut self, resource: usize, ids: Vec<Id>) {
+        if self.ids[resource] == ids {
+            return;
+        }
+        for former in std::mem::replace(&mut self.ids[resource], ids) {
+            if let Some(places) = self.called.get_mut(&former.name) {
+                places.remove(&resource);
+            }
+        }
+        for id in &self.ids[resource] {
+            self.called.entry(Arc::clone(&id.name)).or_default().insert(resource);
+        }
+    }
+
+    /// Where those are that have or had a name, in their order; all if it may be any.
+    fn called(&self, name: Option<&str>) -> Vec<usize> {
+        match name {
+            Some(name) => self.called.get(name).into_iter().flatten().copied().collect(),
+            None => (0..self.ids.len()).collect(),
+        }
+    }
+
     fn replace(&mut self, replacement: &Replacement) -> Result<(), ReplacementError> {
         let mut value = match (&replacement.source, &replacement.value, &replacement.targets) {
             (_, _, None) | (None, None, _) => return Err(ReplacementError::Incomplete),
@@ -161,8 +191,9 @@ impl Work<'_> {
     }
 
     fn source(&self, source: &Source) -> Result<Value, ReplacementError> {
-        let is_it = |ids: &Vec<Id>| ids.iter().any(|id| id.is_selected(&source.id));
-        let mut found = self.ids.iter().enumerate().filter(|(_, ids)| is_it(ids)).map(|(at, _)| at);
+        let is_it = |at: &usize| self.ids[*at].iter().any(|id| id.is_selected(&source.id));
+        let name = Some(&*source.id.name).filter(|name| !name.is_empty());
+        let mut found = self.called(name).into_iter().filter(is_it);
         let source_text = || source.to_string();
         let resource = found.next().ok_or_else(|| ReplacementError::NoSource { source_text: source_text() })?;
         if found.next().is_some() {
@@ -196,12 +227,12 @@ impl Work<'_> {
         let selection = TargetSelection::new(select, &target.reject).map_err(wrong)?;
         let default = [Arc::from(DEFAULT_PATH)];
         let paths = if target.paths.is_empty() { &default[..] } else { &target.paths };
-        for resource in 0..self.resources.len() {
+        for resource in self.called(selection.only_name()) {
             if selection.is_about(&self.resources[resource], &self.ids[resource]).map_err(wrong)? {
                 for path in paths {
                     self.write(resource, path, target.options.as_ref(), value)?;
                 }
-                self.ids[resource] = self.resources[resource].written_ids();
+                self.learn(resource, self.resources[resource].written_ids());
             }
         }
         Ok(())

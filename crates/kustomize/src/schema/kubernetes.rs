@@ -7,58 +7,103 @@
 //!   list is merged: by the keys behind it, or if there are none as a set.
 
 use std::cmp::Ordering;
-use std::sync::OnceLock;
+use std::ops::Range;
 
 use super::ListMerge;
+use crate::identity::Gvk;
 
 const TABLE: &str = include_str!("kubernetes.txt");
 
-/// Where the lines are.
-struct Lines {
-    kinds: Vec<&'static str>,
-    scopes: Vec<&'static str>,
-    definitions: Vec<&'static str>,
-    shapes: Vec<&'static str>,
+/// Where the lines begin, and where the last one ends. The compiler finds them, so that nothing of the table is read before it is asked for.
+static LINES: [u32; count() + 1] = starts();
+/// The empty lines behind the first three parts, by their number.
+const PARTS: [usize; 3] = parts();
+
+const fn count() -> usize {
+    let (table, mut at, mut found) = (TABLE.as_bytes(), 0, 0);
+    while at < table.len() {
+        found += (table[at] == b'\n') as usize;
+        at += 1;
+    }
+    found
+}
+
+const fn starts() -> [u32; count() + 1] {
+    let mut starts = [0; count() + 1];
+    let (table, mut at, mut line) = (TABLE.as_bytes(), 0, 0);
+    while at < table.len() {
+        if table[at] == b'\n' {
+            line += 1;
+            starts[line] = at as u32 + 1;
+        }
+        at += 1;
+    }
+    starts
+}
+
+const fn parts() -> [usize; 3] {
+    let mut parts = [0; 3];
+    let (starts, mut line, mut found) = (starts(), 0, 0);
+    while found < 3 {
+        if starts[line + 1] == starts[line] + 1 {
+            parts[found] = line;
+            found += 1;
+        }
+        line += 1;
+    }
+    parts
 }
 
 /// A shape, by its number.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor(usize);
 
-/// Two thousand lines, found in some ten microseconds by whoever asks first.
-fn lines() -> &'static Lines {
-    static LINES: OnceLock<Lines> = OnceLock::new();
-    LINES.get_or_init(|| {
-        let mut lines = TABLE.lines();
-        let kinds = lines.by_ref().take_while(|line| !line.is_empty()).collect();
-        let scopes = lines.by_ref().take_while(|line| !line.is_empty()).collect();
-        let definitions = lines.by_ref().take_while(|line| !line.is_empty()).collect();
-        Lines { kinds, scopes, definitions, shapes: lines.collect() }
-    })
+fn line(number: usize) -> Option<&'static str> {
+    let (start, end) = (*LINES.get(number)? as usize, *LINES.get(number + 1)? as usize);
+    TABLE.get(start..end - 1)
 }
 
 pub(super) fn resource(api_version: &str, kind: &str) -> Option<Cursor> {
-    find(&lines().kinds, &[api_version, " ", kind])?.parse().ok().map(Cursor)
+    find(0..PARTS[0], &[api_version, " ", kind, " "])?.parse().ok().map(Cursor)
 }
 
 /// What is defined under a name.
 pub(super) fn definition(name: &str) -> Option<Cursor> {
-    find(&lines().definitions, &[name.strip_prefix("io.k8s.")?])?.parse().ok().map(Cursor)
+    find(PARTS[1] + 1..PARTS[2], &[name.strip_prefix("io.k8s.")?, " "])?.parse().ok().map(Cursor)
 }
 
 /// None if it is not known.
-pub(super) fn is_namespaced(api_version: &str, kind: &str) -> Option<bool> {
-    find(&lines().scopes, &[api_version, " ", kind]).map(|scope| scope == "namespaced")
+pub(super) fn is_namespaced(gvk: &Gvk) -> Option<bool> {
+    let slash = if gvk.group.is_empty() { "" } else { "/" };
+    let name = [&*gvk.group, slash, &gvk.version, " ", &gvk.kind, " "];
+    find(PARTS[0] + 1..PARTS[1], &name).map(|scope| scope == "namespaced")
 }
 
-/// What stands behind a name, which comes in parts.
-fn find(lines: &[&'static str], name: &[&str]) -> Option<&'static str> {
-    let compare = |line: &&str| -> Ordering {
-        let (known, _) = line.rsplit_once(' ').unwrap_or_default();
-        known.bytes().cmp(name.iter().flat_map(|part| part.bytes()))
-    };
-    let at = lines.binary_search_by(compare).ok()?;
-    lines[at].rsplit_once(' ').map(|(_, value)| value)
+/// What is behind a name in one of the lines. The name comes in parts, the space behind it included.
+fn find(lines: Range<usize>, name: &[&str]) -> Option<&'static str> {
+    let (mut low, mut high) = (lines.start, lines.end);
+    while low < high {
+        let middle = low.midpoint(high);
+        let found = line(middle)?;
+        match compare(found.as_bytes(), name) {
+            Ordering::Less => low = middle + 1,
+            Ordering::Greater => high = middle,
+            Ordering::Equal => return found.rsplit_once(' ').map(|(_, value)| value),
+        }
+    }
+    None
+}
+
+/// How the beginning of a line compares with a text in parts.
+fn compare(mut line: &[u8], parts: &[&str]) -> Ordering {
+    for part in parts {
+        let (head, rest) = line.split_at(part.len().min(line.len()));
+        match head.cmp(part.as_bytes()) {
+            Ordering::Equal => line = rest,
+            other => return other,
+        }
+    }
+    Ordering::Equal
 }
 
 impl Cursor {
@@ -84,7 +129,6 @@ impl Cursor {
     }
 
     fn word(self, name: &str) -> Option<&'static str> {
-        let line: &'static str = lines().shapes.get(self.0)?;
-        line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+        line(PARTS[2] + 1 + self.0)?.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
 }

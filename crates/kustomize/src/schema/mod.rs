@@ -79,14 +79,13 @@ impl Schema {
 
     /// Whether Kubernetes has a kind.
     pub fn is_built_in(gvk: &Gvk) -> bool {
-        kubernetes::is_namespaced(&gvk.api_version(), &gvk.kind).is_some()
+        kubernetes::is_namespaced(gvk).is_some()
     }
 
     /// Whether resources of this kind are certainly in no namespace. A given schema is asked only for kinds that Kubernetes does not have.
     pub fn is_cluster_scoped(&self, gvk: &Gvk) -> bool {
-        let api_version = gvk.api_version();
-        let given = || self.0.as_ref()?.is_namespaced(&api_version, &gvk.kind);
-        kubernetes::is_namespaced(&api_version, &gvk.kind).or_else(given) == Some(false)
+        let given = || self.0.as_ref()?.is_namespaced(&gvk.api_version(), &gvk.kind);
+        kubernetes::is_namespaced(gvk).or_else(given) == Some(false)
     }
 }
 

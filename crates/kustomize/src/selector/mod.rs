@@ -75,14 +75,23 @@ impl Selection {
     /// Whether a resource is selected, as patches do it. Its first name and namespace count as much as those of now; its kind is that of now.
     pub fn is_about(&self, resource: &Resource, scope: Scope<'_>) -> Result<bool, BadSelector> {
         let former = resource.former.first();
-        let api_version = resource.node.at(&["apiVersion"]).and_then(Node::as_text).unwrap_or_default();
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let name = self.name.as_ref();
-        Ok(self.is_of(group, version, resource.kind())
-            && (fits(name, resource.name()) || former.is_some_and(|former| fits(name, &former.name)))
+        Ok((fits(name, resource.name()) || former.is_some_and(|former| fits(name, &former.name)))
+            && self.is_of_kind(resource)
             && (self.namespace.is_none() || self.is_in(resource, scope))
             && self.is_labelled(resource)?
             && self.is_annotated(resource)?)
+    }
+
+    fn is_of_kind(&self, resource: &Resource) -> bool {
+        let api_version = resource.node.at(&["apiVersion"]).and_then(Node::as_text).unwrap_or_default();
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.is_of(group, version, resource.kind())
+    }
+
+    /// The one name that is selected, if it is but one.
+    pub fn only_name(&self) -> Option<&str> {
+        self.name.as_ref().and_then(Pattern::only)
     }
 
     fn is_in(&self, resource: &Resource, scope: Scope<'_>) -> bool {
@@ -123,10 +132,13 @@ fn is_match(
 }
 
 /// Where the resources stand that are selected.
-pub fn select(resources: &[Resource], selector: &Selector, scope: Scope<'_>) -> Result<Vec<usize>, BadSelector> {
-    let selection = Selection::new(selector)?;
+pub fn select<'r>(
+    resources: impl Iterator<Item = (usize, &'r Resource)>,
+    selection: &Selection,
+    scope: Scope<'_>,
+) -> Result<Vec<usize>, BadSelector> {
     let mut found = Vec::new();
-    for (at, resource) in resources.iter().enumerate() {
+    for (at, resource) in resources {
         if selection.is_about(resource, scope)? {
             found.push(at);
         }
@@ -155,6 +167,13 @@ impl TargetSelection {
             select: Selection::new(select)?,
             reject: reject.iter().map(rejected).collect::<Result<_, BadSelector>>()?,
         })
+    }
+
+    /// The one name that is selected, if it is but one, and nothing else has to be asked before.
+    pub fn only_name(&self) -> Option<&str> {
+        let can_be_asked = |selection: &Selection| selection.labels.is_ok() && selection.annotations.is_ok();
+        let rejected = self.reject.iter().filter_map(|(_, by_labels)| by_labels.as_ref());
+        self.select.only_name().filter(|_| can_be_asked(&self.select) && rejected.into_iter().all(can_be_asked))
     }
 
     /// `ids` are what the resource is and was called ([`Resource::written_ids`]).

@@ -52,9 +52,12 @@ fn a_replacement_selects_by_names_that_were_had_at_one_time() {
 #[test]
 fn labels_are_asked_only_of_what_fits_otherwise() {
     let bad = Selector { labels: "a in".into(), ..named("other", "") };
-    assert_eq!(select(&[web()], &bad, &nothing), Ok(Vec::new()));
+    assert_eq!(select([(0, &web())].into_iter(), &Selection::new(&bad).unwrap(), &nothing), Ok(Vec::new()));
     let bad = Selector { labels: "a in".into(), ..named("web", "") };
-    assert!(matches!(select(&[web()], &bad, &nothing), Err(BadSelector::Labels { .. })));
+    assert!(matches!(
+        select([(0, &web())].into_iter(), &Selection::new(&bad).unwrap(), &nothing),
+        Err(BadSelector::Labels { .. })
+    ));
     let by_number = Selector { labels: "n>2,app in (web,api),!x".into(), ..Selector::default() };
-    assert_eq!(select(&[web()], &by_number, &nothing), Ok(vec![0]));
+    assert_eq!(select([(0, &web())].into_iter(), &Selection::new(&by_number).unwrap(), &nothing), Ok(vec![0]));
 }

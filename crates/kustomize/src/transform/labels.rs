@@ -58,6 +58,9 @@ fn set(
         spec.apply(&mut resource.node, Create::Map, origin, entry)?;
     }
     if count > 1 {
+        if resource.shared.is_empty() {
+            resource.shared.reserve_exact(1);
+        }
         resource.shared.push(Shared { name: Arc::clone(name), text: new });
     }
     Ok(())

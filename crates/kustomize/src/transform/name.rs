@@ -65,10 +65,15 @@ fn put(
     for spec in specs.iter().filter(|spec| gvk.is_selected(&spec.gvk)) {
         // What is empty is not noted. It may still put fields there that are missing.
         if &*spec.path == NAME && !text.is_empty() {
-            match side {
-                Side::Before => resource.prefixes.push(Arc::clone(text)),
-                Side::Behind => resource.suffixes.push(Arc::clone(text)),
+            let affixes = match side {
+                Side::Before => &mut resource.prefixes,
+                Side::Behind => &mut resource.suffixes,
+            };
+            // Most are given one.
+            if affixes.is_empty() {
+                affixes.reserve_exact(1);
             }
+            affixes.push(Arc::clone(text));
             resource.note_former(is_cluster_scoped)?;
         }
         resource.set_fields(spec, Create::Scalar(Tag::Text), origin, &mut |node: &mut Node| {

@@ -18,6 +18,8 @@ pub(super) enum Style {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Analysis {
     pub(super) is_multiline: bool,
+    /// Nothing but letters, digits, signs and spaces of ASCII, as most texts are.
+    pub(super) is_simple: bool,
     is_plain_allowed: bool,
     is_single_allowed: bool,
     is_block_allowed: bool,
@@ -28,6 +30,7 @@ impl Analysis {
         if text.is_empty() {
             return Self {
                 is_multiline: false,
+                is_simple: true,
                 is_plain_allowed: true,
                 is_single_allowed: true,
                 is_block_allowed: false,
@@ -35,12 +38,16 @@ impl Analysis {
         }
         let first = text.chars().next().unwrap_or_default();
         let last = text.chars().next_back().unwrap_or_default();
+        let is_simple = text.bytes().all(|b| matches!(b, b' '..=b'~'));
         let mut seen = Lines::default();
-        text.chars().for_each(|c| seen.take(c));
+        if !is_simple {
+            text.chars().for_each(|c| seen.take(c));
+        }
         let has_edge = [first, last].iter().any(|c| *c == ' ' || is_break(*c));
         let is_broken = seen.space_before_break || seen.unprintable;
         Self {
             is_multiline: seen.breaks,
+            is_simple,
             is_plain_allowed: !(has_edge
                 || seen.space_after_break
                 || is_broken
@@ -104,7 +111,8 @@ fn has_indicators(text: &str, first: char) -> bool {
         '#' => is_preceded_by_blank(at),
         _ => false,
     };
-    begins || text.starts_with("---") || text.starts_with("...") || text.char_indices().skip(1).any(holds)
+    let may_hold = text.bytes().any(|b| matches!(b, b':' | b'#'));
+    begins || text.starts_with("---") || text.starts_with("...") || may_hold && text.char_indices().skip(1).any(holds)
 }
 
 /// Whether a text would be read as a text if it stood there without quotes.

@@ -128,10 +128,11 @@ impl Writer<'_> {
         self.deeper();
         for (key, value) in order::sort(entries, &|entry| entry.0) {
             self.next_line();
-            if key.contains(NEXT_LINE) || key.chars().count() > LONGEST_IN_JSON {
+            let analysis = Analysis::of(key);
+            let has_break = !analysis.is_simple && key.contains(NEXT_LINE);
+            if has_break || key.len() > LONGEST_IN_JSON && key.chars().count() > LONGEST_IN_JSON {
                 self.problem.get_or_insert_with(|| Unwritable::Key(key.to_owned()));
             }
-            let analysis = Analysis::of(key);
             if analysis.is_multiline || key.len() > LONGEST_KEY {
                 self.indicator("?");
                 self.text(key, analysis, false);
@@ -183,7 +184,9 @@ impl Writer<'_> {
     }
 
     fn text(&mut self, text: &str, analysis: Analysis, is_key: bool) {
-        if let Some(control) = text.chars().find(|c| is_refused(*c)) {
+        if !analysis.is_simple
+            && let Some(control) = text.chars().find(|c| is_refused(*c))
+        {
             self.problem.get_or_insert(Unwritable::Control(control));
         }
         let outer = self.indent;
@@ -199,7 +202,12 @@ impl Writer<'_> {
 
     fn plain(&mut self, text: &str, is_key: bool) {
         self.space();
-        self.folded(text, is_key, |_| true, Self::put);
+        // Nothing of it is a line break; so it is written as it is, unless it has to be folded.
+        if text.is_ascii() && (is_key || self.column + text.len() <= WIDTH || !text.contains(' ')) {
+            self.put_all(text);
+        } else {
+            self.folded(text, is_key, |_| true, Self::put);
+        }
         (self.after_space, self.at_indent) = (false, false);
     }
 
@@ -296,6 +304,9 @@ impl Writer<'_> {
         }
         self.line_break();
         (self.after_space, self.at_indent) = (true, true);
+        if text.is_ascii() && !text.contains('\r') {
+            return self.lines(text);
+        }
         let mut after_break = true;
         for c in text.chars() {
             if is_break(c) {
@@ -313,9 +324,31 @@ impl Writer<'_> {
         }
     }
 
+    /// The lines of a block whose breaks are all the same.
+    fn lines(&mut self, text: &str) {
+        for line in text.split_inclusive('\n') {
+            let (line, is_ended) = line.strip_suffix('\n').map_or((line, false), |line| (line, true));
+            if !line.is_empty() {
+                self.next_line();
+                self.put_all(line);
+                self.at_indent = false;
+            }
+            if is_ended {
+                self.line_break();
+                self.at_indent = true;
+            }
+        }
+    }
+
     fn put(&mut self, c: char) {
         self.out.push(c);
         self.column += 1;
+    }
+
+    /// A text of ASCII without line breaks.
+    fn put_all(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.column += text.len();
     }
 
     /// A line break of the text itself.
