@@ -3,7 +3,7 @@
 //! The measurements and their table live there, in a crate that may link anything; xtask only sees to the tools, starts it and hands on
 //! whether every bar was met.
 
-use crate::{kubernetes, process};
+use crate::{kubernetes, kustomize, process};
 
 pub(crate) fn run(suite: &str, which: &[&str]) -> anyhow::Result<bool> {
     if suite == "kube" {
@@ -11,5 +11,9 @@ pub(crate) fn run(suite: &str, which: &[&str]) -> anyhow::Result<bool> {
     }
     let mut arguments = vec!["run", "--release", "--locked", "--package", "setpoint-bench", "--", suite];
     arguments.extend(which);
-    process::succeeds(process::program("cargo", &arguments))
+    let mut bench = process::program("cargo", &arguments);
+    if suite == "render" {
+        bench.env("SETPOINT_KUSTOMIZE", kustomize::command()?).env("SETPOINT_KUSTOMIZE_PEER", kustomize::peer()?);
+    }
+    process::succeeds(bench)
 }

@@ -9,6 +9,7 @@ mod bench;
 mod go;
 mod kill;
 mod kubernetes;
+mod kustomize;
 mod process;
 mod recording;
 mod replays;
@@ -34,6 +35,7 @@ Usage: cargo xtask <chore>
   bench core                       measure the core against its bars, in release
   bench host                       measure how files are held, against Puppet and Ansible
   bench kube [MEASUREMENT [SIZE]]  measure how a cluster is held, against a bare client and kubectl
+  bench render                     measure how kustomizations are rendered, against kustomize and its library
   recording                        play `setpoint demo` and draw it as docs/demo.svg
 
 Examples:

@@ -9,6 +9,7 @@ pub mod host;
 pub mod kube;
 pub mod machine;
 mod percentile;
+pub mod render;
 pub mod stopwatch;
 pub mod table;
 
@@ -50,7 +51,8 @@ fn measurements(suite: &str, size: Option<usize>) -> anyhow::Result<Vec<(&'stati
         "core" => core::MEASUREMENTS.iter().map(fixed).collect(),
         "host" => host::MEASUREMENTS.iter().map(fixed).collect(),
         "kube" => kube::MEASUREMENTS.iter().map(sized).collect(),
-        other => bail!("there is no suite `{other}`; there are `core`, `host` and `kube`"),
+        "render" => render::MEASUREMENTS.iter().map(fixed).collect(),
+        other => bail!("there is no suite `{other}`; there are `core`, `host`, `kube` and `render`"),
     })
 }
 

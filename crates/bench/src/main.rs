@@ -1,4 +1,4 @@
-//! Runs one suite of measurements and judges it: `cargo xtask bench core`, `host` or `kube`. Whoever works on one thing
+//! Runs one suite of measurements and judges it: `cargo xtask bench core`, `host`, `kube` or `render`. Whoever works on one thing
 //! runs its measurement alone, `cargo run --release -p setpoint-bench -- core ledger`, and those of `kube` in another size than that of
 //! their bars: `… -- kube rest 100`.
 //!
@@ -26,13 +26,20 @@ fn main() -> ExitCode {
 
 fn run(words: &[&str]) -> anyhow::Result<bool> {
     if cfg!(debug_assertions) {
-        bail!("this is a debug build, whose figures mean nothing; run `cargo xtask bench core`, `host` or `kube`");
+        bail!(
+            "this is a debug build, whose figures mean nothing; run `cargo xtask bench core`, `host`, `kube` or `render`"
+        );
+    }
+    // Memory is measured in a process of its own, which this is then.
+    if let ["render", "once", root, target] = words {
+        println!("{}", setpoint_bench::render::render_once(root, target)?);
+        return Ok(true);
     }
     let (suite, only, size) = match words {
         [suite] => (suite, None, None),
         [suite, only] => (suite, Some(*only), None),
         [suite, only, size] => (suite, Some(*only), Some(size.parse().context("the size is a number")?)),
-        _ => bail!("name a suite, `core`, `host` or `kube`, and perhaps one of its measurements and a size"),
+        _ => bail!("name a suite, `core`, `host`, `kube` or `render`, and perhaps one of its measurements and a size"),
     };
     let before = machine::describe();
     let table = setpoint_bench::measure(suite, only, size)?;

@@ -142,7 +142,7 @@ fn assets_variable() -> Option<PathBuf> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tools are kept in the home of whoever builds them")]
-fn cache() -> anyhow::Result<PathBuf> {
+pub(crate) fn cache() -> anyhow::Result<PathBuf> {
     let home = std::env::home_dir().context("this user has no home folder to keep the tools in; set HOME")?;
     let cache = home.join(".cache/setpoint");
     fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;

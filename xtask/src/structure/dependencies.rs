@@ -105,6 +105,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-core",
             "setpoint-documents",
             "setpoint-engine",
+            "setpoint-kustomize",
             "setpoint-ledger",
             "setpoint-ledger-sql",
             "setpoint-ledger-verify",

@@ -4,13 +4,15 @@
 //	go run . < questions > answers
 //
 // A question is a line of JSON: the files by their path, the folder to build, and the options of `kustomize build`. With a `disk` the files are those of
-// that folder. An answer is a line of JSON: the output or the error, and how long it took in nanoseconds.
+// that folder. An answer is a line of JSON: the output or the error, and how long it took in nanoseconds:
+// of the clock, and of processors (`cpu`).
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"syscall"
 	"time"
 
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -32,6 +34,7 @@ type answer struct {
 	Output string `json:"output"`
 	Error  string `json:"error,omitempty"`
 	Nanos  int64  `json:"nanos"`
+	CPU    int64  `json:"cpu"`
 }
 
 func main() {
@@ -62,13 +65,22 @@ func reply(line []byte) answer {
 	if err != nil {
 		return answer{Error: "question: " + err.Error()}
 	}
-	began := time.Now()
+	began, used := time.Now(), processor()
 	output, err := build(files, folder, asked)
-	took := time.Since(began).Nanoseconds()
+	took, cpu := time.Since(began).Nanoseconds(), processor()-used
 	if err != nil {
-		return answer{Error: err.Error(), Nanos: took}
+		return answer{Error: err.Error(), Nanos: took, CPU: cpu}
 	}
-	return answer{Output: string(output), Nanos: took}
+	return answer{Output: string(output), Nanos: took, CPU: cpu}
+}
+
+// What this process took of processors so far, in all of its threads.
+func processor() int64 {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err)
+	}
+	return used.Utime.Nano() + used.Stime.Nano()
 }
 
 func tree(asked question) (filesys.FileSystem, string, error) {

@@ -1,0 +1,27 @@
+//! The suite `render`: kustomizations, rendered in process and by the shipped command, against the kustomize CLI and against its library warm in one process.
+//!
+//! The figures are processor time, for the machine may be busy: that of the thread that renders, of child processes once they have ended, and what the
+//! library's process says of itself. The overlays are those of a folder that is no part of the project (`SETPOINT_CORPUS`, or `../shared/corpus`).
+
+mod clock;
+mod command;
+mod corpus;
+mod fleet;
+mod growth;
+mod library;
+mod memory;
+mod overlays;
+mod tools;
+
+pub use memory::render_once;
+
+use crate::Measurement;
+
+/// Every measurement of the suite, in the order of the table.
+pub const MEASUREMENTS: &[Measurement] = &[
+    ("corpus", corpus::render),
+    ("command", command::render),
+    ("memory", memory::render),
+    ("fleet", fleet::render),
+    ("growth", growth::render),
+];
