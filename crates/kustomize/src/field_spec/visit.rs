@@ -186,9 +186,9 @@ pub fn set_int(node: &mut Node, number: i64, origin: Origin) -> Result<(), Field
     set_scalar(node, Scalar { text: number.to_string().into(), tag }, origin)
 }
 
-/// Whether it was written in quotes. What comes from JSON has them only where it would be something else without.
+/// Whether it was written in quotes, or as a block. What comes from JSON has them only where it would be something else without.
 fn was_quoted(node: &Node) -> bool {
-    node.style == Style::Quoted
+    !matches!(node.style, Style::Plain | Style::Blank)
         || node.as_scalar().is_some_and(|old| old.tag == Tag::Text && Tag::of(&old.text) != Tag::Text)
 }
 
