@@ -27,9 +27,9 @@ pub use duration::{Duration, read_span};
 pub use field::FieldProblem;
 pub use kinds::{
     ActAs, AdditionAction, AdditionRule, Anchor, AppSpec, AuditSenders, AuditTrail, AuditWebhook, BootstrapSpec,
-    BootstrapStore, Check, CoOwner, Count, Credentials, HealthRule, HttpCheck, IgnoreRule, Input, Mode, NotifierFormat,
-    NotifierSpec, OnFailure, Parameters, PolicySpec, ReplaceRule, ScopeSpec, StoreCredentials, StoreSpec, Sync,
-    TargetFamily, TargetSpec, Window, WindowTime,
+    BootstrapStore, Check, CoOwner, Count, Credentials, HealthRule, HttpCheck, IgnoreRule, Input, Kustomize,
+    LoadRestrictor, Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, ReplaceRule, ScopeSpec,
+    StoreCredentials, StoreSpec, Sync, TargetFamily, TargetSpec, Undeclared, Window, WindowTime,
 };
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};
 pub use schema::{FieldLine, KindPage, UnknownKind, kind_pages, reference_markdown, schema};

@@ -8,6 +8,30 @@ use crate::folder::BadPath;
 pub trait Files {
     /// What a file holds. The path is from the root of the tree, without `.` and `..` and without a `/` at its start.
     fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError>;
+
+    /// The path by which a folder is reached without a link. Where there are no links, all paths are such.
+    fn real_folder(&self, path: &str) -> Result<String, FileError> {
+        Ok(path.to_owned())
+    }
+
+    /// The same of a file. It decides whether a kustomization may read it; where links cannot lead out of the tree, that need not be asked.
+    fn real_file(&self, path: &str) -> Result<String, FileError> {
+        Ok(path.to_owned())
+    }
+
+    /// The folder that an URL stands for. Nothing is fetched: what nobody declared is not there.
+    fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {
+        Err(BadPath::Remote(url.to_owned()).into())
+    }
+}
+
+/// A folder of another tree, with paths of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteFolder {
+    /// What all paths of that tree begin with: one name.
+    pub tree: String,
+    /// From the root of that tree.
+    pub path: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +43,9 @@ pub enum FileError {
     /// It leads nowhere.
     #[error(transparent)]
     Path(#[from] BadPath),
+    /// An URL that stands for nothing.
+    #[error("{0}")]
+    Undeclared(String),
     #[error("`{path}` cannot be read: {reason}")]
     Unreadable { path: String, reason: String },
 }

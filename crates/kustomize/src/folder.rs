@@ -4,13 +4,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::files::{FileError, Files};
+use crate::files::{FileError, Files, RemoteFolder};
 
 /// A folder on the way from one kustomization to its bases.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Folder<'f> {
+    files: &'f dyn Files,
     /// From the root of the tree, without a slash at either end; empty for the root itself.
     path: &'f str,
+    /// How many names at its beginning say which tree it is in. They are never left.
+    tree: usize,
     /// The kustomization that led here.
     by: Option<&'f Folder<'f>>,
     /// As it is written there; empty where a build begins.
@@ -19,11 +22,30 @@ pub struct Folder<'f> {
     is_restricted: bool,
 }
 
+impl fmt::Debug for Folder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Folder").field("path", &self.path).field("by", &self.by).finish_non_exhaustive()
+    }
+}
+
+/// Where a base is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// As [`Folder::path`].
+    pub path: String,
+    tree: usize,
+}
+
 /// A path that leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadPath {
     Empty,
     Absolute(String),
+    /// It leaves the tree.
+    Outside {
+        path: String,
+        folder: String,
+    },
     /// A file that is not in or below the folder.
     Above {
         file: String,
@@ -43,6 +65,9 @@ impl fmt::Display for BadPath {
         match self {
             Self::Empty => f.write_str("a path is empty: name a file or a folder"),
             Self::Absolute(path) => write!(f, "new root '{path}' cannot be absolute: write it from this folder on"),
+            Self::Outside { path, folder } => {
+                write!(f, "`{path}` leads out of the tree that '{folder}' is in: move what it names into the tree")
+            }
             Self::Above { file, folder } => write!(
                 f,
                 "security; file '{file}' is not in or below '{folder}': move it there, or make a base of its folder"
@@ -61,8 +86,8 @@ impl fmt::Display for BadPath {
 impl std::error::Error for BadPath {}
 
 impl<'f> Folder<'f> {
-    pub fn new(path: &'f str, is_restricted: bool) -> Self {
-        Self { path, by: None, written: "", is_restricted }
+    pub fn new(files: &'f dyn Files, path: &'f str, is_restricted: bool) -> Self {
+        Self { files, path, tree: 0, by: None, written: "", is_restricted }
     }
 
     pub fn path(&self) -> &'f str {
@@ -70,32 +95,36 @@ impl<'f> Folder<'f> {
     }
 
     /// Where a file of this kustomization is.
-    pub fn file(&self, path: &str) -> Result<String, BadPath> {
+    pub fn file(&self, path: &str) -> Result<String, FileError> {
         if is_remote(path) {
-            return Err(BadPath::Remote(path.to_owned()));
+            return Err(BadPath::Remote(path.to_owned()).into());
         }
         let file = self.resolve(path)?;
-        match self.is_restricted && !is_within(&file, self.path) {
-            true => Err(BadPath::Above { file, folder: shown(self.path) }),
-            false => Ok(file),
+        if self.is_restricted && !is_within(&self.files.real_file(&file)?, self.path) {
+            return Err(BadPath::Above { file, folder: shown(self.path) }.into());
         }
+        Ok(file)
     }
 
     /// What a file of this kustomization holds.
-    pub fn read(&self, files: &dyn Files, path: &str) -> Result<Arc<[u8]>, FileError> {
-        files.read(&self.file(path)?)
+    pub fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+        self.files.read(&self.file(path)?)
     }
 
     /// Where a base of this kustomization is.
-    pub fn base(&self, path: &str) -> Result<String, BadPath> {
-        if is_remote(path) {
-            return Err(BadPath::Remote(path.to_owned()));
-        }
-        let base = self.resolve(path)?;
+    pub fn base(&self, path: &str) -> Result<Base, FileError> {
+        let base = match is_remote(path) {
+            true => {
+                let RemoteFolder { tree, path } = self.files.remote_folder(path)?;
+                let joint = if path.is_empty() { "" } else { "/" };
+                Base { path: self.files.real_folder(&format!("{tree}{joint}{path}"))?, tree: 1 }
+            }
+            false => Base { path: self.files.real_folder(&self.resolve(path)?)?, tree: self.tree },
+        };
         let mut visited = Some(self);
         while let Some(folder) = visited {
-            if is_within(folder.path, &base) {
-                return Err(BadPath::Cycle { base: shown(&base), folder: shown(folder.path) });
+            if folder.tree == base.tree && is_within(folder.path, &base.path) {
+                return Err(BadPath::Cycle { base: shown(&base.path), folder: shown(folder.path) }.into());
             }
             visited = folder.by;
         }
@@ -103,8 +132,8 @@ impl<'f> Folder<'f> {
     }
 
     /// The folder of a base that [`Folder::base`] gave for what is written.
-    pub fn below(&'f self, base: &'f str, written: &'f str) -> Self {
-        Self { path: base, by: Some(self), written, is_restricted: self.is_restricted }
+    pub fn below(&'f self, base: &'f Base, written: &'f str) -> Self {
+        Self { path: &base.path, tree: base.tree, by: Some(self), written, ..*self }
     }
 
     /// Where a file is, from the folder where the build began, as far as it can be told from the paths on the way.
@@ -137,8 +166,8 @@ impl<'f> Folder<'f> {
         for part in path.split('/') {
             match part {
                 "" | "." => {}
-                // Above the root there is nothing but the root.
-                ".." => drop(parts.pop()),
+                ".." if parts.len() > self.tree => drop(parts.pop()),
+                ".." => return Err(BadPath::Outside { path: path.to_owned(), folder: shown(self.path) }),
                 part => parts.push(part),
             }
         }
@@ -165,42 +194,87 @@ pub fn is_remote(path: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// Files of which one is behind a link, and two repositories of which one is declared.
+    struct Nothing;
+
+    impl Files for Nothing {
+        fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+            Err(FileError::Missing { path: path.to_owned() })
+        }
+
+        fn real_folder(&self, path: &str) -> Result<String, FileError> {
+            Ok(path.replace("linked", "web"))
+        }
+
+        fn real_file(&self, path: &str) -> Result<String, FileError> {
+            Ok(if path.ends_with("passwords.yaml") { "etc/passwd" } else { path }.to_owned())
+        }
+
+        fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {
+            match url {
+                "https://example.com/declared" => Ok(RemoteFolder { tree: "other:".to_owned(), path: "x".to_owned() }),
+                url => Err(BadPath::Remote(url.to_owned()).into()),
+            }
+        }
+    }
+
+    fn at(path: &str) -> Base {
+        Base { path: path.to_owned(), tree: 0 }
+    }
+
+    fn base(folder: &Folder<'_>, path: &str) -> Result<String, BadPath> {
+        folder.base(path).map(|base| base.path).map_err(bad)
+    }
+
+    fn file(folder: &Folder<'_>, path: &str) -> Result<String, BadPath> {
+        folder.file(path).map_err(bad)
+    }
+
+    fn bad(error: FileError) -> BadPath {
+        match error {
+            FileError::Path(bad) => bad,
+            other => panic!("{other}"),
+        }
+    }
+
     #[test]
     fn files_are_in_the_folder_and_bases_anywhere_else() {
-        let overlay = Folder::new("apps/web/overlays/prod", true);
-        assert_eq!(overlay.file("a.yaml").as_deref(), Ok("apps/web/overlays/prod/a.yaml"));
-        assert_eq!(overlay.file("./x//../a.yaml").as_deref(), Ok("apps/web/overlays/prod/a.yaml"));
-        assert_eq!(overlay.base("../../base").as_deref(), Ok("apps/web/base"));
-        assert_eq!(overlay.base("sub/").as_deref(), Ok("apps/web/overlays/prod/sub"));
-        let above = overlay.file("../a.yaml").unwrap_err().to_string();
+        let overlay = Folder::new(&Nothing, "apps/web/overlays/prod", true);
+        assert_eq!(file(&overlay, "a.yaml").as_deref(), Ok("apps/web/overlays/prod/a.yaml"));
+        assert_eq!(file(&overlay, "./x//../a.yaml").as_deref(), Ok("apps/web/overlays/prod/a.yaml"));
+        assert_eq!(base(&overlay, "../../base").as_deref(), Ok("apps/web/base"));
+        assert_eq!(base(&overlay, "sub/").as_deref(), Ok("apps/web/overlays/prod/sub"));
+        let above = file(&overlay, "../a.yaml").unwrap_err().to_string();
         assert!(
             above.starts_with("security; file 'apps/web/overlays/a.yaml' is not in or below '/apps/web/overlays/prod'")
         );
-        assert_eq!(Folder::new("a", false).file("../b.yaml").as_deref(), Ok("b.yaml"));
-        assert!(matches!(overlay.file("../prod-2/a.yaml"), Err(BadPath::Above { .. })));
+        assert_eq!(file(&Folder::new(&Nothing, "a", false), "../b.yaml").as_deref(), Ok("b.yaml"));
+        assert!(matches!(file(&overlay, "../prod-2/a.yaml"), Err(BadPath::Above { .. })));
     }
 
     #[test]
     fn a_base_is_not_where_one_already_is() {
-        let outer = Folder::new("apps/web/overlay", true);
-        let inner = outer.below("apps/base", "../../base");
+        let outer = Folder::new(&Nothing, "apps/web/overlay", true);
+        let below = at("apps/base");
+        let inner = outer.below(&below, "../../base");
         for (folder, path) in
-            [(&outer, "."), (&outer, ".."), (&inner, "../web/overlay"), (&inner, "../web"), (&inner, "../..")]
+            [(outer, "."), (outer, ".."), (inner, "../web/overlay"), (inner, "../web"), (inner, "../..")]
         {
-            assert!(matches!(folder.base(path), Err(BadPath::Cycle { .. })), "{path}");
+            assert!(matches!(base(&folder, path), Err(BadPath::Cycle { .. })), "{path}");
         }
-        assert_eq!(inner.base("../web/overlay-2").as_deref(), Ok("apps/web/overlay-2"));
+        assert_eq!(base(&inner, "../web/overlay-2").as_deref(), Ok("apps/web/overlay-2"));
     }
 
     #[test]
     fn the_way_way_from_the_first_folder_is_told_by_what_is_written() {
-        let outer = Folder::new("apps/web/overlay", true);
-        let base = outer.below("apps/base", "../../base/");
-        let inner = base.below("apps/base/sub", "./sub");
+        let outer = Folder::new(&Nothing, "apps/web/overlay", true);
+        let (below, further, other) = (at("apps/base"), at("apps/base/sub"), at("apps/web/other"));
+        let base = outer.below(&below, "../../base/");
+        let inner = base.below(&further, "./sub");
         assert_eq!(outer.way_from_the_first("a/../b.yaml"), "b.yaml");
         assert_eq!(base.way_from_the_first("a.yaml"), "../../base/a.yaml");
         assert_eq!(inner.way_from_the_first("../../x.yaml"), "../../x.yaml");
-        let back = base.below("apps/web/other", "../web/other");
+        let back = base.below(&other, "../web/other");
         assert_eq!(
             back.way_from_the_first("a.yaml"),
             "../../web/other/a.yaml",
@@ -210,16 +284,39 @@ mod tests {
 
     #[test]
     fn nothing_is_fetched_and_the_tree_is_all_there_is() {
-        let folder = Folder::new("a", true);
+        let folder = Folder::new(&Nothing, "a", true);
         for path in
             ["https://example.com/x.yaml", "github.com/a/b?ref=v1", "git@example.com:a/b", "git::ssh://x", "file:///x"]
         {
-            assert!(matches!(folder.base(path), Err(BadPath::Remote(_))), "{path}");
-            assert!(matches!(folder.file(path), Err(BadPath::Remote(_))), "{path}");
+            assert!(matches!(base(&folder, path), Err(BadPath::Remote(_))), "{path}");
+            assert!(matches!(file(&folder, path), Err(BadPath::Remote(_))), "{path}");
         }
-        assert_eq!(folder.base("/etc"), Err(BadPath::Absolute("/etc".to_owned())));
-        assert_eq!(folder.base("../../../b").as_deref(), Ok("b"), "above the root there is nothing else");
-        assert_eq!(folder.file(""), Err(BadPath::Empty));
+        assert_eq!(base(&folder, "/etc"), Err(BadPath::Absolute("/etc".to_owned())));
+        for path in ["../../b", "../b/../../c"] {
+            assert!(matches!(base(&folder, path), Err(BadPath::Outside { .. })), "{path}");
+        }
+        assert_eq!(file(&folder, ""), Err(BadPath::Empty));
         assert!(!is_remote("a/b@c:d"));
+    }
+
+    #[test]
+    fn links_are_followed_before_anything_is_allowed() {
+        let overlay = Folder::new(&Nothing, "apps/web/overlay", true);
+        assert!(matches!(base(&overlay, "../../linked/overlay"), Err(BadPath::Cycle { .. })));
+        assert_eq!(base(&overlay, "../../linked/base").as_deref(), Ok("apps/web/base"));
+        assert!(matches!(file(&overlay, "passwords.yaml"), Err(BadPath::Above { .. })));
+    }
+
+    #[test]
+    fn a_declared_repository_is_a_tree_of_its_own() {
+        let overlay = Folder::new(&Nothing, "apps/web", true);
+        let remote = overlay.base("https://example.com/declared").unwrap();
+        assert_eq!(remote.path, "other:/x");
+        let remote = overlay.below(&remote, "https://example.com/declared");
+        assert_eq!(base(&remote, "../y").as_deref(), Ok("other:/y"));
+        for path in ["../..", "../../apps/web", "../../../z"] {
+            assert!(matches!(base(&remote, path), Err(BadPath::Outside { .. })), "{path}");
+        }
+        assert!(matches!(base(&remote, "https://example.com/declared"), Err(BadPath::Cycle { .. })));
     }
 }

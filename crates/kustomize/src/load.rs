@@ -12,8 +12,8 @@ use crate::resource::Resource;
 /// A text that does not hold resources.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoResources {
-    #[error("MalformedYAMLError: {0}")]
-    Malformed(Diagnostics),
+    #[error("MalformedYAMLError")]
+    Malformed(#[source] Diagnostics),
     #[error("{what}: give it one")]
     Incomplete { what: String, origin: Origin },
     #[error("expected array in {kind}/items: write a list")]

@@ -267,7 +267,7 @@ fn generated(case: &Json) -> Result<Resource, String> {
         },
     };
     let files = Given(&case["files"]);
-    generator.generate(&files, &Folder::new("", true), Origin::default()).map_err(told)
+    generator.generate(&Folder::new(&files, "", true), Origin::default()).map_err(told)
 }
 
 #[test]

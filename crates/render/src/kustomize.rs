@@ -8,17 +8,20 @@ use std::sync::Arc;
 use setpoint_core::value::Value;
 use setpoint_documents::{FieldProblem, Manifest};
 use setpoint_kustomize::build::{BadBuild, Built, Options, build};
-use setpoint_kustomize::files::{FileError, Files};
+use setpoint_kustomize::files::{FileError, Files, RemoteFolder};
 use setpoint_kustomize::kustomization::FILE_NAMES;
-use setpoint_kustomize::node::{Content, NoValue, Node, Scalar, Value as Written};
+use setpoint_kustomize::node::{Content, NoValue, Node, Scalar, Tag, Value as Written};
 use setpoint_kustomize::origin::{Origin, Sources};
+use setpoint_kustomize::substitution::{Undeclared, Variables, substitute};
 use setpoint_store::{StoreError, StorePath, Tree};
 use setpoint_yaml::{Class, Diagnostic, Place};
 
+use crate::bases;
 use crate::completing::{Completing, Totals};
 use crate::content::ContentFiles;
 use crate::problem::{Problem, Problems};
-use crate::request::{Input, Request};
+use crate::rendering::Recordings;
+use crate::request::{Input, RemoteBase, Request};
 use crate::walk::Naming;
 
 /// Whether a folder holds a kustomization.
@@ -40,25 +43,61 @@ pub(crate) struct Kustomized<'a> {
     pub(crate) request: &'a Request<'a>,
     pub(crate) input: &'a Input,
     pub(crate) tree: &'a dyn Tree,
+    /// Of all stores that the app reads.
+    pub(crate) trees: &'a Recordings<'a>,
     pub(crate) naming: &'a Naming,
 }
 
 impl Kustomized<'_> {
     /// What it declares. Whatever is wrong with that is added to the problems.
     pub(crate) fn read(&self, totals: &mut Totals, problems: &mut Problems) -> Result<Vec<Manifest>, StoreError> {
-        let files =
-            TreeFiles { tree: self.tree, most_bytes: self.request.limits.file_bytes, blind: RefCell::default() };
-        let built = build(&files, self.input.path.as_str(), &Options::default());
+        let files = TreeFiles {
+            tree: self.tree,
+            bases: &self.request.kustomize.bases,
+            trees: self.trees,
+            most_bytes: self.request.limits.file_bytes,
+            blind: RefCell::default(),
+        };
+        let options = Options { is_restricted: self.request.kustomize.is_restricted, ..Options::default() };
+        let built = build(&files, self.input.path.as_str(), &options);
         if let Some(blind) = files.blind.into_inner() {
             return Err(blind);
         }
         match built {
-            Ok(built) => self.manifests(&built, totals, problems),
+            Ok(mut built) => match self.substitute(&mut built, problems) {
+                true => self.manifests(&built, totals, problems),
+                false => Ok(Vec::new()),
+            },
             Err(bad) => {
                 problems.add(self.problem(bad));
                 Ok(Vec::new())
             }
         }
+    }
+
+    /// Puts the app's parameters in. Whether that went well.
+    fn substitute(&self, built: &mut Built, problems: &mut Problems) -> bool {
+        let Value::Map(parameters) = self.request.parameters else { return true };
+        if parameters.is_empty() {
+            return true;
+        }
+        let pairs: Result<Vec<_>, _> = parameters.iter().map(|(name, value)| variable(name, value)).collect();
+        let variables = pairs.and_then(|pairs| Variables::new(pairs).map_err(|bad| bad.to_string()));
+        let variables = match variables {
+            Ok(variables) => variables,
+            Err(problem) => {
+                problems.add(Problem::found("spec.parameters of the App", problem, "the version is as it was"));
+                return false;
+            }
+        };
+        let undeclared = if self.request.kustomize.keeps_undeclared { Undeclared::Keep } else { Undeclared::Refuse };
+        let origin = built.sources.add("".into(), Some("parameters".into()));
+        let Err(found) = substitute(&mut built.resources, &variables, undeclared, origin) else { return true };
+        for bad in found {
+            let place = self.place_of(bad.origin, &built.sources);
+            problems.add(Diagnostic::new(Class::Value, place, bad.to_string()));
+        }
+        false
     }
 
     fn problem(&self, bad: BadBuild) -> Problem {
@@ -106,16 +145,30 @@ impl Kustomized<'_> {
     }
 
     fn place(&self, file: &str, line: u32) -> Place {
-        let path = StorePath::new(file).unwrap_or_else(|_| self.input.path.clone());
-        Place {
-            file: self.naming.name(&path),
-            line: line.max(1),
-            column: 1,
-            width: 1,
-            text: String::new(),
-            left_out: 0,
-        }
+        let file = match file.split_once('/') {
+            // A file of a remote base has its store's name already.
+            Some((store, path)) if store.ends_with(OF_STORE) => format!("{store}{path}"),
+            _ if file.is_empty() => self.naming.name(&self.input.path),
+            _ => StorePath::new(file).map_or_else(|_| file.to_owned(), |path| self.naming.name(&path)),
+        };
+        Place { file, line: line.max(1), column: 1, width: 1, text: String::new(), left_out: 0 }
     }
+}
+
+/// A parameter as a variable.
+fn variable(name: &Arc<str>, value: &Value) -> Result<(Arc<str>, Scalar), String> {
+    let (text, tag) = match value {
+        Value::Null => ("null".into(), Tag::Null),
+        Value::Bool(value) => (value.to_string().into(), Tag::Bool),
+        Value::Num(number) => (number.to_string().into(), Tag::Any),
+        Value::Str(text) => (Arc::clone(text), Tag::Text),
+        Value::Seq(_) | Value::Map(_) | Value::Secret(_) | Value::Deferred(_) => {
+            return Err(format!(
+                "`{name}` is a collection: a parameter of a kustomization is a text, a number, a boolean or null"
+            ));
+        }
+    };
+    Ok((Arc::clone(name), Scalar { text, tag }))
 }
 
 /// Where a resource is named, as far as it is.
@@ -184,33 +237,76 @@ fn below(name: &str, bad: FieldProblem) -> FieldProblem {
     FieldProblem { path: format!("{name}{joint}{}", bad.path), ..bad }
 }
 
-/// The files of a version.
+/// The files of a version, and those of the versions that stand for remote bases.
 struct TreeFiles<'a> {
     tree: &'a dyn Tree,
+    bases: &'a [RemoteBase],
+    trees: &'a Recordings<'a>,
     most_bytes: usize,
     /// Why a file could not be read, where that says nothing of the version.
     blind: RefCell<Option<StoreError>>,
 }
 
-impl Files for TreeFiles<'_> {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+/// Between the name of a store and a path in it.
+const OF_STORE: &str = ":";
+
+impl<'a> TreeFiles<'a> {
+    /// The tree that a path is in, and the path there.
+    fn tree_of<'p>(&self, path: &'p str) -> (&'a dyn Tree, &'p str) {
+        let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+        let store = first.strip_suffix(OF_STORE);
+        let base = self.bases.iter().find(|base| store == Some(base.store.as_str()));
+        match base.and_then(|base| self.trees.get(&base.store)) {
+            Some(tree) => (tree, rest),
+            None => (self.tree, path),
+        }
+    }
+
+    /// Asks the tree something of a path. What is wrong with the version is told as such.
+    fn ask<T>(
+        &self,
+        path: &str,
+        question: impl FnOnce(&'a dyn Tree, &StorePath) -> Result<T, StoreError>,
+    ) -> Result<T, FileError> {
         let unreadable = |reason: String| FileError::Unreadable { path: path.to_owned(), reason };
-        let at = StorePath::new(path).map_err(|bad| unreadable(bad.to_string()))?;
-        match self.tree.read(&at) {
-            Ok(Some(blob)) if blob.bytes.len() > self.most_bytes => {
-                let (size, most) = (blob.bytes.len(), self.most_bytes);
-                Err(unreadable(format!("it has {size} bytes, the limit is {most}; split it into several files")))
+        let (tree, within) = self.tree_of(path);
+        let at = StorePath::new(within).map_err(|bad| unreadable(bad.to_string()))?;
+        question(tree, &at).map_err(|error| match error {
+            StoreError::Refused { what, fix } | StoreError::Vanished { what, fix } => {
+                unreadable(format!("{what}; {fix}"))
             }
-            Ok(Some(blob)) => Ok(blob.bytes),
-            Ok(None) => Err(FileError::Missing { path: path.to_owned() }),
-            Err(StoreError::Refused { what, fix } | StoreError::Vanished { what, fix }) => {
-                Err(unreadable(format!("{what}; {fix}")))
-            }
-            Err(blind) => {
+            blind => {
                 let reason = blind.to_string();
                 self.blind.replace(Some(blind));
-                Err(unreadable(reason))
+                unreadable(reason)
             }
+        })
+    }
+}
+
+impl Files for TreeFiles<'_> {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+        match self.ask(path, Tree::read)? {
+            Some(blob) if blob.bytes.len() > self.most_bytes => {
+                let (size, most) = (blob.bytes.len(), self.most_bytes);
+                let reason = format!("it has {size} bytes, the limit is {most}; split it into several files");
+                Err(FileError::Unreadable { path: path.to_owned(), reason })
+            }
+            Some(blob) => Ok(blob.bytes),
+            None => Err(FileError::Missing { path: path.to_owned() }),
         }
+    }
+
+    fn real_folder(&self, path: &str) -> Result<String, FileError> {
+        let (_, within) = self.tree_of(path);
+        let before = &path[..path.len() - within.len()];
+        // What is not there is told by who reads it.
+        let real = self.ask(path, Tree::real_path)?;
+        Ok(real.map_or_else(|| path.to_owned(), |real| format!("{before}{real}")))
+    }
+
+    fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {
+        let led = bases::find(self.bases, url).map_err(FileError::Undeclared)?;
+        Ok(RemoteFolder { tree: format!("{}{OF_STORE}", led.base.store), path: led.folder })
     }
 }

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bases;
 mod completing;
 mod content;
 mod kustomize;
@@ -22,4 +23,6 @@ pub mod walk;
 
 pub use problem::Problem;
 pub use rendering::render;
-pub use request::{Input, Limits, NotRendered, ReadSets, Rendered, RenderedResource, Request, Trees};
+pub use request::{
+    Input, Kustomize, Limits, NotRendered, ReadSets, RemoteBase, Rendered, RenderedResource, Request, Trees,
+};

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use setpoint_core::fields::Fields;
+use setpoint_core::name::StoreName;
 use setpoint_core::value::Value;
 use setpoint_documents::{Manifest, check_unique_resources};
-use setpoint_store::{Recording, StoreError};
+use setpoint_store::{Recording, StoreError, Tree};
 
 use crate::completing::Totals;
 use crate::kustomize::{self, Kustomized};
 use crate::plain::Plain;
 use crate::problem::{Problem, Problems};
-use crate::request::{NotRendered, Rendered, RenderedResource, Request};
+use crate::request::{NotRendered, ReadSets, Rendered, RenderedResource, Request};
 use crate::walk::Naming;
 
 /// Which renderers these are. It changes when the same input gives another output, so that nothing is skipped because of what older
@@ -20,22 +21,16 @@ pub const RECIPE: &str = "plain/2, kustomize/1";
 
 /// Renders all inputs, or says everything that is wrong with them.
 pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
-    let mut recordings = BTreeMap::new();
-    for input in request.inputs {
-        let tree = request.trees.get(&input.store).ok_or_else(|| {
-            StoreError::unreachable(format!("no version of the store {} was opened for this render", input.store))
-        })?;
-        recordings.entry(&input.store).or_insert_with(|| Recording::new(tree.as_ref()));
-    }
+    let recordings = Recordings::of(request)?;
     let (mut problems, mut totals) = (Problems::default(), Totals::new(request.limits));
     let (mut plain, mut manifests, mut takes_parameters) = (Plain::new(request), Vec::new(), false);
     for input in request.inputs {
         let naming =
-            if recordings.len() > 1 { Naming::of_one_among_several(&input.store) } else { Naming::of_one_store() };
-        let tree = &recordings[&input.store];
+            if recordings.0.len() > 1 { Naming::of_one_among_several(&input.store) } else { Naming::of_one_store() };
+        let tree = recordings.get(&input.store).ok_or_else(|| unopened(&input.store))?;
         if kustomize::is_meant_for(tree, &input.path)? {
             takes_parameters = true;
-            let kustomized = Kustomized { request, input, tree, naming: &naming };
+            let kustomized = Kustomized { request, input, tree, trees: &recordings, naming: &naming };
             manifests.extend(kustomized.read(&mut totals, &mut problems)?);
         } else {
             plain.read_input(input, tree, &naming, &mut totals, &mut problems)?;
@@ -50,8 +45,34 @@ pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
         problems.add_all(found);
     }
     let resources = problems.or_value(manifests.into_iter().map(resource_of).collect())?;
-    let reads = recordings.into_iter().map(|(store, recording)| (store.clone(), recording.into_reads())).collect();
-    Ok(Rendered { resources, reads })
+    Ok(Rendered { resources, reads: recordings.into_reads() })
+}
+
+/// The versions that an app reads, each of which remembers what was asked of it.
+pub(crate) struct Recordings<'a>(BTreeMap<&'a StoreName, Recording<'a>>);
+
+impl<'a> Recordings<'a> {
+    fn of(request: &Request<'a>) -> Result<Self, StoreError> {
+        let inputs = request.inputs.iter().map(|input| &input.store);
+        let stores = inputs.chain(request.kustomize.bases.iter().map(|base| &base.store));
+        let recorded = stores.map(|store| {
+            let tree = request.trees.get(store).ok_or_else(|| unopened(store))?;
+            Ok((store, Recording::new(tree.as_ref())))
+        });
+        recorded.collect::<Result<_, StoreError>>().map(Self)
+    }
+
+    pub(crate) fn get(&self, store: &StoreName) -> Option<&dyn Tree> {
+        self.0.get(store).map(|recording| recording as &dyn Tree)
+    }
+
+    fn into_reads(self) -> ReadSets {
+        self.0.into_iter().map(|(store, recording)| (store.clone(), recording.into_reads())).collect()
+    }
+}
+
+fn unopened(store: &StoreName) -> StoreError {
+    StoreError::unreachable(format!("no version of the store {store} was opened for this render"))
 }
 
 fn refuse_parameters(request: &Request<'_>, problems: &mut Problems) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Serialize;
 use setpoint_core::name::StoreName;
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
@@ -27,12 +28,40 @@ pub struct Input {
     pub path: StorePath,
 }
 
+/// How kustomizations are rendered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kustomize {
+    /// Files have to be in the folder of the kustomization that names them, or below it.
+    pub is_restricted: bool,
+    /// `${NAME}` that no parameter has stays as it is written, instead of being refused.
+    pub keeps_undeclared: bool,
+    /// What may be named as a remote base.
+    pub bases: Vec<RemoteBase>,
+}
+
+impl Default for Kustomize {
+    fn default() -> Self {
+        Self { is_restricted: true, keeps_undeclared: false, bases: Vec::new() }
+    }
+}
+
+/// A store that stands for what an URL leads to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RemoteBase {
+    pub store: StoreName,
+    /// Of its repository.
+    pub url: String,
+    /// What a base may say to mean its version: the branch.
+    pub references: Vec<String>,
+}
+
 /// Everything a render depends on.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     pub inputs: &'a [Input],
-    /// A map; what it means is for the renderer to say.
+    /// A map: what `${NAME}` in kustomizations stands for.
     pub parameters: &'a Value,
+    pub kustomize: &'a Kustomize,
     pub trees: &'a Trees,
     pub check: CheckKind<'a>,
     pub limits: Limits,

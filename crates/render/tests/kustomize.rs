@@ -1,10 +1,15 @@
 //! Apps whose input is a kustomization.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use setpoint_core::value::Value;
-use setpoint_render::{Limits, NotRendered};
+use setpoint_render::{Kustomize, Limits, NotRendered, RemoteBase, Rendered, Trees};
 use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
 
-use crate::scene::{names, object, path, problems, render_files, render_tree, render_with, store};
+use crate::scene::{
+    names, object, path, problems, render_files, render_inputs, render_tree, render_with, requested, store,
+};
 
 const BASE: &str = "resources: [map.yaml]\n";
 const OVERLAY: &str = "resources: [../base]\nnamePrefix: prod-\n";
@@ -82,7 +87,7 @@ fn what_is_no_number_is_told_by_its_field() {
 fn the_same_object_from_two_inputs_is_told_with_both_places() {
     let inputs = [("app", OVERLAY), ("app-2", OVERLAY)];
     let tree = inputs.iter().fold(tree(), |tree, (at, text)| with(&tree, &format!("{at}/kustomization.yaml"), text));
-    let told = problems(crate::scene::render_inputs(tree, &["app", "app-2"]));
+    let told = problems(render_inputs(tree, &["app", "app-2"]));
     assert_eq!(told.len(), 1);
     assert!(
         told[0].starts_with("app-2/kustomization.yaml:2:1: the ConfigMap `prod-settings` is declared twice"),
@@ -93,7 +98,7 @@ fn the_same_object_from_two_inputs_is_told_with_both_places() {
 #[test]
 fn a_kustomization_and_plain_files_may_be_one_app() {
     let tree = with(&tree(), "plain/a.yaml", &object("ConfigMap", "other"));
-    let rendered = crate::scene::render_inputs(tree, &["app", "plain"]).unwrap();
+    let rendered = render_inputs(tree, &["app", "plain"]).unwrap();
     assert_eq!(names(&rendered), ["ConfigMap prod-settings", "ConfigMap other"]);
 }
 
@@ -161,4 +166,148 @@ fn numbers_and_texts_stay_what_they_are() {
     assert_eq!(data("b"), Some(Value::str("yes")));
     assert_eq!(data("c"), Some(Value::str("004")));
     assert_eq!(data("d"), Some(Value::int(1000)));
+}
+
+fn with_parameters(text: &str, parameters: &Value, kustomize: &Kustomize) -> Result<Rendered, NotRendered> {
+    let tree = with(&tree(), "base/map.yaml", text);
+    let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree) as Arc<dyn Tree>)]);
+    requested(&trees, &["app"], parameters, kustomize, Limits::default())
+}
+
+#[test]
+fn parameters_are_put_in_with_their_types() {
+    let text = object("Thing", "settings")
+        + "spec:\n  replicas: \"${SIZE}\"\n  size: ${SIZE}\n  code: ${CODE}\n  tag: v-${CODE}\n";
+    let parameters = Value::map([("SIZE", Value::int(3)), ("CODE", Value::str("004"))]);
+    let rendered = with_parameters(&text, &parameters, &Kustomize::default()).unwrap();
+    let spec = |name: &str| rendered.resources[0].body.get("spec").and_then(|spec| spec.get(name)).cloned();
+    assert_eq!(spec("size"), Some(Value::int(3)));
+    assert_eq!(spec("replicas"), Some(Value::str("3")), "what is in quotes is a text");
+    assert_eq!(spec("code"), Some(Value::str("004")), "a text stays one");
+    assert_eq!(spec("tag"), Some(Value::str("v-004")));
+}
+
+#[test]
+fn without_parameters_nothing_is_put_in() {
+    let text = object("Thing", "settings") + "spec: {script: 'echo ${HOME:-x}'}\n";
+    let rendered = with_parameters(&text, &Value::Map([].into_iter().collect()), &Kustomize::default()).unwrap();
+    let script = rendered.resources[0].body.get("spec").and_then(|spec| spec.get("script")).cloned();
+    assert_eq!(script, Some(Value::str("echo ${HOME:-x}")));
+}
+
+#[test]
+fn a_variable_that_nobody_declared_is_told_by_file_and_line_or_kept() {
+    let text = object("Thing", "settings") + "spec:\n  size: ${SIZE}\n  script: echo ${HOME}\n";
+    let parameters = Value::map([("SIZE", Value::int(3))]);
+    let told = problems(with_parameters(&text, &parameters, &Kustomize::default()));
+    assert_eq!(told.len(), 1);
+    assert!(told[0].starts_with("base/map.yaml:6:1: ") && told[0].contains("`spec.script`"), "{told:?}");
+    let keeping = Kustomize { keeps_undeclared: true, ..Kustomize::default() };
+    let rendered = with_parameters(&text, &parameters, &keeping).unwrap();
+    let script = rendered.resources[0].body.get("spec").and_then(|spec| spec.get("script")).cloned();
+    assert_eq!(script, Some(Value::str("echo ${HOME}")));
+}
+
+#[test]
+fn a_parameter_that_is_no_variable_is_refused() {
+    for (name, value, told) in [
+        ("A-B", Value::int(1), "'A-B' var name is invalid"),
+        ("LIST", Value::Seq(Vec::new()), "`LIST` is a collection"),
+    ] {
+        let problems = problems(with_parameters(&map(), &Value::map([(name, value)]), &Kustomize::default()));
+        assert!(problems[0].starts_with("spec.parameters of the App: ") && problems[0].contains(told), "{problems:?}");
+    }
+}
+
+#[test]
+fn files_of_other_folders_are_read_where_the_restriction_is_lifted() {
+    let tree = with(&tree(), "app/kustomization.yaml", "resources: [../base/map.yaml]\n");
+    assert!(problems(render_tree(&tree))[0].contains("is not in or below"));
+    let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree) as Arc<dyn Tree>)]);
+    let lifted = Kustomize { is_restricted: false, ..Kustomize::default() };
+    let none = Value::Map([].into_iter().collect());
+    assert_eq!(names(&requested(&trees, &["app"], &none, &lifted, Limits::default()).unwrap()), ["ConfigMap settings"]);
+}
+
+/// What a store of the app's bases stands for.
+fn upstream() -> Kustomize {
+    let base = RemoteBase {
+        store: store("upstream"),
+        url: "https://github.com/org/repo".to_owned(),
+        references: vec!["v1.2".to_owned()],
+    };
+    Kustomize { bases: vec![base], ..Kustomize::default() }
+}
+
+fn with_upstream(resources: &str, upstream: &MemoryTree, kustomize: &Kustomize) -> Result<Rendered, NotRendered> {
+    let own = with(&tree(), "app/kustomization.yaml", &format!("resources:\n- {resources}\nnamePrefix: my-\n"));
+    let trees: Trees = BTreeMap::from([
+        (store("main"), Arc::new(own) as Arc<dyn Tree>),
+        (store("upstream"), Arc::new(upstream.clone()) as Arc<dyn Tree>),
+    ]);
+    requested(&trees, &["app"], &Value::Map([].into_iter().collect()), kustomize, Limits::default())
+}
+
+fn repository() -> MemoryTree {
+    MemoryTree::of([
+        ("deploy/overlay/kustomization.yaml", "resources: [../base]\n"),
+        ("deploy/base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("deploy/base/map.yaml", map().as_str()),
+    ])
+}
+
+#[test]
+fn a_remote_base_is_read_from_the_store_that_was_declared_for_it() {
+    let url = "https://github.com/org/repo//deploy/overlay?ref=v1.2";
+    let rendered = with_upstream(url, &repository(), &upstream()).unwrap();
+    assert_eq!(names(&rendered), ["ConfigMap my-settings"]);
+    let reads = &rendered.reads[&store("upstream")];
+    assert!(reads.holds_on(&with(&repository(), "other.yaml", "x")).unwrap());
+    assert!(!reads.holds_on(&with(&repository(), "deploy/base/map.yaml", &object("ConfigMap", "other"))).unwrap());
+}
+
+#[test]
+fn case_49_and_50_what_was_not_declared_is_never_fetched() {
+    for url in [
+        "https://github.com/org/other//deploy?ref=v1.2",
+        "github.com/x/y?ref=main",
+        "http://169.254.169.254/latest/meta-data",
+        "https://10.0.0.5/x.yaml",
+        "https://raw.githubusercontent.com/org/repo/main/x.yaml",
+    ] {
+        let told = problems(with_upstream(url, &repository(), &upstream()));
+        assert!(told[0].contains("nothing is fetched while rendering") && told[0].contains("kind: Store"), "{told:?}");
+    }
+    let told = problems(with_upstream("github.com/org/repo//deploy/base?ref=main", &repository(), &upstream()));
+    assert!(told[0].contains("wants `main`, and the Store `upstream` is at `v1.2`"), "{told:?}");
+}
+
+#[test]
+fn case_51_a_remote_base_cannot_reach_into_the_apps_own_store() {
+    let overlay = |text: &str| with(&repository(), "deploy/overlay/kustomization.yaml", text);
+    for resources in ["../../../base", "../../..", "/base"] {
+        let tree = overlay(&format!("resources: [{resources}]\n"));
+        let told = problems(with_upstream("github.com/org/repo//deploy/overlay", &tree, &upstream()));
+        assert!(told[0].contains("leads out of the tree") || told[0].contains("absolute"), "{resources}: {told:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_remote_base_is_told_by_its_store_and_file() {
+    let broken = with(&repository(), "deploy/base/kustomization.yaml", "resources: [map.yaml]\nnamePrefx: a\n");
+    let told = problems(with_upstream("github.com/org/repo//deploy/overlay", &broken, &upstream()));
+    assert!(told[0].starts_with("upstream:deploy/base/kustomization.yaml:2:1: "), "{told:?}");
+}
+
+#[test]
+fn a_base_behind_a_link_is_read_where_it_is() {
+    let tree = with(&tree(), "base/inner/kustomization.yaml", "resources: [../more.yaml]\n");
+    let tree =
+        with(&tree, "base/more.yaml", &object("ConfigMap", "more")).with_link(&path("app/link"), "../base/inner");
+    let tree = with(&tree, "app/kustomization.yaml", "resources: [link]\n");
+    let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree) as Arc<dyn Tree>)]);
+    let lifted = Kustomize { is_restricted: false, ..Kustomize::default() };
+    let none = Value::Map([].into_iter().collect());
+    let rendered = requested(&trees, &["app"], &none, &lifted, Limits::default()).unwrap();
+    assert_eq!(names(&rendered), ["ConfigMap more"], "`..` is that of the folder the link leads to");
 }

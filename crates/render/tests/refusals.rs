@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use setpoint_core::fields::Fields;
 use setpoint_core::value::Value;
-use setpoint_render::{Input, Limits, NotRendered, Request, Trees, render};
+use setpoint_render::{Input, Kustomize, Limits, NotRendered, Request, Trees, render};
 use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
 
 use crate::scene::{names, object, path, problems, render_files, render_tree, render_with, store};
@@ -101,6 +101,7 @@ fn parameters_are_refused_because_they_would_mean_nothing() {
     let request = Request {
         inputs: &inputs,
         parameters: &parameters,
+        kustomize: &Kustomize::default(),
         trees: &trees,
         check: &|_, _, _| Vec::new(),
         limits: Limits::default(),
@@ -120,7 +121,9 @@ fn files_of_several_stores_are_told_apart_and_a_store_nobody_opened_fails() {
     let parameters = Value::Map(Fields::new());
     let check = |_: &str, _: &str, _: &Value| Vec::new();
     let told = |trees: &Trees| {
-        render(&Request { inputs: &inputs, parameters: &parameters, trees, check: &check, limits: Limits::default() })
+        let kustomize = &Kustomize::default();
+        let limits = Limits::default();
+        render(&Request { inputs: &inputs, parameters: &parameters, kustomize, trees, check: &check, limits })
     };
     let twice = problems(told(&trees));
     assert!(twice[0].starts_with("two:app/a.yaml:3:19: ") && twice[0].contains("one:app/a.yaml:3:19"), "{twice:?}");

@@ -7,7 +7,7 @@ use setpoint_core::fields::Fields;
 use setpoint_core::name::StoreName;
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
-use setpoint_render::{Input, Limits, NotRendered, Rendered, Request, Trees, render};
+use setpoint_render::{Input, Kustomize, Limits, NotRendered, Rendered, Request, Trees, render};
 use setpoint_store::{MemoryTree, StorePath, Tree};
 
 pub(crate) fn store(name: &str) -> StoreName {
@@ -36,10 +36,21 @@ pub(crate) fn render_inputs(tree: impl Tree + 'static, folders: &[&str]) -> Resu
 }
 
 fn rendered(tree: impl Tree + 'static, folders: &[&str], limits: Limits) -> Result<Rendered, NotRendered> {
-    let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree) as Arc<dyn Tree>)]);
-    let inputs: Vec<Input> = folders.iter().map(|folder| Input { store: store("main"), path: path(folder) }).collect();
     let parameters = Value::Map(Fields::new());
-    render(&Request { inputs: &inputs, parameters: &parameters, trees: &trees, check: &check, limits })
+    let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree) as Arc<dyn Tree>)]);
+    requested(&trees, folders, &parameters, &Kustomize::default(), limits)
+}
+
+/// A render of folders of the store `main` with parameters and options.
+pub(crate) fn requested(
+    trees: &Trees,
+    folders: &[&str],
+    parameters: &Value,
+    kustomize: &Kustomize,
+    limits: Limits,
+) -> Result<Rendered, NotRendered> {
+    let inputs: Vec<Input> = folders.iter().map(|folder| Input { store: store("main"), path: path(folder) }).collect();
+    render(&Request { inputs: &inputs, parameters, kustomize, trees, check: &check, limits })
 }
 
 pub(crate) fn render_tree(tree: &MemoryTree) -> Result<Rendered, NotRendered> {

@@ -23,8 +23,10 @@ object! {
         "environment" environment: Label,
         /// What it is made from: at least one folder of a store, each under a name of its own.
         "inputs" inputs: Vec<Input>,
-        /// Values handed to the renderer.
+        /// Values for `${NAME}` in what kustomizations render, as Flux's `postBuild.substitute`, but with their types kept. Without any, nothing is replaced.
         "parameters" parameters: Parameters = Parameters(Value::Map(Fields::new())),
+        /// How inputs that are kustomizations are rendered.
+        "kustomize" kustomize: Kustomize = Kustomize::all_defaults().expect("every field of `kustomize` has a default"),
         /// The system it is held on.
         "target" target: TargetName,
         /// How it is held.
@@ -69,6 +71,38 @@ object! {
         "store" store: StoreName,
         /// The folder.
         "path" path: RelativePath,
+    }
+}
+
+object! {
+    /// How inputs that are kustomizations are rendered.
+    pub struct Kustomize {
+        /// Which files a kustomization may name.
+        "loadRestrictor" load_restrictor: LoadRestrictor = LoadRestrictor::RootOnly,
+        /// Stores that kustomizations may name as remote bases, by the URL that the Store has. Nothing else is ever fetched.
+        "bases" bases: Vec<StoreName> = Vec::new(),
+        /// What is done about `${NAME}` that `parameters` do not have and that has no default.
+        "undeclared" undeclared: Undeclared = Undeclared::Refuse,
+    }
+}
+
+words! {
+    /// Which files a kustomization may name.
+    pub enum LoadRestrictor {
+        /// Those in its own folder and below.
+        "rootOnly" RootOnly,
+        /// All files of the store.
+        "none" None,
+    }
+}
+
+words! {
+    /// What is done about a variable that nobody declared.
+    pub enum Undeclared {
+        /// The version is refused.
+        "refuse" Refuse,
+        /// It stays as it is written, as shell scripts need it.
+        "keep" Keep,
     }
 }
 

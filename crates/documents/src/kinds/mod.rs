@@ -9,8 +9,8 @@ mod store;
 mod target;
 
 pub use app::{
-    AdditionAction, AdditionRule, AppSpec, Check, CoOwner, HttpCheck, IgnoreRule, Input, Mode, OnFailure, Parameters,
-    ReplaceRule, Sync, Window, WindowTime,
+    AdditionAction, AdditionRule, AppSpec, Check, CoOwner, HttpCheck, IgnoreRule, Input, Kustomize, LoadRestrictor,
+    Mode, OnFailure, Parameters, ReplaceRule, Sync, Undeclared, Window, WindowTime,
 };
 pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore};
 pub use notifier::{NotifierFormat, NotifierSpec};

@@ -11,14 +11,15 @@ use setpoint_core::canonical;
 use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
 use setpoint_core::mutant::Mutant;
-use setpoint_core::name::{AppId, TargetName};
+use setpoint_core::name::{AppId, StoreName, TargetName};
 use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
-use setpoint_documents::{FieldProblem, RelativePath};
+use setpoint_documents::{FieldProblem, LoadRestrictor, RelativePath, Undeclared};
 use setpoint_render::problem::Problems;
 use setpoint_render::{
-    Input, Limits, NotRendered, Problem, ReadSets, RenderedResource, Request, Trees, render, rendering,
+    Input, Kustomize, Limits, NotRendered, Problem, ReadSets, RemoteBase, RenderedResource, Request, Trees, render,
+    rendering,
 };
 use setpoint_store::{BadPath, StoreError, StorePath};
 use setpoint_target::Unidentifiable;
@@ -37,6 +38,8 @@ pub struct AppSource {
     pub target: TargetName,
     pub inputs: Vec<Input>,
     pub parameters: Value,
+    /// How inputs that are kustomizations are rendered.
+    pub kustomize: Kustomize,
     /// What of its resources others may set.
     pub shared: Vec<SharingRule>,
     /// What is done about what others add to its resources.
@@ -128,12 +131,28 @@ impl ControlDocuments {
             target: spec.target.clone(),
             inputs: spec.inputs.iter().map(input).collect::<Option<_>>()?,
             parameters: spec.parameters.value().clone(),
+            kustomize: self.kustomize(&spec.kustomize),
             shared: SharingRule::all_of(spec),
             additions: AddedRule::all_of(spec),
             boundary: self.boundary_of(app, spec),
             manages_setpoint: self.manages_setpoint(&app.scope),
             replaced: replaced_in(spec),
         })
+    }
+}
+
+impl ControlDocuments {
+    fn kustomize(&self, declared: &setpoint_documents::Kustomize) -> Kustomize {
+        let base = |store: &StoreName| {
+            let spec = &self.stores.get(store)?.spec;
+            let references = vec![spec.branch.as_str().to_owned()];
+            Some(RemoteBase { store: store.clone(), url: spec.url.as_str().to_owned(), references })
+        };
+        Kustomize {
+            is_restricted: declared.load_restrictor == LoadRestrictor::RootOnly,
+            keeps_undeclared: declared.undeclared == Undeclared::Keep,
+            bases: declared.bases.iter().filter_map(base).collect(),
+        }
     }
 }
 
@@ -146,11 +165,17 @@ pub fn store_path(path: &RelativePath) -> Result<StorePath, BadPath> {
 }
 
 impl AppSource {
+    /// The stores it is made from.
+    pub fn stores(&self) -> BTreeSet<StoreName> {
+        let bases = self.kustomize.bases.iter().map(|base| &base.store);
+        self.inputs.iter().map(|input| &input.store).chain(bases).cloned().collect()
+    }
+
     /// Stands for the renderer and the source wherever a render is remembered.
     pub fn recipe(&self) -> Digest {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
         let rules = (&self.shared, &self.replaced, &self.additions);
-        let given = (inputs, &self.parameters, rules, &self.boundary, self.manages_setpoint);
+        let given = (inputs, &self.parameters, &self.kustomize, rules, &self.boundary, self.manages_setpoint);
         canonical::digest_of(&(rendering::RECIPE, &self.app, &self.target, given))
     }
 }
@@ -184,6 +209,7 @@ pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kin
     let request = Request {
         inputs: &source.inputs,
         parameters: &source.parameters,
+        kustomize: &source.kustomize,
         trees,
         check: &|api_version, kind, body| kinds.check(api_version, kind, body),
         limits: Limits::default(),

@@ -126,7 +126,7 @@ impl<'a> Working<'a> {
         let control = AppControl {
             document: document_of(app, &bounds),
             target,
-            stores: spec.inputs.iter().map(|input| input.store.clone()).collect(),
+            stores: spec.inputs.iter().map(|input| &input.store).chain(&spec.kustomize.bases).cloned().collect(),
             rules: Rules { prune: sync.prune, adopt: sync.adopt, boundary: bounds.boundary },
             acting_as: bounds.acting_as,
             mode: match sync.mode {

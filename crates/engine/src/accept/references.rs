@@ -76,6 +76,15 @@ impl ControlDocuments {
                 found.push(FieldProblem::new(format!("spec.inputs[{n}].path"), bad.to_string(), "correct the path"));
             }
         }
+        for (n, store) in app.kustomize.bases.iter().enumerate() {
+            let wanted = Wanted { kind: "Store", list: "stores", name: store.as_str(), scope: &id.scope };
+            let path = format!("spec.kustomize.bases[{n}]");
+            found.extend(wanted.problem(path.clone(), self.owner_of(store), &rights.stores));
+            if store.as_str() == BOOTSTRAP_STORE {
+                let message = "the store of the bootstrap has no URL that a kustomization could name";
+                found.push(FieldProblem::new(path, message, "name its folders by relative paths"));
+            }
+        }
         let owner = self.targets.get(&app.target).map(|target| target.scope.clone());
         let wanted = Wanted { kind: "Target", list: "targets", name: app.target.as_str(), scope: &id.scope };
         found.extend(wanted.problem("spec.target".to_owned(), owner, &rights.targets));

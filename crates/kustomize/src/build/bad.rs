@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use setpoint_yaml::Diagnostics;
+
 use crate::origin::Origin;
 
 /// What went wrong, from the outside in, and where it is written.
@@ -11,22 +13,40 @@ pub struct BadBuild {
     pub message: String,
     /// The file and the line of it, as far as they are known.
     pub place: Option<(String, u32)>,
+    /// There is no kustomization where one was looked for.
+    is_absent: bool,
 }
 
 impl BadBuild {
     pub(super) fn of(message: String) -> Self {
-        Self { message, place: None }
+        Self { message, place: None, is_absent: false }
     }
 
-    /// An error with all that it came of.
-    pub(super) fn new(error: &dyn Error) -> Self {
-        let mut message = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            message = format!("{message}: {error}");
-            source = error.source();
+    pub(super) fn absent(message: String) -> Self {
+        Self { is_absent: true, ..Self::of(message) }
+    }
+
+    /// An error with all that it came of. What a parser found is told by its place.
+    pub(super) fn new(error: &(dyn Error + 'static)) -> Self {
+        let mut bad = Self::of(String::new());
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if !bad.message.is_empty() {
+                bad.message.push_str(": ");
+            }
+            match error.downcast_ref::<Diagnostics>().and_then(|found| found.iter().next()) {
+                Some(first) => {
+                    let help = first.help.as_ref().map(|help| format!(": {help}")).unwrap_or_default();
+                    bad.message.push_str(&format!("{}{help}", first.message));
+                    // What stands in a field has lines of its own, and a name that is no file's.
+                    let file = Some(&first.place.file).filter(|file| !file.starts_with('<'));
+                    bad.place = file.map(|file| (file.clone(), first.place.line));
+                }
+                None => bad.message.push_str(&error.to_string()),
+            }
+            next = error.source();
         }
-        Self::of(message)
+        bad
     }
 
     pub(super) fn at(mut self, file: &str, origin: Origin) -> Self {
@@ -38,9 +58,12 @@ impl BadBuild {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
 
-    /// What was tried before.
-    pub(super) fn beside(self, other: &Self) -> Self {
-        Self { message: format!("{} (and as a file: {})", self.message, other.message), ..self }
+    /// What was tried before, if this says no more than that it failed, too.
+    pub(super) fn beside(self, other: &dyn Error) -> Self {
+        match self.is_absent {
+            true => Self { message: format!("{} (and as a file: {other})", self.message), ..self },
+            false => self,
+        }
     }
 }
 

@@ -83,8 +83,8 @@ pub struct Built {
 /// Builds the kustomization of a folder; its path is from the root of the tree.
 pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built, BadBuild> {
     let path: Vec<&str> = folder.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    let path = path.join("/");
-    let folder = Folder::new(&path, options.is_restricted);
+    let path = files.real_folder(&path.join("/")).map_err(|error| BadBuild::new(&error))?;
+    let folder = Folder::new(files, &path, options.is_restricted);
     let mut builder = Builder {
         files,
         sources: Sources::default(),
@@ -166,8 +166,10 @@ impl Builder<'_> {
         }
         let Some((path, bytes)) = found else {
             let names = FILE_NAMES.map(|name| format!("'{name}'")).join(", ");
-            let problem = format!("unable to find one of {names} in directory '/{}': add one", folder.path());
-            return Err(BadBuild::of(problem));
+            return Err(BadBuild::absent(format!(
+                "unable to find one of {names} in directory '/{}': add one",
+                folder.path()
+            )));
         };
         let text = utf8(&path, &bytes)?;
         let origin = self.sources.add(path.as_str().into(), None);
@@ -257,11 +259,10 @@ impl Builder<'_> {
         known: &mut Registered,
         depth: usize,
     ) -> Result<(), BadBuild> {
-        let as_file = match folder.file(path) {
-            Ok(file) => self.files.read(&file).map(|bytes| (file, bytes)).map_err(|error| BadBuild::new(&error)),
-            Err(error) if is_remote(path) => return Err(BadBuild::new(&error)),
-            Err(error) => Err(BadBuild::new(&error)),
-        };
+        if is_remote(path) {
+            return self.base(folder, path, all, known, depth);
+        }
+        let as_file = folder.file(path).and_then(|file| self.files.read(&file).map(|bytes| (file, bytes)));
         let (file, bytes) = match as_file {
             Ok(found) => found,
             Err(no_file) => return self.base(folder, path, all, known, depth).map_err(|error| error.beside(&no_file)),
@@ -315,13 +316,14 @@ impl Builder<'_> {
         let kustomization = self.kustomization(&inner)?;
         if kustomization.is_component {
             return Err(BadBuild::of(format!(
-                "expected kind != 'Component' for path '/{base}': name it in `components`"
+                "expected kind != 'Component' for path '/{}': name it in `components`",
+                base.path
             )));
         }
         self.use_schema(&inner, &kustomization)?;
         let taken = self.accumulate(&inner, &kustomization, Accumulated::default(), depth + 1)?;
         self.append(&mut all.resources, taken.resources, known)
-            .map_err(|error| error.within(&format!("recursed merging from path '/{base}'")))?;
+            .map_err(|error| error.within(&format!("recursed merging from path '/{}'", base.path)))?;
         configuration::merge_fields(&mut all.fields, taken.fields.as_ref())?;
         vars::merge_var_lists(&mut all.vars, taken.vars)
     }
@@ -337,8 +339,10 @@ impl Builder<'_> {
         let inner = folder.below(&base, path);
         let kustomization = self.kustomization(&inner)?;
         if !kustomization.is_component {
-            let problem =
-                format!("expected kind 'Component' for path '/{base}' but got 'Kustomization': name it in `resources`");
+            let problem = format!(
+                "expected kind 'Component' for path '/{}' but got 'Kustomization': name it in `resources`",
+                base.path
+            );
             return Err(BadBuild::of(problem));
         }
         self.use_schema(&inner, &kustomization)?;
@@ -384,7 +388,7 @@ impl Builder<'_> {
             };
             let origin = self.by(folder, by, args.origin);
             let generator = generator(args, common, is_secret)?;
-            let mut made = generator.generate(self.files, folder, origin).map_err(|error| BadBuild::new(&error))?;
+            let mut made = generator.generate(folder, origin).map_err(|error| BadBuild::new(&error))?;
             let step = self.builtin_step(folder, kustomization, kind);
             self.note_generated(step.as_ref(), std::slice::from_mut(&mut made));
             all_made.push(made);

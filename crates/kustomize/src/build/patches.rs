@@ -29,7 +29,7 @@ impl Builder<'_> {
         let mut patches = Vec::new();
         for text in written {
             let origin = self.by(folder, "patchesStrategicMerge", at);
-            let inline = resources("patchesStrategicMerge", text, origin);
+            let inline = resources("<patchesStrategicMerge>", text, origin);
             patches.extend(match inline {
                 Ok(patches) => patches,
                 Err(_) => {
@@ -57,7 +57,7 @@ impl Builder<'_> {
                 self.warn_of_schemas(&path, &text);
                 (path, text)
             }
-            (inline, "") => ("patches".to_owned(), inline.to_owned()),
+            (inline, "") => ("<patches>".to_owned(), inline.to_owned()),
             _ => {
                 return Err(BadBuild::of(
                     "patch and path can't be set at the same time: remove one of them".to_owned(),
@@ -124,7 +124,7 @@ impl Builder<'_> {
         };
         let (name, text) = match (&*patch.patch, &*patch.path) {
             ("", "") => return Err(BadBuild::of("empty file path and empty jsonOp: write one of them".to_owned())),
-            (inline, "") => ("patchesJson6902".to_owned(), inline.to_owned()),
+            (inline, "") => ("<patchesJson6902>".to_owned(), inline.to_owned()),
             ("", path) => {
                 let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
                 let text = self.text(&path)?;

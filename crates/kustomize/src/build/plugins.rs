@@ -53,7 +53,7 @@ impl Builder<'_> {
             args.namespace = plugin.namespace().into();
         }
         let generator = generator(&args, None, is_secret)?;
-        generator.generate(self.files, folder, plugin.node.origin).map_err(|error| BadBuild::new(&error))
+        generator.generate(folder, plugin.node.origin).map_err(|error| BadBuild::new(&error))
     }
 
     pub(super) fn run_transformers(
@@ -93,7 +93,7 @@ impl Builder<'_> {
         let mut paths = Vec::new();
         for entry in named {
             let origin = self.sources.add(folder.path().into(), None);
-            match resources("inline", entry, origin) {
+            match resources("<inline>", entry, origin) {
                 Ok(mut inline) => {
                     let file = Arc::clone(&self.sources.get(kustomization.origin).file);
                     self.note_file(folder, file.rsplit('/').next().unwrap_or_default(), &mut inline)?;

@@ -166,7 +166,7 @@ fn item_of(step: &Step) -> String {
     format!("- {}", step.write("  "))
 }
 
-fn bad(annotation: &str, error: &dyn std::error::Error) -> BadBuild {
+fn bad(annotation: &str, error: &(dyn std::error::Error + 'static)) -> BadBuild {
     BadBuild::new(error).within(&format!("the annotation `{annotation}`, which `buildMetadata` is kept in"))
 }
 

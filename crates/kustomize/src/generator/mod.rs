@@ -10,7 +10,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::files::{FileError, Files};
+use crate::files::FileError;
 use crate::folder::Folder;
 use crate::node::{Content, Map, Node, Scalar, Tag};
 use crate::origin::Origin;
@@ -99,11 +99,11 @@ impl Options {
 
 impl Generator {
     /// Makes the resource. All of it is from `origin`.
-    pub fn generate(&self, files: &dyn Files, folder: &Folder<'_>, origin: Origin) -> Result<Resource, GeneratorError> {
+    pub fn generate(&self, folder: &Folder<'_>, origin: Origin) -> Result<Resource, GeneratorError> {
         if self.name.is_empty() {
             return Err(GeneratorError::NoName);
         }
-        let pairs = self.pairs(files, folder)?;
+        let pairs = self.pairs(folder)?;
         let text = |text: &str| Node::text(text, origin);
         let mut fields = vec![("apiVersion", text("v1"))];
         match &self.kind {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::files::Files;
 use crate::folder::Folder;
 
 use super::{Generator, GeneratorError};
@@ -16,11 +15,11 @@ type Pairs = BTreeMap<String, Vec<u8>>;
 
 impl Generator {
     /// All pairs, in the order of their keys.
-    pub(super) fn pairs(&self, files: &dyn Files, folder: &Folder<'_>) -> Result<Pairs, GeneratorError> {
+    pub(super) fn pairs(&self, folder: &Folder<'_>) -> Result<Pairs, GeneratorError> {
         let mut all = Vec::new();
         let file = |sources| move |source| GeneratorError::File { name: Arc::clone(&self.name), sources, source };
         for path in &self.envs {
-            let bytes = folder.read(files, path).map_err(file("env source files"))?;
+            let bytes = folder.read(path).map_err(file("env source files"))?;
             lines(path, &bytes, &mut all)?;
         }
         for literal in &self.literals {
@@ -28,7 +27,7 @@ impl Generator {
         }
         for source in &self.files {
             let (key, path) = named_file(source)?;
-            let bytes = folder.read(files, path).map_err(file("file sources"))?;
+            let bytes = folder.read(path).map_err(file("file sources"))?;
             all.push((key.to_owned(), bytes.to_vec()));
         }
         let mut pairs = Pairs::new();

@@ -1,6 +1,7 @@
 //! What generators make, and what they refuse.
 
 use super::*;
+use crate::files::Files;
 use crate::origin::Sources;
 
 struct NoFiles;
@@ -12,7 +13,7 @@ impl Files for NoFiles {
 }
 
 fn generate(generator: &Generator, origin: Origin) -> Result<Resource, GeneratorError> {
-    generator.generate(&NoFiles, &Folder::new("app", true), origin)
+    generator.generate(&Folder::new(&NoFiles, "app", true), origin)
 }
 
 fn generator(literals: &[&str]) -> Generator {
@@ -88,7 +89,7 @@ fn a_line_that_kustomize_would_drop_in_silence_is_refused() {
         }
     }
     let generator = Generator { envs: vec!["long.env".into()], ..generator(&[]) };
-    let made = generator.generate(&Long, &Folder::new("app", true), Origin::default());
+    let made = generator.generate(&Folder::new(&Long, "app", true), Origin::default());
     assert!(matches!(made, Err(GeneratorError::LongLine { line: 2, .. })));
 }
 

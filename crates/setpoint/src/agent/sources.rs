@@ -422,7 +422,7 @@ impl Sources for Provider {
             return [Bootstrap::store()].into();
         }
         let source = self.documents().source(app);
-        source.into_iter().flat_map(|source| source.inputs).map(|input| input.store).collect()
+        source.map(|source| source.stores()).unwrap_or_default()
     }
 
     fn render_afresh<'a>(

@@ -16,6 +16,31 @@ impl Files for Disk {
         let full = at(path);
         std::fs::read(&full).map(Into::into).map_err(|error| failed(path, &error))
     }
+
+    fn real_folder(&self, path: &str) -> Result<String, FileError> {
+        real(path)
+    }
+
+    fn real_file(&self, path: &str) -> Result<String, FileError> {
+        real(path)
+    }
+}
+
+/// What is not there is told by who reads it.
+fn real(path: &str) -> Result<String, FileError> {
+    match at(path).canonicalize() {
+        Ok(full) => match full.to_str() {
+            Some(text) => Ok(text.trim_start_matches('/').to_owned()),
+            None => Err(FileError::Unreadable {
+                path: path.to_owned(),
+                reason: "a link leads to a name that is not UTF-8".to_owned(),
+            }),
+        },
+        Err(error) => match failed(path, &error) {
+            FileError::Missing { path } => Ok(path),
+            other => Err(other),
+        },
+    }
 }
 
 fn at(path: &str) -> PathBuf {
@@ -42,4 +67,13 @@ pub(super) fn folder(path: &Path) -> Result<String, Failure> {
         Some(text) => Ok(text.trim_start_matches('/').to_owned()),
         None => Err(Failure::Told(Exit::CouldNotRun, format!("{} is not UTF-8: rename it", path.display()))),
     }
+}
+
+/// A file as people name it who are in this folder.
+pub(super) fn seen_from(file: &str, here: Option<&str>) -> String {
+    if file.is_empty() {
+        return String::new();
+    }
+    let below = here.and_then(|here| file.strip_prefix(here)).and_then(|rest| rest.strip_prefix('/'));
+    below.map_or_else(|| format!("/{file}"), ToOwned::to_owned)
 }

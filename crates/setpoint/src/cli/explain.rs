@@ -9,7 +9,7 @@ use setpoint_kustomize::provenance::{Set, fields, find, is_secret_field};
 use setpoint_kustomize::resource::Resource;
 
 use super::asking::write;
-use super::disk::folder;
+use super::disk::{folder, seen_from};
 use super::kustomize::built;
 use super::{Context, Failure};
 use crate::exit::Exit;
@@ -88,15 +88,6 @@ fn explained(set: Set, is_secret: bool, here: Option<&str>) -> ExplainedField {
         line: Some(set.line).filter(|line| *line > 0),
         by: set.by.map(|by| by.to_string()),
     }
-}
-
-/// A file as people name it who are in this folder.
-fn seen_from(file: &str, here: Option<&str>) -> String {
-    if file.is_empty() {
-        return String::new();
-    }
-    let below = here.and_then(|here| file.strip_prefix(here)).and_then(|rest| rest.strip_prefix('/'));
-    below.map_or_else(|| format!("/{file}"), ToOwned::to_owned)
 }
 
 /// The resource that is meant, or what there is instead.

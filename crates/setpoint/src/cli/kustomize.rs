@@ -9,7 +9,7 @@ use setpoint_kustomize::build::{BadBuild, Built, Options, build};
 use setpoint_kustomize::order::Order;
 use setpoint_yaml::visible_text;
 
-use super::disk::{Disk, folder};
+use super::disk::{Disk, folder, seen_from};
 use super::{Failure, unusable};
 use crate::doors;
 use crate::exit::Exit;
@@ -105,7 +105,12 @@ pub(super) fn built(path: &Path, options: &Options) -> Result<Built, Failure> {
 }
 
 fn wrong(bad: &BadBuild) -> Failure {
-    Failure::Told(Exit::Failed, visible_text(&bad.to_string()))
+    let here = folder(Path::new(".")).ok();
+    let text = match &bad.place {
+        Some((file, line)) => format!("{}:{line}: {}", seen_from(file, here.as_deref()), bad.message),
+        None => bad.message.clone(),
+    };
+    Failure::Told(Exit::Failed, visible_text(&text))
 }
 
 fn write_each(built: &Built, folder: &Path) -> Result<(), Failure> {

@@ -1,0 +1,138 @@
+//! Remote bases: URLs in kustomizations that stand for a folder of another repository. They lead into stores that the app names, at the version that was
+//! accepted with the app's own, and nowhere else: nothing is fetched while rendering.
+
+use crate::request::RemoteBase;
+
+/// Where an URL leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Led<'b> {
+    pub(crate) base: &'b RemoteBase,
+    /// From the root of the store.
+    pub(crate) folder: String,
+}
+
+/// Finds the store that an URL means, or says what to declare.
+pub(crate) fn find<'b>(bases: &'b [RemoteBase], url: &str) -> Result<Led<'b>, String> {
+    let (address, query) = url.split_once('?').unwrap_or((url, ""));
+    let wanted = normal(address);
+    let found = bases.iter().filter_map(|base| Some((base, below(&wanted, &normal(&base.url))?)));
+    // Of a repository and one in whose place another stands, the longer address is meant.
+    let Some((base, folder)) = found.max_by_key(|(base, _)| normal(&base.url).len()) else {
+        return Err(undeclared(url, address));
+    };
+    let reference =
+        query.split('&').find_map(|part| part.strip_prefix("ref=").or_else(|| part.strip_prefix("version=")));
+    match reference {
+        Some(reference) if !base.references.iter().any(|known| known == reference) => Err(format!(
+            "`{url}` wants `{reference}`, and the Store `{}` is at {}: change one of them",
+            base.store,
+            base.references.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ")
+        )),
+        _ => Ok(Led { base, folder: folder.to_owned() }),
+    }
+}
+
+/// What to write, so that it can be copied.
+fn undeclared(url: &str, address: &str) -> String {
+    let repository = repository(address);
+    format!(
+        "`{url}` is on another machine, and nothing is fetched while rendering: declare the repository as a Store \
+         (`{{apiVersion: setpoint.dev/v1, kind: Store, metadata: {{name: upstream}}, spec: {{url: \"{repository}\"}}}}`) and name it in \
+         `spec.kustomize.bases` of the App, or copy the files here"
+    )
+}
+
+/// The repository of an address, as far as it can be told: up to `.git` or `//`, or of a well-known host its first two names.
+fn repository(address: &str) -> String {
+    let address = address.strip_prefix("git::").unwrap_or(address);
+    let address = match address.strip_prefix("github.com/") {
+        Some(_) => format!("https://{address}"),
+        None => address.to_owned(),
+    };
+    let after_scheme = address.find("://").map_or(0, |at| at + 3);
+    let end = address[after_scheme..].find("//").map(|at| at + after_scheme);
+    let end = end.or_else(|| address.find(".git/").map(|at| at + 4));
+    let two_names = || address[after_scheme..].match_indices('/').nth(2).map(|(at, _)| at + after_scheme);
+    address[..end.or_else(two_names).unwrap_or(address.len())].to_owned()
+}
+
+/// An address without what does not matter: how it is reached, by whom, and whether the repository is written with `.git`.
+fn normal(address: &str) -> String {
+    let address = address.strip_prefix("git::").unwrap_or(address);
+    let (has_scheme, rest) = address.split_once("://").map_or((false, address), |(_, rest)| (true, rest));
+    let rest = rest.split_once('@').filter(|(user, _)| !user.contains('/')).map_or(rest, |(_, rest)| rest);
+    let (host, path) = match rest.find(if has_scheme { &['/'][..] } else { &['/', ':'][..] }) {
+        Some(at) => (&rest[..at], &rest[at + 1..]),
+        None => (rest, ""),
+    };
+    let path = path.replacen(".git/", "/", 1);
+    let path = path.strip_suffix(".git").unwrap_or(&path);
+    format!("{}/{}", host.to_ascii_lowercase(), path.trim_matches('/'))
+}
+
+/// What is left of an address below a repository.
+fn below<'w>(wanted: &'w str, repository: &str) -> Option<&'w str> {
+    let rest = wanted.strip_prefix(repository)?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint_core::name::StoreName;
+
+    use super::*;
+
+    fn bases() -> Vec<RemoteBase> {
+        let base = |store: &str, url: &str| RemoteBase {
+            store: StoreName::new(store).unwrap(),
+            url: url.to_owned(),
+            references: vec!["v1.2".to_owned(), "main".to_owned()],
+        };
+        vec![base("upstream", "https://github.com/org/repo.git"), base("inner", "ssh://git@git.example.com:2222/a/b")]
+    }
+
+    fn led(url: &str) -> Result<(String, String), String> {
+        find(&bases(), url).map(|led| (led.base.store.to_string(), led.folder))
+    }
+
+    #[test]
+    fn every_way_to_write_a_repository_leads_to_its_store() {
+        for url in [
+            "https://github.com/org/repo//deploy/base?ref=v1.2",
+            "https://github.com/org/repo.git//deploy/base?ref=v1.2&timeout=90s",
+            "https://github.com/org/repo/deploy/base",
+            "github.com/org/repo//deploy/base?version=main",
+            "github.com/org/repo/deploy/base/",
+            "git@github.com:org/repo.git//deploy/base?ref=main",
+            "ssh://git@GitHub.com/org/repo//deploy/base",
+            "git::https://github.com/org/repo.git//deploy/base",
+        ] {
+            assert_eq!(led(url), Ok(("upstream".to_owned(), "deploy/base".to_owned())), "{url}");
+        }
+        assert_eq!(led("github.com/org/repo"), Ok(("upstream".to_owned(), String::new())));
+        assert_eq!(led("ssh://git.example.com:2222/a/b//c"), Ok(("inner".to_owned(), "c".to_owned())));
+    }
+
+    #[test]
+    fn what_no_store_stands_for_is_told_with_the_document_to_write() {
+        for (url, repository) in [
+            ("https://github.com/org/repository//deploy?ref=v1.2", "https://github.com/org/repository"),
+            ("github.com/org/other/deploy/base?ref=main", "https://github.com/org/other"),
+            ("https://example.com/x/y.git/deploy", "https://example.com/x/y.git"),
+            ("http://169.254.169.254/latest/meta-data", "http://169.254.169.254/latest/meta-data"),
+        ] {
+            let problem = led(url).unwrap_err();
+            assert!(problem.contains("nothing is fetched while rendering"), "{problem}");
+            assert!(problem.contains(&format!("spec: {{url: \"{repository}\"}}")), "{problem}");
+        }
+    }
+
+    #[test]
+    fn another_reference_than_the_store_is_at_is_refused() {
+        let problem = led("github.com/org/repo?ref=v2").unwrap_err();
+        assert_eq!(
+            problem,
+            "`github.com/org/repo?ref=v2` wants `v2`, and the Store `upstream` is at `v1.2`, `main`: change one of them"
+        );
+    }
+}
