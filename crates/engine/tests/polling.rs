@@ -89,6 +89,31 @@ fn a_store_whose_document_goes_while_it_is_asked_leaves_the_other_polled() {
 }
 
 #[test]
+fn a_store_that_is_read_from_elsewhere_is_asked_at_once_and_has_no_head_until_it_answers() {
+    let (mut machine, effects) = holding(&[("apps", "tag one"), ("base", "branch")]);
+    for (ticket, _) in polls(&effects) {
+        machine.step(at(10), Event::Polled { ticket, head: head() });
+    }
+    let mut effects = machine.step(at(20), Event::Controls(controls(&[("apps", "tag two"), ("base", "branch")])));
+    effects.extend(machine.step(at(20), Event::Woke));
+    let asked: Vec<_> = polls(&effects).into_iter().map(|(_, name)| name).collect();
+    assert_eq!(asked, [store("apps")]);
+    let standing = machine.standing();
+    assert!(standing.stores[&store("apps")].head.is_none() && standing.stores[&store("base")].head.is_some());
+}
+
+#[test]
+fn a_head_that_was_asked_for_elsewhere_is_not_taken_for_that_of_the_store() {
+    let (mut machine, effects) = holding(&[("apps", "tag one"), ("base", "tag one")]);
+    let (ticket, asked) = polls(&effects)[0].clone();
+    assert_eq!(asked, store("apps"));
+    machine.step(at(20), Event::Controls(controls(&[("apps", "tag two"), ("base", "tag one")])));
+    machine.step(at(30), Event::Polled { ticket, head: head() });
+    let standing = machine.standing();
+    assert!(standing.stores[&store("apps")].head.is_none() && standing.stores[&store("base")].head.is_some());
+}
+
+#[test]
 fn stores_are_asked_again_after_their_interval_and_not_all_at_one_instant() {
     let again = |name: &str| {
         let (mut machine, effects) = holding(&[(name, name)]);

@@ -16,7 +16,6 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_ledger::Kind;
 
-use crate::controls::StoreControl;
 use crate::effect::{Effect, NoteKind, Ticket};
 use crate::event::RenderOutcome;
 
@@ -30,6 +29,8 @@ const LONGEST_PAUSE: Span = Span::minutes(5);
 /// A store as the machine sees it.
 #[derive(Debug)]
 pub(super) struct Store {
+    /// What its head is read from.
+    repository: Digest,
     head: Option<VersionId>,
     /// When it last answered, or began to be asked.
     answered: Timestamp,
@@ -41,15 +42,19 @@ pub(super) struct Store {
 
 impl Machine {
     pub(super) fn take_up_stores(&mut self) {
-        self.stores.retain(|store, _| self.controls.stores.contains_key(store));
-        let new: Vec<_> =
-            self.controls.stores.keys().filter(|store| !self.stores.contains_key(store)).cloned().collect();
-        for store in new {
-            self.stores.insert(
-                store.clone(),
-                Store { head: None, answered: self.now, failures: 0, problem: None, polling: false },
-            );
-            self.timers.set(Timer::Poll(store), self.now);
+        // A store that is read from elsewhere now is another one: the head it had says nothing.
+        self.stores.retain(|store, kept| {
+            self.controls.stores.get(store).is_some_and(|control| control.repository == kept.repository)
+        });
+        for (store, control) in &self.controls.stores {
+            if self.stores.contains_key(store) {
+                continue;
+            }
+            let repository = control.repository;
+            let new = Store { repository, head: None, answered: self.now, failures: 0, problem: None, polling: false };
+            self.stores.insert(store.clone(), new);
+            self.timers.cancel(&Timer::Stale(store.clone()));
+            self.timers.set(Timer::Poll(store.clone()), self.now);
         }
     }
 
@@ -58,12 +63,12 @@ impl Machine {
         let Some(interval) = self.interval_of(store) else { return };
         // The net under the answer: whoever asks may be gone before it comes.
         self.timers.set(Timer::Poll(store.clone()), self.now + interval.max(self.settings.patience));
-        let is_asked_for = |name: &StoreName| self.stores.get(name).is_some_and(|kept| kept.polling);
-        if self.sharing_with(store).iter().any(is_asked_for) {
+        let Some(repository) = self.stores.get(store).map(|kept| kept.repository) else { return };
+        if self.stores.values().any(|kept| kept.repository == repository && kept.polling) {
             return;
         }
         self.stores.entry(store.clone()).and_modify(|kept| kept.polling = true);
-        let ticket = self.ask(Awaited::Poll(store.clone()), self.settings.patience);
+        let ticket = self.ask(Awaited::Poll { store: store.clone(), repository }, self.settings.patience);
         self.effects.push(Effect::Poll { ticket, store: store.clone() });
     }
 
@@ -74,23 +79,22 @@ impl Machine {
     }
 
     pub(super) fn polled(&mut self, ticket: Ticket, head: Observed<VersionId>) {
-        let Some(Awaited::Poll(store)) = self.take(ticket) else { return };
+        let Some(Awaited::Poll { store, repository }) = self.take(ticket) else { return };
         match head {
             Observed::Known { value, .. } => {
-                for sharing in self.sharing_with(&store) {
+                for sharing in self.stores_of(repository) {
                     self.head_seen(&sharing, value.clone());
                 }
             }
             // A store that cannot be read is no empty store: what was accepted stays.
-            Observed::Unknown { reason } => self.poll_failed(&store, &reason.to_string()),
+            Observed::Unknown { reason } => self.poll_failed(&store, repository, &reason.to_string()),
         }
     }
 
-    /// The stores that have the same head as this one, itself among them.
-    fn sharing_with(&self, store: &StoreName) -> Vec<StoreName> {
-        let Some(control) = self.controls.stores.get(store) else { return Vec::new() };
-        let shares = |(_, other): &(&StoreName, &StoreControl)| other.repository == control.repository;
-        self.controls.stores.iter().filter(shares).map(|(name, _)| name.clone()).collect()
+    /// The stores whose head is read from this.
+    fn stores_of(&self, repository: Digest) -> Vec<StoreName> {
+        let is_of = |(_, kept): &(&StoreName, &Store)| kept.repository == repository;
+        self.stores.iter().filter(is_of).map(|(name, _)| name.clone()).collect()
     }
 
     fn head_seen(&mut self, store: &StoreName, head: VersionId) {
@@ -127,8 +131,12 @@ impl Machine {
         }
     }
 
-    pub(super) fn poll_failed(&mut self, store: &StoreName, problem: &str) {
-        for sharing in self.sharing_with(store) {
+    pub(super) fn poll_failed(&mut self, store: &StoreName, repository: Digest, problem: &str) {
+        // One that is gone, or is read from elsewhere now, may have failed for that alone: others ask for themselves.
+        if self.stores.get(store).is_none_or(|kept| kept.repository != repository) {
+            return;
+        }
+        for sharing in self.stores_of(repository) {
             self.not_answered(&sharing, problem);
         }
     }

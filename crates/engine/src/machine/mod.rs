@@ -116,7 +116,7 @@ pub struct Machine {
 #[derive(Clone, Debug)]
 enum Awaited {
     Append(Box<Append>),
-    Poll(StoreName),
+    Poll { store: StoreName, repository: Digest },
     Render { app: AppId, revision: Revision },
     Afresh { app: AppId, bundle: Digest, asked: Timestamp },
     Look(AppId),
@@ -377,7 +377,9 @@ impl Machine {
                 self.answer_order(append.order, Err(Declined::NotRecorded));
                 self.lose_tenure();
             }
-            Some(Awaited::Poll(store)) => self.poll_failed(&store, "there was no answer in time"),
+            Some(Awaited::Poll { store, repository }) => {
+                self.poll_failed(&store, repository, "there was no answer in time");
+            }
             Some(Awaited::Render { app, .. }) => {
                 self.rendering -= 1;
                 self.render_failed(&app);
