@@ -42,7 +42,7 @@ impl fmt::Display for HoldReason {
             Self::Rewritten { accepted, offered } => {
                 write!(
                     f,
-                    "history was rewritten: {accepted} was accepted, {offered} is offered and does not descend from it"
+                    "history was rewritten, or a tag was moved: {accepted} was accepted, {offered} is offered in its place"
                 )
             }
         }

@@ -99,7 +99,23 @@ checked_text!(
 );
 checked_text!(
     /// The name of a branch.
-    Branch, "branch", "the name of a branch", branch
+    Branch, "branch", "the name of a branch", |text| {
+        (!is_reference(text)).then_some("use the name as `git branch` shows it, without `refs/heads/`")
+    }
+);
+checked_text!(
+    /// The name of a tag.
+    Tag, "tag", "the name of a tag", |text| {
+        (!is_reference(text)).then_some("use the name as `git tag` shows it, without `refs/tags/`")
+    }
+);
+checked_text!(
+    /// The whole id of a commit.
+    Commit, "commit", "the id of a commit", |text| {
+        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        let fits = text.len() == 40 && text.bytes().all(is_digit);
+        (!fits).then_some("write all of its 40 digits, as `git log --format=%H` shows them")
+    }
 );
 checked_text!(
     /// A time zone of the IANA database, such as `Europe/Berlin`.
@@ -148,6 +164,13 @@ checked_text!(
         (!plain).then_some("use 1 to 1024 printable characters on one line")
     }
 );
+
+impl Branch {
+    /// What is followed if nothing else is said.
+    pub(crate) fn main() -> Self {
+        Self("main".to_owned())
+    }
+}
 
 impl Principal {
     pub fn is_service_account(&self) -> bool {
@@ -206,14 +229,13 @@ fn url(text: &str) -> Option<&'static str> {
         .or_else(|| (!text.contains("://")).then_some("write it as `https://host/path`"))
 }
 
-fn branch(text: &str) -> Option<&'static str> {
-    printable(text).or_else(|| {
-        let odd = text.starts_with(['-', '/', '.'])
-            || text.ends_with(['/', '.'])
-            || text.contains("..")
-            || text.contains("//");
-        (odd || text.contains(['~', '^', ':', '?', '*', '[', '\\'])).then_some("use the name as `git branch` shows it")
-    })
+/// The rules of `git check-ref-format` for a name below `refs/heads/` or `refs/tags/`.
+fn is_reference(name: &str) -> bool {
+    let plain = name.len() <= 255 && name.bytes().all(|b| b.is_ascii_graphic() && !b"~^:?*[\\".contains(&b));
+    let leads_elsewhere = name.starts_with('-') || name.starts_with("refs/") || name == "@";
+    let is_part =
+        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.ends_with(".lock");
+    plain && !leads_elsewhere && !name.contains("..") && !name.contains("@{") && name.split('/').all(is_part)
 }
 
 fn zone(text: &str) -> Option<&'static str> {

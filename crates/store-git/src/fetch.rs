@@ -1,4 +1,4 @@
-//! One conversation with a server: where the branch is, and what is missing here of it.
+//! One conversation with a server: where the branch or tag is, and what is missing here of it.
 //!
 //! Built on gix's protocol and not on its remotes, because a pack has to be weighed between its arrival and its unpacking,
 //! and because nothing of a configuration may take part.
@@ -18,16 +18,16 @@ use gix_transport::Service;
 use gix_transport::client::blocking_io::Transport;
 use setpoint_store::StoreError;
 
-use crate::address::Branch;
 use crate::failure::of_fetch;
 use crate::options::GitLimits;
 use crate::pace::Pace;
+use crate::reference::Reference;
 use crate::repository::Repository;
 use crate::weigh::weigh;
 
 /// What one poll needs.
 pub(crate) struct Poll<'a> {
-    pub(crate) branch: &'a Branch,
+    pub(crate) reference: &'a Reference,
     pub(crate) shallow: bool,
     pub(crate) limits: &'a GitLimits,
     pub(crate) pace: &'a Pace,
@@ -45,7 +45,7 @@ impl Poll<'_> {
 
 /// How a poll went.
 pub(crate) enum Followed {
-    /// The head is where it was.
+    /// The head is where it was. Like the one of what was fetched it is a commit, also where a tag is followed.
     Here(gix::ObjectId),
     Fetched(gix::ObjectId),
     /// The head moved, but this copy is to be replaced.
@@ -54,7 +54,7 @@ pub(crate) enum Followed {
 
 type Conversation = SendFlushOnDrop<Box<dyn Transport + Send>>;
 
-/// Asks for the head, and fetches what it needs if it moved and there is room.
+/// Asks for the head, and fetches what it needs if it moved and there is room. `known` is what the branch or tag points to here.
 pub(crate) fn fetch(
     repository: &Repository,
     poll: &Poll<'_>,
@@ -63,47 +63,44 @@ pub(crate) fn fetch(
 ) -> Result<Followed, StoreError> {
     let mut server = SendFlushOnDrop::new((poll.connect)()?, false);
     let (mut handshake, references) = look(&mut server, poll).map_err(|error| poll.blame(&error))?;
-    let name = poll.branch.reference();
+    let name = poll.reference.full_name();
     let offered = references.remote_refs.iter().find_map(|offered| {
         let (found, id, _) = offered.unpack();
         if found == name.as_str() { id.map(ToOwned::to_owned) } else { None }
     });
-    let Some(offered) = offered else {
-        return Err(StoreError::vanished(
-            format!("branch `{}`", poll.branch),
-            "restore it, or declare another branch; nothing is removed because of it",
-        ));
-    };
+    let offered = offered.ok_or_else(|| poll.reference.vanished())?;
     if known == Some(offered) {
-        return Ok(Followed::Here(offered));
+        return Ok(Followed::Here(repository.commit_behind(offered, poll.reference)?));
     }
     if !has_room {
         return Ok(Followed::TooManyPacks);
     }
     let kept = receive(repository, &mut server, &mut handshake, &references, poll)?;
     let repo = repository.handle();
-    if !repository.holds(offered) {
+    // What the server says of where a tag leads is not asked for: the objects say it.
+    let head = if repository.has(offered) { Some(repository.commit_behind(offered, poll.reference)?) } else { None };
+    let Some(head) = head.filter(|head| repository.holds(*head)) else {
         return Err(StoreError::damaged(format!("the server did not send version {offered}, which it offers")));
-    }
+    };
     let pointed = repo.reference(name.as_str(), offered, PreviousValue::Any, "fetch");
     pointed.map_err(|error| of_fetch(&error))?;
     if let Some(kept) = kept {
-        // It guards a new pack until a branch points into it. One that stays does no harm: nothing collects our copy.
+        // It guards a new pack until a branch or tag points into it. One that stays does no harm: nothing collects our copy.
         let _ = fs::remove_file(kept);
     }
-    Ok(Followed::Fetched(offered))
+    Ok(Followed::Fetched(head))
 }
 
 fn agent() -> (&'static str, Option<String>) {
     ("agent", Some(concat!("git/setpoint-", env!("CARGO_PKG_VERSION")).to_owned()))
 }
 
-/// Greets the server and asks for the one branch.
+/// Greets the server and asks for the one branch or tag.
 fn look(server: &mut Conversation, poll: &Poll<'_>) -> gix::Result<(Handshake, RefMap)> {
     let nobody_to_ask = |_| Ok(None);
     let mut handshake =
         gix::protocol::handshake(&mut server.inner, Service::UploadPack, nobody_to_ask, Vec::new(), &mut Discard)?;
-    let name = poll.branch.reference();
+    let name = poll.reference.full_name();
     let spec = format!("+{name}:{name}");
     let spec = gix::refspec::parse(spec.as_str().into(), gix::refspec::parse::Operation::Fetch)?.to_owned();
     let context = fetch::refmap::init::Context { fetch_refspecs: vec![spec], extra_refspecs: Vec::new() };

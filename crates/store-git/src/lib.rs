@@ -1,8 +1,9 @@
-//! The store in a Git repository: one branch, read by object id and without a checkout.
+//! The store in a Git repository: one branch or tag, read by object id and without a checkout.
 //!
-//! Reading order: [`options`] (what a store is told), [`address`] (which URLs and branches are taken at all), [`store`] (the
+//! Reading order: [`options`] (what a store is told), [`address`] (which URLs are taken at all), [`reference`](mod@reference)
+//! (which branches, tags and commits are), [`store`] (the
 //! [`Store`](setpoint_store::Store) itself), [`mirror`] (our bare copy of a remote repository and how it follows it),
-//! `fetch` (one conversation with a server), `weigh`
+//! `standing` (whether a tag stays where it is), `fetch` (one conversation with a server), `weigh`
 //! (a pack before it is unpacked), `transport` (https and ssh, with limits on time and bytes), [`repository`] (versions, ancestry and objects of a
 //! repository on disk), [`write`] (new versions in a local repository, for `init` and `demo`).
 //!
@@ -15,14 +16,17 @@ mod fetch;
 pub mod mirror;
 pub mod options;
 mod pace;
+pub mod reference;
 pub mod repository;
+mod standing;
 pub mod store;
 mod transport;
 mod weigh;
 pub mod write;
 
-pub use address::{Address, BadAddress, Branch};
+pub use address::{Address, BadAddress};
 pub use mirror::{GitCache, Notice};
-pub use options::{Credentials, GitLimits, GitOptions, Patience, SshOptions};
+pub use options::{Credentials, Follow, GitLimits, GitOptions, Patience, SshOptions};
+pub use reference::{Branch, Reference, Tag};
 pub use store::GitStore;
 pub use write::{Author, Change, LocalRepository, Parent};

@@ -1,6 +1,6 @@
-//! Our bare copy of one branch of a remote repository, and how it follows it.
+//! Our bare copy of one branch or tag of a remote repository, and how it follows it.
 //!
-//! A copy lies in a folder of its own below the cache and is shared by all stores of the same URL, branch and credentials.
+//! A copy lies in a folder of its own below the cache and is shared by all stores of the same URL, branch or tag and credentials.
 //! It may be lost at any time: then it is fetched again. Copies are numbered: a new one never takes the place of one that is
 //! still read from. One process uses a cache at a time.
 
@@ -11,11 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use setpoint_core::digest::Digest;
 use setpoint_store::StoreError;
 
-use crate::address::{Address, Branch};
+use crate::address::Address;
 use crate::failure::causes;
 use crate::fetch::{Followed, Poll, fetch};
 use crate::options::GitLimits;
+use crate::reference::Reference;
 use crate::repository::{Folders, Repository, isolated};
+use crate::standing::Standing;
 
 /// After so many fetches in a row that do not hold together, our own copy is suspected.
 const SUSPICIOUS: u32 = 3;
@@ -39,9 +41,9 @@ impl GitCache {
         Self { folder: Arc::from(folder.into()), mirrors: Arc::default() }
     }
 
-    /// The copy for one address, branch and way in. Who may read one store must not read another one's copy.
-    pub(crate) fn mirror(&self, address: &Address, branch: &Branch, shallow: bool, way_in: &str) -> Arc<Mirror> {
-        let text = format!("{address}\n{branch}\n{shallow}\n{way_in}");
+    /// The copy for one address, branch or tag, and way in. Who may read one store must not read another one's copy.
+    pub(crate) fn mirror(&self, address: &Address, of: &Reference, shallow: bool, way_in: &str) -> Arc<Mirror> {
+        let text = format!("{address}\n{}\n{shallow}\n{way_in}", of.full_name());
         let key = Digest::of(text.as_bytes()).to_string()[..32].to_owned();
         let mut mirrors = self.mirrors.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = self.folder.join(&key);
@@ -50,7 +52,7 @@ impl GitCache {
     }
 }
 
-/// A copy of one branch.
+/// A copy of one branch or tag.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     folder: PathBuf,
@@ -101,14 +103,28 @@ impl Mirror {
         std::mem::take(&mut self.state().notices)
     }
 
-    /// Looks for the branch's head and brings it here if it is new. Blocks.
+    /// Looks for the head of the branch or tag and brings it here if it is new. Blocks.
     pub(crate) fn follow(&self, poll: &Poll<'_>) -> Result<gix::ObjectId, StoreError> {
+        let head = self.bring(poll)?;
+        if poll.reference.is_tag() {
+            // Before anybody hears of it: what was told is never forgotten.
+            self.standing().note(head)?;
+        }
+        Ok(head)
+    }
+
+    /// Where the tag stands that this is a copy of.
+    pub(crate) fn standing(&self) -> Standing {
+        Standing::at(self.folder.join("standing"))
+    }
+
+    fn bring(&self, poll: &Poll<'_>) -> Result<gix::ObjectId, StoreError> {
         let repository = match self.condition(poll) {
             Condition::Absent => return self.fetch_anew(poll),
             Condition::Damaged(reason) => return self.start_over(poll, reason),
             Condition::Whole(repository) => repository,
         };
-        let known = repository.head(poll.branch)?;
+        let known = repository.target(poll.reference)?;
         match fetch(&repository, poll, known, repository.packs() < poll.limits.packs) {
             Ok(Followed::Here(head)) => {
                 self.state().failures = 0;
@@ -152,7 +168,7 @@ impl Mirror {
             Ok(Some(repository)) => repository,
             Err(error) => return Condition::Damaged(error.to_string()),
         };
-        match repository.head(poll.branch) {
+        match repository.head(poll.reference) {
             Ok(Some(head)) if !repository.holds(head) => Condition::Damaged(format!("version {head} cannot be read")),
             Ok(_) => Condition::Whole(repository),
             Err(error) => Condition::Damaged(error.to_string()),

@@ -82,11 +82,31 @@ impl Default for Patience {
     }
 }
 
+/// What of a repository is followed, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Follow {
+    Branch(String),
+    /// Its commit is the version, and stays it.
+    Tag(String),
+}
+
+impl Follow {
+    pub fn branch(name: &str) -> Self {
+        Self::Branch(name.to_owned())
+    }
+
+    pub fn tag(name: &str) -> Self {
+        Self::Tag(name.to_owned())
+    }
+}
+
 /// A Git store as declared.
 #[derive(Clone, Debug)]
 pub struct GitOptions {
     pub url: String,
-    pub branch: String,
+    pub follow: Follow,
+    /// The only commit that is a version, by its whole id; it has to be on what is followed.
+    pub commit: Option<String>,
     /// The folder that is the store's root; `None` for the whole repository.
     pub path: Option<StorePath>,
     pub credentials: Credentials,
@@ -104,10 +124,11 @@ pub struct GitOptions {
 
 impl GitOptions {
     /// A store over https or ssh with nothing but defaults.
-    pub fn new(url: &str, branch: &str, cache: GitCache) -> Self {
+    pub fn new(url: &str, follow: Follow, cache: GitCache) -> Self {
         Self {
             url: url.to_owned(),
-            branch: branch.to_owned(),
+            follow,
+            commit: None,
             path: None,
             credentials: Credentials::None,
             authorities: None,

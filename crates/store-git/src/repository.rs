@@ -16,9 +16,9 @@ use setpoint_store::{
     Tree, VersionInfo,
 };
 
-use crate::address::Branch;
 use crate::failure::on_disk;
 use crate::options::GitLimits;
+use crate::reference::Reference;
 
 /// Fewer digits of an id name too many versions.
 const SHORTEST_NAME: usize = 4;
@@ -79,14 +79,35 @@ impl Repository {
         files.filter(|file| file.path().extension().is_some_and(|extension| extension == "pack")).count()
     }
 
-    /// What a branch points to; `None` if there is no such branch.
-    pub(crate) fn head(&self, branch: &Branch) -> Result<Option<gix::ObjectId>, StoreError> {
+    /// What a branch or tag points to, be it a commit or an annotated tag; `None` if there is no such branch or tag.
+    pub(crate) fn target(&self, reference: &Reference) -> Result<Option<gix::ObjectId>, StoreError> {
         let repo = self.handle();
-        let damaged = |error: gix::Error| on_disk("a branch cannot be read", &error);
-        let Some(mut reference) = repo.try_find_reference(branch.reference().as_str()).map_err(damaged)? else {
+        let damaged = |error: gix::Error| on_disk(&format!("{reference} cannot be read"), &error);
+        let Some(mut found) = repo.try_find_reference(reference.full_name().as_str()).map_err(damaged)? else {
             return Ok(None);
         };
-        reference.peel_to_id().map(|id| Some(id.detach())).map_err(damaged)
+        found.follow_to_object().map(|id| Some(id.detach())).map_err(damaged)
+    }
+
+    /// The commit that a branch or tag leads to; `None` if there is no such branch or tag.
+    pub(crate) fn head(&self, reference: &Reference) -> Result<Option<gix::ObjectId>, StoreError> {
+        self.target(reference)?.map(|target| self.commit_behind(target, reference)).transpose()
+    }
+
+    /// The commit that an object is, or that it is an annotated tag of.
+    pub(crate) fn commit_behind(&self, id: gix::ObjectId, of: &Reference) -> Result<gix::ObjectId, StoreError> {
+        let repo = self.handle();
+        let damaged = |error: gix::Error| on_disk(&format!("{of} cannot be read"), &error);
+        let end = repo.find_object(id).and_then(gix::Object::peel_tags_to_end).map_err(damaged)?;
+        if end.kind != gix::objs::Kind::Commit {
+            let what = format!("{of} leads to a {} and to no commit", end.kind);
+            return Err(StoreError::refused(what, "let it lead to a commit, or declare another one"));
+        }
+        Ok(end.id)
+    }
+
+    pub(crate) fn has(&self, id: gix::ObjectId) -> bool {
+        self.handle().has_object(id)
     }
 
     /// Whether a version and its root folder can be read.
@@ -153,7 +174,7 @@ impl Repository {
         };
         let (Some(accepted), Some(offered)) = (find(accepted)?, find(offered)?) else { return Ok(Ancestry::Unknown) };
         let complete = !repo.is_shallow().map_err(|error| on_disk("the shallow boundary cannot be read", &error))?;
-        let reached = |from, to| reaches(&repo, from, to, limits.history);
+        let reached = |from, to| self.reaches(from, to, limits.history);
         Ok(match (reached(offered, accepted)?, complete) {
             (Some(true), _) => Ancestry::Descendant,
             (None, _) | (_, false) => Ancestry::Unknown,
@@ -165,18 +186,12 @@ impl Repository {
         })
     }
 
-    /// The version of a branch that a person names by its id or a beginning of it.
-    pub(crate) fn find(&self, branch: &Branch, name: &str, farthest: usize) -> Result<VersionId, StoreError> {
-        let name = name.to_ascii_lowercase();
-        if name.len() < SHORTEST_NAME || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(StoreError::refused(
-                format!("`{}` names no version", shown(&name)),
-                "give at least 4 digits of a commit's id",
-            ));
-        }
+    /// The version behind a branch or tag that a person names by its id or a beginning of it.
+    pub(crate) fn find(&self, reference: &Reference, name: &str, farthest: usize) -> Result<VersionId, StoreError> {
+        let name = beginning_of_an_id(name)?;
         let repo = self.handle();
         let damaged = |error: gix::Error| on_disk("the history cannot be read", &error);
-        let head = self.head(branch)?;
+        let head = self.head(reference)?;
         let mut found = BTreeSet::new();
         for info in repo.rev_walk(head).all().map_err(damaged)?.take(farthest) {
             let id = info.map_err(damaged)?.id.to_string();
@@ -211,32 +226,45 @@ impl Repository {
         })
     }
 
+    /// Whether `to` is `from` or one of its ancestors; `None` if the history is longer than what is looked at.
+    ///
+    /// The walk does not trust the dates in versions: whoever writes them could make an ancestor look younger.
+    pub(crate) fn reaches(
+        &self,
+        from: gix::ObjectId,
+        to: gix::ObjectId,
+        most: usize,
+    ) -> Result<Option<bool>, StoreError> {
+        let repo = self.handle();
+        let damaged = |error: gix::Error| on_disk("the history cannot be read", &error);
+        let walk = repo.rev_walk([from]).all().map_err(damaged)?;
+        for (seen, version) in walk.enumerate() {
+            if seen >= most {
+                return Ok(None);
+            }
+            if version.map_err(damaged)?.id == to {
+                return Ok(Some(true));
+            }
+        }
+        Ok(Some(false))
+    }
+
     fn kept(&self) -> MutexGuard<'_, Folders> {
         // Inserts are of whole listings, so what a panicking thread left is still right.
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether `to` is `from` or one of its ancestors; `None` if the history is longer than what is looked at.
-///
-/// The walk does not trust the dates in versions: whoever writes them could make an ancestor look younger.
-fn reaches(
-    repo: &gix::Repository,
-    from: gix::ObjectId,
-    to: gix::ObjectId,
-    most: usize,
-) -> Result<Option<bool>, StoreError> {
-    let damaged = |error: gix::Error| on_disk("the history cannot be read", &error);
-    let walk = repo.rev_walk([from]).all().map_err(damaged)?;
-    for (seen, version) in walk.enumerate() {
-        if seen >= most {
-            return Ok(None);
-        }
-        if version.map_err(damaged)?.id == to {
-            return Ok(Some(true));
-        }
+/// What a person names a version by, if it can be that.
+pub(crate) fn beginning_of_an_id(name: &str) -> Result<String, StoreError> {
+    let name = name.to_ascii_lowercase();
+    if name.len() < SHORTEST_NAME || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(StoreError::refused(
+            format!("`{}` names no version", shown(&name)),
+            "give at least 4 digits of a commit's id",
+        ));
     }
-    Ok(Some(false))
+    Ok(name)
 }
 
 fn person(signature: gix::actor::SignatureRef<'_>) -> Person {

@@ -18,12 +18,13 @@ use setpoint_store::{Answer, Inspector, Store, StoreError, Tree, VersionInfo};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use crate::address::{Address, Branch};
+use crate::address::Address;
 use crate::fetch::Poll;
 use crate::mirror::{Mirror, Notice};
-use crate::options::{Credentials, GitOptions};
+use crate::options::{Credentials, Follow, GitOptions};
 use crate::pace::{Interrupt, Pace};
-use crate::repository::{Folders, Repository};
+use crate::reference::{Branch, Reference, Tag, commit};
+use crate::repository::{Folders, Repository, beginning_of_an_id};
 use crate::transport::http::{Authorization, HttpClient, client};
 use crate::transport::ssh::{self, Destination};
 
@@ -40,11 +41,22 @@ pub struct GitStore {
 struct Inner {
     options: GitOptions,
     address: Address,
-    branch: Branch,
+    reference: Reference,
+    /// The only version.
+    pin: Option<Pin>,
     place: Place,
     inspector: Inspector,
     /// The version that was opened last, for as long as somebody reads it: the apps of a store are rendered from one version, several at a time.
     opened: Mutex<Option<(VersionId, Weak<dyn Tree>)>>,
+}
+
+/// A commit that has to be on what is followed.
+#[derive(Debug)]
+struct Pin {
+    commit: gix::ObjectId,
+    version: VersionId,
+    /// The head whose history was looked through last, and whether the commit is in it.
+    looked: Mutex<Option<(gix::ObjectId, bool)>>,
 }
 
 /// Where versions are read from.
@@ -60,22 +72,33 @@ impl GitStore {
     /// Checks what was declared. Touches neither disk nor network: the first poll does.
     pub fn open(options: GitOptions) -> Result<Self, StoreError> {
         let address = Address::parse(&options.url, options.allow_local)?;
-        let branch = Branch::parse(&options.branch)?;
+        let reference = match &options.follow {
+            Follow::Branch(name) => Reference::Branch(Branch::parse(name)?),
+            Follow::Tag(name) => Reference::Tag(Tag::parse(name)?),
+        };
+        let pin = options.commit.as_deref().map(Pin::parse).transpose()?;
         if matches!(address, Address::Ssh { .. }) && options.ssh.is_none() {
             return Err(StoreError::refused(
                 "an ssh URL needs a key and known hosts",
                 "name both files in the store's document",
             ));
         }
+        if pin.is_some() && options.shallow {
+            return Err(StoreError::refused(
+                "a commit is looked for in a history, and a shallow store has none",
+                "remove `shallow` from the store's document",
+            ));
+        }
         let place = match &address {
             Address::Local { path } => Place::Here { folder: path.clone(), folders: Arc::default() },
             _ => {
                 let way_in = format!("{:?} {:?}", options.credentials, options.ssh);
-                Place::Mirror(options.cache.mirror(&address, &branch, options.shallow, &way_in))
+                Place::Mirror(options.cache.mirror(&address, &reference, options.shallow, &way_in))
             }
         };
         let inspector = Inspector::new(options.limits.version);
-        Ok(Self { inner: Arc::new(Inner { options, address, branch, place, inspector, opened: Mutex::default() }) })
+        let opened = Mutex::default();
+        Ok(Self { inner: Arc::new(Inner { options, address, reference, pin, place, inspector, opened }) })
     }
 
     pub fn address(&self) -> &Address {
@@ -93,13 +116,15 @@ impl GitStore {
     async fn head(&self) -> Result<VersionId, StoreError> {
         let inner = self.inner.clone();
         let head = match &self.inner.place {
-            Place::Here { .. } => blocking(move || inner.local_head()).await?,
+            Place::Here { .. } => blocking(move || inner.local_head().and_then(|head| inner.offered(head))).await?,
             Place::Mirror(mirror) => {
                 let _turn = mirror.turn.lock().await;
                 let interrupt = Arc::new(Interrupt::default());
                 let _give_up = GiveUp(interrupt.clone());
                 let (runtime, flag) = (Handle::current(), interrupt.clone());
-                let mut work = std::pin::pin!(blocking(move || inner.remote_head(runtime, flag)));
+                let mut work = std::pin::pin!(blocking(move || {
+                    inner.remote_head(runtime, flag).and_then(|head| inner.offered(head))
+                }));
                 match timeout(self.inner.options.patience.total, &mut work).await {
                     Ok(done) => done?,
                     // Work of our own, as resolving a pack, sees the flag at its next step.
@@ -110,7 +135,34 @@ impl GitStore {
                 }
             }
         };
-        VersionId::new(&head.to_string()).map_err(|bad| StoreError::damaged(bad.to_string()))
+        version_of(head)
+    }
+}
+
+fn version_of(commit: gix::ObjectId) -> Result<VersionId, StoreError> {
+    VersionId::new(&commit.to_string()).map_err(|bad| StoreError::damaged(bad.to_string()))
+}
+
+impl Pin {
+    fn parse(id: &str) -> Result<Self, StoreError> {
+        let commit = commit(id)?;
+        Ok(Self { commit, version: version_of(commit)?, looked: Mutex::default() })
+    }
+
+    /// Whether the commit is in the history of a head. A history is looked through once.
+    fn is_on(&self, head: gix::ObjectId, store: &Inner) -> Result<bool, StoreError> {
+        let known = *self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = known.filter(|(of, _)| *of == head) {
+            return Ok(found);
+        }
+        let most = store.options.limits.history;
+        let found = store.repository()?.reaches(head, self.commit, most)?.ok_or_else(|| {
+            let (commit, reference) = (self.commit, &store.reference);
+            let what = format!("commit {commit} is not among the newest {most} of {reference}");
+            StoreError::refused(what, "declare a newer one, or raise the limit of the store")
+        })?;
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, found));
+        Ok(found)
     }
 }
 
@@ -134,9 +186,20 @@ async fn blocking<T: Send + 'static>(
 
 impl Inner {
     fn local_head(&self) -> Result<gix::ObjectId, StoreError> {
-        self.repository()?.head(&self.branch)?.ok_or_else(|| {
-            StoreError::vanished(format!("branch `{}`", self.branch), "create it, or declare another branch")
-        })
+        self.repository()?.head(&self.reference)?.ok_or_else(|| self.reference.vanished())
+    }
+
+    /// What is a version while the branch or tag leads to this head: the commit that is declared, or else the head itself.
+    fn offered(&self, head: gix::ObjectId) -> Result<gix::ObjectId, StoreError> {
+        let Some(pin) = &self.pin else { return Ok(head) };
+        let (commit, reference) = (pin.commit, &self.reference);
+        if self.noting_damage(pin.is_on(head, self))? {
+            return Ok(commit);
+        }
+        Err(StoreError::vanished(
+            format!("commit {commit} on {reference}"),
+            "push it there, or declare another commit; nothing is removed because of it",
+        ))
     }
 
     fn remote_head(&self, runtime: Handle, interrupt: Arc<Interrupt>) -> Result<gix::ObjectId, StoreError> {
@@ -145,7 +208,7 @@ impl Inner {
         let pace = Arc::new(Pace::new(runtime, options.patience, &options.limits, interrupt));
         let connect = || self.connect(&pace);
         mirror.follow(&Poll {
-            branch: &self.branch,
+            reference: &self.reference,
             shallow: options.shallow,
             limits: &options.limits,
             pace: &pace,
@@ -193,6 +256,10 @@ impl Inner {
     }
 
     fn tree(&self, version: &VersionId) -> Result<Arc<dyn Tree>, StoreError> {
+        if let Some(pin) = self.pin.as_ref().filter(|pin| pin.version != *version) {
+            let fix = format!("its document declares commit {} alone", pin.version);
+            return Err(StoreError::vanished(format!("version {version}"), fix));
+        }
         if let Some(tree) = self.open_now(version) {
             return Ok(tree);
         }
@@ -207,6 +274,26 @@ impl Inner {
         let opened = self.opened();
         let (of, tree) = opened.as_ref()?;
         tree.upgrade().filter(|_| of == version)
+    }
+
+    fn ancestry(&self, accepted: &VersionId, offered: &VersionId) -> Result<Ancestry, StoreError> {
+        let ancestry = self.noting_damage(self.repository()?.ancestry(accepted, offered, &self.options.limits))?;
+        match &self.place {
+            // What a person declared by its id does not come of where the tag is.
+            Place::Mirror(mirror) if ancestry != Ancestry::Same && self.pin.is_none() && self.reference.is_tag() => {
+                Ok(if mirror.standing().was_moved()? { Ancestry::Rewritten } else { ancestry })
+            }
+            _ => Ok(ancestry),
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<VersionId, StoreError> {
+        let Some(pin) = &self.pin else {
+            return self.noting_damage(self.repository()?.find(&self.reference, name, self.options.limits.history));
+        };
+        let name = beginning_of_an_id(name)?;
+        let named = pin.version.as_str().starts_with(&name).then(|| pin.version.clone());
+        setpoint_store::only_one(&name, named.into_iter().collect())
     }
 
     fn opened(&self) -> MutexGuard<'_, Option<(VersionId, Weak<dyn Tree>)>> {
@@ -270,16 +357,12 @@ impl Store for GitStore {
         offered: &'a VersionId,
     ) -> Answer<'a, Result<Ancestry, StoreError>> {
         let (inner, accepted, offered) = (self.inner.clone(), accepted.clone(), offered.clone());
-        Box::pin(blocking(move || {
-            inner.noting_damage(inner.repository()?.ancestry(&accepted, &offered, &inner.options.limits))
-        }))
+        Box::pin(blocking(move || inner.ancestry(&accepted, &offered)))
     }
 
     fn find<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>> {
         let (inner, name) = (self.inner.clone(), name.to_owned());
-        Box::pin(blocking(move || {
-            inner.noting_damage(inner.repository()?.find(&inner.branch, &name, inner.options.limits.history))
-        }))
+        Box::pin(blocking(move || inner.find(&name)))
     }
 
     fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>> {

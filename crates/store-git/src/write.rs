@@ -9,9 +9,9 @@ use setpoint_core::name::VersionId;
 use setpoint_core::time::Timestamp;
 use setpoint_store::{StoreError, StorePath};
 
-use crate::address::Branch;
 use crate::failure::on_disk;
 use crate::options::GitLimits;
+use crate::reference::{Branch, Reference};
 use crate::repository::{Repository, isolated};
 
 /// What a new version does to one path.
@@ -83,7 +83,8 @@ impl LocalRepository {
     ) -> Result<VersionId, StoreError> {
         let repo = self.repository.handle();
         let failed = |error: gix::Error| on_disk("the version cannot be written", &error);
-        let head = self.repository.head(branch)?;
+        let reference = Reference::Branch(branch.clone());
+        let head = self.repository.head(&reference)?;
         let base = match head {
             Some(head) => repo.find_commit(head).and_then(|commit| commit.tree()).map_err(failed)?,
             None => repo.empty_tree(),
@@ -101,7 +102,7 @@ impl LocalRepository {
             Some(head) => PreviousValue::MustExistAndMatch(gix::refs::Target::Object(head)),
             None => PreviousValue::MustNotExist,
         };
-        repo.reference(branch.reference().as_str(), commit, expected, "commit").map_err(failed)?;
+        repo.reference(reference.full_name().as_str(), commit, expected, "commit").map_err(failed)?;
         VersionId::new(&commit.to_string()).map_err(|bad| StoreError::damaged(bad.to_string()))
     }
 }

@@ -6,13 +6,14 @@ use setpoint_core::observed::Blindness;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Ancestry;
 use setpoint_store::{Store, StoreError};
-use setpoint_store_git::{Author, Branch, Change, GitCache, GitOptions, GitStore, LocalRepository, Parent};
+use setpoint_store_git::{Author, Branch, Change, Follow, GitCache, GitOptions, GitStore, LocalRepository, Parent};
 use setpoint_testbed::{GitRepository, Item};
 
 use crate::scene::{head, opened, path, poll, read};
 
 fn store(folder: &std::path::Path) -> GitStore {
-    let mut options = GitOptions::new(folder.to_str().expect("a plain path"), "main", GitCache::at("/nonexistent"));
+    let mut options =
+        GitOptions::new(folder.to_str().expect("a plain path"), Follow::branch("main"), GitCache::at("/nonexistent"));
     options.allow_local = true;
     GitStore::open(options).expect("the options of tests are valid")
 }
@@ -123,6 +124,6 @@ async fn a_replacement_does_not_change_what_a_version_holds() {
 
 #[test]
 fn nothing_local_is_read_without_leave() {
-    let options = GitOptions::new("/etc", "main", GitCache::at("/nonexistent"));
+    let options = GitOptions::new("/etc", Follow::branch("main"), GitCache::at("/nonexistent"));
     assert!(matches!(GitStore::open(options), Err(StoreError::Refused { .. })));
 }

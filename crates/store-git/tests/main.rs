@@ -7,6 +7,7 @@ mod following;
 mod hostile;
 mod local;
 mod packs;
+mod pinned;
 mod scene;
 mod secrets;
 mod ssh;

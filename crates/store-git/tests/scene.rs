@@ -8,7 +8,7 @@ use setpoint_core::name::VersionId;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Timestamp;
 use setpoint_store::{Store, StoreError, StorePath, Tree};
-use setpoint_store_git::{GitCache, GitOptions, GitStore, Patience};
+use setpoint_store_git::{Follow, GitCache, GitOptions, GitStore, Patience};
 use setpoint_testbed::{GitRepository, GitServer};
 use tempfile::TempDir;
 
@@ -31,7 +31,7 @@ impl Scene {
     }
 
     pub(crate) fn options(&self) -> GitOptions {
-        let mut options = GitOptions::new(&self.server.url("state.git"), "main", self.cache.clone());
+        let mut options = GitOptions::new(&self.server.url("state.git"), Follow::branch("main"), self.cache.clone());
         options.authorities = Some(self.server.authority());
         options
     }

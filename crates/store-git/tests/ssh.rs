@@ -2,7 +2,7 @@
 
 use setpoint_core::observed::Blindness;
 use setpoint_store::StoreError;
-use setpoint_store_git::{GitOptions, GitStore, SshOptions};
+use setpoint_store_git::{Follow, GitOptions, GitStore, SshOptions};
 use setpoint_testbed::{Item, SshServer};
 
 use crate::scene::{Scene, head, impatient, opened, poll, read};
@@ -21,7 +21,7 @@ fn ssh() -> Ssh {
 impl Ssh {
     fn store(&self, key: std::path::PathBuf, known_hosts: std::path::PathBuf) -> GitStore {
         let url = self.server.url(self.scene.repository.folder());
-        let mut options = GitOptions::new(&url, "main", self.scene.cache.clone());
+        let mut options = GitOptions::new(&url, Follow::branch("main"), self.scene.cache.clone());
         options.ssh = Some(SshOptions { key, known_hosts });
         GitStore::open(options).expect("the options of tests are valid")
     }
@@ -76,7 +76,7 @@ async fn a_repository_that_is_not_on_the_host_has_vanished() {
         return;
     }
     let url = ssh.server.url(&ssh.scene.folder.path().join("nothing.git"));
-    let mut options = GitOptions::new(&url, "main", ssh.scene.cache.clone());
+    let mut options = GitOptions::new(&url, Follow::branch("main"), ssh.scene.cache.clone());
     options.ssh = Some(SshOptions { key: ssh.server.key(), known_hosts: ssh.server.known_hosts() });
     let store = GitStore::open(options).unwrap();
     assert!(matches!(poll(&store).await, Err(Blindness::Partial { .. })));
@@ -87,7 +87,7 @@ async fn a_host_that_takes_the_connection_and_is_silent_is_given_up() {
     let ssh = ssh();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ssh://git@127.0.0.1:{}/state.git", listener.local_addr().unwrap().port());
-    let mut options = GitOptions::new(&url, "main", ssh.scene.cache.clone());
+    let mut options = GitOptions::new(&url, Follow::branch("main"), ssh.scene.cache.clone());
     options.ssh = Some(SshOptions { key: ssh.server.key(), known_hosts: ssh.server.known_hosts() });
     options.patience = impatient();
     let store = GitStore::open(options).unwrap();
@@ -97,6 +97,6 @@ async fn a_host_that_takes_the_connection_and_is_silent_is_given_up() {
 #[test]
 fn an_ssh_url_without_key_and_hosts_is_refused() {
     let scene = Scene::new();
-    let options = GitOptions::new("ssh://git@host/x", "main", scene.cache.clone());
+    let options = GitOptions::new("ssh://git@host/x", Follow::branch("main"), scene.cache.clone());
     assert!(matches!(GitStore::open(options), Err(StoreError::Refused { .. })));
 }

@@ -89,7 +89,7 @@ pub fn only_one(name: &str, mut found: Vec<VersionId>) -> Result<VersionId, Stor
         }
         (None, _) => Err(StoreError::vanished(
             format!("version `{}`", shown(name)),
-            "name a commit of the store's branch by its id",
+            "name a commit of the store's branch or tag by its id",
         )),
     }
 }

@@ -23,7 +23,7 @@ object! {
         /// Where the repository is: a URL, or an absolute path on this machine.
         "url" url: Location,
         /// The branch whose commits are versions.
-        "branch" branch: Branch = Branch::new("main").expect("`main` is the name of a branch"),
+        "branch" branch: Branch = Branch::main(),
         /// Where the credentials are; none are sent if unsaid.
         "credentialsFrom" credentials_from: Option<StoreCredentials> = None,
         /// The keys by which a host is known that is reached over ssh, as `ssh-keyscan` prints them.

@@ -16,5 +16,5 @@ pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore};
 pub use notifier::{NotifierFormat, NotifierSpec};
 pub use policy::{Count, PolicySpec};
 pub use scope::{ActAs, ScopeSpec};
-pub use store::{Credentials, StoreCredentials, StoreSpec};
+pub use store::{Credentials, Reference, StoreCredentials, StoreSpec};
 pub use target::{AuditSenders, AuditTrail, AuditWebhook, HealthRule, TargetFamily, TargetSpec};

@@ -162,3 +162,49 @@ error[value]: `interval`: `9999999h` is out of range
 ",
     );
 }
+
+#[test]
+fn a_store_follows_a_branch_or_a_tag_and_a_pinned_one_has_a_history() {
+    let head =
+        "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: a }\nspec:\n  url: https://git.example/a.git\n";
+    says(
+        &format!("{head}  branch: main\n  tag: v1.2.3\n"),
+        "
+error[value]: a store follows a branch or a tag, and both are given
+ --> control.yaml:7:8
+  |
+7 |   tag: v1.2.3
+  |        ^^^^^^
+  = help: keep `branch`, or keep `tag`
+",
+    );
+    says(
+        &format!("{head}  commit: 0123456789abcdef0123456789abcdef01234567\n  shallow: true\n"),
+        "
+error[value]: `commit` is looked for in a history, and a shallow store has none
+ --> control.yaml:7:12
+  |
+7 |   shallow: true
+  |            ^^^^
+  = help: remove `shallow`, or name the commit by a `tag` alone
+",
+    );
+    says(
+        &format!("{head}  tag: a..b\n  commit: 0123456\n"),
+        "
+error[value]: `tag`: `a..b` is not the name of a tag
+ --> control.yaml:6:8
+  |
+6 |   tag: a..b
+  |        ^^^^
+  = help: use the name as `git tag` shows it, without `refs/tags/`
+
+error[type]: `commit`: expected a string, found an integer
+ --> control.yaml:7:11
+  |
+7 |   commit: 0123456
+  |           ^^^^^^^
+  = help: put it in quotes: \"0123456\"
+",
+    );
+}

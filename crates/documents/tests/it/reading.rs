@@ -3,8 +3,8 @@
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_documents::{
-    AdditionAction, Check, Document, FieldPath, Line, Mode, OnFailure, Spec, StoreCredentials, WindowTime,
-    read_documents,
+    AdditionAction, Branch, Check, Document, FieldPath, Line, Mode, OnFailure, Reference, Spec, StoreCredentials,
+    StoreSpec, Tag, WindowTime, read_documents,
 };
 
 const EXAMPLE: &str = r#"
@@ -107,6 +107,40 @@ fn urls_and_paths_that_could_be_taken_for_something_else_are_refused() {
             "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: a }}\nspec: {{ url: https://a.example/b, path: \"{path}\" }}\n"
         );
         assert!(read_documents("a.yaml", &text).is_err(), "{path}");
+    }
+}
+
+/// The spec of a store with these fields.
+fn store(fields: &str) -> Option<StoreSpec> {
+    let text = format!(
+        "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: a }}\nspec: {{ url: https://a.example/b{fields} }}\n"
+    );
+    match read_documents("a.yaml", &text).ok()?.remove(0).spec {
+        Spec::Store(store) => Some(*store),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_store_follows_the_branch_main_unless_it_says_otherwise() {
+    let follows = |fields| store(fields).expect("is proper").reference();
+    assert_eq!(follows(""), Reference::Branch(Branch::new("main").unwrap()));
+    assert_eq!(follows(", branch: release/1.0"), Reference::Branch(Branch::new("release/1.0").unwrap()));
+    assert_eq!(follows(", tag: kustomize/v5.8.1"), Reference::Tag(Tag::new("kustomize/v5.8.1").unwrap()));
+    let pinned = store(", tag: v1, commit: 0123456789abcdef0123456789abcdef01234567").expect("is proper");
+    assert_eq!(pinned.commit.unwrap().as_str(), "0123456789abcdef0123456789abcdef01234567");
+}
+
+#[test]
+fn names_that_are_no_branches_or_tags_and_ids_that_are_no_commits_are_refused() {
+    for name in ["../x", "a..b", "refs/tags/v1", "-v", "v1^{}", "v 1", "a//b", ".a", "a/.b", "a.lock", "a@{1}", "@", ""]
+    {
+        assert_eq!(store(&format!(", tag: \"{name}\"")), None, "{name}");
+        assert_eq!(store(&format!(", branch: \"{name}\"")), None, "{name}");
+    }
+    let long = "0".repeat(64);
+    for id in ["HEAD", "0123456", "0123456789ABCDEF0123456789ABCDEF01234567", &long, ""] {
+        assert_eq!(store(&format!(", commit: \"{id}\"")), None, "{id}");
     }
 }
 

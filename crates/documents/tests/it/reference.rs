@@ -9,7 +9,7 @@ fn schema(kind: Option<&str>) -> Result<String, UnknownKind> {
 #[test]
 fn the_schema_of_a_kind_tells_type_default_and_meaning() {
     let text = schema(Some("store")).unwrap();
-    let expected = "  spec.interval: duration, 1s to 1d (default 30s)\n      How often the branch is looked at. A webhook only makes it look sooner.\n";
+    let expected = "  spec.interval: duration, 1s to 1d (default 30s)\n      How often the branch or tag is looked at. A webhook only makes it look sooner.\n";
     assert!(text.contains(expected), "{text}");
     assert!(text.contains("  spec.url: URL (required)\n"), "{text}");
     assert!(text.contains("  metadata.scope: name of a scope (default default)\n"), "{text}");

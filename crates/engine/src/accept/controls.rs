@@ -11,7 +11,9 @@ use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, TargetIdentity, TargetName};
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_documents::{AppSpec, Branch, Mode as DeclaredMode, OnFailure as DeclaredOnFailure, Window, WindowTime};
+use setpoint_documents::{
+    AppSpec, Commit, Mode as DeclaredMode, OnFailure as DeclaredOnFailure, Reference, Window, WindowTime,
+};
 use setpoint_target::Granularity;
 
 use super::documents::{ControlDocument, ControlDocuments};
@@ -43,9 +45,10 @@ pub struct WorkedOut {
     pub unreached: BTreeMap<AppId, TargetName>,
 }
 
-/// What a store's head is read from: the same for stores of one branch of one repository that enter it the same way.
-pub fn repository(url: &str, branch: &Branch, way_in: impl fmt::Debug) -> Digest {
-    Digest::of(format!("{url}\n{branch:?}\n{way_in:?}").as_bytes())
+/// What a store's head is read from: the same for stores of one branch or tag of one repository that enter it the same way and are not
+/// pinned to another commit.
+pub fn repository(url: &str, of: &Reference, pin: Option<&Commit>, way_in: impl fmt::Debug) -> Digest {
+    Digest::of(format!("{url}\n{of:?}\n{pin:?}\n{way_in:?}").as_bytes())
 }
 
 impl ControlDocuments {
@@ -76,7 +79,7 @@ impl ControlDocuments {
         for (name, store) in &self.stores {
             let spec = &store.spec;
             let way_in = (&spec.credentials_from, &spec.known_hosts, &spec.authorities, spec.shallow);
-            let repository = repository(spec.url.as_str(), &spec.branch, way_in);
+            let repository = repository(spec.url.as_str(), &spec.reference(), spec.commit.as_ref(), way_in);
             controls.stores.insert(name.clone(), StoreControl { interval: spec.interval.span(), repository });
         }
         let windows = self.apps.values().any(|app| !app.spec.sync.windows.is_empty());

@@ -330,7 +330,7 @@ impl Machine {
         let Some(accepted) = facts.accepted.as_ref().map(|accepted| accepted.revision.clone()) else { return };
         let offered = revision.clone();
         let text = format!(
-            "history was rewritten: {accepted} was accepted, {offered} does not descend from it. {app} is held"
+            "history was rewritten, or a tag was moved: {accepted} was accepted, {offered} came in its place. {app} is held"
         );
         self.tell(NoteKind::Rewritten, app.to_string(), text);
         if facts.hold.is_some() {

@@ -9,7 +9,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, AppName, Scope, StoreName, TargetIdentity};
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::Span;
-use setpoint_documents::{BootstrapSpec, Spec, read_documents};
+use setpoint_documents::{BootstrapSpec, Reference, Spec, read_documents};
 use setpoint_engine::accept::reading::ROOT_SCOPE;
 use setpoint_engine::accept::repository;
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, StoreControl};
@@ -91,7 +91,7 @@ impl Bootstrap {
         controls.apps.insert(Self::root(), Arc::new(control));
         let store = &self.spec.store;
         let way_in = (&store.credentials_from, &store.known_hosts, &store.authorities, false);
-        let repository = repository(store.url.as_str(), &store.branch, way_in);
+        let repository = repository(store.url.as_str(), &Reference::Branch(store.branch.clone()), None, way_in);
         controls.stores.insert(Self::store(), StoreControl { interval: store.interval.span(), repository });
     }
 }

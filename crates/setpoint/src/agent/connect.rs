@@ -7,11 +7,13 @@ use std::sync::Arc;
 use setpoint_core::digest::DigestKey;
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
-use setpoint_documents::{FieldProblem, RelativePath, StoreCredentials, StoreSpec, TargetFamily, TargetSpec};
+use setpoint_documents::{
+    FieldProblem, Reference, RelativePath, StoreCredentials, StoreSpec, TargetFamily, TargetSpec,
+};
 use setpoint_engine::accept::{Kinds, after_implied, store_path};
 use setpoint_ledger_sql::Scratch;
 use setpoint_store::{Store, StoreError, StorePath};
-use setpoint_store_git::{Credentials, GitCache, GitOptions, GitStore, SshOptions};
+use setpoint_store_git::{Credentials, Follow, GitCache, GitOptions, GitStore, SshOptions};
 use setpoint_target::{Target, Unidentifiable};
 use setpoint_target_host::{HostOptions, HostTarget};
 use setpoint_target_kube::{Complaint, KubeTarget};
@@ -76,7 +78,12 @@ impl Drop for Watching {
 
 impl Connector {
     pub(super) fn store(&self, spec: &StoreSpec) -> Result<Arc<dyn Store>, StoreError> {
-        let mut options = GitOptions::new(spec.url.as_str(), spec.branch.as_str(), self.cache.clone());
+        let follow = match spec.reference() {
+            Reference::Branch(branch) => Follow::branch(branch.as_str()),
+            Reference::Tag(tag) => Follow::tag(tag.as_str()),
+        };
+        let mut options = GitOptions::new(spec.url.as_str(), follow, self.cache.clone());
+        options.commit = spec.commit.as_ref().map(ToString::to_string);
         options.path = spec.path.as_ref().map(folder_of).transpose()?;
         options.shallow = spec.shallow;
         options.authorities = spec.authorities.as_ref().map(|file| file.as_str().into());
@@ -88,7 +95,8 @@ impl Connector {
     /// The store of the bootstrap: the only one that may be a folder of this machine.
     pub(super) fn bootstrap_store(&self, bootstrap: &Bootstrap) -> Result<Arc<dyn Store>, StoreError> {
         let store = &bootstrap.spec.store;
-        let mut options = GitOptions::new(store.url.as_str(), store.branch.as_str(), self.cache.clone());
+        let mut options =
+            GitOptions::new(store.url.as_str(), Follow::branch(store.branch.as_str()), self.cache.clone());
         options.allow_local = true;
         options.authorities = store.authorities.as_ref().map(|file| file.as_str().into());
         let known_hosts = store.known_hosts.as_ref().map(|file| file.as_str().into());

@@ -84,7 +84,7 @@ impl Answers {
             }
         }
         if versions.is_empty() {
-            let message = format!("no store of {app} has a version {rev}: fetchable are those on its branch");
+            let message = format!("no store of {app} has a version {rev}: fetchable are those on its branch or tag");
             return Err(Problem::new(ProblemKind::Missing, message));
         }
         Ok(Revision::from(versions))

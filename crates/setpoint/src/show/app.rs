@@ -65,7 +65,7 @@ pub(super) fn hold(hold: &Hold, screen: &Screen) -> String {
         HoldReason::Asked { reason } => reason.clone(),
         HoldReason::RolledBack { failed } => format!("#{failed} failed and was rolled back"),
         HoldReason::Rewritten { accepted, offered } => {
-            format!("history was rewritten: {accepted} was accepted, {offered} does not descend from it")
+            format!("history was rewritten, or a tag was moved: {accepted} was accepted, {offered} came in its place")
         }
     };
     let at = hold.bundle.map_or_else(String::new, |bundle| format!(", at bundle {}", bundle.short()));

@@ -24,6 +24,7 @@
 //! | [`observing`] | what is only observed on a cluster: told, never written |
 //! | [`obeying`] | what people decide: suspensions, manual and observe mode |
 //! | [`ordering`] | what comes before what on a cluster |
+//! | [`pinning`] | stores that stay at a tag or a commit |
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
 //! | [`replacing`] | what cannot be changed is made anew, or stays, on a cluster |
 //! | [`showing`] | what people are shown of a cluster: trees, logs, reasons, requests |
@@ -52,6 +53,7 @@ mod neighbours;
 mod obeying;
 mod observing;
 mod ordering;
+mod pinning;
 mod pruning;
 mod replacing;
 mod showing;

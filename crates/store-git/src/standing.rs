@@ -1,0 +1,73 @@
+//! Whether a tag stays where it was seen first. A tag is a promise: one that is moved is a rewritten history, also if what it leads to
+//! then descends from what it led to before.
+//!
+//! Lies beside the copies of a repository, so that a new copy does not forget it. With the whole cache it is lost.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+
+use setpoint_store::StoreError;
+
+/// The second line of the file of a tag that was moved. For good: also one that was moved back is not what it promised to be.
+const MOVED: &str = "moved";
+
+/// Where a tag stands, on disk.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    file: PathBuf,
+}
+
+impl Standing {
+    pub(crate) fn at(file: PathBuf) -> Self {
+        Self { file }
+    }
+
+    /// The tag leads to this commit.
+    pub(crate) fn note(&self, head: gix::ObjectId) -> Result<(), StoreError> {
+        match self.read()? {
+            None => self.write(&format!("{head}\n")),
+            Some((first, false)) if first != head => self.write(&format!("{first}\n{MOVED}\n")),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// It has led to more than one commit.
+    pub(crate) fn was_moved(&self) -> Result<bool, StoreError> {
+        Ok(self.read()?.is_some_and(|(_, moved)| moved))
+    }
+
+    /// The first commit, and whether there were others.
+    fn read(&self) -> Result<Option<(gix::ObjectId, bool)>, StoreError> {
+        let text = match fs::read_to_string(&self.file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.disk(&error)),
+        };
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let first = gix::ObjectId::from_hex(first.as_bytes());
+        match (first, rest.trim_end()) {
+            (Ok(first), "") => Ok(Some((first, false))),
+            (Ok(first), MOVED) => Ok(Some((first, true))),
+            // To guess would be to follow a tag that was moved.
+            _ => Err(StoreError::refused(
+                format!("{} does not say where the tag was", self.file.display()),
+                "find out whether the tag was moved, then remove the file",
+            )),
+        }
+    }
+
+    fn write(&self, text: &str) -> Result<(), StoreError> {
+        let new = self.file.with_extension("new");
+        let written = File::create(&new).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        written.and_then(|()| fs::rename(&new, &self.file)).map_err(|error| self.disk(&error))
+    }
+
+    fn disk(&self, error: &std::io::Error) -> StoreError {
+        // Not `damaged`: our copy is as good as it was.
+        StoreError::refused(format!("{} cannot be used: {error}", self.file.display()), "check its rights and space")
+    }
+}
