@@ -28,8 +28,19 @@ pub(crate) fn find<'b>(bases: &'b [RemoteBase], url: &str) -> Result<Led<'b>, St
             base.store,
             base.references.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ")
         )),
-        _ => Ok(Led { base, folder: folder.to_owned() }),
+        _ => Ok(Led { base, folder: within(base, folder, url)?.to_owned() }),
     }
+}
+
+/// A folder of a repository as the store has it.
+fn within<'f>(base: &RemoteBase, folder: &'f str, url: &str) -> Result<&'f str, String> {
+    let root = base.folder.as_deref().unwrap_or_default().trim_start_matches("./").trim_matches('/');
+    if root.is_empty() || root == "." {
+        return Ok(folder);
+    }
+    below(folder, root).ok_or_else(|| {
+        format!("`{url}` is not below `{root}`, which is all that the Store `{}` reads: widen its `path`", base.store)
+    })
 }
 
 /// What to write, so that it can be copied.
@@ -86,6 +97,7 @@ mod tests {
         let base = |store: &str, url: &str| RemoteBase {
             store: StoreName::new(store).unwrap(),
             url: url.to_owned(),
+            folder: None,
             references: vec!["v1.2".to_owned(), "main".to_owned()],
         };
         vec![base("upstream", "https://github.com/org/repo.git"), base("inner", "ssh://git@git.example.com:2222/a/b")]
@@ -125,6 +137,16 @@ mod tests {
             assert!(problem.contains("nothing is fetched while rendering"), "{problem}");
             assert!(problem.contains(&format!("spec: {{url: \"{repository}\"}}")), "{problem}");
         }
+    }
+
+    #[test]
+    fn the_folder_of_a_store_is_its_root() {
+        let mut bases = bases();
+        bases[0].folder = Some("deploy/".to_owned());
+        let led = |url: &str| find(&bases, url).map(|led| led.folder);
+        assert_eq!(led("github.com/org/repo//deploy/base").as_deref(), Ok("base"));
+        assert_eq!(led("github.com/org/repo//deploy").as_deref(), Ok(""));
+        assert!(led("github.com/org/repo//deployment").unwrap_err().contains("widen its `path`"));
     }
 
     #[test]

@@ -51,7 +51,9 @@ pub struct RemoteBase {
     pub store: StoreName,
     /// Of its repository.
     pub url: String,
-    /// What a base may say to mean its version: the branch.
+    /// The folder of the repository that is the root of the store, unless it is the repository's.
+    pub folder: Option<String>,
+    /// What a base may say to mean its version: the branch or tag, and the commit that it is pinned to.
     pub references: Vec<String>,
 }
 

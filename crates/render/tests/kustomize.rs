@@ -234,6 +234,7 @@ fn upstream() -> Kustomize {
     let base = RemoteBase {
         store: store("upstream"),
         url: "https://github.com/org/repo".to_owned(),
+        folder: None,
         references: vec!["v1.2".to_owned()],
     };
     Kustomize { bases: vec![base], ..Kustomize::default() }

@@ -15,7 +15,7 @@ use setpoint_core::name::{AppId, StoreName, TargetName};
 use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
-use setpoint_documents::{FieldProblem, LoadRestrictor, RelativePath, Undeclared};
+use setpoint_documents::{FieldProblem, LoadRestrictor, Reference, RelativePath, Undeclared};
 use setpoint_render::problem::Problems;
 use setpoint_render::{
     Input, Kustomize, Limits, NotRendered, Problem, ReadSets, RemoteBase, RenderedResource, Request, Trees, render,
@@ -145,8 +145,17 @@ impl ControlDocuments {
     fn kustomize(&self, declared: &setpoint_documents::Kustomize) -> Kustomize {
         let base = |store: &StoreName| {
             let spec = &self.stores.get(store)?.spec;
-            let references = vec![spec.branch.as_str().to_owned()];
-            Some(RemoteBase { store: store.clone(), url: spec.url.as_str().to_owned(), references })
+            let reference = match spec.reference() {
+                Reference::Branch(branch) => branch.as_str().to_owned(),
+                Reference::Tag(tag) => tag.as_str().to_owned(),
+            };
+            let commit = spec.commit.as_ref().map(|commit| commit.as_str().to_owned());
+            Some(RemoteBase {
+                store: store.clone(),
+                url: spec.url.as_str().to_owned(),
+                folder: spec.path.as_ref().map(|path| path.as_str().to_owned()),
+                references: [reference].into_iter().chain(commit).collect(),
+            })
         };
         Kustomize {
             is_restricted: declared.load_restrictor == LoadRestrictor::RootOnly,
