@@ -22,7 +22,7 @@ use crate::scene::{app, documents};
 
 /// A target with files: the key of one is its path, and folders come before what is in them.
 #[derive(Debug, Default)]
-struct Files {
+pub(crate) struct Files {
     /// How many objects were looked at.
     looked_at: Cell<u32>,
 }
@@ -63,8 +63,16 @@ fn shop() -> AppId {
     "web/shop".parse().expect("an app")
 }
 
-fn source() -> AppSource {
+pub(crate) fn source() -> AppSource {
     documents(&app("shop", "")).source(&shop()).expect("the app is declared")
+}
+
+/// The same app, some of whose objects may be deleted and made anew.
+pub(crate) fn replacing(rules: &str) -> AppSource {
+    let app = app("shop", &format!("  sync: {{ replace: [{rules}] }}\n")).replace("target: here", "target: cluster");
+    let target = "---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: cluster, scope: web }\nspec: { kind: kubernetes }\n";
+    let ruled = documents(&(app + target)).source(&shop()).expect("the app is declared");
+    AppSource { replaced: ruled.replaced, ..source() }
 }
 
 fn path(text: &str) -> StorePath {
@@ -75,7 +83,7 @@ fn trees(tree: impl Tree + 'static) -> Trees {
     BTreeMap::from([(StoreName::new("platform").expect("a name"), Arc::new(tree) as Arc<dyn Tree>)])
 }
 
-fn file(name: &str, at: &str) -> String {
+pub(crate) fn file(name: &str, at: &str) -> String {
     format!("apiVersion: v1\nkind: File\nmetadata: {{ name: {name} }}\nspec: {{ path: {at} }}\n")
 }
 
@@ -83,7 +91,7 @@ fn considered(tree: &MemoryTree, last: Option<&Footprint>) -> Considered {
     consider(&source(), &trees(tree.clone()), last, &Files::default())
 }
 
-fn rendered(tree: &MemoryTree) -> (Vec<Resource>, Footprint) {
+pub(crate) fn rendered(tree: &MemoryTree) -> (Vec<Resource>, Footprint) {
     match considered(tree, None) {
         Considered::Rendered { resources, footprint } => (resources, footprint),
         other => panic!("expected a render, not {other:?}"),
@@ -119,16 +127,9 @@ fn leave_to_make_anew_reaches_the_resources_it_is_about_and_never_what_is_protec
         ("apps/shop/b.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: back }\n"),
         ("apps/shop/c.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: { name: web }\n"),
     ]);
-    let app = |rules: &str| {
-        let app =
-            app("shop", &format!("  sync: {{ replace: [{rules}] }}\n")).replace("target: here", "target: cluster");
-        let target = "---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: cluster, scope: web }\nspec: { kind: kubernetes }\n";
-        app + target
-    };
     // The files of the test know only one protected kind; a rule of another group may name it.
     let rules = "{ group: apps, kind: Deployment, name: front }, { group: example.com, kind: Namespace }";
-    let ruled = documents(&app(rules)).source(&shop()).expect("the app is declared");
-    let source = AppSource { replaced: ruled.replaced, ..source() };
+    let source = replacing(rules);
     let (before, footprint) = rendered(&tree);
     assert!(before.iter().all(|resource| !resource.replace));
     let Considered::Rendered { resources, .. } =

@@ -12,6 +12,7 @@ mod holding;
 mod identities;
 mod polling;
 mod refusals;
+mod remembered;
 mod scene;
 mod sweeping;
 mod takeover;

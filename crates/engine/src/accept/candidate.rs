@@ -191,7 +191,7 @@ impl AppSource {
 
 impl Footprint {
     /// Whether rendering the source from these trees would give what it gave before.
-    fn holds(&self, source: &AppSource, trees: &Trees) -> Result<bool, StoreError> {
+    pub fn holds(&self, source: &AppSource, trees: &Trees) -> Result<bool, StoreError> {
         if self.recipe != source.recipe() {
             return Ok(false);
         }
@@ -208,12 +208,19 @@ impl Footprint {
     }
 }
 
+/// What comes of a revision without a render, judged by the footprint of the one that was accepted last; `None` if that takes one.
+pub fn known_beforehand(source: &AppSource, trees: &Trees, last: Option<&Footprint>) -> Option<Considered> {
+    match last?.holds(source, trees) {
+        Ok(true) => Some(Considered::Unchanged),
+        Ok(false) => None,
+        Err(blind) => Some(Considered::Failed { reason: blind.into() }),
+    }
+}
+
 /// Considers a revision. `last` is the footprint of the render that was accepted last; without one everything is rendered.
 pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kinds: &dyn Kinds) -> Considered {
-    match last.map_or(Ok(false), |last| last.holds(source, trees)) {
-        Ok(true) => return Considered::Unchanged,
-        Ok(false) => {}
-        Err(blind) => return Considered::Failed { reason: blind.into() },
+    if let Some(known) = known_beforehand(source, trees, last) {
+        return known;
     }
     let request = Request {
         inputs: &source.inputs,
@@ -239,7 +246,7 @@ pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kin
 
 /// Gives resources their keys and their order. Two that are one object on the target are told with both places: documents of
 /// different names may be the same thing there.
-fn identified(
+pub(super) fn identified(
     rendered: Vec<RenderedResource>,
     source: &AppSource,
     kinds: &dyn Kinds,

@@ -14,6 +14,7 @@
 //! | [`sharing`] | fields that others may set |
 //! | [`controls`], [`windows`] | what accepted documents mean for the machine |
 //! | [`candidate`] | an app's revision: skipped, rendered, refused, or not to be had |
+//! | [`remembered`] | a render that somebody remembers, instead of one |
 
 pub mod additions;
 mod boundaries;
@@ -24,13 +25,16 @@ mod flow;
 mod identities;
 pub mod reading;
 mod references;
+pub mod remembered;
 mod replacing;
 pub mod selector;
 pub mod sharing;
 mod unsupported;
 pub mod windows;
 
-pub use candidate::{AppSource, Considered, Footprint, Kinds, after_implied, consider, store_path};
+pub use candidate::{AppSource, Considered, Footprint, Kinds, after_implied, consider, known_beforehand, store_path};
 pub use controls::{ReachedTarget, WorkedOut, repository};
 pub use documents::{ControlDocument, ControlDocuments};
 pub use reading::{BOOTSTRAP_STORE, NotRead, ROOT_SCOPE, TargetCheck, documents_of};
+pub use remembered::{RenderedObject, recalled};
+pub use setpoint_render::Trees;

@@ -98,6 +98,11 @@ impl DataFolder {
         self.path.join("stores")
     }
 
+    /// Remembered renders: disposable.
+    pub fn renders(&self) -> PathBuf {
+        self.path.join("renders")
+    }
+
     /// Whether an installation was ever made here.
     pub fn is_installed(&self) -> bool {
         self.path.join(INSTALLATION).exists()

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`folder`], [`bootstrap`], [`opening`] | who the installation is; where its control documents are; opening both with the ledger |
 //! | [`connect`], [`cluster`], [`sources`] | stores and targets as documents name them; the accept plane in production |
-//! | [`footprints`], [`lineage`] | what need not be rendered again; how versions relate |
+//! | [`footprints`], [`renders`], [`lineage`] | what need not be rendered again; what earlier renders gave; how versions relate |
 //! | [`messages`], [`log`] | telling people; telling whoever reads the log |
 //! | [`answers`], [`planning`], [`showing`] | what the socket is asked |
 //! | [`recovering`], [`gap`] | beginning anew after the data folder was lost; going on after an older copy was restored |
@@ -25,6 +25,7 @@ mod messages;
 pub mod opening;
 mod planning;
 pub mod recovering;
+mod renders;
 mod showing;
 mod sources;
 

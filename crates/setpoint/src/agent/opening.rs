@@ -16,6 +16,7 @@ use super::connect::Connector;
 use super::folder::{DataFolder, FolderError, Installation};
 use super::footprints::Footprints;
 use super::log::Log;
+use super::renders::Renders;
 use super::sources::Provider;
 use crate::complaint::told;
 use crate::doors::{self, Clock, OwnCluster};
@@ -73,7 +74,8 @@ pub(super) async fn open(
         scratch: scratch.clone(),
     };
     let footprints = Footprints::new(scratch, Arc::clone(log));
-    let provider = Provider::new(connector, bootstrap, footprints, Arc::clone(log));
+    let renders = Renders::open(folder.renders(), installation.digest_key.clone(), Arc::clone(log));
+    let provider = Provider::new(connector, bootstrap, footprints, renders, Arc::clone(log));
     let provider = Arc::new(provider.map_err(|source| OpeningError::Store { source })?);
     Ok(Opened { folder, installation, ledger, ledger_options, provider })
 }

@@ -19,7 +19,7 @@ use setpoint_target::{Asker, Target};
 
 use super::answers::{Answers, ended};
 use super::bootstrap::Bootstrap;
-use super::sources::Candidate;
+use super::sources::{Candidate, Memory};
 use crate::interpreter::Sources as _;
 
 impl Answers {
@@ -96,7 +96,8 @@ impl Answers {
         status: &AppStatus,
         revision: &Revision,
     ) -> Result<Result<Arc<Bundle>, Vec<String>>, Problem> {
-        match self.provider.candidate(app, revision, None, self.provider.taken_up()).await {
+        let memory = Memory::Asked { accepted: None };
+        match self.provider.candidate(app, revision, memory, self.provider.taken_up()).await {
             Candidate::Rendered(resources) => {
                 let bundle = Bundle::new(app.clone(), status.facts.target.clone(), resources);
                 Ok(bundle.map(Arc::new).map_err(|bad| vec![bad.to_string()]))

@@ -16,7 +16,7 @@ use setpoint_ledger_sql::OpenError;
 use super::bootstrap::Bootstrap;
 use super::folder::{DataFolder, FolderError};
 use super::opening::{Opened, OpeningError};
-use super::sources::{Candidate, Provider};
+use super::sources::{Candidate, Memory, Provider};
 use super::{AgentOptions, HOLDER, opening};
 use crate::interpreter::{Governed, Sources};
 use crate::recover::{RecoverError, Recovered, Recovery, Targets, recover};
@@ -125,7 +125,7 @@ async fn bundle(
         }
     }
     let app = app.clone();
-    match provider.candidate(&app, &Revision::from(heads), None, provider.taken_up()).await {
+    match provider.candidate(&app, &Revision::from(heads), Memory::NotAsked, provider.taken_up()).await {
         Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
             .map_err(|source| RecoveryError::BadBundle { app, source: Box::new(source) }),
         Candidate::Refused(problems) => Err(RecoveryError::Refused { app, problems: problems.join("\n") }),

@@ -2,7 +2,6 @@
 //! accept plane.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
@@ -15,9 +14,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_documents::{StoreSpec, TargetSpec};
-use setpoint_engine::accept::{
-    AppSource, Considered, ControlDocuments, Kinds, NotRead, ReachedTarget, consider, documents_of,
-};
+use setpoint_engine::accept::{AppSource, Considered, ControlDocuments, Kinds, NotRead, ReachedTarget, documents_of};
 use setpoint_engine::{Controls, RenderOutcome};
 use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
 use setpoint_target::{Answer, Target};
@@ -28,6 +25,7 @@ use super::connect::{Connector, Reach, folder_of};
 use super::footprints::Footprints;
 use super::lineage::{Lineages, worse};
 use super::log::Log;
+use super::renders::Renders;
 use crate::interpreter::{Governed, Rendering, Sources, Targets};
 
 /// A target that was not reached is tried again after this long.
@@ -44,8 +42,7 @@ pub(super) struct Provider {
     state: Mutex<State>,
     footprints: Footprints,
     lineages: Lineages,
-    /// Apps rendered since the start.
-    renders: AtomicU64,
+    renders: Arc<Renders>,
 }
 
 #[derive(Debug, Default)]
@@ -75,13 +72,14 @@ impl Provider {
         connector: Connector,
         bootstrap: Bootstrap,
         footprints: Footprints,
+        renders: Renders,
         log: Arc<dyn Log>,
     ) -> Result<Self, StoreError> {
         let store = connector.bootstrap_store(&bootstrap)?;
         let folder = folder_of(&bootstrap.spec.path)?;
         let mut state = State::default();
         state.stores.insert(Bootstrap::store(), Connected { spec: None, connection: store });
-        let (state, lineages, renders) = (Mutex::new(state), Lineages::default(), AtomicU64::new(0));
+        let (state, lineages, renders) = (Mutex::new(state), Lineages::default(), Arc::new(renders));
         Ok(Self { connector, bootstrap, folder, log, state, footprints, lineages, renders })
     }
 
@@ -96,9 +94,9 @@ impl Provider {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many renders there were: what everything an app reads resolves the same for is not rendered.
+    /// How many renders there were: what everything an app reads resolves the same for is not rendered, nor what is remembered.
     pub(super) fn renders(&self) -> u64 {
-        self.renders.load(Ordering::Relaxed)
+        self.renders.made()
     }
 
     /// Closes what it keeps open on disk.
@@ -156,12 +154,12 @@ impl Provider {
         Ok(trees)
     }
 
-    /// Renders an app from a revision by these documents, if they are still taken up; `accepted` is the bundle that a render may be skipped for.
+    /// Renders an app from a revision by these documents, if they are still taken up.
     pub(super) async fn candidate(
         &self,
         app: &AppId,
         revision: &Revision,
-        accepted: Option<Digest>,
+        memory: Memory,
         documents: Option<Digest>,
     ) -> Candidate {
         let trees = match self.open(revision).await {
@@ -170,27 +168,30 @@ impl Provider {
             Err(error) => return Candidate::Failed(error.into()),
         };
         if *app == Bootstrap::root() {
-            return self.root_candidate(trees, accepted).await;
+            return self.root_candidate(trees, memory.accepted()).await;
         }
         let (source, kinds, target) = match self.source(app, documents) {
             Ok(found) => found,
             Err(reason) => return Candidate::Failed(reason),
         };
-        let last = match accepted {
+        let last = match memory.accepted() {
             Some(bundle) => self.footprints.of(app, bundle).await,
             None => None,
         };
         // Kept until this render is over: whoever is next finds them open.
-        let of_render = trees.clone();
-        let considered = blocking(move || consider(&source, &of_render, last.as_ref(), kinds.as_ref())).await;
-        self.renders.fetch_add(u64::from(!matches!(considered, Considered::Unchanged)), Ordering::Relaxed);
+        let (of_render, renders) = (trees.clone(), Arc::clone(&self.renders));
+        let considered = blocking(move || match memory {
+            Memory::Asked { .. } => renders.consider(&source, &of_render, last.as_ref(), kinds.as_ref()),
+            Memory::NotAsked => renders.render(&source, &of_render, kinds.as_ref()),
+        })
+        .await;
         let candidate = match considered {
             Considered::Unchanged => Candidate::Unchanged,
             Considered::Refused { problems } => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
             Considered::Failed { reason } => Candidate::Failed(reason),
             Considered::Rendered { resources, footprint } => {
                 if let Ok(bundle) = Bundle::new(app.clone(), target, resources.clone()) {
-                    self.footprints.keep(app, bundle.digest(), footprint, accepted).await;
+                    self.footprints.keep(app, bundle.digest(), footprint, memory.accepted()).await;
                 }
                 Candidate::Rendered(resources)
             }
@@ -339,6 +340,8 @@ impl Provider {
     ) -> Governed {
         let reached = self.connect(&documents, of).await;
         self.footprints.keep_only(|app| documents.apps().contains_key(app)).await;
+        let (renders, there) = (Arc::clone(&self.renders), Arc::clone(&documents));
+        blocking(move || renders.keep_only(there.apps().keys())).await;
         let worked_out = documents.controls(self.connector.clock.now(), &reached, known);
         for (app, target) in &worked_out.unreached {
             self.log.say(&format!("app {app} waits for target {target}, which has not said who it is yet"));
@@ -349,6 +352,25 @@ impl Provider {
         self.bootstrap.govern(&mut controls, Some(of));
         let targets: Targets = self.connections().into_iter().map(|(_, identity, target)| (identity, target)).collect();
         Governed { controls, targets }
+    }
+}
+
+/// Whether what is remembered will do for a candidate.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Memory {
+    /// That the accepted bundle would come out again, and what earlier renders gave.
+    Asked { accepted: Option<Digest> },
+    /// Something may be deleted on the answer: it is rendered.
+    NotAsked,
+}
+
+impl Memory {
+    /// The bundle that a render may be skipped for.
+    fn accepted(self) -> Option<Digest> {
+        match self {
+            Self::Asked { accepted } => accepted,
+            Self::NotAsked => None,
+        }
     }
 }
 
@@ -385,8 +407,8 @@ impl Sources for Provider {
     fn render<'a>(&'a self, wanted: &'a Rendering) -> Answer<'a, RenderOutcome> {
         Box::pin(async move {
             let Rendering { app, revision, accepted, descends_from, documents } = wanted;
-            let bundle = accepted.as_ref().map(|accepted| accepted.bundle);
-            let resources = match self.candidate(app, revision, bundle, *documents).await {
+            let memory = Memory::Asked { accepted: accepted.as_ref().map(|accepted| accepted.bundle) };
+            let resources = match self.candidate(app, revision, memory, *documents).await {
                 Candidate::Unchanged => return RenderOutcome::Unchanged,
                 Candidate::Refused(problems) => return RenderOutcome::Refused { problems },
                 Candidate::Failed(reason) => return RenderOutcome::Failed { reason },
@@ -433,7 +455,7 @@ impl Sources for Provider {
     ) -> Answer<'a, Result<Digest, Blindness>> {
         Box::pin(async move {
             let (_, _, target) = self.source(app, documents)?;
-            match self.candidate(app, heads, None, documents).await {
+            match self.candidate(app, heads, Memory::NotAsked, documents).await {
                 Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
                     .map(|bundle| bundle.digest())
                     .map_err(|bad| Blindness::Malformed { detail: bad.to_string() }),

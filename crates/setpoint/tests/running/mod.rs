@@ -26,6 +26,7 @@
 //! | [`ordering`] | what comes before what on a cluster |
 //! | [`pinning`] | stores that stay at a tag or a commit |
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
+//! | [`recalling`] | renders that are remembered, and what may not follow from them |
 //! | [`replacing`] | what cannot be changed is made anew, or stays, on a cluster |
 //! | [`showing`] | what people are shown of a cluster: trees, logs, reasons, requests |
 //! | [`sparing`] | what a commit costs |
@@ -55,6 +56,7 @@ mod observing;
 mod ordering;
 mod pinning;
 mod pruning;
+mod recalling;
 mod replacing;
 mod showing;
 mod sparing;

@@ -1,0 +1,212 @@
+//! What is on the shelf and how much room it takes: a few renders for each app, and so many bytes in all. Whatever was not used for longest goes first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use setpoint_core::digest::Digest;
+use setpoint_core::name::AppId;
+
+/// A disk gives room in blocks: so much is taken by the smallest file.
+const BLOCK: u64 = 4_096;
+
+/// How long each half of a name is.
+const HALF: usize = 32;
+
+/// What an entry is called: first its app, then what it was made from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name(String);
+
+impl Name {
+    pub(super) fn new(app: &AppId, made_from: Digest) -> Self {
+        Self(half(Digest::of(app.to_string().as_bytes())) + "-" + &half(made_from))
+    }
+
+    /// The name of a file that is an entry.
+    pub(super) fn of_file(file: &str) -> Option<Self> {
+        let is_half = |text: &str| text.len() == HALF && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        file.split_once('-').filter(|(app, made_from)| is_half(app) && is_half(made_from))?;
+        Some(Self(file.to_owned()))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name before all of an app's.
+    fn first_of(app: &AppId) -> Self {
+        Self(half(Digest::of(app.to_string().as_bytes())))
+    }
+
+    fn is_of(&self, first: &Self) -> bool {
+        self.0.starts_with(&first.0)
+    }
+}
+
+fn half(digest: Digest) -> String {
+    let mut text = digest.to_string();
+    text.truncate(HALF);
+    text
+}
+
+/// How much there may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) for_each_app: usize,
+    pub(super) bytes: u64,
+    /// The largest that is kept at all.
+    pub(super) largest: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { for_each_app: 4, bytes: 256 << 20, largest: 8 << 20 }
+    }
+}
+
+/// The books of the shelf.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    bounds: Bounds,
+    kept: BTreeMap<Name, Kept>,
+    /// By when they were used last.
+    by_use: BTreeMap<u64, Name>,
+    uses: u64,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    bytes: u64,
+    used: u64,
+}
+
+impl Shelf {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Self { bounds, kept: BTreeMap::new(), by_use: BTreeMap::new(), uses: 0, bytes: 0 }
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// Those of an app, the one that was used last first.
+    pub(super) fn of(&self, app: &AppId) -> Vec<Name> {
+        let mut found = self.kept_of(&Name::first_of(app));
+        found.sort_by_key(|(_, kept)| std::cmp::Reverse(kept.used));
+        found.into_iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Puts one there, and takes away what there is no room for any more.
+    pub(super) fn put(&mut self, name: &Name, bytes: u64) -> Vec<Name> {
+        self.remove(name);
+        let bytes = bytes.max(1).next_multiple_of(BLOCK);
+        self.uses += 1;
+        self.bytes += bytes;
+        self.by_use.insert(self.uses, name.clone());
+        self.kept.insert(name.clone(), Kept { bytes, used: self.uses });
+        let mut gone = Vec::new();
+        while let Some(least) = self.too_many_like(name).or_else(|| self.too_much()) {
+            self.remove(&least);
+            gone.push(least);
+        }
+        gone
+    }
+
+    /// It was of use.
+    pub(super) fn touch(&mut self, name: &Name) {
+        let Some(kept) = self.kept.get_mut(name) else { return };
+        self.by_use.remove(&kept.used);
+        self.uses += 1;
+        kept.used = self.uses;
+        self.by_use.insert(self.uses, name.clone());
+    }
+
+    pub(super) fn remove(&mut self, name: &Name) {
+        let Some(Kept { bytes, used }) = self.kept.remove(name) else { return };
+        self.by_use.remove(&used);
+        self.bytes -= bytes;
+    }
+
+    /// Takes away those of other apps than these.
+    pub(super) fn keep_only<'a>(&mut self, apps: impl Iterator<Item = &'a AppId>) -> Vec<Name> {
+        let known: Vec<Name> = apps.map(Name::first_of).collect();
+        let known: BTreeSet<&str> = known.iter().map(Name::as_str).collect();
+        let gone = self.kept.keys().filter(|name| !known.contains(&name.0[..HALF])).cloned().collect::<Vec<_>>();
+        gone.iter().for_each(|name| self.remove(name));
+        gone
+    }
+
+    fn kept_of(&self, first: &Name) -> Vec<(&Name, &Kept)> {
+        self.kept.range(first..).take_while(|(name, _)| name.is_of(first)).collect()
+    }
+
+    /// Of the app of this one there are too many: the one to go.
+    fn too_many_like(&self, name: &Name) -> Option<Name> {
+        let of_app = self.kept_of(&Name(name.0[..HALF].to_owned()));
+        let is_full = of_app.len() > self.bounds.for_each_app;
+        is_full.then(|| of_app.into_iter().min_by_key(|(_, kept)| kept.used)).flatten().map(|(name, _)| name.clone())
+    }
+
+    fn too_much(&self) -> Option<Name> {
+        let is_full = self.bytes > self.bounds.bytes;
+        is_full.then(|| self.by_use.values().next().cloned()).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn app(number: u32) -> AppId {
+        format!("default/app-{number}").parse().expect("a valid app")
+    }
+
+    fn name(of: u32, number: u32) -> Name {
+        Name::new(&app(of), Digest::of(&number.to_le_bytes()))
+    }
+
+    fn shelf(for_each_app: usize, blocks: u64) -> Shelf {
+        Shelf::new(Bounds { for_each_app, bytes: blocks * BLOCK, largest: 1 })
+    }
+
+    #[test]
+    fn of_an_app_the_least_recently_used_goes_first_and_no_other_app_s() {
+        let mut shelf = shelf(2, 100);
+        assert!(shelf.put(&name(2, 1), 10).is_empty() && shelf.put(&name(1, 1), 10).is_empty());
+        assert!(shelf.put(&name(1, 2), 10).is_empty());
+        shelf.touch(&name(1, 1));
+        assert_eq!(shelf.put(&name(1, 3), 10), [name(1, 2)]);
+        assert_eq!(shelf.of(&app(1)), [name(1, 3), name(1, 1)]);
+        assert_eq!(shelf.of(&app(2)), [name(2, 1)]);
+    }
+
+    #[test]
+    fn beyond_its_bytes_the_least_recently_used_of_all_go_until_there_is_room() {
+        let mut shelf = shelf(4, 3);
+        for of in 1..=3 {
+            assert!(shelf.put(&name(of, 1), 1).is_empty(), "a small one takes a block");
+        }
+        shelf.touch(&name(1, 1));
+        assert_eq!(shelf.put(&name(4, 1), BLOCK + 1), [name(2, 1), name(3, 1)]);
+        assert_eq!(shelf.bytes, 3 * BLOCK);
+        assert!(shelf.put(&name(4, 1), 1).is_empty(), "the same again takes the place of the last");
+        assert_eq!((shelf.bytes, shelf.kept.len(), shelf.by_use.len()), (2 * BLOCK, 2, 2));
+    }
+
+    #[test]
+    fn those_of_apps_that_are_gone_are_taken_away() {
+        let mut shelf = shelf(4, 100);
+        shelf.put(&name(1, 1), 1);
+        shelf.put(&name(2, 1), 1);
+        assert_eq!(shelf.keep_only([app(2)].iter()), [name(1, 1)]);
+        assert!(shelf.of(&app(1)).is_empty() && !shelf.of(&app(2)).is_empty());
+    }
+
+    #[test]
+    fn files_with_other_names_are_no_entries() {
+        let entry = name(1, 1);
+        assert_eq!(Name::of_file(entry.as_str()), Some(entry.clone()));
+        for other in ["", "-", "notes.txt", &entry.as_str()[1..], &format!("{}.7.next", entry.as_str())] {
+            assert_eq!(Name::of_file(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What is remembered is what was rendered, bounded, and nothing that anybody has touched.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, SystemTime};
+
+use setpoint_core::key::Key;
+use setpoint_core::name::StoreName;
+use setpoint_documents::FieldProblem;
+use setpoint_engine::accept::{ControlDocuments, after_implied, documents_of};
+use setpoint_store::{MemoryTree, StorePath, Tree};
+use setpoint_target::Unidentifiable;
+
+use super::*;
+
+/// Every object is what it is called.
+#[derive(Debug)]
+struct Things;
+
+impl Kinds for Things {
+    fn check(&self, _: &str, _: &str, _: &Value) -> Vec<FieldProblem> {
+        Vec::new()
+    }
+
+    fn key(&self, _: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
+        let name = body.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
+        Key::new(kind, "", name.unwrap_or_default()).map_err(|bad| Unidentifiable { problem: bad.to_string() })
+    }
+
+    fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
+        after_implied(declared, |_| Vec::new())
+    }
+
+    fn is_protected(&self, _: &str, _: &str) -> bool {
+        false
+    }
+}
+
+#[derive(Debug, Default)]
+struct Said(Mutex<Vec<String>>);
+
+impl Log for Said {
+    fn say(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+}
+
+struct Scene {
+    folder: tempfile::TempDir,
+    documents: ControlDocuments,
+    said: Arc<Said>,
+    bounds: Bounds,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let app = |name: &str| {
+            format!(
+                "---\napiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: {name} }}\nspec:\n  component: x\n  environment: test\n  \
+                 inputs: [{{ name: main, store: state, path: {name} }}]\n  target: here\n"
+            )
+        };
+        let rest = "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: state }\nspec: { url: 'https://git.example/x.git' }\n\
+                    ---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: here }\nspec: { kind: host, root: /srv/here }\n";
+        let text = format!("{rest}{}{}", app("one"), app("two"));
+        let read =
+            documents_of(&MemoryTree::of([("control/all.yaml", text.as_str())]), &path("control"), &|_| Vec::new());
+        let Ok((documents, _)) = read else { panic!("the documents are valid") };
+        let folder = tempfile::tempdir().expect("a folder");
+        Self { folder, documents, said: Arc::default(), bounds: Bounds::default() }
+    }
+
+    /// A process of the installation.
+    fn renders(&self) -> Renders {
+        self.renders_of(7)
+    }
+
+    fn renders_of(&self, installation: u8) -> Renders {
+        let key = DigestKey::new([installation; 32]);
+        Renders::bounded(self.folder.path().join("renders"), key, self.bounds, Arc::clone(&self.said) as _)
+    }
+
+    fn source(&self, name: &str) -> AppSource {
+        self.documents.source(&app(name)).expect("the app is declared")
+    }
+
+    /// What comes of an app whose folder holds one document with this text in it, and whether it was rendered for that.
+    fn considered(&self, renders: &Renders, name: &str, text: &str) -> (Considered, bool) {
+        self.considered_as(renders, name, &thing("Thing", &format!("spec: {{ text: {text} }}")))
+    }
+
+    fn considered_as(&self, renders: &Renders, name: &str, document: &str) -> (Considered, bool) {
+        let before = renders.made();
+        let considered = renders.consider(&self.source(name), &trees(name, document), None, &Things);
+        (considered, renders.made() > before)
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.folder.path().join("renders")).expect("it is there");
+        let mut files: Vec<_> = files.map(|file| file.expect("it can be listed").path()).collect();
+        files.sort();
+        files
+    }
+
+    fn said(&self) -> Vec<String> {
+        std::mem::take(&mut *self.said.0.lock().unwrap())
+    }
+}
+
+fn app(name: &str) -> AppId {
+    format!("default/{name}").parse().expect("a valid app")
+}
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text).expect("a path")
+}
+
+/// A version in which an app's folder holds one document.
+fn trees(name: &str, document: &str) -> Trees {
+    let tree: Arc<dyn Tree> = Arc::new(MemoryTree::of([(format!("{name}/a.yaml").as_str(), document)]));
+    BTreeMap::from([(StoreName::new("state").expect("a name"), tree)])
+}
+
+fn thing(kind: &str, more: &str) -> String {
+    format!("apiVersion: v1\nkind: {kind}\nmetadata: {{ name: it }}\n{more}\n")
+}
+
+#[test]
+fn what_was_rendered_is_not_rendered_again_by_this_process_nor_by_the_next() {
+    let scene = Scene::new();
+    let renders = scene.renders();
+    let (first, _) = scene.considered(&renders, "one", "a");
+    assert!(matches!(&first, Considered::Rendered { resources, .. } if resources.len() == 1), "{first:?}");
+    assert!(scene.considered(&renders, "one", "b").1, "another content is another render");
+    assert_eq!(scene.considered(&renders, "one", "a"), (first.clone(), false));
+    assert_eq!(scene.considered(&scene.renders(), "one", "a"), (first, false));
+    assert!(scene.considered(&scene.renders(), "two", "a").1, "what one app gave is no other's");
+    assert_eq!(scene.said(), [""; 0]);
+}
+
+#[test]
+fn whoever_asks_for_a_render_gets_one_and_it_replaces_what_is_remembered() {
+    let scene = Scene::new();
+    let renders = scene.renders();
+    let (first, _) = scene.considered(&renders, "one", "a");
+    let Considered::Rendered { footprint, .. } = &first else { panic!("{first:?}") };
+    renders.keep(&scene.source("one"), footprint, &[]);
+    let (planted, rendered) = scene.considered(&renders, "one", "a");
+    assert!(matches!(planted, Considered::Rendered { resources, .. } if resources.is_empty()) && !rendered);
+
+    let trees = trees("one", &thing("Thing", "spec: { text: a }"));
+    assert_eq!(renders.render(&scene.source("one"), &trees, &Things), first);
+    assert_eq!(scene.considered(&renders, "one", "a"), (first, false));
+}
+
+#[test]
+fn an_entry_with_any_bit_flipped_or_cut_anywhere_is_said_removed_and_rendered() {
+    let scene = Scene::new();
+    let (first, _) = scene.considered(&scene.renders(), "one", "a");
+    let [file] = &scene.files()[..] else { panic!("{:?}", scene.files()) };
+    let bytes = fs::read(file).expect("it is there");
+    let flipped = (0..bytes.len() * 8).step_by(11).map(|bit| {
+        let mut bytes = bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    });
+    let cut = (0..bytes.len()).step_by(7).map(|at| bytes[..at].to_vec());
+    let longer = [[bytes.as_slice(), b"\n"].concat(), [bytes.as_slice(), &bytes].concat()];
+    for damaged in flipped.chain(cut).chain(longer) {
+        fs::write(file, &damaged).expect("it is ours");
+        let considered = scene.considered(&scene.renders(), "one", "a");
+        assert_eq!(considered, (first.clone(), true), "{}", String::from_utf8_lossy(&damaged));
+        let said = scene.said();
+        assert!(said.len() == 1 && said[0].contains("is not what was written there"), "{said:?}");
+        assert_eq!(fs::read(file).expect("it is remembered anew"), bytes);
+    }
+}
+
+#[test]
+fn an_entry_of_another_app_or_installation_is_said_and_not_used() {
+    let scene = Scene::new();
+    scene.considered(&scene.renders(), "one", "a");
+    let of_one = scene.files()[0].clone();
+    scene.considered(&scene.renders(), "two", "a");
+    let of_two = scene.files().into_iter().find(|file| *file != of_one).expect("two entries");
+    fs::copy(&of_one, &of_two).expect("it is ours");
+    assert!(scene.considered(&scene.renders(), "two", "a").1);
+    let said = scene.said();
+    assert!(said.len() == 1 && said[0].contains("it was written for default/one"), "{said:?}");
+    assert!(scene.considered(&scene.renders_of(8), "one", "a").1);
+    assert_eq!(scene.said().len(), 1);
+}
+
+#[test]
+fn an_entry_of_another_version_of_the_program_is_replaced_in_silence() {
+    let scene = Scene::new();
+    scene.considered(&scene.renders(), "one", "a");
+    let file = scene.files().remove(0);
+    let text = fs::read_to_string(&file).expect("it is text");
+    let [_, header, objects] = text.splitn(3, '\n').collect::<Vec<_>>()[..] else { panic!("{text}") };
+    let version = format!(r#""program":"{}""#, env!("CARGO_PKG_VERSION"));
+    for other in [r#""program":"0.0.0-other""#, r#""programme":"1""#] {
+        let header = header.replace(&version, other);
+        let seal = canonical::to_bytes(&DigestKey::new([7; 32]).digest(header.as_bytes()));
+        fs::write(&file, [seal, header.into_bytes(), objects.into()].join(&b'\n')).expect("it is ours");
+        assert!(scene.considered(&scene.renders(), "one", "a").1, "{other}");
+        assert_eq!(scene.said(), [""; 0]);
+    }
+}
+
+#[test]
+fn what_is_used_stays_and_the_rest_goes_over_restarts_too() {
+    let scene = Scene { bounds: Bounds { for_each_app: 2, ..Bounds::default() }, ..Scene::new() };
+    for (text, second) in [("a", 1), ("b", 2)] {
+        let renders = scene.renders();
+        let before = scene.files();
+        scene.considered(&renders, "one", text);
+        let made = scene.files().into_iter().find(|file| !before.contains(file)).expect("an entry");
+        let file = File::options().write(true).open(made).expect("it is ours");
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).expect("it is ours");
+    }
+    assert!(!scene.considered(&scene.renders(), "one", "a").1);
+    scene.considered(&scene.renders(), "one", "c");
+    assert_eq!(scene.files().len(), 2);
+    assert!(!scene.considered(&scene.renders(), "one", "a").1 && !scene.considered(&scene.renders(), "one", "c").1);
+    assert!(scene.considered(&scene.renders(), "one", "b").1);
+}
+
+#[test]
+fn what_is_too_large_is_rendered_each_time() {
+    let mut scene = Scene::new();
+    let renders = scene.renders();
+    scene.considered(&renders, "one", "a");
+    let size = fs::metadata(&scene.files()[0]).expect("it is there").len();
+    scene.bounds.largest = usize::try_from(size).expect("it is small");
+    let renders = scene.renders();
+    assert!(!scene.considered(&renders, "one", "a").1, "what just fits is kept");
+    assert!(scene.considered(&renders, "one", "ab").1 && scene.considered(&renders, "one", "ab").1);
+    assert_eq!(scene.files().len(), 1);
+}
+
+#[test]
+fn what_holds_a_secret_is_rendered_each_time_and_no_file_holds_it() {
+    let scene = Scene::new();
+    let renders = scene.renders();
+    let sensitive = thing("File", "spec: { commands: [{ sensitive: true, text: hunter2 }] }");
+    for secret in [thing("Secret", "data: { password: aHVudGVyMg== }"), sensitive] {
+        for _ in 0..2 {
+            assert!(scene.considered_as(&renders, "one", &secret).1, "{secret}");
+        }
+    }
+    assert!(scene.files().is_empty());
+}
+
+#[test]
+fn entries_are_for_one_user_and_go_with_their_app_as_do_unfinished_ones_at_the_next_start() {
+    let scene = Scene::new();
+    let renders = scene.renders();
+    scene.considered(&renders, "one", "a");
+    scene.considered(&renders, "two", "a");
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode(&scene.folder.path().join("renders")), 0o700);
+    assert!(scene.files().iter().all(|file| mode(file) == 0o600));
+    renders.keep_only([app("two")].iter());
+    assert_eq!(scene.files().len(), 1);
+    assert!(!scene.considered(&renders, "two", "a").1);
+    let unfinished = scene.files()[0].with_extension("3.next");
+    fs::write(&unfinished, "half").expect("it is ours");
+    drop(scene.renders());
+    assert!(!unfinished.exists() && scene.files().len() == 1);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_said_once_and_everything_is_rendered() {
+    let scene = Scene::new();
+    let renders = scene.renders();
+    fs::remove_dir_all(scene.folder.path().join("renders")).expect("it is ours");
+    for text in ["a", "a", "b"] {
+        assert!(scene.considered(&renders, "one", text).1);
+    }
+    let said = scene.said();
+    assert!(said.len() == 1 && said[0].starts_with("renders are not remembered in "), "{said:?}");
+    fs::create_dir(scene.folder.path().join("renders")).expect("it is ours");
+    assert!(scene.considered(&renders, "one", "a").1 && !scene.considered(&renders, "one", "a").1);
+    assert_eq!(scene.said(), [""; 0]);
+}
