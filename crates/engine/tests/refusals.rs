@@ -51,6 +51,20 @@ fn s11_an_app_uses_only_what_its_scope_may() {
 }
 
 #[test]
+fn remote_bases_come_from_stores_that_the_scope_may_use() {
+    let with = |stores: &str| {
+        app("shop", "").replace("  target: here", &format!("  kustomize: {{ bases: [{stores}] }}\n  target: here"))
+    };
+    assert!(read(&[("setpoint/a.yaml", CONTROL), ("setpoint/b.yaml", &with("web-state"))]).is_ok());
+    assert!(told(&with("plattform")).contains("`spec.kustomize.bases[0]`: there is no Store `plattform`"));
+    let stranger = with("web-state").replace("scope: web", "scope: default");
+    assert!(told(&stranger).contains("may not use the Store `web-state` of the scope `web`"));
+    assert!(
+        problems(&with("bootstrap")).iter().any(|told| told.contains("has no URL that a kustomization could name"))
+    );
+}
+
+#[test]
 fn s11_a_missing_scope_document_grants_nothing() {
     let told = problems(&app("shop", "").replace("scope: web", "scope: lost"));
     assert_eq!(told.len(), 2, "{told:#?}");
