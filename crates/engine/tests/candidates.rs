@@ -106,6 +106,19 @@ fn problems(tree: &MemoryTree) -> Vec<String> {
 }
 
 #[test]
+fn an_app_on_a_cluster_with_another_namespace_is_another_source() {
+    let recipe = |namespace: &str| {
+        let cluster = format!(
+            "apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: {{ name: cluster, scope: web }}\nspec: {{ kind: kubernetes, namespace: {namespace} }}\n---\n"
+        );
+        let app = app("shop", "").replace("target: here", "target: cluster");
+        documents(&(cluster + &app)).source(&shop()).expect("the app is declared").recipe()
+    };
+    assert_eq!(recipe("one"), recipe("one"));
+    assert_ne!(recipe("one"), recipe("two"), "what names no namespace has another key there");
+}
+
+#[test]
 fn resources_get_their_keys_from_the_target_and_come_after_what_they_need() {
     let tree = MemoryTree::of([
         ("apps/shop/a.yaml", file("motd", "/etc/motd").as_str()),

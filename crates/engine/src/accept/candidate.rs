@@ -15,7 +15,7 @@ use setpoint_core::name::{AppId, StoreName, TargetName};
 use setpoint_core::observed::Blindness;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
-use setpoint_documents::{FieldProblem, LoadRestrictor, Reference, RelativePath, Undeclared};
+use setpoint_documents::{FieldProblem, LoadRestrictor, Reference, RelativePath, TargetSpec, Undeclared};
 use setpoint_render::problem::Problems;
 use setpoint_render::{
     Input, Kustomize, Limits, NotRendered, Problem, ReadSets, RemoteBase, RenderedResource, Request, Trees, render,
@@ -36,6 +36,8 @@ use super::sharing::{SharingRule, shared_in};
 pub struct AppSource {
     pub app: AppId,
     pub target: TargetName,
+    /// The namespace that the target gives to what names none: it is part of what keys are made of.
+    pub namespace: Option<String>,
     pub inputs: Vec<Input>,
     pub parameters: Value,
     /// How inputs that are kustomizations are rendered.
@@ -129,6 +131,7 @@ impl ControlDocuments {
         Some(AppSource {
             app: app.clone(),
             target: spec.target.clone(),
+            namespace: self.targets.get(&spec.target).and_then(|target| namespace_of(&target.spec)),
             inputs: spec.inputs.iter().map(input).collect::<Option<_>>()?,
             parameters: spec.parameters.value().clone(),
             kustomize: self.kustomize(&spec.kustomize),
@@ -165,6 +168,10 @@ impl ControlDocuments {
     }
 }
 
+fn namespace_of(target: &TargetSpec) -> Option<String> {
+    target.namespace.as_ref().map(|name| name.as_str().to_owned())
+}
+
 /// A path of a document as a path of a tree; `.` is the tree's own folder.
 pub fn store_path(path: &RelativePath) -> Result<StorePath, BadPath> {
     match path.as_str() {
@@ -185,7 +192,7 @@ impl AppSource {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
         let rules = (&self.shared, &self.replaced, &self.additions);
         let given = (inputs, &self.parameters, &self.kustomize, rules, &self.boundary, self.manages_setpoint);
-        canonical::digest_of(&(rendering::RECIPE, &self.app, &self.target, given))
+        canonical::digest_of(&(rendering::RECIPE, &self.app, (&self.target, &self.namespace), given))
     }
 }
 
