@@ -8,11 +8,19 @@ use setpoint_kustomize::build::{BadBuild, Options, build};
 use setpoint_kustomize::files::{FileError, Files};
 use setpoint_kustomize::order::Order;
 
+/// The reference tests itself where the root is its own parent, which that of a repository is not. So all is in a folder here, and beside it is the same once more.
+const ROOT: &str = "root";
+
 struct Disk(PathBuf);
 
 impl Files for Disk {
+    fn real_folder(&self, path: &str) -> Result<String, FileError> {
+        let is_below = Path::new(path).starts_with(ROOT);
+        Ok(if is_below { path.to_owned() } else { format!("{ROOT}/{path}").trim_end_matches('/').to_owned() })
+    }
+
     fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
-        let full = self.0.join(path);
+        let full = self.0.join(path.strip_prefix(ROOT).unwrap_or(path).trim_start_matches('/'));
         if full.is_dir() {
             return Err(FileError::Folder { path: path.to_owned() });
         }
