@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::field_spec::{FieldProblem, shown};
-use crate::node::{Content, Map, Node, Scalar};
+use crate::node::{Content, Map, Node, Scalar, Tag};
 use crate::noted::NotNoted;
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -57,13 +57,18 @@ impl Resource {
     pub fn finish(&mut self, keeps_origin: bool, keeps_transformations: bool) -> Result<(), NotNoted> {
         let annotations = self.node.at(&["metadata", "annotations"]);
         let is_untouched = annotations.is_none_or(is_without_entries);
-        if is_untouched && keeps_origin && keeps_transformations {
+        if is_untouched && !self.is_annotated && keeps_origin && keeps_transformations {
             return Ok(());
         }
         // Here kustomize panics.
         if let Some(list @ Node { content: Content::Seq(_), .. }) = annotations.filter(|_| !is_untouched) {
             let problem = FieldProblem::kind("MappingNode", list);
-            return Err(NotNoted { resource: shown(&self.node), problem });
+            return Err(NotNoted::Annotations { resource: shown(&self.node), problem });
+        }
+        if let Some(Content::Map(map)) = annotations.map(|node| &node.content)
+            && let Some((name, _)) = map.iter().find(|(name, _)| Tag::of(name) != Tag::Text)
+        {
+            return Err(NotNoted::Unwritable { resource: shown(&self.node), name: Arc::clone(name) });
         }
         self.rewrite_annotations(|annotations| {
             OF_A_BUILD.iter().for_each(|name| drop(annotations.remove(name)));

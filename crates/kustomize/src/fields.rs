@@ -47,6 +47,11 @@ impl<'n> Fields<'n> {
             Content::Map(map) => {
                 Ok(Self { map, path: path.to_owned(), origin: node.origin, known: RefCell::default() })
             }
+            // An item that is null has none of its fields.
+            Content::Scalar(scalar) if scalar.is_null() && !path.is_empty() => {
+                static NONE: Map = Map::EMPTY;
+                Ok(Self { map: &NONE, path: path.to_owned(), origin: node.origin, known: RefCell::default() })
+            }
             _ => Err(wrong(path, node, "a map")),
         }
     }
@@ -55,11 +60,12 @@ impl<'n> Fields<'n> {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
-    /// The node of a field, unless it is null. Where a name stands twice in different cases the last one counts, as in Go.
+    /// The node of a field, unless it is null. Where a name stands there in several cases the last of them in the order of names counts, as in Go.
     pub fn node(&self, name: &str) -> Option<&'n Node> {
         self.known.borrow_mut().insert(name.to_lowercase());
         let is_it = |own: &str| own.eq_ignore_ascii_case(name);
-        self.map.iter().filter(|(own, _)| is_it(own)).last().map(|(_, node)| node).filter(|node| !node.is_null())
+        let named = self.map.iter().filter(|(own, _)| is_it(own)).max_by(|one, other| one.0.cmp(other.0));
+        named.map(|(_, node)| node).filter(|node| !node.is_null())
     }
 
     pub fn text(&self, name: &str) -> Result<Option<Arc<str>>, BadField> {
@@ -84,7 +90,8 @@ impl<'n> Fields<'n> {
 
     pub fn integer(&self, name: &str) -> Result<Option<i64>, BadField> {
         let integer = |node: &Node| match node.as_scalar() {
-            Some(scalar @ Scalar { tag: Tag::Int, .. }) => match scalar.value() {
+            // JSON writes a float without a fraction as an integer.
+            Some(scalar @ Scalar { tag: Tag::Int | Tag::Float, .. }) => match scalar.value() {
                 Ok(crate::node::Value::Number(digits)) => {
                     digits.parse().map_err(|_| wrong(&self.path_of(name), node, "an integer of 64 bits"))
                 }

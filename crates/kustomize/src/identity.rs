@@ -91,6 +91,11 @@ impl Id {
         self.effective_namespace() == DEFAULT_NAMESPACE
     }
 
+    /// It is known to be in none, or was when it was called so.
+    pub fn is_in_no_namespace(&self) -> bool {
+        self.effective_namespace() == NO_NAMESPACE
+    }
+
     pub fn is_in_namespace_of(&self, other: &Self) -> bool {
         self.effective_namespace() == other.effective_namespace()
     }

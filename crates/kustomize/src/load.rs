@@ -40,28 +40,40 @@ pub fn resources(name: &str, text: &str, origin: Origin) -> Result<Vec<Resource>
 }
 
 fn kind(node: &Node) -> &str {
-    node.at(&["kind"]).and_then(Node::as_text).unwrap_or_default()
+    text_at(node, &["kind"])
+}
+
+/// A text; what was read as null is none. What was put there later and reads like it is one.
+fn text_at<'n>(node: &'n Node, path: &[&str]) -> &'n str {
+    let scalar = node.at(path).and_then(Node::as_scalar).filter(|scalar| scalar.tag != Tag::Null);
+    scalar.map(|scalar| &*scalar.text).unwrap_or_default()
 }
 
 /// Leaves out what is empty, and refuses what has no kind, or no name and is no list.
 fn complete(nodes: Vec<Node>) -> Result<Vec<Node>, NoResources> {
-    let is_empty = |node: &Node| node.is_null() || node.as_map().is_some_and(Map::is_empty);
+    let is_empty = |node: &Node| match &node.content {
+        Content::Scalar(scalar) => scalar.is_null(),
+        Content::Seq(items) => items.is_empty(),
+        Content::Map(map) => map.is_empty(),
+    };
     let nodes: Vec<Node> = nodes.into_iter().filter(|node| !is_empty(node)).collect();
-    for node in &nodes {
-        let incomplete = |what: &str| {
-            let api_version = node.at(&["apiVersion"]).and_then(Node::as_text).unwrap_or_default();
-            let what = format!("{what} in object {{{{{api_version} {}}} …}}", kind(node));
-            NoResources::Incomplete { what, origin: node.origin }
-        };
-        if kind(node).is_empty() {
-            return Err(incomplete("missing kind"));
-        }
-        let name = node.at(&["metadata", "name"]).and_then(Node::as_text).unwrap_or_default();
-        if name.is_empty() && !kind(node).ends_with("List") {
-            return Err(incomplete("missing metadata.name"));
-        }
-    }
+    nodes.iter().try_for_each(check)?;
     Ok(nodes)
+}
+
+/// Refuses what has no kind, or no name and is no list.
+pub(crate) fn check(node: &Node) -> Result<(), NoResources> {
+    let incomplete = |what: &str| {
+        let what = format!("{what} in object {{{{{} {}}} …}}", text_at(node, &["apiVersion"]), kind(node));
+        Err(NoResources::Incomplete { what, origin: node.origin })
+    };
+    if kind(node).is_empty() {
+        return incomplete("missing kind");
+    }
+    if text_at(node, &["metadata", "name"]).is_empty() && !kind(node).ends_with("List") {
+        return incomplete("missing metadata.name");
+    }
+    Ok(())
 }
 
 /// Takes lists of resources apart. What was in them comes after everything else, as it is in JSON.

@@ -159,6 +159,8 @@ impl Scalar {
 pub struct Map(Vec<(Arc<str>, Node)>);
 
 impl Map {
+    pub const EMPTY: Self = Self(Vec::new());
+
     pub(crate) fn with_capacity(fields: usize) -> Self {
         Self(Vec::with_capacity(fields))
     }

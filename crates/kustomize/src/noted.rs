@@ -10,13 +10,25 @@ use crate::resource::{Former, Resource};
 /// Whether a kind is known to be in no namespace.
 pub type IsClusterScoped<'s> = &'s dyn Fn(&Gvk) -> bool;
 
-/// A resource whose annotations are a list, so that nothing can be noted there.
+/// A resource of which nothing can be noted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`metadata.annotations` of {resource} is not a map of texts; correct it")]
-pub struct NotNoted {
-    pub resource: Box<Id>,
-    #[source]
-    pub problem: FieldProblem,
+pub enum NotNoted {
+    #[error("`metadata.annotations` of {resource} is not a map of texts; correct it")]
+    Annotations {
+        resource: Box<Id>,
+        #[source]
+        problem: FieldProblem,
+    },
+    /// Kustomize forgets that its name was in quotes, and cannot write it then.
+    #[error(
+        "json: unsupported type: map[interface {{}}]interface {{}}: the annotation `{name}` of {resource} is no text without quotes: rename it"
+    )]
+    Unwritable { resource: Box<Id>, name: Arc<str> },
+    /// Kustomize panics at it: it notes names and kinds with commas between them, and nothing where there is none.
+    #[error(
+        "{resource} has no name or kind that can be kept in mind: write one without commas, or look for what took it away"
+    )]
+    NoName { resource: Box<Id> },
 }
 
 impl Resource {
@@ -41,7 +53,7 @@ impl Resource {
     pub fn note(&mut self) -> Result<(), NotNoted> {
         let resource = shown(&self.node);
         let origin = self.node.origin;
-        let found = |problem: &Node| NotNoted {
+        let found = |problem: &Node| NotNoted::Annotations {
             resource: resource.clone(),
             problem: FieldProblem::kind("MappingNode", problem),
         };
@@ -64,10 +76,31 @@ impl Resource {
         Ok(())
     }
 
+    /// Kustomize notes in the annotations: who puts a text in their place, takes the notes away with them.
+    pub(crate) fn forget_what_is_lost(&mut self) {
+        let annotations = self.node.at(&["metadata", "annotations"]);
+        if self.is_annotated && annotations.is_some_and(|node| node.as_scalar().is_some()) {
+            self.former.clear();
+            self.prefixes.clear();
+            self.suffixes.clear();
+            self.needs_hash = false;
+            self.is_annotated = false;
+        }
+    }
+
     /// Notes what it is called now, before that changes.
     pub fn note_former(&mut self, is_cluster_scoped: IsClusterScoped<'_>) -> Result<(), NotNoted> {
         self.note()?;
         let id = self.id(is_cluster_scoped);
+        // Nothing is noted, which is noticed when there is something to be noted once more.
+        if id.name.is_empty() && self.former.is_empty() {
+            self.was_nameless = true;
+            return Ok(());
+        }
+        let cannot_be_noted = |text: &str| text.is_empty() || text.contains(',');
+        if self.was_nameless || cannot_be_noted(&id.name) || cannot_be_noted(&id.gvk.kind) {
+            return Err(NotNoted::NoName { resource: id.into() });
+        }
         let is_named = id.effective_namespace() == &*id.namespace;
         let namespace = if is_named { Arc::clone(&id.namespace) } else { id.effective_namespace().into() };
         // Most are given another name twice at the most, and there are many of them.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_yaml::{
-    Class, Diagnostic, Diagnostics, Dialect, Kind, Node as Written, Scalar as Resolved, Source, Style,
+    Class, Diagnostic, Diagnostics, Dialect, Entries, Kind, Node as Written, Scalar as Resolved, Source, Style,
     Tag as WrittenTag, parse, parse_each, parse_with_repeats,
 };
 
@@ -14,7 +14,7 @@ use crate::origin::Origin;
 
 /// Reads the resources of a text. Documents that are empty or null are left out.
 pub fn read(name: &str, text: &str, origin: Origin) -> Result<Vec<Node>, Diagnostics> {
-    let mut reading = Reading::new(origin, Dialect::GoYamlV3);
+    let mut reading = Reading { is_resource: true, ..Reading::new(origin, Dialect::GoYamlV3) };
     let (mut nodes, mut problem) = (Vec::new(), None);
     parse_each(Source::new(name, text), |document| {
         if problem.is_none() {
@@ -36,6 +36,12 @@ pub fn read_document(name: &str, text: &str, origin: Origin) -> Result<Option<No
     Ok(first.filter(|node| !node.is_null()))
 }
 
+/// Reads the first document of a text in which no key may stand twice.
+pub fn read_strictly(name: &str, text: &str, origin: Origin) -> Result<Option<Node>, Diagnostics> {
+    parse(Source::new(name, text))?;
+    read_document(name, text, origin)
+}
+
 /// Reads the first document of a text that stands in a field. None if nothing but blanks and comments is there.
 pub(crate) fn read_first(text: &str) -> Result<Option<Node>, Diagnostics> {
     let documents = parse(Source::new("", text))?;
@@ -55,6 +61,8 @@ const LONGEST_KEPT: usize = 40;
 struct Reading {
     origin: Origin,
     dialect: Dialect,
+    /// It will be written as JSON, whose keys are texts.
+    is_resource: bool,
     names: Kept,
     values: Kept,
 }
@@ -81,17 +89,14 @@ impl Kept {
 
 impl Reading {
     fn new(origin: Origin, dialect: Dialect) -> Self {
-        Self { origin, dialect, names: Kept::default(), values: Kept::default() }
+        Self { origin, dialect, is_resource: false, names: Kept::default(), values: Kept::default() }
     }
 
     /// A node of a document, with everything below it; `is_in_flow` if it is between braces or brackets. How deep that goes is bounded by the parser.
     fn node(&mut self, written: Written<'_>, is_in_flow: bool) -> Result<Node, Diagnostics> {
         let is_flow = is_in_flow || written.style() == Style::Flow;
         let content = match written.kind() {
-            Kind::Scalar(text) => {
-                let tag = tag(written, text, self.dialect);
-                Content::Scalar(Scalar { text: self.values.get(text), tag })
-            }
+            Kind::Scalar(text) => Content::Scalar(self.scalar(written, text)?),
             Kind::Sequence(items) => {
                 let mut nodes = Vec::with_capacity(items.len());
                 for item in items.iter() {
@@ -99,22 +104,7 @@ impl Reading {
                 }
                 Content::Seq(nodes)
             }
-            Kind::Mapping(entries) => {
-                let mut map = Map::with_capacity(entries.len());
-                let mut places = BTreeMap::new();
-                for (key, value) in entries.merged() {
-                    let (name, value) = (self.name(key)?, self.node(value, is_flow)?);
-                    // Of a key that is written twice the last one counts; only v2 reads such a text.
-                    match (self.dialect == Dialect::GoYamlV2).then(|| places.insert(Arc::clone(&name), map.len())) {
-                        Some(Some(first)) => {
-                            places.insert(name, first);
-                            map.put(first, value);
-                        }
-                        _ => map.push(name, value),
-                    }
-                }
-                Content::Map(map)
-            }
+            Kind::Mapping(entries) => Content::Map(self.map(entries, is_flow)?),
         };
         let style = match written.style() {
             Style::Plain if is_in_flow && matches!(written.kind(), Kind::Scalar("")) => NodeStyle::Blank,
@@ -125,12 +115,46 @@ impl Reading {
         Ok(Node { style, ..Node::new(content, self.origin.on(written.line())) })
     }
 
-    /// A key as JSON has it: whatever it is, its text.
+    fn scalar(&mut self, written: Written<'_>, text: &str) -> Result<Scalar, Diagnostics> {
+        let scalar = Scalar { text: self.values.get(text), tag: tag(written, text, self.dialect) };
+        // Resources say so when they are written, if they ever are.
+        if self.dialect == Dialect::GoYamlV2 && written.tag().is_some() && scalar.value().is_err() {
+            let problem = Diagnostic::new(Class::Type, written.place(), format!("`{text}` is not what its tag says"));
+            return Err(problem.with_help("remove the tag").into());
+        }
+        Ok(scalar)
+    }
+
+    fn map(&mut self, entries: Entries<'_>, is_flow: bool) -> Result<Map, Diagnostics> {
+        let mut map = Map::with_capacity(entries.len());
+        let mut places = BTreeMap::new();
+        for (key, value) in entries.merged() {
+            let (name, value) = (self.name(key)?, self.node(value, is_flow)?);
+            // Of a key that is written twice the last one counts; only v2 reads such a text.
+            match (self.dialect == Dialect::GoYamlV2).then(|| places.insert(Arc::clone(&name), map.len())) {
+                Some(Some(first)) => {
+                    places.insert(name, first);
+                    map.put(first, value);
+                }
+                _ => map.push(name, value),
+            }
+        }
+        Ok(map)
+    }
+
+    /// A key as JSON has it: whatever it is, its text. Of a resource one that is a number or the like is refused: kustomize cannot write what has one.
     fn name(&mut self, key: Written<'_>) -> Result<Arc<str>, Diagnostics> {
         let Kind::Scalar(text) = key.kind() else {
             let problem = Diagnostic::new(Class::Type, key.place(), "a key is a collection".to_owned());
             return Err(problem.with_help("write a name").into());
         };
+        if self.is_resource && key.style() == Style::Plain && key.tag().is_none() && Tag::of(text) != Tag::Text {
+            let problem = format!(
+                "the key `{text}` is no text, and only texts are keys of JSON (unsupported type: map[interface {{}}]interface {{}})"
+            );
+            let problem = Diagnostic::new(Class::Type, key.place(), problem);
+            return Err(problem.with_help("write it in quotes").into());
+        }
         Ok(self.names.get(text))
     }
 }

@@ -43,6 +43,8 @@ pub struct Resource {
     pub may_change_kind: bool,
     /// Something was noted in its annotations, as kustomize has it.
     pub is_annotated: bool,
+    /// It had no name when it was to be noted what it is called.
+    pub was_nameless: bool,
 }
 
 /// What a resource was called before.
@@ -81,6 +83,7 @@ impl Resource {
             may_change_name: false,
             may_change_kind: false,
             is_annotated: false,
+            was_nameless: false,
         }
     }
 

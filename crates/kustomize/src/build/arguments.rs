@@ -1,6 +1,8 @@
 //! What the document of a plugin says. Kustomize reads it less strictly than a kustomization: it passes over fields that it does not know, and makes texts of
 //! numbers and booleans where it wants texts, though not where a type of its own is part of another one.
 
+use setpoint_yaml::go::written_number;
+
 use crate::node::{Content, Node, Scalar, Tag, Value};
 use crate::resource::Resource;
 
@@ -65,6 +67,7 @@ fn wants_text(within: &str, field: &str) -> bool {
     match within {
         "labels" | "annotations" | "imageTag" => true,
         "replica" => field == "name",
+        "replacements" => field == "sourceValue",
         "" => matches!(field, "prefix" | "suffix" | "value" | "patch" | "path" | "jsonOp" | "targetFilePath"),
         "fieldSpecs" => field == "path",
         "options" => matches!(field, "delimiter" | "encoding"),
@@ -80,6 +83,11 @@ pub(super) fn arguments(plugin: &Resource) -> Node {
     let top = if plugin.kind().ends_with("Generator") { GENERATOR } else { TRANSFORMER };
     prepare(&mut arguments, "", Some(top));
     arguments
+}
+
+/// Replacements in a file of their own, which is read in the same way.
+pub(super) fn prepare_replacements(document: &mut Node) {
+    prepare(document, "replacements", None);
 }
 
 fn prepare(node: &mut Node, within: &str, known_here: Option<&[&str]>) {
@@ -102,10 +110,10 @@ fn prepare(node: &mut Node, within: &str, known_here: Option<&[&str]>) {
 
 fn as_text(node: &mut Node) {
     let Content::Scalar(scalar) = &mut node.content else { return };
-    if let (Tag::Bool | Tag::Int | Tag::Float, Ok(value)) = (scalar.tag, scalar.value()) {
+    if let (Tag::Bool | Tag::Int | Tag::Float | Tag::Time, Ok(value)) = (scalar.tag, scalar.value()) {
         *scalar = match value {
             Value::Bool(value) => Scalar::text(value.to_string()),
-            Value::Number(json) => Scalar::text(json),
+            Value::Number(json) => Scalar::text(&*written_number(&json)),
             Value::Text(text) => Scalar::text(text),
             Value::Null => return,
         };

@@ -7,7 +7,7 @@ use crate::fields::{BadField, Fields};
 use crate::folder::Folder;
 use crate::kustomization::Kustomization;
 use crate::node::Node;
-use crate::read::read_document;
+use crate::read::read_strictly;
 
 impl Builder<'_> {
     /// Adds what a kustomization says of fields to what is known anyway, and both to what its bases said. What was merged is merged again, as in kustomize: of a field
@@ -16,41 +16,61 @@ impl Builder<'_> {
         &mut self,
         folder: &Folder<'_>,
         kustomization: &Kustomization,
-        into: &mut Option<Defaults>,
+        into: &mut KnownFields,
     ) -> Result<(), BadBuild> {
         let mut said: Option<Defaults> = None;
         for path in &kustomization.configurations {
             let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
             let text = self.text(&path)?;
             let origin = self.sources.add(path.as_str().into(), None);
-            let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+            let document = read_strictly(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
             let Some(document) = document else { continue };
             let own = defaults(&document).map_err(|error| BadBuild::new(&error).at(&path, error.origin))?;
             said.get_or_insert_default().merge(&own).map_err(|error| BadBuild::new(&error))?;
         }
-        let mut all = Defaults::get().clone();
         match said {
-            None => return merge_fields(into, None),
-            Some(said) => all.merge(&said).map_err(|error| BadBuild::new(&error))?,
+            None => into.merge(&KnownFields::Defaults),
+            Some(said) => {
+                let mut all = Defaults::get().clone();
+                all.merge(&said).map_err(|error| BadBuild::new(&error))?;
+                into.merge(&KnownFields::Own(all.into()))
+            }
         }
-        merge_fields(into, Some(&all))
     }
 }
 
-/// Merges what was said of fields; `None` where nobody said anything.
-pub(super) fn merge_fields(into: &mut Option<Defaults>, more: Option<&Defaults>) -> Result<(), BadBuild> {
-    if into.is_none() && more.is_none() {
-        return Ok(());
-    }
-    let more = more.unwrap_or(Defaults::get());
-    match into {
-        Some(into) => into.merge(more).map_err(|error| BadBuild::new(&error)),
-        None => {
-            let mut merged = Defaults::default();
-            merged.merge(more).map_err(|error| BadBuild::new(&error))?;
-            *into = Some(merged);
-            Ok(())
+/// Which fields transformers are about.
+#[derive(Debug, Default)]
+pub(super) enum KnownFields {
+    /// Nobody said anything yet.
+    #[default]
+    Nothing,
+    /// Those that kustomize knows.
+    Defaults,
+    Own(Box<Defaults>),
+}
+
+impl KnownFields {
+    pub(super) fn get(&self) -> &Defaults {
+        match self {
+            Self::Nothing | Self::Defaults => Defaults::get(),
+            Self::Own(own) => own,
         }
+    }
+
+    pub(super) fn merge(&mut self, more: &Self) -> Result<(), BadBuild> {
+        let mut all = match (&*self, more) {
+            (_, Self::Nothing) => return Ok(()),
+            (Self::Nothing | Self::Defaults, Self::Defaults) => {
+                *self = Self::Defaults;
+                return Ok(());
+            }
+            (Self::Nothing, Self::Own(_)) => Defaults::default(),
+            (own, _) => own.get().clone(),
+        };
+        all.merge(more.get()).map_err(|error| BadBuild::new(&error))?;
+        *self = Self::Own(all.into());
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::configuration::merge_fields;
+use super::configuration::KnownFields;
 use super::{BadBuild, Builder};
 use crate::defaults::{Defaults, NameReference};
 use crate::field_spec::FieldSpec;
@@ -28,7 +28,7 @@ impl Builder<'_> {
         &mut self,
         folder: &Folder<'_>,
         kustomization: &Kustomization,
-        into: &mut Option<Defaults>,
+        into: &mut KnownFields,
     ) -> Result<(), BadBuild> {
         let mut said = Defaults::default();
         for path in &kustomization.crds {
@@ -49,10 +49,7 @@ impl Builder<'_> {
         if said == Defaults::default() {
             return Ok(());
         }
-        if into.is_none() {
-            merge_fields(into, Some(Defaults::get()))?;
-        }
-        into.get_or_insert_default().merge(&said).map_err(|error| BadBuild::new(&error))
+        into.merge(&KnownFields::Own(said.into()))
     }
 }
 

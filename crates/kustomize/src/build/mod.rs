@@ -22,7 +22,6 @@ mod written;
 use std::sync::Arc;
 
 use crate::annotations::NEEDS_HASH;
-use crate::defaults::Defaults;
 use crate::field_spec::FieldSpec;
 use crate::fields::Texts;
 use crate::files::{FileError, Files};
@@ -31,7 +30,8 @@ use crate::generator::{Generator, Kind, Options as GeneratorOptions, absorb};
 use crate::hash::hash;
 use crate::identity::{Gvk, Id};
 use crate::kustomization::{self, FILE_NAMES, Kustomization, Var};
-use crate::load::resources;
+use crate::load::{self, resources};
+use crate::node::{Content, Map, Node};
 use crate::order::Order;
 use crate::origin::{Origin, Sources};
 use crate::read::read_document;
@@ -41,6 +41,7 @@ use crate::schema::{BuiltIn, Schema};
 use crate::transform;
 
 pub use bad::BadBuild;
+use configuration::KnownFields;
 use names::Registered;
 use trail::{Asked, Written};
 
@@ -113,8 +114,14 @@ pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built
         transform::labels(&mut all.resources, &label, &[field], origin).map_err(|error| BadBuild::new(&error))?;
     }
     let Asked { origins, transformations, .. } = builder.asked;
-    let finished = all.resources.iter_mut().try_for_each(|resource| resource.finish(origins, transformations));
-    finished.map_err(|error| BadBuild::new(&error))?;
+    for resource in &mut all.resources {
+        let origin = resource.node.origin;
+        // Only a list can be without it.
+        if let Some(fields) = resource.node.as_map_mut().filter(|fields| fields.get("metadata").is_none()) {
+            fields.set("metadata", Node::new(Content::Map(Map::default()), origin));
+        }
+        resource.finish(origins, transformations).map_err(|error| BadBuild::new(&error))?;
+    }
     let Builder { sources, warnings, schema, .. } = builder;
     Ok(Built { resources: all.resources, sources, warnings, schema })
 }
@@ -124,8 +131,7 @@ pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built
 struct Accumulated {
     resources: Vec<Resource>,
     vars: Vec<Var>,
-    /// Which fields transformers are about; `None` where nobody said anything.
-    fields: Option<Defaults>,
+    fields: KnownFields,
 }
 
 struct Builder<'b> {
@@ -324,7 +330,7 @@ impl Builder<'_> {
         let taken = self.accumulate(&inner, &kustomization, Accumulated::default(), depth + 1)?;
         self.append(&mut all.resources, taken.resources, known)
             .map_err(|error| error.within(&format!("recursed merging from path '/{}'", base.path)))?;
-        configuration::merge_fields(&mut all.fields, taken.fields.as_ref())?;
+        all.fields.merge(&taken.fields)?;
         vars::merge_var_lists(&mut all.vars, taken.vars)
     }
 
@@ -346,7 +352,13 @@ impl Builder<'_> {
             return Err(BadBuild::of(problem));
         }
         self.use_schema(&inner, &kustomization)?;
-        self.accumulate(&inner, &kustomization, all, depth + 1)
+        let taken = self.accumulate(&inner, &kustomization, all, depth + 1)?;
+        // All that there is comes back, and is taken in anew.
+        let mut all = Accumulated { vars: taken.vars, ..Accumulated::default() };
+        self.append(&mut all.resources, taken.resources, &mut Registered::default())
+            .map_err(|error| error.within(&format!("recursed merging from path '/{}'", base.path)))?;
+        all.fields.merge(&taken.fields)?;
+        Ok(all)
     }
 
     /// Adds resources, none of which may be there already. `known` are those that are.
@@ -419,6 +431,9 @@ impl Builder<'_> {
         let origin = self.sources.add("".into(), Some("nameSuffixHash".into()));
         let wants = |resource: &&mut Resource| resource.needs_hash || resource.is_enabled(NEEDS_HASH);
         for resource in all.iter_mut().filter(wants) {
+            if resource.node.at(&["metadata"]).and_then(Node::as_map).is_none() {
+                load::check(&resource.node).map_err(|error| BadBuild::new(&error))?;
+            }
             let suffix = hash(&resource.node).map_err(|error| BadBuild::new(&error))?;
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
             resource.note_former(&scope).map_err(|error| BadBuild::new(&error))?;
@@ -434,17 +449,25 @@ impl Builder<'_> {
         let ids: Vec<Id> =
             all.resources.iter().map(|resource| resource.id(&|gvk| self.schema.is_cluster_scoped(gvk))).collect();
         let origin = self.sources.add("".into(), Some("nameReference".into()));
-        references::correct(
-            &mut all.resources,
-            &ids,
-            &all.fields.as_ref().unwrap_or(Defaults::get()).name_reference,
-            origin,
-        )
-        .map_err(|error| BadBuild::new(&error))?;
+        references::correct(&mut all.resources, &ids, &all.fields.get().name_reference, origin)
+            .map_err(|error| BadBuild::new(&error))?;
         self.put_variables(all)?;
-        all.resources.retain(|resource| !is_local(resource));
+        all.resources.retain(|resource| !resource.node.as_map().is_some_and(Map::is_empty));
+        all.resources
+            .iter()
+            .try_for_each(|resource| load::check(&resource.node))
+            .map_err(|error| BadBuild::new(&error))?;
+        let (local, kept): (Vec<Resource>, Vec<Resource>) =
+            std::mem::take(&mut all.resources).into_iter().partition(is_local);
         // What was renamed since it was taken in may have the name of another: kustomize panics here.
-        self.register(all.resources.iter(), &mut Registered::default())
+        let mut known = Registered::default();
+        self.append(&mut all.resources, kept, &mut known)?;
+        // What is local goes by its name, so that one of the name of another does not go: there are two of them then, which is refused.
+        let is_named_so = |resource: &&Resource| known.has(&resource.id(&|gvk| self.schema.is_cluster_scoped(gvk)));
+        match local.iter().find(is_named_so) {
+            Some(clashing) => self.register([clashing].into_iter(), &mut known),
+            None => Ok(()),
+        }
     }
 }
 
@@ -464,8 +487,8 @@ fn check_version(version: Option<&Arc<str>>) -> Result<(), BadBuild> {
 
 /// What is only there for others to be made from.
 fn is_local(resource: &Resource) -> bool {
-    let local = resource.texts("annotations").find(|(name, _)| &***name == "config.kubernetes.io/local-config");
-    local.is_some_and(|(_, value)| value != "false")
+    let local = resource.node.at(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
+    local.is_some_and(|value| value.as_text() != Some("false"))
 }
 
 fn generator(

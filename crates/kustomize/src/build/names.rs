@@ -11,9 +11,10 @@ use crate::selector::Scope;
 type Name = (Arc<str>, Gvk, bool, Arc<str>);
 
 fn name(id: &Id) -> Name {
-    let is_any = id.is_cluster_scoped || id.is_in_default_namespace();
+    let is_nowhere = id.is_in_no_namespace();
+    let is_any = is_nowhere || id.is_in_default_namespace();
     let namespace = if is_any { Arc::default() } else { Arc::clone(&id.namespace) };
-    (Arc::clone(&id.name), id.gvk.clone(), id.is_cluster_scoped, namespace)
+    (Arc::clone(&id.name), id.gvk.clone(), is_nowhere, namespace)
 }
 
 /// What the resources of a list are called now.
@@ -23,6 +24,10 @@ pub(super) struct Registered(BTreeSet<Name>);
 impl Registered {
     pub(super) fn of(all: &[Resource], scope: Scope<'_>) -> Self {
         Self(all.iter().map(|resource| name(&resource.id(scope))).collect())
+    }
+
+    pub(super) fn has(&self, id: &Id) -> bool {
+        self.0.contains(&name(id))
     }
 
     /// Whether nothing was called so.

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use super::names::Registered;
 use super::patched::{FEW, Patched};
 use super::{BadBuild, Builder};
+use crate::field_spec::set_plain;
 use crate::folder::Folder;
+use crate::generator::merged;
 use crate::identity::{Gvk, Id};
 use crate::json_patch::JsonPatch;
 use crate::kustomization::{Patch, Target};
 use crate::load::resources;
 use crate::merge::{Merged, merge};
-use crate::node::{Content, Map, Node};
+use crate::node::{Content, Map, Node, Scalar, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::schema::BuiltIn;
@@ -32,6 +34,7 @@ impl Builder<'_> {
             let inline = resources("<patchesStrategicMerge>", text, origin);
             patches.extend(match inline {
                 Ok(patches) => patches,
+                Err(no_patch) if text.contains('\n') => return Err(BadBuild::new(&no_patch)),
                 Err(_) => {
                     let path = folder.file(text).map_err(|error| BadBuild::new(&error))?;
                     self.load(&path)?
@@ -41,8 +44,9 @@ impl Builder<'_> {
         if patches.is_empty() && !written.is_empty() {
             return Err(BadBuild::of(format!("patch appears to be empty; files={written:?}: write a patch there")));
         }
-        patches.iter().try_for_each(|patch| {
-            self.patch_its_namesake(patch, all)?;
+        patches.into_iter().try_for_each(|patch| {
+            let found = self.namesake(&patch, all)?;
+            self.patch_all(&copied(patch), &[found], all)?;
             self.check_names(all)
         })
     }
@@ -72,6 +76,8 @@ impl Builder<'_> {
             (Ok(strategic), Ok(json)) if !strategic.is_empty() && !json.is_empty() => Err(BadBuild::of(format!(
                 "illegally qualifies as both an SM and JSON patch: {name}: write one of them"
             ))),
+            // Nothing in it is no patch.
+            (Ok(strategic), _) if strategic.is_empty() => Ok(()),
             (Ok(strategic), _) => self.strategic(patch, strategic, all),
             (_, Ok(json)) => self.json(patch, &json, origin, all),
             (Err(no_resource), Err(no_json)) => {
@@ -87,14 +93,17 @@ impl Builder<'_> {
             loaded.may_change_kind = patch.may_change_kind;
         }
         let Some(target) = &patch.target else {
-            return loaded.iter().try_for_each(|patch| self.patch_its_namesake(patch, all));
+            return loaded.iter().try_for_each(|patch| {
+                let found = self.namesake(patch, all)?;
+                self.patch_all(patch, &[found], all)
+            });
         };
-        let [patch] = loaded.as_slice() else {
+        let (Some(patch), true) = (loaded.pop(), loaded.is_empty()) else {
             let problem = "Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set `patches.target` field: split them";
             return Err(BadBuild::of(problem.to_owned()));
         };
         let selected = self.selected_by_patch(all, target)?;
-        self.patch_all(patch, &selected, all)?;
+        self.patch_all(&copied(patch), &selected, all)?;
         self.check_names(all)
     }
 
@@ -167,13 +176,13 @@ impl Builder<'_> {
         selected.map_err(|error| BadBuild::new(&error))
     }
 
-    /// Patches what has, or once had, the patch's own name.
-    fn patch_its_namesake(&mut self, patch: &Resource, all: &mut Patched<'_>) -> Result<(), BadBuild> {
+    /// What has, or once had, the patch's own name.
+    fn namesake(&self, patch: &Resource, all: &mut Patched<'_>) -> Result<usize, BadBuild> {
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
         let id = patch.first_id(&scope);
         let found: Vec<usize> = all.names(&scope).places(&id).collect();
         match found.as_slice() {
-            [_] => self.patch_all(patch, &found, all),
+            [found] => Ok(*found),
             [] => Err(BadBuild::of(format!(
                 "no resource matches strategic merge patch \"{id}\": no matches for Id {id}; failed to find unique target for patch {id}: correct its name"
             ))),
@@ -211,8 +220,12 @@ impl Builder<'_> {
             resource.note_former(&scope).map_err(|error| BadBuild::new(&error))?;
         }
         let mut node = patch.node.clone();
-        if let (Some(fields), Some(api_version)) = (node.as_map_mut(), resource.node.at(&["apiVersion"])) {
-            fields.set("apiVersion", api_version.clone());
+        if let Some(version) = node.as_map_mut().and_then(|fields| fields.get_mut("apiVersion"))
+            && matches!(version.content, Content::Scalar(Scalar { tag: Tag::Any, .. }))
+        {
+            let own = resource.node.at(&["apiVersion"]);
+            let origin = own.map_or(patch.node.origin, |own| own.origin);
+            *version = plain(own.and_then(Node::as_text).unwrap_or_default(), origin);
         }
         self.built_in = BuiltIn::Read;
         let merged = resource.sharing(|resource| merge(&node, &mut resource.node, &self.schema));
@@ -221,9 +234,8 @@ impl Builder<'_> {
             Merged::Kept => {}
         }
         let origin = resource.node.origin;
-        let is_other_kind = !patch.may_change_kind && resource.kind() != kind;
-        if let Some(fields) = resource.node.as_map_mut().filter(|_| is_other_kind) {
-            fields.set("kind", Node::text(kind, origin));
+        if let Some(fields) = resource.node.as_map_mut().filter(|_| !patch.may_change_kind) {
+            put_back(fields, "kind", &kind, origin);
         }
         if !patch.may_change_name {
             set_metadata(&mut resource.node, "name", &name, origin);
@@ -247,9 +259,30 @@ fn selection(target: &Target) -> Result<Selection, BadBuild> {
     Selection::new(&selector).map_err(|error| BadBuild::new(&error))
 }
 
+/// A patch as kustomize copies one: its labels and annotations are texts, so that a null there takes nothing away; and its `apiVersion` is that of what it
+/// patches, for which a place is made here.
+fn copied(mut patch: Resource) -> Resource {
+    let origin = patch.node.origin;
+    let Some(fields) = patch.node.as_map_mut() else { return patch };
+    fields.set("apiVersion", plain("", origin));
+    let Some(metadata) = fields.get_mut("metadata").and_then(Node::as_map_mut) else { return patch };
+    for field in ["labels", "annotations"] {
+        let Some(written) = metadata.remove(field) else { continue };
+        let texts = merged(None, Some(&written), false);
+        if !texts.is_empty() {
+            metadata.set(field, Node::new(Content::Map(texts), written.origin));
+        }
+    }
+    patch
+}
+
+fn plain(text: &str, origin: Origin) -> Node {
+    Node::new(Content::Scalar(Scalar::plain(text)), origin)
+}
+
 /// Sets a text of the metadata, or takes it away if it is empty.
 pub(super) fn set_metadata(node: &mut Node, field: &str, text: &str, origin: Origin) {
-    if node.at(&["metadata", field]).and_then(Node::as_text).unwrap_or_default() == text {
+    if text.is_empty() && node.at(&["metadata", field]).is_none() {
         return;
     }
     let Some(fields) = node.as_map_mut() else { return };
@@ -259,7 +292,18 @@ pub(super) fn set_metadata(node: &mut Node, field: &str, text: &str, origin: Ori
     let Some(metadata) = fields.get_mut("metadata").and_then(Node::as_map_mut) else { return };
     match text {
         "" => drop(metadata.remove(field)),
-        text => metadata.set(field, Node::text(text, origin)),
+        text => put_back(metadata, field, text, origin),
+    }
+}
+
+/// Sets a text. Kustomize forgets that it is one, unless it was in quotes.
+fn put_back(fields: &mut Map, field: &str, text: &str, origin: Origin) {
+    match fields.get_mut(field) {
+        Some(node) if node.as_scalar().is_some() => {
+            let origin = if node.as_text() == Some(text) { node.origin } else { origin };
+            drop(set_plain(node, text, origin));
+        }
+        _ => fields.set(field, Node::text(text, origin)),
     }
 }
 

@@ -44,8 +44,10 @@ impl Builder<'_> {
     }
 
     fn generated(&self, folder: &Folder<'_>, plugin: &Resource, is_secret: bool) -> Result<Resource, BadBuild> {
-        let mut args =
-            kustomization::generator(&arguments(plugin), "", is_secret).map_err(|error| BadBuild::new(&error))?;
+        let mut written = arguments(plugin);
+        // Old ways of writing are only known in a kustomization.
+        written.as_map_mut().map(|fields| fields.remove("env"));
+        let mut args = kustomization::generator(&written, "", is_secret).map_err(|error| BadBuild::new(&error))?;
         if args.name.is_empty() {
             args.name = plugin.name().into();
         }

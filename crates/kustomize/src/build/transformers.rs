@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::arguments::prepare_replacements;
 use super::patched::Patched;
 use super::replacements::replacement;
 use super::{Accumulated, BadBuild, Builder};
@@ -24,7 +25,7 @@ impl Builder<'_> {
         accumulated: &mut Accumulated,
     ) -> Result<(), BadBuild> {
         let Accumulated { resources: all, fields, .. } = accumulated;
-        let fields = fields.as_ref().unwrap_or(Defaults::get());
+        let fields = fields.get();
         let mut patched = Patched::new(all);
         if !kustomization.strategic_patches.is_empty() {
             let at = kustomization.place("patchesStrategicMerge");
@@ -188,13 +189,16 @@ impl Builder<'_> {
         let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
         let text = self.text(&path)?;
         let origin = self.sources.add(path.as_str().into(), None);
-        let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        let mut document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        document.iter_mut().for_each(prepare_replacements);
         match document {
-            None => Ok(Vec::new()),
             Some(Node { content: Content::Seq(items), .. }) => {
                 items.iter().map(|item| replacement_of(item, &path)).collect()
             }
-            Some(document) => Ok(vec![replacement_of(&document, &path)?]),
+            Some(document) if document.as_map().is_some() => Ok(vec![replacement_of(&document, &path)?]),
+            _ => Err(BadBuild::of(format!(
+                "unsupported replacement type encountered within replacement path: write a replacement or a list of them into `{path}`"
+            ))),
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{Accumulated, BadBuild, Builder};
-use crate::defaults::Defaults;
 use crate::identity::{Gvk, Id};
 use crate::kustomization::Var;
 use crate::node::Value;
@@ -18,9 +17,10 @@ impl Builder<'_> {
                 gvk: var.gvk.clone(),
                 name: Arc::clone(&var.of_name),
                 namespace: Arc::clone(&var.of_namespace),
-                is_cluster_scoped: scope(&var.gvk),
+                // Kustomize does not look this up where a variable is declared.
+                is_cluster_scoped: false,
             };
-            let by_namespace = !target.namespace.is_empty() || target.is_cluster_scoped;
+            let by_namespace = !target.namespace.is_empty();
             let is_it = |id: &Id| if by_namespace { id.is_same(&target) } else { id.is_named_as(&target) };
             let mut found = all
                 .resources
@@ -70,17 +70,12 @@ impl Builder<'_> {
                 values.insert(Arc::clone(&var.name), value);
             }
         }
-        if values.is_empty() {
+        if all.vars.is_empty() {
             return Ok(());
         }
         let origin = self.sources.add("".into(), Some("vars".into()));
-        let used = variables::put(
-            &mut all.resources,
-            &all.fields.as_ref().unwrap_or(Defaults::get()).var_reference,
-            &values,
-            origin,
-        )
-        .map_err(|error| BadBuild::new(&error))?;
+        let used = variables::put(&mut all.resources, &all.fields.get().var_reference, &values, origin)
+            .map_err(|error| BadBuild::new(&error))?;
         let unused: Vec<&str> = values.keys().filter(|name| !used.contains(*name)).map(|name| &**name).collect();
         if !unused.is_empty() {
             self.warnings.push(format!("well-defined vars that were never replaced: {}", unused.join(",")));

@@ -176,7 +176,7 @@ pub fn set_text(node: &mut Node, text: &Arc<str>, origin: Origin) -> Result<(), 
 
 /// Sets a scalar that is written as the one before it was: in quotes, or so that its text says what it is.
 pub fn set_plain(node: &mut Node, text: &str, origin: Origin) -> Result<(), FieldProblem> {
-    let tag = if was_quoted(node) || Tag::of(text) == Tag::Text { Tag::Text } else { Tag::Any };
+    let tag = if was_quoted(node) { Tag::Text } else { Tag::Any };
     set_scalar(node, Scalar { text: text.into(), tag }, origin)
 }
 

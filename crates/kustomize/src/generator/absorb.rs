@@ -127,7 +127,7 @@ fn take_place(mut new: Resource, old: &Resource, is_merged: bool, id: &Id) -> Re
 }
 
 /// The entries of two maps as texts, in the order of their names. Those of the other one win. In data a null is nothing; elsewhere it is what was written.
-fn merged(one: Option<&Node>, other: Option<&Node>, is_data: bool) -> Map {
+pub(crate) fn merged(one: Option<&Node>, other: Option<&Node>, is_data: bool) -> Map {
     let entries = [one, other].into_iter().flatten().filter_map(Node::as_map).flat_map(Map::iter);
     let all: BTreeMap<&Arc<str>, &Node> = entries.collect();
     let mut texts = Map::default();

@@ -16,6 +16,7 @@ use crate::node::{Content, Map, Node, Scalar, Tag};
 use crate::origin::Origin;
 use crate::resource::{Behavior, Resource};
 
+pub(crate) use absorb::merged;
 pub use absorb::{AbsorbError, absorb};
 
 /// Base64 is broken into lines of this length.
@@ -134,7 +135,7 @@ impl Generator {
         let mut resource = Resource::new(map_of(fields.into_iter().map(|(name, node)| (name.into(), node)), origin));
         resource.needs_hash = !self.options.disables_hash;
         resource.behavior = self.behavior;
-        resource.is_annotated = true;
+        resource.note().expect("what was made here is a map with metadata");
         Ok(resource)
     }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use setpoint_yaml::go::written_number;
 
-use crate::node::{Content, NoValue, Node, Scalar, Tag, Value};
+use crate::node::{Content, NoValue, Node, Scalar, Style, Tag, Value};
 
 /// Writes scalars as JSON has them. A number is a [`Tag::Float`] whose text is JSON's.
 pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
-    each(node, &mut |scalar, is_blank| {
+    each(node, &mut |scalar, _, is_blank| {
         *scalar = match scalar.value()? {
             _ if is_blank => Scalar::text(""),
             Value::Null => Scalar { text: "null".into(), tag: Tag::Null },
@@ -20,9 +20,12 @@ pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
     })
 }
 
-/// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a million on.
+/// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a million on. Texts that would be something else without them
+/// have quotes.
 pub(super) fn from_json(node: &mut Node) -> Result<(), NoValue> {
-    each(node, &mut |scalar, _| {
+    each(node, &mut |scalar, style, _| {
+        let needs_quotes = scalar.tag == Tag::Text && Tag::of(&scalar.text) != Tag::Text;
+        *style = if needs_quotes { Style::Quoted } else { Style::Plain };
         if scalar.tag != Tag::Float {
             return Ok(());
         }
@@ -35,13 +38,13 @@ pub(super) fn from_json(node: &mut Node) -> Result<(), NoValue> {
     })
 }
 
-type Change<'c> = dyn FnMut(&mut Scalar, bool) -> Result<(), NoValue> + 'c;
+type Change<'c> = dyn FnMut(&mut Scalar, &mut Style, bool) -> Result<(), NoValue> + 'c;
 
-/// Changes all scalars, and tells of each whether it is blank.
+/// Changes all scalars and how they are written, and tells of each whether it is blank.
 fn each(node: &mut Node, change: &mut Change<'_>) -> Result<(), NoValue> {
     let is_blank = node.is_blank();
     match &mut node.content {
-        Content::Scalar(scalar) => change(scalar, is_blank),
+        Content::Scalar(scalar) => change(scalar, &mut node.style, is_blank),
         Content::Seq(items) => items.iter_mut().try_for_each(|item| each(item, change)),
         Content::Map(map) => map.iter_mut().try_for_each(|(_, field)| each(field, change)),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::field_spec::FieldSpec;
 use crate::fields::{BadField, Fields, Texts};
 use crate::identity::Gvk;
-use crate::node::{Map, Node};
+use crate::node::{Content, Map, Node};
 use crate::origin::Origin;
 
 /// The names that a folder's kustomization may have. Only one of them may be there.
@@ -150,6 +150,14 @@ impl Kustomization {
     /// Reads a document. `None` stands for an empty one.
     pub fn of(document: Option<&Node>) -> Result<Self, BadField> {
         let Some(document) = document else { return Err(empty(Origin::default())) };
+        if let Some((text, origin)) = unwritable(document) {
+            return Err(BadField {
+                path: format!("{text:?}"),
+                origin,
+                problem: "yaml: control characters are not allowed".to_owned(),
+                help: "remove them".to_owned(),
+            });
+        }
         let fields = Fields::of(document, "")?;
         let is_component = kind_of(&fields)?;
         fields.inner("metadata", metadata)?;
@@ -159,7 +167,7 @@ impl Kustomization {
         kustomization.read_what_is_made(&fields)?;
         kustomization.read_what_is_changed(&fields)?;
         kustomization.deprecated = deprecated(&fields);
-        let is_empty = document.as_map().is_some_and(|map| map.iter().all(|(name, _)| is_type(name)));
+        let is_empty = document.as_map().is_some_and(|map| map.iter().all(|(name, node)| says_nothing(name, node)));
         fields.end()?;
         if is_empty { Err(empty(document.origin)) } else { Ok(kustomization) }
     }
@@ -210,8 +218,23 @@ impl Kustomization {
     }
 }
 
-fn is_type(name: &str) -> bool {
-    name.eq_ignore_ascii_case("apiVersion") || name.eq_ignore_ascii_case("kind")
+/// A text with a character that kustomize cannot hand on to what carries a field out: JSON has it as it is, and YAML does not.
+fn unwritable(node: &Node) -> Option<(&str, Origin)> {
+    let is_refused = |c: char| matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
+    match &node.content {
+        Content::Scalar(scalar) => scalar.text.contains(is_refused).then_some((&*scalar.text, node.origin)),
+        Content::Seq(items) => items.iter().find_map(unwritable),
+        Content::Map(map) => map.iter().find_map(|(_, node)| unwritable(node)),
+    }
+}
+
+/// What leaves a kustomization empty. An empty list or map is something, but for the old fields whose items go elsewhere.
+fn says_nothing(name: &str, node: &Node) -> bool {
+    let is_any = |names: &[&str]| names.iter().any(|own| own.eq_ignore_ascii_case(name));
+    node.is_null()
+        || is_any(&["apiVersion", "kind"])
+        || node.as_text() == Some("")
+        || is_any(&["bases", "imageTags"]) && matches!(&node.content, Content::Seq(items) if items.is_empty())
 }
 
 fn empty(origin: Origin) -> BadField {

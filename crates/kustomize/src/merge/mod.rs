@@ -52,6 +52,8 @@ pub enum Reason {
         irregular::MAX_ITEMS
     )]
     TooIrregular { count: usize },
+    #[error("wrong node kind: expected ScalarNode but got MappingNode: a field has an empty name; remove it")]
+    NoName,
 }
 
 /// What a node is.
@@ -174,6 +176,7 @@ impl<'a> Merger<'a> {
             patch.iter_mut().map(|(name, node)| (Arc::clone(name), node)).collect();
         let below = |name: &str| known.and_then(|known| known.field(name));
         own.try_retain(|name, node| {
+            check_name(name)?;
             let Some(patch) = patches.remove(name) else {
                 return self.keep(node, below(name)).map_err(|problem| problem.under(name));
             };
@@ -184,6 +187,7 @@ impl<'a> Merger<'a> {
             Ok(left != Left::Nothing)
         })?;
         for (name, patch) in patches {
+            check_name(&name)?;
             if self.take(patch, below(&name), Place::Empty).map_err(|problem| problem.under(&name))? {
                 own.push(name, patch.clone());
             }
@@ -198,6 +202,7 @@ impl<'a> Merger<'a> {
             // What is written as null is meant so; nothing at all is not.
             Content::Scalar(scalar) => return Ok(scalar.tag != Tag::Null || !scalar.text.is_empty()),
             Content::Map(map) => map.try_retain(|name, node| {
+                check_name(name)?;
                 let below = known.and_then(|known| known.field(name));
                 self.keep(node, below).map_err(|problem| problem.under(name))
             })?,
@@ -272,11 +277,19 @@ fn associative<'a>(known: Option<Cursor<'a>>) -> Option<(ListMerge<'a>, Option<C
 
 /// Puts a node of the patch in the place of another. What was in quotes stays so, whatever it is now; and what says the same was not set by the patch.
 fn replace(own: &mut Node, patch: &Node) {
+    // A text that was put there has quotes if it would be something else without.
+    if own.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Text && Tag::of(&scalar.text) != Tag::Text) {
+        own.style = Style::Quoted;
+    }
     let origin = if own.content == patch.content { own.origin } else { patch.origin };
     *own = Node { style: own.style, origin, ..patch.clone() };
     if let (Style::Quoted | Style::Folded, Content::Scalar(scalar)) = (own.style, &mut own.content) {
         scalar.tag = Tag::Text;
     }
+}
+
+fn check_name(name: &str) -> Result<(), NoMerge> {
+    if name.is_empty() { Err(NoMerge { path: String::new(), reason: Reason::NoName }) } else { Ok(()) }
 }
 
 /// What was read as null. What was put there later and reads like it is a text on its way.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::identity::{Gvk, Id};
-use crate::node::{Content, Node};
+use crate::node::{Content, Node, Value};
 use crate::resource::Resource;
 
 /// Who names something.
@@ -19,7 +19,7 @@ pub(super) struct Referrer<'a> {
 }
 
 impl<'a> Referrer<'a> {
-    /// `None` if it is a RoleBinding that names an account in no namespace.
+    /// `None` if it is a RoleBinding that names an account in no namespace, or nobody.
     pub(super) fn of(resource: &Resource, id: &'a Id) -> Option<Self> {
         Some(Self {
             id,
@@ -36,10 +36,23 @@ fn account_namespaces(resource: &Resource) -> Option<BTreeSet<Arc<str>>> {
         Some(Content::Seq(subjects)) if resource.kind() == "RoleBinding" => subjects.as_slice(),
         _ => &[],
     };
-    let is_account = |subject: &&Node| subject.at(&["kind"]).and_then(Node::as_text) == Some("ServiceAccount");
-    let namespaces = subjects.iter().filter(is_account).filter_map(|subject| subject.at(&["namespace"]));
-    let name = |node: &Node| (!node.is_null()).then(|| node.as_text().map(Arc::from)).flatten();
-    namespaces.map(name).collect()
+    let mut namespaces = BTreeSet::new();
+    for subject in subjects {
+        let subject = subject.as_map()?;
+        let (Some(kind), Some(namespace)) = (subject.get("kind"), subject.get("namespace")) else { continue };
+        if &*text(kind)? == "ServiceAccount" {
+            namespaces.insert(text(namespace)?);
+        }
+    }
+    Some(namespaces)
+}
+
+/// What is read as a text.
+fn text(node: &Node) -> Option<Arc<str>> {
+    match node.as_scalar()?.value() {
+        Ok(Value::Text(text)) => Some(text),
+        _ => None,
+    }
 }
 
 fn role(resource: &Resource) -> Option<Gvk> {

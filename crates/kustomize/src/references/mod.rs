@@ -7,9 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::defaults::NameReference;
-use crate::field_spec::FieldSpec;
+use crate::field_spec::{FieldSpec, set_plain};
 use crate::identity::{Gvk, Id};
-use crate::node::{Content, Map, Node, Scalar};
+use crate::node::{Content, Map, Node, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
 use choice::{Choice, Referrer};
@@ -61,8 +61,10 @@ pub enum Problem {
     NoText,
     /// The field leads through something that has no fields.
     NoFields,
-    /// An account is named, and its namespace is left empty.
+    /// An account is named, and its namespace is left empty; or a subject is no map, or its kind no text.
     NoNamespace,
+    /// The version of who names others is null, by which kustomize does not know it again.
+    NoVersion,
 }
 
 impl From<&'static str> for Problem {
@@ -84,10 +86,13 @@ impl fmt::Display for BadReference {
             Problem::NoNamespace => {
                 write!(
                     f,
-                    "Invalid Input: namespace is blank for resource \"{}\": write one, or leave the field out",
+                    "Invalid Input: namespace is blank for resource \"{}\": write kind and namespace of subjects as texts, or leave them out",
                     self.of
                 )
             }
+            Problem::NoVersion => f.write_str(
+                "node-referrerOriginal 'APIVersion' mismatch '' != 'null': write one, or leave the field out",
+            ),
             Problem::NoFields => write!(f, "{NO_FIELDS}: correct it, or the field's path"),
         }
     }
@@ -107,13 +112,21 @@ pub fn correct(
     let mut referrals: Vec<(usize, Id)> = Vec::new();
     for (at, resource) in resources.iter_mut().enumerate() {
         let original = choice.original_gvk(at);
+        let fields = fields_of(&by_kind, &original, known);
+        if fields.is_empty() {
+            continue;
+        }
         let referrer = Referrer::of(resource, &ids[at]).ok_or_else(|| BadReference {
             field: "subjects".into(),
             of: Box::new(ids[at].clone()),
             origin: resource.node.origin,
             problem: Problem::NoNamespace,
         })?;
-        for (of, field) in fields_of(&by_kind, &original, known) {
+        if has_null_version(&resource.node) {
+            let (field, of) = ("apiVersion".into(), Box::new(ids[at].clone()));
+            return Err(BadReference { field, of, origin: resource.node.origin, problem: Problem::NoVersion });
+        }
+        for (of, field) in fields {
             let mut naming =
                 Naming { choice: &choice, referrer: &referrer, of, field, origin, referrals: &mut referrals };
             follow_field(field, &mut resource.node, &mut |node| naming.name(node)).map_err(|(origin, problem)| {
@@ -132,6 +145,11 @@ pub fn correct(
         named.is_annotated = true;
     }
     Ok(())
+}
+
+fn has_null_version(node: &Node) -> bool {
+    let version = node.at(&["apiVersion"]).and_then(Node::as_scalar);
+    version.is_some_and(|version| version.tag == Tag::Null && !version.text.is_empty())
 }
 
 /// The fields that name something, by the kind of who has them; those of any kind under the empty one.
@@ -183,11 +201,10 @@ impl Naming<'_> {
         match &mut node.content {
             Content::Scalar(scalar) => {
                 let named = self.choose(&scalar.text, None, at)?;
-                if let Some(name) = named.map(|named| self.choice.name(named)).filter(|name| **name != *scalar.text) {
-                    *scalar = Scalar::text(name);
-                    node.origin = self.origin;
+                match named.map(|named| self.choice.name(named)).filter(|name| **name != *scalar.text) {
+                    Some(name) => set_plain(node, &name, self.origin).map_err(|_| (at, Problem::NoText)),
+                    None => Ok(()),
                 }
-                Ok(())
             }
             Content::Map(map) => self.map(map, at),
             Content::Seq(items) => items.iter_mut().try_for_each(|item| match &mut item.content {
@@ -199,23 +216,23 @@ impl Naming<'_> {
 
     /// A map that names something by `name` and `namespace`.
     fn map(&mut self, map: &mut Map, at: Origin) -> Result<(), (Origin, Problem)> {
-        let name = map.get("name").and_then(Node::as_text).ok_or((at, Problem::NoName))?.to_owned();
+        let name = map.get("name").ok_or((at, Problem::NoName))?.as_text().unwrap_or_default().to_owned();
         let namespace = map.get("namespace").and_then(Node::as_text).map(ToOwned::to_owned);
         let Some(named) = self.choose(&name, Some(namespace.as_deref()), at)? else { return Ok(()) };
         let (new_name, new_namespace) = (self.choice.name(named), self.choice.namespace(named));
         if *new_name == *name && new_namespace.is_empty() {
             return Ok(());
         }
-        let mut put = |field: &str, value: Arc<str>| {
-            if map.get(field).and_then(Node::as_text) != Some(&value) {
+        let mut put = |field: &str, value: &str| match map.get_mut(field) {
+            Some(node) if node.as_text() == Some(value) => Ok(()),
+            Some(node) => set_plain(node, value, self.origin).map_err(|_| (at, Problem::NoText)),
+            None => {
                 map.set(field, Node::text(value, self.origin));
+                Ok(())
             }
         };
-        put("name", new_name);
-        if !new_namespace.is_empty() {
-            put("namespace", new_namespace);
-        }
-        Ok(())
+        put("name", &new_name)?;
+        if new_namespace.is_empty() { Ok(()) } else { put("namespace", &new_namespace) }
     }
 
     /// What a name is of. `within`: the namespace that stands beside the name, if one can.

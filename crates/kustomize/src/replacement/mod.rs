@@ -310,6 +310,7 @@ impl Work<'_> {
             let new = node.clone();
             resource.spread(&old, &new);
         }
+        resource.forget_what_is_lost();
         Ok(())
     }
 
