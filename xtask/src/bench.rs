@@ -3,7 +3,7 @@
 //! The measurements and their table live there, in a crate that may link anything; xtask only sees to the tools, starts it and hands on
 //! whether every bar was met.
 
-use crate::{kubernetes, kustomize, process};
+use crate::{kubernetes, peer, process};
 
 pub(crate) fn run(suite: &str, which: &[&str]) -> anyhow::Result<bool> {
     if suite == "kube" {
@@ -13,7 +13,7 @@ pub(crate) fn run(suite: &str, which: &[&str]) -> anyhow::Result<bool> {
     arguments.extend(which);
     let mut bench = process::program("cargo", &arguments);
     if suite == "render" {
-        bench.env("SETPOINT_KUSTOMIZE", kustomize::command()?).env("SETPOINT_KUSTOMIZE_PEER", kustomize::peer()?);
+        bench.env("SETPOINT_KUSTOMIZE", kubernetes::kustomize()?).env("SETPOINT_KUSTOMIZE_PEER", peer::prepare()?);
     }
     process::succeeds(bench)
 }

@@ -9,7 +9,7 @@ mod bench;
 mod go;
 mod kill;
 mod kubernetes;
-mod kustomize;
+mod peer;
 mod process;
 mod recording;
 mod replays;
@@ -36,6 +36,9 @@ Usage: cargo xtask <chore>
   bench host                       measure how files are held, against Puppet and Ansible
   bench kube [MEASUREMENT [SIZE]]  measure how a cluster is held, against a bare client and kubectl
   bench render                     measure how kustomizations are rendered, against kustomize and its library
+  fuzz kustomize [--cases N] [--seed S]
+                                   compare generated kustomizations with kustomize, 10,000 if unsaid
+  baseline kustomize               record what kustomize makes of the fixtures of crates/kustomize
   recording                        play `setpoint demo` and draw it as docs/demo.svg
 
 Examples:
@@ -69,6 +72,8 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["sim", options @ ..] => sim::run(options),
         ["kill", options @ ..] => kill::run(options),
         ["bench", suite, which @ ..] => bench::run(suite, which),
+        ["fuzz", "kustomize", options @ ..] => peer::fuzz(options),
+        ["baseline", "kustomize"] => peer::baseline(),
         ["recording"] => recording::run(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -2,6 +2,7 @@
 
 use crate::go;
 use crate::kubernetes;
+use crate::peer;
 use crate::process;
 
 /// A program the build or the tests start.
@@ -89,7 +90,24 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
             }
         }
     }
-    Ok(has_kubernetes(options.contains(&ALLOW_MISSING))? && complete)
+    let allow_missing = options.contains(&ALLOW_MISSING);
+    Ok(has_kubernetes(allow_missing)? && has_peer(allow_missing)? && complete)
+}
+
+/// The same of the peer that tests compare our rendering with.
+fn has_peer(allow_missing: bool) -> anyhow::Result<bool> {
+    let (told, good) = match (peer::ready()?, go::found()) {
+        (Some(file), _) => (format!("kustomize peer: found ({})", file.display()), true),
+        (None, Ok(version)) => {
+            (format!("go: found ({version}); `cargo xtask test` builds the kustomize peer with it"), true)
+        }
+        (None, Err(reason)) => {
+            let what = "kustomize peer: missing (what tests about kustomizations ask)";
+            (format!("{what}; {reason}; or leave those tests out with {ALLOW_MISSING}"), allow_missing)
+        }
+    };
+    println!("{told}");
+    Ok(good)
 }
 
 /// Nothing here can install Go. That it is missing is said now and not after all is compiled, unless the run is allowed to do without.

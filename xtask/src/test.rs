@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 use crate::kubernetes::{self, SharedServer};
+use crate::peer;
 use crate::process;
 use crate::replays;
 use crate::sim;
@@ -102,6 +103,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     if let Kubernetes::Missing(reason) | Kubernetes::Broken(reason) = &kubernetes {
         println!("skipped: envtest: {reason}");
     }
+    // With a filter nothing is built for it; tests that do not find it say so.
+    let unasked = if filter.is_none() { peer::lacking()? } else { None };
+    for reason in unasked.iter().flat_map(|suite| &suite.skipped) {
+        println!("skipped: kustomize peer: {reason}");
+    }
     // A filter may leave the replays out altogether.
     let unplayed = if filter.is_none() { replays::left_out() } else { Vec::new() };
     for what in &unplayed {
@@ -112,12 +118,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
         println!("skipped: sim: {reason}");
     }
     let mut suites = vec![
-        cargo_test("tests", &["--lib", "--bins", "--tests"], filter, &kubernetes)?,
-        cargo_test("doc tests", &["--doc"], filter, &Kubernetes::NotAsked)?,
+        cargo_test("tests", &["--lib", "--bins", "--tests"], filter, &kubernetes, unasked.is_some())?,
+        cargo_test("doc tests", &["--doc"], filter, &Kubernetes::NotAsked, false)?,
         structure::run(filter),
     ];
     suites[0].left_out = unplayed;
     suites.extend(kubernetes.suite());
+    suites.extend(unasked);
     match (filter, missing) {
         // A filter names tests; the simulator has none by name.
         (Some(_), _) => println!("sim: left out, because a filter was given"),
@@ -133,6 +140,7 @@ fn cargo_test(
     targets: &[&str],
     filter: Option<&str>,
     kubernetes: &Kubernetes,
+    without_peer: bool,
 ) -> anyhow::Result<Suite> {
     let clock = Stopwatch::start();
     let mut suite = Suite::new(name);
@@ -142,6 +150,9 @@ fn cargo_test(
     tests.arg("--").args(filter);
     if kubernetes.is_left_out() {
         tests.args(["--skip", NEEDING_KUBERNETES]);
+    }
+    if without_peer {
+        tests.args(["--skip", peer::TESTS]);
     }
     let server = kubernetes.serve(&arguments)?;
     if let Kubernetes::Ready(tools) = kubernetes {

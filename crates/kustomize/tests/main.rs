@@ -1,4 +1,9 @@
-//! The integration tests of `setpoint-kustomize`, as one binary.
+//! The integration tests of `setpoint-kustomize`, as one binary. What asks kustomize itself stands in modules `against_kustomize`.
 
 mod builds;
+mod case;
 mod corpus;
+mod fixtures;
+mod function;
+mod fuzz;
+mod peer;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use self::tools::{SOURCES, Source, Tool, Versions};
+use self::tools::{KUSTOMIZE, SOURCES, Source, Tool, Versions};
 use crate::go;
 use crate::stopwatch::Stopwatch;
 
@@ -77,6 +77,13 @@ pub(crate) fn prepare() -> anyhow::Result<PathBuf> {
         }
     }
     Ok(assets)
+}
+
+/// Finds the command of kustomize or builds it, and none of the tools beside it.
+pub(crate) fn kustomize() -> anyhow::Result<PathBuf> {
+    let (cache, versions) = (cache()?, Versions::read()?);
+    provide(&KUSTOMIZE, KUSTOMIZE.tools, &cache, &versions)?;
+    Ok(KUSTOMIZE.tools[0].file(&cache, &versions))
 }
 
 /// Makes sure that these tools of a source are in the cache, and says for each whether they were.

@@ -68,18 +68,20 @@ impl Tool {
     }
 }
 
-pub(super) const SOURCES: &[Source] = &[
-    Source {
-        module: "sigs.k8s.io/kustomize/kustomize/v5",
+pub(super) const KUSTOMIZE: Source = Source {
+    module: "sigs.k8s.io/kustomize/kustomize/v5",
+    release: Release::Kustomize,
+    tools: &[Tool {
+        name: "kustomize",
         release: Release::Kustomize,
-        tools: &[Tool {
-            name: "kustomize",
-            release: Release::Kustomize,
-            package: "sigs.k8s.io/kustomize/kustomize/v5",
-            built_as: "kustomize",
-            asked: &["version"],
-        }],
-    },
+        package: "sigs.k8s.io/kustomize/kustomize/v5",
+        built_as: "kustomize",
+        asked: &["version"],
+    }],
+};
+
+pub(super) const SOURCES: &[Source] = &[
+    KUSTOMIZE,
     Source {
         module: "go.etcd.io/etcd/server/v3",
         release: Release::Etcd,

@@ -11,6 +11,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -66,7 +67,7 @@ func reply(line []byte) answer {
 		return answer{Error: "question: " + err.Error()}
 	}
 	began, used := time.Now(), processor()
-	output, err := build(files, folder, asked)
+	output, err := guarded(files, folder, asked)
 	took, cpu := time.Since(began).Nanoseconds(), processor()-used
 	if err != nil {
 		return answer{Error: err.Error(), Nanos: took, CPU: cpu}
@@ -94,6 +95,16 @@ func tree(asked question) (filesys.FileSystem, string, error) {
 		}
 	}
 	return files, "/" + asked.Folder, nil
+}
+
+// A panic refuses one question and not those after it.
+func guarded(files filesys.FileSystem, folder string, asked question) (output []byte, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			output, err = nil, fmt.Errorf("panic: %v", reason)
+		}
+	}()
+	return build(files, folder, asked)
 }
 
 func build(files filesys.FileSystem, folder string, asked question) (output []byte, err error) {

@@ -1,0 +1,77 @@
+//! Kustomizations of our own making, each with what kustomize makes of it: `expected.yaml`, or why it `refused`. Most were once built otherwise here.
+//!
+//! `cargo xtask baseline kustomize` records them.
+
+use std::path::{Path, PathBuf};
+
+use crate::case::Case;
+
+const EXPECTED: &str = "expected.yaml";
+const REFUSED: &str = "refused";
+
+fn fixtures() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let entries = std::fs::read_dir(folder).expect("the folder of fixtures");
+    let mut fixtures: Vec<PathBuf> = entries.map(|entry| entry.expect("a fixture").path()).collect();
+    fixtures.sort();
+    fixtures
+}
+
+/// What was recorded of a fixture.
+fn recorded(fixture: &Path) -> Result<String, String> {
+    let read = |name: &str| std::fs::read_to_string(fixture.join(name)).ok();
+    match (read(EXPECTED), read(REFUSED)) {
+        (Some(expected), None) => Ok(expected),
+        (None, Some(refused)) => Err(refused),
+        _ => panic!("{}: record it with `cargo xtask baseline kustomize`", fixture.display()),
+    }
+}
+
+#[test]
+fn fixtures_are_built_as_it_was_recorded_of_kustomize() {
+    let fixtures = fixtures();
+    assert!(fixtures.len() >= 20, "{} fixtures", fixtures.len());
+    for fixture in fixtures {
+        match (recorded(&fixture), Case::read_from(&fixture).build()) {
+            (Ok(expected), built) => assert_eq!(built, Ok(expected), "{}", fixture.display()),
+            (Err(_), Err(_)) => {}
+            (Err(refused), Ok(built)) => panic!("{}: refused with {refused}, but built: {built}", fixture.display()),
+        }
+    }
+}
+
+mod against_kustomize {
+    use super::*;
+    use crate::peer::Peer;
+
+    #[test]
+    fn what_is_recorded_of_fixtures_is_what_kustomize_makes_of_them() {
+        let mut peer = Peer::start();
+        for fixture in fixtures() {
+            let made = peer.ask(&Case::read_from(&fixture));
+            if is_recording() {
+                record(&fixture, &made);
+            }
+            let recorded = recorded(&fixture);
+            let is_same = match (&made, &recorded) {
+                (Ok(made), Ok(recorded)) => made == recorded,
+                (made, recorded) => made.is_err() && recorded.is_err(),
+            };
+            assert!(is_same, "{}: recorded {recorded:?}, made {made:?}", fixture.display());
+        }
+    }
+
+    fn record(fixture: &Path, made: &Result<String, String>) {
+        let (name, other, text) = match made {
+            Ok(text) => (EXPECTED, REFUSED, text.clone()),
+            Err(error) => (REFUSED, EXPECTED, format!("{}\n", error.trim_end())),
+        };
+        drop(std::fs::remove_file(fixture.join(other)));
+        std::fs::write(fixture.join(name), text).expect("a recording can be written");
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "`cargo xtask baseline kustomize` says whether to record")]
+    fn is_recording() -> bool {
+        std::env::var_os("SETPOINT_RECORD").is_some()
+    }
+}

@@ -1,0 +1,114 @@
+//! Generated kustomizations, given to us and to kustomize: both make the same bytes of them, or both refuse.
+//!
+//! - [`world`]: the tree of a case, of [`objects`] and of kustomizations with their [`fields`], [`patches`], [`replacements`] and [`plugins`].
+//! - [`words`]: what those are made of. [`document`]: how they are written. [`dice`]: who decides.
+//! - [`shrink`]: what is left of a case that differs.
+
+mod dice;
+mod document;
+mod fields;
+mod objects;
+mod patches;
+mod plugins;
+mod replacements;
+mod shrink;
+mod walk;
+mod words;
+pub(crate) mod world;
+
+use std::path::{Path, PathBuf};
+
+use crate::case::Case;
+use crate::peer::Peer;
+
+/// How many cases a run of the tests takes, and from which seed.
+const CASES: u64 = 500;
+const SEED: u64 = 5;
+/// Differences after which a run is over: the first ones tell enough.
+const ENOUGH: usize = 20;
+
+type Made = Result<String, String>;
+
+fn is_equal(ours: &Made, theirs: &Made) -> bool {
+    match (ours, theirs) {
+        (Ok(ours), Ok(theirs)) => ours == theirs,
+        (Err(_), Err(_)) => true,
+        _ => false,
+    }
+}
+
+/// Parts of the errors of what we refuse on purpose, although kustomize goes on without a word.
+const ON_PURPOSE: &[&str] = &["is written twice", "the tag `", "the document is over before this", "cannot be hashed"];
+
+/// Whether we make something else of a case than kustomize does. What kustomize makes now this and now that of has no right answer, nor has what it shows
+/// its own notes in.
+fn differs(case: &Case, peer: &mut Peer) -> bool {
+    let ours = case.build();
+    if ours.as_ref().is_err_and(|error| ON_PURPOSE.iter().any(|part| error.contains(part))) {
+        return false;
+    }
+    let mut is_other = || {
+        let theirs = peer.ask(case);
+        !is_equal(&ours, &theirs) && !theirs.is_ok_and(|text| text.contains("internal.config.kubernetes.io/"))
+    };
+    is_other() && is_other() && is_other()
+}
+
+mod against_kustomize {
+    use super::*;
+
+    #[test]
+    fn generated_kustomizations_are_built_as_by_kustomize_or_refused_by_both() {
+        let (cases, seed) =
+            (asked("SETPOINT_FUZZ_CASES").unwrap_or(CASES), asked("SETPOINT_FUZZ_SEED").unwrap_or(SEED));
+        println!("seed {seed}, {cases} cases");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
+        let mut peer = Peer::start();
+        let (mut built, mut refused, mut different) = (0, 0, Vec::new());
+        for number in 0..cases {
+            let case = world::case(seed, number);
+            if differs(&case, &mut peer) {
+                different.push(told(&case, seed, number, &folder, &mut peer));
+                if different.len() == ENOUGH {
+                    break;
+                }
+            } else if case.build().is_ok() {
+                built += 1;
+            } else {
+                refused += 1;
+            }
+        }
+        println!("seed {seed}: {built} built alike, {refused} refused by both, {} different", different.len());
+        assert!(different.is_empty(), "seed {seed}: {different:?}");
+        assert!(built * 3 > refused, "most cases should be good ones: {built} built, {refused} refused");
+    }
+}
+
+/// Makes a case that differs small, tells it and keeps it.
+#[expect(clippy::print_stdout, reason = "whoever runs the fuzzer wants to see it")]
+fn told(case: &Case, seed: u64, number: u64, folder: &Path, peer: &mut Peer) -> PathBuf {
+    let small = shrink::shrink(case.clone(), |case| differs(case, peer));
+    let (ours, theirs) = (small.build(), peer.ask(&small));
+    let folder = folder.join(format!("{seed}-{number}"));
+    drop(std::fs::remove_dir_all(&folder));
+    small.write_to(&folder);
+    println!("\n=== seed {seed}, case {number}: different, kept in {}", folder.display());
+    for (name, text) in &small.files {
+        println!("--- {name}\n{text}");
+    }
+    for (whose, made) in [("ours", &ours), ("theirs", &theirs)] {
+        let (name, text) = match made {
+            Ok(text) => (format!("{whose}.yaml"), text),
+            Err(error) => (format!("{whose}.refused"), error),
+        };
+        println!("=== {name}\n{text}");
+        std::fs::write(folder.join(name), text).expect("an output can be kept");
+    }
+    folder
+}
+
+#[expect(clippy::disallowed_methods, reason = "`cargo xtask fuzz kustomize` says how many cases and from which seed")]
+fn asked(variable: &str) -> Option<u64> {
+    let value = std::env::var(variable).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{variable} is `{value}`; it has to be a number")))
+}
