@@ -26,7 +26,7 @@ pub enum NotNoted {
     Unwritable { resource: Box<Id>, name: Arc<str> },
     /// Kustomize panics at it: it notes names and kinds with commas between them, and nothing where there is none.
     #[error(
-        "{resource} has no name or kind that can be kept in mind: write one without commas, or look for what took it away"
+        "{resource} has no name, namespace or kind that can be kept in mind: write one without commas, or look for what took it away"
     )]
     NoName { resource: Box<Id> },
 }
@@ -79,7 +79,14 @@ impl Resource {
     /// Kustomize notes in the annotations: who puts a text in their place, takes the notes away with them.
     pub(crate) fn forget_what_is_lost(&mut self) {
         let annotations = self.node.at(&["metadata", "annotations"]);
-        if self.is_annotated && annotations.is_some_and(|node| node.as_scalar().is_some()) {
+        if annotations.is_some_and(|node| node.as_scalar().is_some()) {
+            self.forget();
+        }
+    }
+
+    /// Forgets all that was noted.
+    pub(crate) fn forget(&mut self) {
+        if self.is_annotated {
             self.former.clear();
             self.prefixes.clear();
             self.suffixes.clear();
@@ -98,7 +105,8 @@ impl Resource {
             return Ok(());
         }
         let cannot_be_noted = |text: &str| text.is_empty() || text.contains(',');
-        if self.was_nameless || cannot_be_noted(&id.name) || cannot_be_noted(&id.gvk.kind) {
+        let is_noted_wrongly = id.namespace.contains(',');
+        if self.was_nameless || is_noted_wrongly || cannot_be_noted(&id.name) || cannot_be_noted(&id.gvk.kind) {
             return Err(NotNoted::NoName { resource: id.into() });
         }
         let is_named = id.effective_namespace() == &*id.namespace;
@@ -107,7 +115,11 @@ impl Resource {
         if self.former.is_empty() {
             self.former.reserve_exact(2);
         }
-        self.former.push(Former { namespace, name: id.name, kind: id.gvk.kind });
+        let former = Former { namespace, name: id.name, kind: id.gvk.kind };
+        // Kustomize notes it once more, but all that it asks for is the first one, and whether there is one like this.
+        if self.former.last() != Some(&former) {
+            self.former.push(former);
+        }
         Ok(())
     }
 }

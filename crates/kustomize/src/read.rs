@@ -109,6 +109,8 @@ impl Reading {
         let style = match written.style() {
             Style::Plain if is_in_flow && matches!(written.kind(), Kind::Scalar("")) => NodeStyle::Blank,
             Style::Plain => NodeStyle::Plain,
+            // What it is, is not for quotes to say.
+            _ if written.tag().is_some() && matches!(written.kind(), Kind::Scalar(_)) => NodeStyle::Plain,
             Style::Folded => NodeStyle::Folded,
             _ => NodeStyle::Quoted,
         };

@@ -58,7 +58,7 @@ pub struct Former {
 
 impl Former {
     /// What one was called then that is of this group and version.
-    fn id(&self, now: &Gvk) -> Id {
+    pub(crate) fn id(&self, now: &Gvk) -> Id {
         Id {
             gvk: Gvk { kind: Arc::clone(&self.kind), ..now.clone() },
             name: Arc::clone(&self.name),

@@ -93,9 +93,12 @@ impl Resource {
     }
 }
 
+/// The entry that a path leads to, if it is still that one: in a map that another took the place of, names are others in memory, too.
 fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
     path.iter().try_fold(node, |node, step| match (step, &mut node.content) {
-        (Step::Field(name), Content::Map(map)) => map.get_mut(name),
+        (Step::Field(name), Content::Map(map)) => {
+            map.iter_mut().find_map(|(own, field)| Arc::ptr_eq(own, name).then_some(field))
+        }
         // Of another number of items, it may be another one.
         (Step::Item(at, of), Content::Seq(items)) if items.len() == *of => items.get_mut(*at),
         _ => None,

@@ -113,9 +113,21 @@ fn as_text(node: &mut Node) {
     if let (Tag::Bool | Tag::Int | Tag::Float | Tag::Time, Ok(value)) = (scalar.tag, scalar.value()) {
         *scalar = match value {
             Value::Bool(value) => Scalar::text(value.to_string()),
-            Value::Number(json) => Scalar::text(&*written_number(&json)),
+            Value::Number(json) => Scalar::text(number_text(&json)),
             Value::Text(text) => Scalar::text(text),
             Value::Null => return,
         };
+    }
+}
+
+/// What is no integer has 32 bits where it becomes a text.
+fn number_text(json: &str) -> String {
+    let is_integer = json.parse::<i64>().is_ok() || json.parse::<u64>().is_ok();
+    match json.parse::<f32>() {
+        Ok(value) if is_integer || value.is_nan() => written_number(json).into_owned(),
+        Ok(f32::INFINITY) => "+Inf".to_owned(),
+        Ok(f32::NEG_INFINITY) => "-Inf".to_owned(),
+        Ok(value) => written_number(&format!("{value:e}")).into_owned(),
+        Err(_) => json.to_owned(),
     }
 }

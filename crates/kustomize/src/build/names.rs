@@ -37,14 +37,27 @@ impl Registered {
 }
 
 /// What the resources of a list are and were called, and where they stand.
+///
+/// What was learnt of former names stays, however often a resource is changed: there may be as many of them as there are patches.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// How many are called so now.
-    current: BTreeMap<Name, usize>,
-    /// Where those are that are or were called so.
-    places: BTreeMap<Name, BTreeSet<usize>>,
+    /// Where those are that are called so now.
+    current: BTreeMap<Name, BTreeSet<usize>>,
+    /// Where those are that were called so, whatever their group and version are: those of now are those of then.
+    former: BTreeMap<FormerName, BTreeSet<usize>>,
+    learnt: BTreeMap<usize, Learnt>,
     /// How many names are those of several.
     shared: usize,
+}
+
+type FormerName = (Arc<str>, Arc<str>, bool, Arc<str>);
+
+/// What is known of a resource.
+#[derive(Debug, Default)]
+struct Learnt {
+    group: Arc<str>,
+    version: Arc<str>,
+    former: Vec<FormerName>,
 }
 
 impl Names {
@@ -58,44 +71,68 @@ impl Names {
 
     pub(super) fn learn(&mut self, at: usize, resource: &Resource, scope: Scope<'_>) {
         let current = name(&resource.id(scope));
-        for former in resource.former_ids() {
-            self.places.entry(name(&former)).or_default().insert(at);
+        let learnt = self.learnt.entry(at).or_default();
+        (learnt.group, learnt.version) = (Arc::clone(&current.1.group), Arc::clone(&current.1.version));
+        // They become more, unless something made the resource forget all of them.
+        if resource.former.len() < learnt.former.len() {
+            forget_former(&mut self.former, learnt, at);
         }
-        self.places.entry(current.clone()).or_default().insert(at);
-        let count = self.current.entry(current).or_default();
-        *count += 1;
-        self.shared += usize::from(*count == 2);
+        for former in &resource.former[learnt.former.len()..] {
+            let (name, gvk, is_nowhere, namespace) = name(&former.id(&Gvk::default()));
+            let former = (name, gvk.kind, is_nowhere, namespace);
+            self.former.entry(former.clone()).or_default().insert(at);
+            learnt.former.push(former);
+        }
+        let places = self.current.entry(current).or_default();
+        self.shared += usize::from(places.insert(at) && places.len() == 2);
     }
 
-    /// Forgets a resource, which has to be as it was when it was learnt.
+    /// Before a resource is changed. It has to be as it was when it was learnt.
     pub(super) fn forget(&mut self, at: usize, resource: &Resource, scope: Scope<'_>) {
-        let current = name(&resource.id(scope));
-        for gone in resource.former_ids().map(|former| name(&former)).chain([current.clone()]) {
-            if let Some(places) = self.places.get_mut(&gone) {
-                places.remove(&at);
-            }
+        if let Some(places) = self.current.get_mut(&name(&resource.id(scope))) {
+            self.shared -= usize::from(places.remove(&at) && places.len() == 1);
         }
-        if let Some(count) = self.current.get_mut(&current) {
-            *count -= 1;
-            self.shared -= usize::from(*count == 1);
+    }
+
+    /// Once a resource that was forgotten is gone.
+    pub(super) fn remove(&mut self, at: usize) {
+        if let Some(mut learnt) = self.learnt.remove(&at) {
+            forget_former(&mut self.former, &mut learnt, at);
         }
     }
 
     /// Where those are that are or were called so, in their order.
-    pub(super) fn places(&self, id: &Id) -> impl ExactSizeIterator<Item = usize> {
-        self.places.get(&name(id)).map(|places| places.iter()).unwrap_or_default().copied()
+    pub(super) fn places(&self, id: &Id) -> BTreeSet<usize> {
+        let name = name(id);
+        let mut places = self.current.get(&name).cloned().unwrap_or_default();
+        let (name, gvk, is_nowhere, namespace) = name;
+        let is_it = |learnt: &Learnt| (&learnt.group, &learnt.version) == (&gvk.group, &gvk.version);
+        let former = self.former.get(&(name, Arc::clone(&gvk.kind), is_nowhere, namespace));
+        let former = former.into_iter().flatten().filter(|at| self.learnt.get(at).is_some_and(is_it));
+        places.extend(former);
+        places
     }
 
     /// Where those are that have or had a name, of whatever kind they are.
     pub(super) fn called(&self, wanted: &str) -> BTreeSet<usize> {
-        let first: Name = (wanted.into(), Gvk::default(), false, Arc::default());
-        let same = self.places.range(first..).take_while(|((name, ..), _)| **name == *wanted);
-        same.flat_map(|(_, places)| places).copied().collect()
+        let first = (wanted.into(), Gvk::default(), false, Arc::default());
+        let current = self.current.range(first..).take_while(|((name, ..), _)| **name == *wanted);
+        let first = (wanted.into(), Arc::default(), false, Arc::default());
+        let former = self.former.range(first..).take_while(|((name, ..), _)| **name == *wanted);
+        current.flat_map(|(_, places)| places).chain(former.flat_map(|(_, places)| places)).copied().collect()
     }
 
     /// Whether no two are called the same now.
     pub(super) fn are_distinct(&self) -> bool {
         self.shared == 0
+    }
+}
+
+fn forget_former(all: &mut BTreeMap<FormerName, BTreeSet<usize>>, learnt: &mut Learnt, at: usize) {
+    for name in learnt.former.drain(..) {
+        if let Some(places) = all.get_mut(&name) {
+            places.remove(&at);
+        }
     }
 }
 
@@ -117,15 +154,20 @@ mod tests {
         let mut all = maps(&["a", "b"]);
         let (a, b) = (all[0].id(scope), all[1].id(scope));
         let mut names = Names::of(all.iter().enumerate(), scope);
-        assert!(names.places(&a).eq([0]) && names.are_distinct());
+        assert!(names.places(&a) == [0].into() && names.are_distinct());
         names.forget(0, &all[0], scope);
         all[0].note_former(scope).unwrap();
         super::super::patches::set_metadata(&mut all[0].node, "name", "b", Origin::default());
         names.learn(0, &all[0], scope);
-        assert!(names.places(&a).eq([0]), "what was called so is still found");
-        assert!(names.places(&b).eq([0, 1]) && !names.are_distinct());
+        assert!(names.places(&a) == [0].into(), "what was called so is still found");
+        assert!(names.places(&b) == [0, 1].into() && !names.are_distinct());
         assert_eq!((names.called("a"), names.called("b")), ([0].into(), [0, 1].into()));
         names.forget(1, &all[1], scope);
-        assert!(names.places(&b).eq([0]) && names.are_distinct());
+        names.remove(1);
+        assert!(names.places(&b) == [0].into() && names.are_distinct());
+        names.forget(0, &all[0], scope);
+        all[0].former.clear();
+        names.learn(0, &all[0], scope);
+        assert_eq!((names.places(&a), names.places(&b)), ([].into(), [0].into()), "what was noted can be lost");
     }
 }

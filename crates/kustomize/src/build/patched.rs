@@ -62,6 +62,9 @@ impl<'r> Patched<'r> {
 
     /// Takes one away that was forgotten.
     pub(super) fn remove(&mut self, at: usize) {
+        if let Some(names) = &mut self.names {
+            names.remove(at);
+        }
         self.gone.insert(at);
     }
 

@@ -12,7 +12,7 @@ use crate::identity::{Gvk, Id};
 use crate::json_patch::JsonPatch;
 use crate::kustomization::{Patch, Target};
 use crate::load::resources;
-use crate::merge::{Merged, merge};
+use crate::merge::{Merged, is_total, merge};
 use crate::node::{Content, Map, Node, Scalar, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -180,7 +180,7 @@ impl Builder<'_> {
     fn namesake(&self, patch: &Resource, all: &mut Patched<'_>) -> Result<usize, BadBuild> {
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
         let id = patch.first_id(&scope);
-        let found: Vec<usize> = all.names(&scope).places(&id).collect();
+        let found: Vec<usize> = all.names(&scope).places(&id).into_iter().collect();
         match found.as_slice() {
             [found] => Ok(*found),
             [] => Err(BadBuild::of(format!(
@@ -231,6 +231,7 @@ impl Builder<'_> {
         let merged = resource.sharing(|resource| merge(&node, &mut resource.node, &self.schema));
         match merged.map_err(|error| BadBuild::new(&error))? {
             Merged::Deleted => return Ok(false),
+            Merged::Kept if takes_annotations(&node) => resource.forget(),
             Merged::Kept => {}
         }
         let origin = resource.node.origin;
@@ -274,6 +275,12 @@ fn copied(mut patch: Resource) -> Resource {
         }
     }
     patch
+}
+
+/// Whether a patch puts other annotations in the place of all that there are, or none. Kustomize notes in them what a resource was called.
+fn takes_annotations(patch: &Node) -> bool {
+    let paths: [&[&str]; 3] = [&[], &["metadata"], &["metadata", "annotations"]];
+    paths.iter().filter_map(|path| patch.at(path)).any(is_total)
 }
 
 fn plain(text: &str, origin: Origin) -> Node {
@@ -394,5 +401,13 @@ mod tests {
         assert_eq!(patched(&many), few);
         let left = [("c", "1"), ("d", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(few.as_deref(), Ok(&left[..]));
+    }
+
+    #[test]
+    fn many_json_patches_note_a_name_once_that_stays_the_same() {
+        let patch = "{target: {name: a}, patch: '- {op: add, path: /data, value: {k: v}}'}\n";
+        let folder = Folder(MAPS, format!("resources: [all.yaml]\npatches:\n{}", format!("- {patch}").repeat(1_000)));
+        let built = build(&folder, "", &Options::default()).unwrap();
+        assert_eq!(built.resources[0].former.len(), 1);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Accumulated, BadBuild, Builder};
 use crate::identity::{Gvk, Id};
 use crate::kustomization::Var;
-use crate::node::Value;
+use crate::node::{Tag, Value};
 use crate::{field_path, variables};
 
 impl Builder<'_> {
@@ -65,7 +65,11 @@ impl Builder<'_> {
             let steps = field_path::find(&of.node, &parts).map_err(|_| missing())?.ok_or_else(missing)?;
             let found = field_path::at(&of.node, &steps).ok_or_else(missing)?;
             let Some(scalar) = found.as_scalar() else { continue };
-            let value = scalar.value().map_err(|error| BadBuild::new(&error))?;
+            let value = match scalar.tag {
+                // Only numbers that are decimal; what looks like an octal one is read so, too.
+                Tag::Int => Value::Number(scalar.text.parse::<i64>().map_err(|_| missing())?.to_string()),
+                _ => scalar.value().map_err(|error| BadBuild::new(&error))?,
+            };
             if value != Value::Null {
                 values.insert(Arc::clone(&var.name), value);
             }

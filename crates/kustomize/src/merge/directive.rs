@@ -22,6 +22,11 @@ impl Directive {
         }
     }
 
+    /// Whether a map goes into the place of another, or takes it away.
+    pub(super) fn is_total(map: &Map) -> bool {
+        map.get(FIELD).is_some_and(|node| matches!(Self::of(node), Ok(Self::Replace | Self::Delete)))
+    }
+
     /// That of a map; it is gone then.
     pub(super) fn take_from_map(map: &mut Map) -> Result<Self, NoMerge> {
         let Some(node) = map.get(FIELD) else { return Ok(Self::Merge) };

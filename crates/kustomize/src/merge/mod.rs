@@ -288,6 +288,11 @@ fn replace(own: &mut Node, patch: &Node) {
     }
 }
 
+/// Whether a node of a patch does not merge with what is in its place.
+pub fn is_total(patch: &Node) -> bool {
+    is_null(patch) || patch.as_map().is_some_and(Directive::is_total)
+}
+
 fn check_name(name: &str) -> Result<(), NoMerge> {
     if name.is_empty() { Err(NoMerge { path: String::new(), reason: Reason::NoName }) } else { Ok(()) }
 }
