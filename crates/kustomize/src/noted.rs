@@ -58,7 +58,8 @@ impl Resource {
             problem: FieldProblem::kind("MappingNode", problem),
         };
         let Some(root) = self.node.as_map_mut() else { return Err(found(&self.node)) };
-        if root.get("metadata").is_none_or(is_empty) {
+        let is_nothing = |node: &Node| node.is_null() || node.as_scalar().is_none() && is_empty(node);
+        if root.get("metadata").is_none_or(is_nothing) {
             root.set("metadata", Node::new(Content::Map(Map::default()), origin));
         }
         let Some(metadata) = root.get_mut("metadata") else { return Ok(()) };

@@ -102,6 +102,8 @@ fn prepare(node: &mut Node, within: &str, known_here: Option<&[&str]>) {
                 if wants_text(within, name) {
                     as_text(node);
                 }
+                // Those of what a generator makes are part of another type.
+                let name = if within == "options" { "an option" } else { name };
                 prepare(node, name, known(name));
             }
         }

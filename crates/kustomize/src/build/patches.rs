@@ -279,7 +279,7 @@ fn copied(mut patch: Resource) -> Resource {
 
 /// Whether a patch puts other annotations in the place of all that there are, or none. Kustomize notes in them what a resource was called.
 fn takes_annotations(patch: &Node) -> bool {
-    let paths: [&[&str]; 3] = [&[], &["metadata"], &["metadata", "annotations"]];
+    let paths: [&[&str]; 2] = [&["metadata"], &["metadata", "annotations"]];
     paths.iter().filter_map(|path| patch.at(path)).any(is_total)
 }
 

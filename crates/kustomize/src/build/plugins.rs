@@ -216,8 +216,7 @@ fn run_values(
             transform::annotations(all, &annotations, specs, origin)
         }
         "ImageTagTransformer" => {
-            let image = fields.inner("imageTag", kustomization::image).map_err(bad)?;
-            let Some(image) = image else { return Err(BadBuild::of("`imageTag` is missing: write it".to_owned())) };
+            let Some(image) = fields.inner("imageTag", kustomization::image).map_err(bad)? else { return Ok(()) };
             let new = NewImage {
                 name: image.name,
                 new_name: image.new_name,

@@ -146,6 +146,11 @@ impl JsonPatch {
         self.apply(&mut resource.node, origin)?;
         // It was read anew, so that no two of its nodes are one any more.
         resource.shared.clear();
+        if resource.node.at(&["metadata"]).is_some_and(|metadata| metadata.as_scalar().is_some()) {
+            // There is nothing to note in. It is refused for its name in the end, unless somebody gives it one.
+            resource.forget();
+            return Ok(());
+        }
         let was_annotated = resource.is_annotated;
         resource.note()?;
         let metadata = resource.node.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);

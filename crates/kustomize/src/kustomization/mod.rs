@@ -150,7 +150,7 @@ impl Kustomization {
     /// Reads a document. `None` stands for an empty one.
     pub fn of(document: Option<&Node>) -> Result<Self, BadField> {
         let Some(document) = document else { return Err(empty(Origin::default())) };
-        if let Some((text, origin)) = unwritable(document) {
+        if let Some((text, origin)) = document.as_map().and_then(unwritable_field) {
             return Err(BadField {
                 path: format!("{text:?}"),
                 origin,
@@ -216,6 +216,13 @@ impl Kustomization {
         self.build_metadata = fields.texts("buildMetadata")?;
         Ok(())
     }
+}
+
+/// Options are handed on to generators only.
+fn unwritable_field(fields: &Map) -> Option<(&str, Origin)> {
+    let is_generated = ["configMapGenerator", "secretGenerator"].iter().any(|field| fields.get(field).is_some());
+    let is_handed_on = |name: &str| is_generated || !name.eq_ignore_ascii_case("generatorOptions");
+    fields.iter().filter(|(name, _)| is_handed_on(name)).find_map(|(_, node)| unwritable(node))
 }
 
 /// A text with a character that kustomize cannot hand on to what carries a field out: JSON has it as it is, and YAML does not.
