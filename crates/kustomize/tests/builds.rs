@@ -1,79 +1,19 @@
-//! Folders of our own making, with what kustomize makes of them; `record/builds` says how they are written and recorded.
+//! What is said of builds beside their output: why something is refused, and what is warned of. [`crate::fixtures`] has the rest.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use setpoint_kustomize::build::{Built, Options, build};
 
-use setpoint_kustomize::build::{BadBuild, Built, Options, build};
-use setpoint_kustomize::files::{FileError, Files};
+use crate::case::{BUILT, Case};
 
-const CASES: &str = include_str!("builds.txt");
-
-#[derive(Default)]
-struct Case {
-    name: String,
-    files: BTreeMap<String, String>,
-    /// `None` where kustomize refuses.
-    expected: Option<String>,
-}
-
-impl Files for Case {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
-        match self.files.get(path) {
-            Some(text) => Ok(text.as_bytes().into()),
-            None => Err(FileError::Missing { path: path.to_owned() }),
-        }
-    }
-}
-
-fn cases() -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    let mut file = None;
-    for line in CASES.lines() {
-        if let Some(name) = line.strip_prefix("=== ") {
-            cases.push(Case { name: name.to_owned(), ..Case::default() });
-            continue;
-        }
-        let case = cases.last_mut().expect("a case has a name first");
-        match (line.strip_prefix("--- "), line) {
-            (Some(path), _) => file = Some(path.to_owned()),
-            (_, ">>>") => (file, case.expected) = (None, Some(String::new())),
-            (_, ">>> refused") => file = None,
-            _ => {
-                let own = file.as_ref().map(|file| case.files.entry(file.clone()).or_default());
-                let text = own.or(case.expected.as_mut()).expect("a line of a file, or of what is expected");
-                text.push_str(line);
-                text.push('\n');
-            }
-        }
-    }
-    cases
-}
-
-#[test]
-fn what_is_built_is_what_kustomize_builds() {
-    let cases = cases();
-    assert!(cases.len() >= 10, "{} cases", cases.len());
-    for case in cases {
-        let built = build(&case, "app", &Options::default()).and_then(|built| built.to_yaml());
-        match (&case.expected, built) {
-            (Some(expected), Ok(output)) => assert_eq!(output, *expected, "{}", case.name),
-            (None, Err(_)) => {}
-            (_, Ok(output)) => panic!("{} is refused by kustomize, but not here: {output}", case.name),
-            (_, Err(BadBuild { message, .. })) => panic!("{}: {message}", case.name),
-        }
-    }
+fn case(files: &[(&str, &str)]) -> Case {
+    Case { files: files.iter().map(|(path, text)| (format!("{BUILT}/{path}"), (*text).to_owned())).collect() }
 }
 
 fn built(files: &[(&str, &str)]) -> Built {
-    let files = files.iter().map(|(path, text)| (format!("app/{path}"), (*text).to_owned())).collect();
-    build(&Case { files, ..Case::default() }, "app", &Options::default()).expect("it is built")
+    build(&case(files), BUILT, &Options::default()).expect("it is built")
 }
 
 fn refused(files: &[(&str, &str)]) -> String {
-    let files = files.iter().map(|(path, text)| (format!("app/{path}"), (*text).to_owned())).collect();
-    let case = Case { files, ..Case::default() };
-    let built = build(&case, "app", &Options::default()).and_then(|built| built.to_yaml());
-    built.expect_err("it is refused").to_string()
+    case(files).build().expect_err("it is refused")
 }
 
 #[test]

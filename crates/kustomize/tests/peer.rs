@@ -34,7 +34,9 @@ impl Peer {
 
     /// What kustomize makes of a case, or why it makes nothing of it.
     pub(crate) fn ask(&mut self, case: &Case) -> Result<String, String> {
-        let question = json!({ "files": case.files, "folder": BUILT });
+        // A schema stays with a process, as the one that kustomize brings along does; to read that one anew takes its time.
+        let has_schema = case.files.values().any(|text| text.contains("openapi"));
+        let question = json!({ "files": case.files, "folder": BUILT, "fresh": has_schema });
         writeln!(self.questions, "{question}").expect("the peer listens");
         let mut line = String::new();
         self.answers.read_line(&mut line).expect("the peer answers");

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
 type question struct {
@@ -29,6 +30,8 @@ type question struct {
 	Unsorted bool `json:"unsorted"`
 	// Files may be anywhere.
 	Unrestricted bool `json:"unrestricted"`
+	// Nothing is known of schemas that were read before, and nothing of this one after it.
+	Fresh bool `json:"fresh"`
 }
 
 type answer struct {
@@ -103,7 +106,13 @@ func guarded(files filesys.FileSystem, folder string, asked question) (output []
 		if reason := recover(); reason != nil {
 			output, err = nil, fmt.Errorf("panic: %v", reason)
 		}
+		if asked.Fresh {
+			openapi.ResetOpenAPI()
+		}
 	}()
+	if asked.Fresh {
+		openapi.ResetOpenAPI()
+	}
 	return build(files, folder, asked)
 }
 
