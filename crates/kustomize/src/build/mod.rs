@@ -19,6 +19,7 @@ mod values;
 mod vars;
 mod written;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::annotations::NEEDS_HASH;
@@ -378,9 +379,7 @@ impl Builder<'_> {
     ) -> Result<(), BadBuild> {
         more.try_for_each(|resource| {
             let id = resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
-            let problem =
-                || format!("may not add resource with an already registered id: {id}: keep one of them, or rename one");
-            if known.add(&id) { Ok(()) } else { Err(BadBuild::of(problem())) }
+            if known.add(&id) { Ok(()) } else { Err(registered(&id)) }
         })
     }
 
@@ -460,15 +459,19 @@ impl Builder<'_> {
         let (local, kept): (Vec<Resource>, Vec<Resource>) =
             std::mem::take(&mut all.resources).into_iter().partition(is_local);
         // What was renamed since it was taken in may have the name of another: kustomize panics here.
-        let mut known = Registered::default();
-        self.append(&mut all.resources, kept, &mut known)?;
-        // What is local goes by its name, so that one of the name of another does not go: there are two of them then, which is refused.
-        let is_named_so = |resource: &&Resource| known.has(&resource.id(&|gvk| self.schema.is_cluster_scoped(gvk)));
-        match local.iter().find(is_named_so) {
-            Some(clashing) => self.register([clashing].into_iter(), &mut known),
-            None => Ok(()),
-        }
+        self.append(&mut all.resources, kept, &mut Registered::default())?;
+        // What is local goes by its name as it is written, so that none may have the same.
+        let id = |resource: &Resource| resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
+        let mut ids: BTreeSet<Id> = match local.is_empty() {
+            true => BTreeSet::new(),
+            false => all.resources.iter().map(id).collect(),
+        };
+        local.iter().map(id).try_for_each(|id| if ids.insert(id.clone()) { Ok(()) } else { Err(registered(&id)) })
     }
+}
+
+fn registered(id: &Id) -> BadBuild {
+    BadBuild::of(format!("may not add resource with an already registered id: {id}: keep one of them, or rename one"))
 }
 
 fn utf8<'b>(path: &str, bytes: &'b [u8]) -> Result<&'b str, BadBuild> {

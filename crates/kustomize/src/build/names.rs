@@ -26,10 +26,6 @@ impl Registered {
         Self(all.iter().map(|resource| name(&resource.id(scope))).collect())
     }
 
-    pub(super) fn has(&self, id: &Id) -> bool {
-        self.0.contains(&name(id))
-    }
-
     /// Whether nothing was called so.
     pub(super) fn add(&mut self, id: &Id) -> bool {
         self.0.insert(name(id))

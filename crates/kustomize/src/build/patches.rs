@@ -81,8 +81,9 @@ impl Builder<'_> {
             (Ok(strategic), _) => self.strategic(patch, strategic, all),
             (_, Ok(json)) => self.json(patch, &json, origin, all),
             (Err(no_resource), Err(no_json)) => {
-                let problem = format!("unable to parse SM or JSON patch from {name}: {no_resource}; {no_json}");
-                Err(BadBuild::of(problem))
+                let mut bad = BadBuild::new(&no_resource);
+                bad.message = format!("{}; {}", bad.message, BadBuild::new(&no_json).message);
+                Err(bad.within(&format!("unable to parse SM or JSON patch from {name}")))
             }
         }
     }
