@@ -65,6 +65,10 @@ mod against_kustomize {
     }
 
     fn record(fixture: &Path, made: &Result<String, String>) {
+        // Some errors tell where something is in memory, which is elsewhere each time.
+        if made.is_err() && fixture.join(REFUSED).exists() {
+            return;
+        }
         let (name, other, text) = match made {
             Ok(text) => (EXPECTED, REFUSED, text.clone()),
             Err(error) => (REFUSED, EXPECTED, format!("{}\n", error.trim_end())),

@@ -31,6 +31,8 @@ const FIELDS: &[Field] = &[
     ("generators", 4, World::plugged_generators),
     ("buildMetadata", 5, |world, _| world.build_metadata()),
     ("crds", 3, World::crds),
+    ("validators", 4, World::validators),
+    ("openapi", 3, World::schema),
 ];
 
 impl World {

@@ -105,6 +105,10 @@ impl World {
             let value = self.value();
             pairs.set(key, value);
         }
+        if self.dice.percent(1) {
+            pairs.set("one", raw("&one x"));
+            pairs.set("two", raw("*one"));
+        }
         pairs
     }
 

@@ -15,7 +15,7 @@ impl World {
 
     fn transformer(&mut self, folder: &str) -> Yaml {
         let field = |path: &str| map([("path", raw(path)), ("create", raw("true"))]);
-        let number = self.dice.below(9);
+        let number = self.dice.below(10);
         let mut plugin = match number {
             0 => map([("prefix", text("x-")), ("fieldSpecs", list([field("metadata/name")]))]),
             1 => map([("suffix", text("-x")), ("fieldSpecs", list([field("metadata/name")]))]),
@@ -28,12 +28,13 @@ impl World {
                 let name = map([("name", text("plugin")), ("namespace", text(self.dice.pick(NAMESPACES)))]);
                 map([("metadata", name), ("fieldSpecs", list([field("metadata/namespace")]))])
             }
-            _ => map([("replacements", self.inline_replacements())]),
+            8 => map([("replacements", self.inline_replacements())]),
+            _ => self.added_values(),
         };
         if number == 5 {
             plugin.set("fieldSpecs", list([map([("path", raw("spec/replicas")), ("create", raw("true"))])]));
         }
-        const KINDS: [&str; 9] = [
+        const KINDS: [&str; 10] = [
             "PrefixTransformer",
             "SuffixTransformer",
             "LabelTransformer",
@@ -43,9 +44,73 @@ impl World {
             "PatchTransformer",
             "NamespaceTransformer",
             "ReplacementTransformer",
+            "ValueAddTransformer",
         ];
         plugin.set("kind", text(KINDS[number]));
         plugin
+    }
+
+    /// What a ValueAddTransformer is about.
+    fn added_values(&mut self) -> Yaml {
+        let mut targets = Vec::new();
+        for _ in 0..=self.dice.below(2) {
+            let path = self.dice.pick(&[
+                "metadata/name",
+                "metadata/labels/app",
+                "metadata/annotations/path",
+                "spec/size",
+                "spec/items/[name=a]/value",
+                "spec/template/metadata/labels/app",
+                "data/key",
+            ]);
+            let mut target = map([("fieldPath", text(path))]);
+            if self.dice.percent(70) {
+                target.set("selector", map([("kind", text(&self.thing().kind))]));
+            }
+            if self.dice.percent(50) {
+                target.set("filePathPosition", raw(self.dice.below(4).to_string()));
+            }
+            targets.push(target);
+        }
+        let mut values = map([("targets", list(targets))]);
+        if self.dice.percent(80) {
+            values.set("value", self.value());
+        }
+        values
+    }
+
+    /// Most validators change nothing, or the one label that they may.
+    pub(super) fn validators(&mut self, folder: &str) -> Yaml {
+        let name = self.dice.pick(&["validated-by", "validated-by", "app"]);
+        let mut plugin = map([
+            ("apiVersion", text("builtin")),
+            ("kind", text("LabelTransformer")),
+            ("metadata", map([("name", text("validator"))])),
+            ("labels", map([(name, self.value())])),
+        ]);
+        if self.dice.percent(80) {
+            let field = map([("path", raw("metadata/labels")), ("create", raw(self.dice.pick(&["true", "false"])))]);
+            plugin.set("fieldSpecs", list([field]));
+        }
+        self.add(&format!("{folder}/validator.yaml"), &plugin);
+        list([raw("validator.yaml")])
+    }
+
+    /// A schema by which lists of widgets are merged.
+    pub(super) fn schema(&mut self, folder: &str) -> Yaml {
+        let key = self.dice.pick(&["name", "value", "absent"]);
+        let mut items = map([("type", text("array")), ("items", map([("type", text("object"))]))]);
+        if self.dice.percent(80) {
+            items.set("x-kubernetes-patch-merge-key", text(key));
+            items.set("x-kubernetes-patch-strategy", text(self.dice.pick(&["merge", "merge", "replace"])));
+        }
+        let group = [("group", text("example.com")), ("kind", text("Widget")), ("version", text("v1"))];
+        let widget = map([
+            ("x-kubernetes-group-version-kind", list([map(group)])),
+            ("properties", map([("spec", map([("properties", map([("items", items)]))]))])),
+        ]);
+        self.add(&format!("{folder}/schema.yaml"), &map([("definitions", map([("v1.Widget", widget)]))]));
+        map([("path", text("schema.yaml"))])
     }
 
     pub(super) fn plugged_generators(&mut self, folder: &str) -> Yaml {
