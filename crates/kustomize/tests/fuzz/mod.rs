@@ -38,7 +38,14 @@ fn is_equal(ours: &Made, theirs: &Made) -> bool {
 }
 
 /// Parts of the errors of what we refuse on purpose, although kustomize goes on without a word.
-const ON_PURPOSE: &[&str] = &["is written twice", "the tag `", "the document is over before this", "cannot be hashed"];
+const ON_PURPOSE: &[&str] = &[
+    "is written twice",
+    "the tag `",
+    "the document is over before this",
+    "cannot be hashed",
+    // With labels of its own beside it: kustomize lets some pass, by who wrote them.
+    "validator shouldn't modify the resource map",
+];
 
 /// Whether we make something else of a case than kustomize does. What kustomize makes now this and now that of has no right answer, nor has what it shows
 /// its own notes in.
