@@ -7,12 +7,18 @@ use std::time::Duration;
 
 use crate::limits::Limits;
 
+/// How `is_restricted` is told.
+const RESTRICTED: &str = "restricted";
+const UNRESTRICTED: &str = "unrestricted";
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Confinement {
     /// The only folder that can be read.
     pub(crate) tree: PathBuf,
     /// The folder of the tree that is rendered.
     pub(crate) folder: String,
+    /// Files have to be in the folder of the kustomization that names them, or below it.
+    pub(crate) is_restricted: bool,
     pub(crate) limits: Limits,
 }
 
@@ -21,7 +27,9 @@ impl Confinement {
     pub(crate) fn words(&self) -> Vec<OsString> {
         let Limits { time, memory, files, threads, output: _, errors: _ } = &self.limits;
         let numbers = [&time.as_millis().to_string(), &memory.to_string(), &files.to_string(), &threads.to_string()];
-        let mut words = vec![self.tree.clone().into_os_string(), OsString::from(&self.folder)];
+        let restriction = if self.is_restricted { RESTRICTED } else { UNRESTRICTED };
+        let mut words =
+            vec![self.tree.clone().into_os_string(), OsString::from(&self.folder), OsString::from(restriction)];
         words.extend(numbers.map(OsString::from));
         words
     }
@@ -29,11 +37,16 @@ impl Confinement {
     /// Reads what [`Confinement::words`] wrote; none if it is something else.
     pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Option<Self> {
         let words: Vec<OsString> = words.into_iter().collect();
-        let [tree, folder, numbers @ ..] = words.as_slice() else { return None };
+        let [tree, folder, restriction, numbers @ ..] = words.as_slice() else { return None };
+        let is_restricted = match restriction.to_str()? {
+            RESTRICTED => true,
+            UNRESTRICTED => false,
+            _ => return None,
+        };
         let numbers: Vec<u64> = numbers.iter().map(|word| word.to_str()?.parse().ok()).collect::<Option<_>>()?;
         let &[time, memory, files, threads] = numbers.as_slice() else { return None };
         let limits = Limits { time: Duration::from_millis(time), memory, files, threads, ..Limits::default() };
-        Some(Self { tree: PathBuf::from(tree), folder: folder.to_str()?.to_owned(), limits })
+        Some(Self { tree: PathBuf::from(tree), folder: folder.to_str()?.to_owned(), is_restricted, limits })
     }
 }
 
@@ -44,17 +57,21 @@ mod tests {
     #[test]
     fn what_is_told_is_what_is_read() {
         let limits = Limits { time: Duration::from_millis(1234), memory: 5, files: 6, threads: 7, ..Limits::default() };
-        let told = Confinement { tree: PathBuf::from("/a b/-c"), folder: "-d/é".to_owned(), limits };
-        assert_eq!(Confinement::read(told.words()), Some(told));
+        for is_restricted in [true, false] {
+            let (tree, folder, limits) = (PathBuf::from("/a b/-c"), "-d/é".to_owned(), limits.clone());
+            let told = Confinement { tree, folder, is_restricted, limits };
+            assert_eq!(Confinement::read(told.words()), Some(told));
+        }
     }
 
     #[test]
     fn words_of_another_form_are_not_guessed_at() {
         for words in [
             &["/a"][..],
-            &["/a", "b", "1", "2", "3"],
-            &["/a", "b", "1", "2", "3", "x"],
-            &["/a", "b", "1", "2", "3", "4", "5"],
+            &["/a", "b", RESTRICTED, "1", "2", "3"],
+            &["/a", "b", RESTRICTED, "1", "2", "3", "x"],
+            &["/a", "b", RESTRICTED, "1", "2", "3", "4", "5"],
+            &["/a", "b", "perhaps", "1", "2", "3", "4"],
         ] {
             assert_eq!(Confinement::read(words.iter().map(OsString::from)), None, "{words:?}");
         }

@@ -55,7 +55,7 @@ fn become_program(confinement: &Confinement) -> Result<Infallible, (&'static str
     let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
     set_capabilities(None, none).map_err(|error| ("give up capabilities", error.into()))?;
     calls::give_up().map_err(|error| ("give up system calls", error))?;
-    Err(("start the program", start(&program, &confinement.folder)))
+    Err(("start the program", start(&program, confinement)))
 }
 
 /// The program comes as standard input, which is how a descriptor is handed over without unsafe code. It gets an empty one in its place.
@@ -86,7 +86,12 @@ fn keep_three_descriptors() -> io::Result<()> {
 
 /// Only comes back with an error. The program gets no environment, and the folder as a word that cannot be taken for an option.
 #[expect(clippy::disallowed_methods, reason = "the door of this crate to the program, which this process becomes")]
-fn start(program: &OwnedFd, folder: &str) -> io::Error {
+fn start(program: &OwnedFd, confinement: &Confinement) -> io::Error {
     let path = format!("/proc/self/fd/{}", program.as_raw_fd());
-    Command::new(path).arg0("kustomize").env_clear().args(["build", "--", folder]).exec()
+    let mut command = Command::new(path);
+    command.arg0("kustomize").env_clear().arg("build");
+    if !confinement.is_restricted {
+        command.arg("--load-restrictor=LoadRestrictionsNone");
+    }
+    command.args(["--", &confinement.folder]).exec()
 }

@@ -3,7 +3,8 @@
 //!
 //! - [`Pinned`]: the program, read once into memory that nobody can change any more. Its digest is that of the bytes that are executed.
 //! - [`Tree`]: the files it may read, in a private folder that ends with the value.
-//! - [`run`]: starts it, watches it, and gives what it wrote. [`Limits`]: how long, how much. [`NotRun`]: why there is nothing.
+//! - [`run`]: starts it, watches it, and gives what it wrote. [`Limits`]: how long, how much. [`Stop`]: the end before the end.
+//!   [`NotRun`]: why there is nothing.
 //! - [`enter`]: what the agent's own binary does when [`run`] starts it again with [`SUBCOMMAND`]: it gives up everything the program must
 //!   not have and then becomes the program. No code of ours runs between a fork and an exec, so none of it is unsafe.
 //! - [`compare`]: two renders of the same version, ours and theirs.
@@ -34,6 +35,7 @@ pub use enter::{SUBCOMMAND, enter};
 pub use limits::Limits;
 pub use pinned::Pinned;
 pub use problem::{NotRun, Stream};
-pub use run::{Output, run};
+pub use run::{Job, Output, run};
 pub use shadow::{Difference, Shadow, compare};
-pub use tree::{NotWritten, Tree};
+pub use tree::{NotWritten, Tree, Unfinished};
+pub use watch::Stop;

@@ -18,31 +18,48 @@ use crate::problem::NotRun;
 /// No renderer is larger. A path that leads to something endless does not fill memory.
 const MOST_BYTES: u64 = 512 << 20;
 
+/// What stands before the digits.
+const SHA256: &str = "sha256:";
+
 /// A program with the digest it was pinned by.
 #[derive(Debug)]
 pub struct Pinned {
     /// Sealed: no longer to be written, grown, shrunk, or unsealed.
     pub(crate) sealed: File,
+    digest: String,
 }
 
 impl Pinned {
     /// Reads a program and checks it. `digest` is SHA-256 in hexadecimal digits, with or without `sha256:` before them.
     pub fn open(path: &Path, digest: &str) -> Result<Self, NotRun> {
-        let expected = digest.strip_prefix("sha256:").unwrap_or(digest).to_ascii_lowercase();
+        let expected = digest.strip_prefix(SHA256).unwrap_or(digest).to_ascii_lowercase();
         if HEXLOWER.decode(expected.as_bytes()).map_or(0, |bytes| bytes.len()) != 32 {
             return Err(NotRun::NoDigest { digest: setpoint_yaml::visible_text(digest) });
         }
-        let unreadable = |source| NotRun::Unreadable { path: PathBuf::from(path), source };
-        let bytes = read(path).map_err(unreadable)?;
-        let found = HEXLOWER.encode(&Sha256::digest(&bytes));
-        if found != expected {
-            return Err(NotRun::OtherDigest { path: PathBuf::from(path), expected, found });
+        Self::checked(path, Some(expected))
+    }
+
+    /// Pins a program as it is found now, for a person who names it by hand.
+    pub fn as_found(path: &Path) -> Result<Self, NotRun> {
+        Self::checked(path, None)
+    }
+
+    /// The digest as documents write it.
+    pub fn digest(&self) -> String {
+        format!("{SHA256}{}", self.digest)
+    }
+
+    fn checked(path: &Path, expected: Option<String>) -> Result<Self, NotRun> {
+        let bytes = read(path).map_err(|source| NotRun::Unreadable { path: PathBuf::from(path), source })?;
+        let digest = HEXLOWER.encode(&Sha256::digest(&bytes));
+        if let Some(expected) = expected.filter(|expected| *expected != digest) {
+            return Err(NotRun::OtherDigest { path: PathBuf::from(path), expected, found: digest });
         }
         if let Some(what) = elf::objection(&bytes) {
             return Err(NotRun::NotStatic { path: PathBuf::from(path), what });
         }
         let sealed = sealed(&bytes).map_err(|source| NotRun::Broken { doing: "seal a copy of", source })?;
-        Ok(Self { sealed })
+        Ok(Self { sealed, digest })
     }
 }
 

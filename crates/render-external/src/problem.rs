@@ -51,6 +51,8 @@ pub enum NotRun {
     NotConfined { reason: String },
     #[error("cannot {doing} the external renderer")]
     Broken { doing: &'static str, source: io::Error },
+    #[error("the external renderer was ended because the agent stops; it is run again after the next start")]
+    Stopped,
     #[error(
         "the external renderer was ended because it took more than {} s; make the render smaller, or raise its limit on time",
         limit.as_secs_f64()
@@ -77,6 +79,20 @@ pub enum NotRun {
     /// The program itself refused, as it does for a mistake in a kustomization.
     #[error("the external renderer failed with status {code}; it said: {said}")]
     Failed { code: i32, said: String },
+}
+
+impl NotRun {
+    /// Whether the same files would end the same way next time. Else it is the program, the machine or the moment that is to blame.
+    pub fn is_about_the_files(&self) -> bool {
+        matches!(
+            self,
+            Self::NoFolder { .. }
+                | Self::TooMuch { .. }
+                | Self::TooManyThreads { .. }
+                | Self::OutOfMemory { .. }
+                | Self::Failed { .. }
+        )
+    }
 }
 
 /// What a program said, as it may be shown: its end, which is where the reason stands, with nothing that moves a cursor.

@@ -9,7 +9,7 @@ use crate::enter::{NOT_CONFINED, NOT_CONFINED_PREFIX, SUBCOMMAND};
 use crate::limits::Limits;
 use crate::pinned::Pinned;
 use crate::problem::{NotRun, shown};
-use crate::watch::{Ended, watch};
+use crate::watch::{Ended, Stop, watch};
 
 /// What the program wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +20,30 @@ pub struct Output {
     pub said: String,
 }
 
-/// Renders a folder of a tree with the pinned program. `self_exe` is a binary that calls [`enter`](crate::enter) when it is started with [`SUBCOMMAND`]: the
+/// What is rendered, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// The only folder that the program can read.
+    pub tree: &'a Path,
+    /// The one of it that holds the kustomization.
+    pub folder: &'a str,
+    /// Files have to be in the folder of the kustomization that names them, or below it.
+    pub is_restricted: bool,
+    pub limits: &'a Limits,
+    pub stop: &'a Stop,
+}
+
+/// Renders with the pinned program. `self_exe` is a binary that calls [`enter`](crate::enter) when it is started with [`SUBCOMMAND`]: the
 /// agent's own, best by `/proc/self/exe`, which stays the same while its file is replaced. Waits until the program has ended, on this thread.
-pub fn run(pinned: &Pinned, tree: &Path, folder: &str, limits: &Limits, self_exe: &Path) -> Result<Output, NotRun> {
+pub fn run(pinned: &Pinned, job: &Job<'_>, self_exe: &Path) -> Result<Output, NotRun> {
+    let Job { tree, folder, is_restricted, limits, stop } = *job;
     if !leads_into(tree, folder) {
         return Err(NotRun::NoFolder { folder: setpoint_yaml::visible_text(folder) });
     }
-    let confinement = Confinement { tree: tree.to_owned(), folder: folder.to_owned(), limits: limits.clone() };
+    let confinement =
+        Confinement { tree: tree.to_owned(), folder: folder.to_owned(), is_restricted, limits: limits.clone() };
     let child = started(pinned, &confinement, self_exe)?;
-    let ended = watch(child, limits)?;
+    let ended = watch(child, limits, stop)?;
     answer(ended, limits)
 }
 

@@ -1,12 +1,16 @@
 //! The files a program may read, written into a private folder that is removed with the value.
 
+use std::collections::BTreeMap;
 use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use setpoint_yaml::visible_text;
 use tempfile::TempDir;
+
+/// How the folders are called.
+const PREFIX: &str = "setpoint-render-";
 
 /// Why the files of a version could not be written down.
 #[derive(Debug, thiserror::Error)]
@@ -26,46 +30,90 @@ pub struct Tree {
     folder: TempDir,
 }
 
+/// A tree to which files are being added.
+#[derive(Debug)]
+pub struct Unfinished {
+    tree: Tree,
+    /// Made last, so that no file is written through one: where each is, and what it leads to.
+    links: BTreeMap<String, String>,
+}
+
 impl Tree {
-    /// Writes files (path, bytes, whether executable) into a fresh folder in `within`.
-    pub fn write<'a>(
-        within: &Path,
-        files: impl IntoIterator<Item = (&'a str, &'a [u8], bool)>,
-    ) -> Result<Self, NotWritten> {
+    /// A fresh folder in `within`.
+    pub fn begin(within: &Path) -> Result<Unfinished, NotWritten> {
         let private = Permissions::from_mode(0o700);
-        let folder = tempfile::Builder::new().prefix("setpoint-render-").permissions(private).tempdir_in(within);
+        let folder = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(within);
         let path = || visible_text(&within.to_string_lossy());
-        let tree = Self { folder: folder.map_err(|source| NotWritten::Unwritable { path: path(), source })? };
-        for (path, bytes, executable) in files {
-            let place = tree.place(path).ok_or_else(|| NotWritten::LeadsOut { path: visible_text(path) })?;
-            put(&place, bytes, executable).map_err(|source| match source.kind() {
-                io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
-                    NotWritten::Twice { path: visible_text(path) }
-                }
-                _ => NotWritten::Unwritable { path: visible_text(path), source },
-            })?;
-        }
-        Ok(tree)
+        let folder = folder.map_err(|source| NotWritten::Unwritable { path: path(), source })?;
+        Ok(Unfinished { tree: Self { folder }, links: BTreeMap::new() })
     }
 
     /// Where the files are.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
+}
 
-    /// Where a file belongs; none if its path would leave the folder. There are no links in it, because nothing here makes any.
-    fn place(&self, path: &str) -> Option<PathBuf> {
+impl Unfinished {
+    pub fn file(&mut self, path: &str, bytes: &[u8], executable: bool) -> Result<(), NotWritten> {
+        let place = self.place(path)?;
+        put(&place, bytes, executable).map_err(|source| not_written(path, source))
+    }
+
+    /// A link to something else in the tree, whose path is given without a link in it; empty for the tree itself.
+    pub fn link(&mut self, path: &str, to: &str) -> Result<(), NotWritten> {
+        self.place(path)?;
+        if !to.is_empty() {
+            self.place(to)?;
+        }
+        let up = "../".repeat(path.matches('/').count());
+        let leads = if up.is_empty() && to.is_empty() { ".".to_owned() } else { format!("{up}{to}") };
+        match self.links.insert(path.to_owned(), leads) {
+            None => Ok(()),
+            Some(_) => Err(NotWritten::Twice { path: visible_text(path) }),
+        }
+    }
+
+    pub fn finish(self) -> Result<Tree, NotWritten> {
+        for (path, leads) in &self.links {
+            let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+            if above.into_iter().any(|folder| self.links.contains_key(folder)) {
+                return Err(NotWritten::Twice { path: visible_text(path) });
+            }
+            let place = self.place(path)?;
+            make_parent(&place).and_then(|()| symlink(leads, &place)).map_err(|source| not_written(path, source))?;
+        }
+        Ok(self.tree)
+    }
+
+    /// Where a file belongs. No link leads elsewhere: they are made last.
+    fn place(&self, path: &str) -> Result<PathBuf, NotWritten> {
         let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
-        path.split('/').all(plain).then(|| self.path().join(path))
+        match path.split('/').all(plain) {
+            true => Ok(self.tree.path().join(path)),
+            false => Err(NotWritten::LeadsOut { path: visible_text(path) }),
+        }
+    }
+}
+
+fn not_written(path: &str, source: io::Error) -> NotWritten {
+    let path = visible_text(path);
+    match source.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
+            NotWritten::Twice { path }
+        }
+        _ => NotWritten::Unwritable { path, source },
     }
 }
 
 fn put(place: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
-    if let Some(parent) = place.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-    }
+    make_parent(place)?;
     let mode = if executable { 0o500 } else { 0o400 };
     OpenOptions::new().write(true).create_new(true).mode(mode).open(place)?.write_all(bytes)
+}
+
+fn make_parent(place: &Path) -> io::Result<()> {
+    place.parent().map_or(Ok(()), |parent| DirBuilder::new().recursive(true).mode(0o700).create(parent))
 }
 
 #[cfg(test)]
@@ -75,8 +123,14 @@ mod tests {
     use super::*;
 
     #[expect(clippy::disallowed_methods, reason = "the folder in which this test's own is made")]
+    fn begin() -> Unfinished {
+        Tree::begin(&std::env::temp_dir()).unwrap()
+    }
+
     fn write(files: &[(&str, &[u8], bool)]) -> Result<Tree, NotWritten> {
-        Tree::write(&std::env::temp_dir(), files.iter().copied())
+        let mut tree = begin();
+        files.iter().try_for_each(|(path, bytes, executable)| tree.file(path, bytes, *executable))?;
+        tree.finish()
     }
 
     #[test]
@@ -106,5 +160,36 @@ mod tests {
         }
         let refused = write(&[("a/b", b"1", false), ("a", b"2", false)]);
         assert!(matches!(refused, Err(NotWritten::Twice { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn a_link_leads_to_what_it_stands_for_wherever_it_is() {
+        let mut tree = begin();
+        tree.link("a/b/to-file", "c/file").unwrap();
+        tree.link("to-root", "").unwrap();
+        tree.link("a/to-root", "").unwrap();
+        tree.file("c/file", b"x", false).unwrap();
+        let tree = tree.finish().unwrap();
+        for path in ["a/b/to-file", "to-root/c/file", "a/to-root/c/file"] {
+            assert_eq!(fs::read(tree.path().join(path)).unwrap(), b"x", "{path}");
+        }
+        assert_eq!(fs::read_link(tree.path().join("a/b/to-file")).unwrap(), Path::new("../../c/file"));
+    }
+
+    #[test]
+    fn a_link_that_leads_out_or_stands_in_the_way_is_refused() {
+        for (path, to) in [("../a", "b"), ("a", "../b"), ("a", "/etc"), ("", "a"), ("a/..", "b")] {
+            assert!(matches!(begin().link(path, to), Err(NotWritten::LeadsOut { .. })), "{path} to {to}");
+        }
+        for second in ["a", "a/b"] {
+            let mut tree = begin();
+            tree.link("a", "c").unwrap();
+            let refused = tree.link(second, "c").and_then(|()| tree.finish().map(drop));
+            assert!(matches!(refused, Err(NotWritten::Twice { .. })), "{second}: {refused:?}");
+            let mut tree = begin();
+            tree.link("a", "c").unwrap();
+            let refused = tree.file(second, b"x", false).and_then(|()| tree.finish().map(drop));
+            assert!(matches!(refused, Err(NotWritten::Twice { .. })), "{second}: {refused:?}");
+        }
     }
 }

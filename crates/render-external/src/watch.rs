@@ -3,6 +3,8 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStderr, ChildStdout, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,8 +13,22 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::limits::Limits;
 use crate::problem::{NotRun, Stream};
 
-/// How often threads are counted.
+/// How often threads are counted, and whether it is to stop.
 const LOOKS: Duration = Duration::from_millis(25);
+
+/// Tells whoever watches that it is over, from any thread and once for all that share it.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    pub fn tell(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_told(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// A program that has ended by itself.
 pub(crate) struct Ended {
@@ -22,7 +38,7 @@ pub(crate) struct Ended {
 }
 
 /// Waits for the end of a child whose two outputs are pipes.
-pub(crate) fn watch(child: Child, limits: &Limits) -> Result<Ended, NotRun> {
+pub(crate) fn watch(child: Child, limits: &Limits, stop: &Stop) -> Result<Ended, NotRun> {
     let broken = |source| NotRun::Broken { doing: "watch", source };
     let deadline = now() + limits.time;
     let mut running = Running { child };
@@ -32,6 +48,9 @@ pub(crate) fn watch(child: Child, limits: &Limits) -> Result<Ended, NotRun> {
     let mut errors = Taken::new(Stream::Errors, running.child.stderr.take(), limits.errors);
     let mut next_look = now();
     loop {
+        if stop.is_told() {
+            return Err(NotRun::Stopped);
+        }
         let now = now();
         let left = deadline.saturating_duration_since(now);
         if left.is_zero() {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use setpoint_render_external::{Limits, NotRun, Tree};
+use setpoint_render_external::{Job, Limits, NotRun, Tree};
 use setpoint_testbed::kube::kustomize;
 
-use crate::trial::{pinned, rendered, tree};
+use crate::trial::{job, pinned, rendered, tree};
 
 const OVERLAY: &[(&str, &str)] = &[
     (
@@ -50,9 +50,9 @@ fn an_overlay_is_rendered_as_outside() {
 fn one_pinned_program_renders_many_times() {
     let (tree, pinned) = (tree(OVERLAY), pinned(&kustomize()));
     let (limits, agent) = (Limits::default(), crate::trial::agent());
-    let first = setpoint_render_external::run(&pinned, tree.path(), "base", &limits, &agent).unwrap();
+    let first = setpoint_render_external::run(&pinned, &job(&tree, "base", &limits), &agent).unwrap();
     for _ in 0..5 {
-        let again = setpoint_render_external::run(&pinned, tree.path(), "base", &limits, &agent).unwrap();
+        let again = setpoint_render_external::run(&pinned, &job(&tree, "base", &limits), &agent).unwrap();
         assert_eq!(again, first);
     }
 }
@@ -103,4 +103,34 @@ fn kustomize_is_ended_by_the_limits_too() {
     let limits = Limits { time: Duration::from_millis(1), ..Limits::default() };
     let end = rendered(&kustomize(), &tree, "base", &limits).unwrap_err();
     assert!(matches!(end, NotRun::TooLong { .. }), "{end:?}");
+}
+
+#[test]
+fn a_file_outside_of_its_folder_is_read_only_where_that_is_allowed_and_never_outside_of_the_tree() {
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n";
+    let tree = tree(&[("app/kustomization.yaml", "resources: [../a.yaml]\n"), ("a.yaml", service)]);
+    let (limits, agent, pinned) = (Limits::default(), crate::trial::agent(), pinned(&kustomize()));
+    let restricted = job(&tree, "app", &limits);
+    let refused = setpoint_render_external::run(&pinned, &restricted, &agent).unwrap_err();
+    assert!(matches!(&refused, NotRun::Failed { said, .. } if said.contains("is not in or below")), "{refused:?}");
+    let free = Job { is_restricted: false, ..restricted };
+    let output = setpoint_render_external::run(&pinned, &free, &agent).unwrap();
+    assert_eq!(output.rendered, b"apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n");
+    let out = crate::trial::tree(&[("kustomization.yaml", "resources: [/etc/hostname]\n")]);
+    let free = Job { is_restricted: false, ..job(&out, ".", &limits) };
+    let refused = setpoint_render_external::run(&pinned, &free, &agent).unwrap_err();
+    assert!(matches!(&refused, NotRun::Failed { said, .. } if said.contains("permission denied")), "{refused:?}");
+}
+
+#[test]
+fn a_link_within_the_tree_is_followed() {
+    let mut tree = Tree::begin(crate::trial::folder()).unwrap();
+    tree.file("base/kustomization.yaml", b"resources: [a.yaml]\n", false).unwrap();
+    tree.file("base/real.yaml", b"apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", false).unwrap();
+    tree.link("base/a.yaml", "base/real.yaml").unwrap();
+    tree.file("overlays/b/kustomization.yaml", b"resources: [base]\n", false).unwrap();
+    tree.link("overlays/b/base", "base").unwrap();
+    let tree = tree.finish().unwrap();
+    let output = rendered(&kustomize(), &tree, "overlays/b", &Limits::default()).unwrap();
+    assert_eq!(output.rendered, b"apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n");
 }

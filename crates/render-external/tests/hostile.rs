@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use setpoint_render_external::{Limits, NotRun, Pinned, Stream, Tree, run};
+use setpoint_render_external::{Job, Limits, NotRun, Pinned, Stop, Stream, Tree, run};
 
-use crate::trial::{agent, digest, folder, pinned, rendered, tree};
+use crate::trial::{agent, digest, folder, job, pinned, rendered, tree};
 
 /// The program of hostile.c, linked statically, since nothing but the tree can be opened where it runs.
 fn hostile() -> &'static Path {
@@ -137,6 +137,19 @@ fn endless_output_is_cut_off() {
 }
 
 #[test]
+fn a_run_ends_when_it_is_told_to_stop() {
+    let (stop, tree, limits) = (Stop::default(), tree_of("silent"), Limits::default());
+    let program = pinned(hostile());
+    let end = std::thread::scope(|threads| {
+        let job = Job { stop: &stop, ..job(&tree, ".", &limits) };
+        let running = threads.spawn(move || run(&program, &job, &agent()));
+        stop.tell();
+        running.join().unwrap().unwrap_err()
+    });
+    assert!(matches!(end, NotRun::Stopped), "{end:?}");
+}
+
+#[test]
 fn an_endless_run_is_ended_also_if_it_is_silent() {
     let limits = Limits { time: Duration::from_millis(300), ..Limits::default() };
     for act in ["endless", "silent"] {
@@ -167,7 +180,7 @@ fn a_program_that_is_replaced_after_it_was_pinned_is_run_as_it_was() {
     let pinned = pinned(&copy);
     fs::write(&copy, "something else").unwrap();
     let tree = tree_of("own");
-    let output = run(&pinned, tree.path(), ".", &Limits::default(), &agent()).unwrap();
+    let output = run(&pinned, &job(&tree, ".", &Limits::default()), &agent()).unwrap();
     assert_eq!(output.rendered, b"read the tree: done\n");
     fs::remove_file(&copy).unwrap();
 }
@@ -188,7 +201,7 @@ fn nothing_is_run_where_the_kernel_cannot_confine_it() {
     let name = folder().join(format!("{}-without-landlock", std::process::id()));
     symlink(agent(), &name).unwrap();
     let tree = tree_of("own");
-    let refused = run(&pinned(hostile()), tree.path(), ".", &Limits::default(), &name).unwrap_err();
+    let refused = run(&pinned(hostile()), &job(&tree, ".", &Limits::default()), &name).unwrap_err();
     fs::remove_file(&name).unwrap();
     assert!(matches!(refused, NotRun::NotConfined { .. }), "{refused:?}");
     let text = refused.to_string();
@@ -198,6 +211,6 @@ fn nothing_is_run_where_the_kernel_cannot_confine_it() {
 #[test]
 fn an_agent_that_is_not_there_is_told() {
     let tree = tree_of("own");
-    let refused = run(&pinned(hostile()), tree.path(), ".", &Limits::default(), Path::new("/nowhere")).unwrap_err();
+    let refused = run(&pinned(hostile()), &job(&tree, ".", &Limits::default()), Path::new("/nowhere")).unwrap_err();
     assert!(matches!(refused, NotRun::Broken { doing: "start", .. }), "{refused:?}");
 }

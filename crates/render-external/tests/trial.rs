@@ -1,9 +1,10 @@
 //! What the tests share: a program pinned by the digest it has, trees in temporary folders, and the stand-in for the agent's binary.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use data_encoding::HEXLOWER;
-use setpoint_render_external::{Limits, NotRun, Output, Pinned, Tree, run};
+use setpoint_render_external::{Job, Limits, NotRun, Output, Pinned, Stop, Tree, run};
 use sha2::{Digest as _, Sha256};
 
 /// Where the tests may write.
@@ -24,10 +25,18 @@ pub(crate) fn pinned(program: &Path) -> Pinned {
 }
 
 pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
-    Tree::write(folder(), files.iter().map(|(path, text)| (*path, text.as_bytes(), false))).unwrap()
+    let mut tree = Tree::begin(folder()).unwrap();
+    files.iter().for_each(|(path, text)| tree.file(path, text.as_bytes(), false).unwrap());
+    tree.finish().unwrap()
 }
 
 /// Runs a program on a folder of a tree as an agent does.
 pub(crate) fn rendered(program: &Path, tree: &Tree, folder: &str, limits: &Limits) -> Result<Output, NotRun> {
-    run(&pinned(program), tree.path(), folder, limits, &agent())
+    run(&pinned(program), &job(tree, folder, limits), &agent())
+}
+
+/// A folder of a tree, as it is rendered unless more is said. Nobody stops it.
+pub(crate) fn job<'a>(tree: &'a Tree, folder: &'a str, limits: &'a Limits) -> Job<'a> {
+    static NEVER: LazyLock<Stop> = LazyLock::new(Stop::default);
+    Job { tree: tree.path(), folder, is_restricted: true, limits, stop: &NEVER }
 }
