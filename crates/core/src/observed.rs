@@ -33,6 +33,9 @@ pub enum Blindness {
     EventsLost { detail: String },
     #[error("the system at this address is `{found}`, not `{expected}`")]
     OtherIdentity { expected: String, found: String },
+    /// Of whoever makes something by a program that could not be run.
+    #[error("{detail}")]
+    NotRun { detail: String },
     #[error("nobody has looked yet")]
     NotLooked,
     /// Of whoever makes something by control documents.

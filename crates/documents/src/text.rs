@@ -118,6 +118,14 @@ checked_text!(
     }
 );
 checked_text!(
+    /// The digest of a program, as it is pinned.
+    ProgramDigest, "digest", "the digest of a program", |text| {
+        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        let fits = text.strip_prefix("sha256:").is_some_and(|digits| digits.len() == 64 && digits.bytes().all(is_digit));
+        (!fits).then_some("write `sha256:` and the 64 digits that `sha256sum` prints, in lower case")
+    }
+);
+checked_text!(
     /// A time zone of the IANA database, such as `Europe/Berlin`.
     Zone, "time zone", "a time zone", zone
 );

@@ -47,6 +47,8 @@ pub struct AppControl {
     /// How long a new bundle may take to converge before people are told.
     pub deadline: Span,
     pub on_failure: OnFailure,
+    /// Another program renders it, which may take long: no other app waits for that.
+    pub renders_apart: bool,
 }
 
 /// Who lets changes through.

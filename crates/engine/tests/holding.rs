@@ -84,6 +84,7 @@ pub(crate) fn control(mode: Mode, retire: bool) -> Arc<AppControl> {
         closed: Vec::new(),
         deadline: Span::minutes(10),
         on_failure: OnFailure::Alert,
+        renders_apart: false,
     })
 }
 

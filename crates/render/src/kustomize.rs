@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 
 use setpoint_core::value::Value;
@@ -12,6 +13,7 @@ use setpoint_kustomize::files::{FileError, Files, RemoteFolder};
 use setpoint_kustomize::kustomization::FILE_NAMES;
 use setpoint_kustomize::node::{Content, NoValue, Node, Scalar, Tag, Value as Written};
 use setpoint_kustomize::origin::{Origin, Sources};
+use setpoint_kustomize::resource::Resource;
 use setpoint_kustomize::substitution::{Undeclared, Variables, substitute};
 use setpoint_store::{StoreError, StorePath, Tree};
 use setpoint_yaml::{Class, Diagnostic, Place};
@@ -19,9 +21,10 @@ use setpoint_yaml::{Class, Diagnostic, Place};
 use crate::bases;
 use crate::completing::{Completing, Totals};
 use crate::content::ContentFiles;
+use crate::external::{self, NotGiven, Wanted};
 use crate::problem::{Problem, Problems};
 use crate::rendering::Recordings;
-use crate::request::{Input, RemoteBase, Request};
+use crate::request::{Input, NotRendered, RemoteBase, Request};
 use crate::walk::Naming;
 
 /// Whether a folder holds a kustomization.
@@ -50,7 +53,24 @@ pub(crate) struct Kustomized<'a> {
 
 impl Kustomized<'_> {
     /// What it declares. Whatever is wrong with that is added to the problems.
-    pub(crate) fn read(&self, totals: &mut Totals, problems: &mut Problems) -> Result<Vec<Manifest>, StoreError> {
+    pub(crate) fn read(&self, totals: &mut Totals, problems: &mut Problems) -> Result<Vec<Manifest>, NotRendered> {
+        let made = match &self.request.kustomize.external {
+            Some(digest) => self.made_elsewhere(digest)?,
+            None => self.made_here()?,
+        };
+        match made {
+            Ok(mut made) => match self.substitute(&mut made, problems) {
+                true => Ok(self.manifests(&made, totals, problems)?),
+                false => Ok(Vec::new()),
+            },
+            Err(problem) => {
+                problems.add(problem);
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn made_here(&self) -> Result<Result<Made, Problem>, StoreError> {
         let files = TreeFiles {
             tree: self.tree,
             bases: &self.request.kustomize.bases,
@@ -63,20 +83,37 @@ impl Kustomized<'_> {
         if let Some(blind) = files.blind.into_inner() {
             return Err(blind);
         }
-        match built {
-            Ok(mut built) => match self.substitute(&mut built, problems) {
-                true => self.manifests(&built, totals, problems),
-                false => Ok(Vec::new()),
-            },
-            Err(bad) => {
-                problems.add(self.problem(bad));
-                Ok(Vec::new())
-            }
+        Ok(match built {
+            Ok(Built { resources, sources, .. }) => Ok(Made { resources, sources }),
+            Err(bad) => Err(self.problem(bad)),
+        })
+    }
+
+    fn made_elsewhere(&self, digest: &str) -> Result<Result<Made, Problem>, NotRendered> {
+        let name = self.naming.name(&self.input.path);
+        let refused = |what: String| Ok(Err(Problem::found(&name, what, "what was accepted before stays")));
+        let (Some(external), Some(tree)) = (self.request.external, self.trees.whole(&self.input.store)?) else {
+            let what = format!("{name} is rendered by another program, and nobody here runs any");
+            return Err(NotRendered::Unavailable { what });
+        };
+        let is_restricted = self.request.kustomize.is_restricted;
+        let Input { store, path: folder } = self.input;
+        let wanted = Wanted { digest, store, tree, folder, is_restricted };
+        let text = match external.render(&wanted) {
+            Ok(text) => text,
+            Err(NotGiven::Refused { what }) => return refused(what),
+            Err(NotGiven::Unavailable { what }) => return Err(NotRendered::Unavailable { what }),
+            Err(NotGiven::Store(blind)) => return Err(blind.into()),
+        };
+        let mut sources = Sources::default();
+        match external::read(self.input.path.as_str(), &text, &mut sources) {
+            Ok(resources) => Ok(Ok(Made { resources, sources })),
+            Err(bad) => refused(format!("what the other program wrote cannot be read: {}", told(&bad))),
         }
     }
 
     /// Puts the app's parameters in. Whether that went well.
-    fn substitute(&self, built: &mut Built, problems: &mut Problems) -> bool {
+    fn substitute(&self, built: &mut Made, problems: &mut Problems) -> bool {
         let Value::Map(parameters) = self.request.parameters else { return true };
         if parameters.is_empty() {
             return true;
@@ -109,7 +146,7 @@ impl Kustomized<'_> {
 
     fn manifests(
         &self,
-        built: &Built,
+        built: &Made,
         totals: &mut Totals,
         problems: &mut Problems,
     ) -> Result<Vec<Manifest>, StoreError> {
@@ -153,6 +190,18 @@ impl Kustomized<'_> {
         };
         Place { file, line: line.max(1), column: 1, width: 1, text: String::new(), left_out: 0 }
     }
+}
+
+/// What a kustomization gave, whoever rendered it.
+struct Made {
+    resources: Vec<Resource>,
+    /// The files that their nodes came from.
+    sources: Sources,
+}
+
+/// An error with what it came of.
+fn told(error: &dyn Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }
 
 /// A parameter as a variable.

@@ -4,6 +4,7 @@
 //! - [`problem`]: what is wrong with what a version declares, for a person to mend.
 //! - [`walk`]: the files below a folder.
 //! - [`rendering`]: each input by the renderer it is meant for. `plain`: YAML and JSON as they stand. `kustomize`: kustomizations.
+//!   [`external`]: kustomizations that another program renders in our place.
 //! - `completing`: what is done with every resource, whoever rendered it. `content`: files that a resource takes its content from.
 //!
 //! A render is a function of the trees it reads ([`setpoint_store::ReadSet`]): no clock, no environment, no order of a listing
@@ -14,6 +15,7 @@
 mod bases;
 mod completing;
 mod content;
+pub mod external;
 mod kustomize;
 mod plain;
 pub mod problem;
@@ -21,6 +23,7 @@ pub mod rendering;
 pub mod request;
 pub mod walk;
 
+pub use external::{External, NotGiven};
 pub use problem::Problem;
 pub use rendering::render;
 pub use request::{

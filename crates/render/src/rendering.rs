@@ -6,7 +6,7 @@ use setpoint_core::fields::Fields;
 use setpoint_core::name::StoreName;
 use setpoint_core::value::Value;
 use setpoint_documents::{Manifest, check_unique_resources};
-use setpoint_store::{Recording, StoreError, Tree};
+use setpoint_store::{Recording, StoreError, StorePath, Tree};
 
 use crate::completing::Totals;
 use crate::kustomize::{self, Kustomized};
@@ -64,6 +64,13 @@ impl<'a> Recordings<'a> {
 
     pub(crate) fn get(&self, store: &StoreName) -> Option<&dyn Tree> {
         self.0.get(store).map(|recording| recording as &dyn Tree)
+    }
+
+    /// The version itself, for somebody who may read all of it: as if they had.
+    pub(crate) fn whole(&self, store: &StoreName) -> Result<Option<&'a dyn Tree>, StoreError> {
+        let Some(recording) = self.0.get(store) else { return Ok(None) };
+        recording.list(&StorePath::root())?;
+        Ok(Some(recording.tree()))
     }
 
     fn into_reads(self) -> ReadSets {

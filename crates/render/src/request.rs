@@ -10,6 +10,7 @@ use setpoint_documents::FieldProblem;
 use setpoint_store::{ReadSet, StoreError, StorePath, Tree};
 use setpoint_yaml::Place;
 
+use crate::external::External;
 use crate::problem::Problem;
 
 /// One version of each store.
@@ -37,11 +38,14 @@ pub struct Kustomize {
     pub keeps_undeclared: bool,
     /// What may be named as a remote base.
     pub bases: Vec<RemoteBase>,
+    /// The digest of the program that renders them in our place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external: Option<String>,
 }
 
 impl Default for Kustomize {
     fn default() -> Self {
-        Self { is_restricted: true, keeps_undeclared: false, bases: Vec::new() }
+        Self { is_restricted: true, keeps_undeclared: false, bases: Vec::new(), external: None }
     }
 }
 
@@ -66,6 +70,8 @@ pub struct Request<'a> {
     pub kustomize: &'a Kustomize,
     pub trees: &'a Trees,
     pub check: CheckKind<'a>,
+    /// Who runs other programs, if anybody does.
+    pub external: Option<&'a dyn External>,
     pub limits: Limits,
 }
 
@@ -123,6 +129,9 @@ pub enum NotRendered {
         #[from]
         source: StoreError,
     },
+    /// Another program was to render it, and could not be run. Later it may be.
+    #[error("{what}")]
+    Unavailable { what: String },
 }
 
 impl From<Vec<Problem>> for NotRendered {

@@ -104,6 +104,7 @@ fn parameters_are_refused_because_they_would_mean_nothing() {
         kustomize: &Kustomize::default(),
         trees: &trees,
         check: &|_, _, _| Vec::new(),
+        external: None,
         limits: Limits::default(),
     };
     let told = problems(render(&request));
@@ -123,7 +124,15 @@ fn files_of_several_stores_are_told_apart_and_a_store_nobody_opened_fails() {
     let told = |trees: &Trees| {
         let kustomize = &Kustomize::default();
         let limits = Limits::default();
-        render(&Request { inputs: &inputs, parameters: &parameters, kustomize, trees, check: &check, limits })
+        render(&Request {
+            inputs: &inputs,
+            parameters: &parameters,
+            kustomize,
+            trees,
+            check: &check,
+            external: None,
+            limits,
+        })
     };
     let twice = problems(told(&trees));
     assert!(twice[0].starts_with("two:app/a.yaml:3:19: ") && twice[0].contains("one:app/a.yaml:3:19"), "{twice:?}");

@@ -49,6 +49,11 @@ pub(crate) fn this_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
+/// The same by a name under which it stays what it is while its file is replaced.
+pub(crate) fn running_program() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}
+
 /// A new folder of this user's own, in the system's folder for temporary files.
 #[expect(clippy::disallowed_methods, reason = "the door of the system's folders")]
 pub(crate) fn temporary_folder(name: &str) -> io::Result<PathBuf> {

@@ -21,6 +21,11 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// Runs the process: arguments in, answer and exit code out.
 pub fn run() -> ExitCode {
+    // Before anything else is: a process that is to become another program must not have threads.
+    let mut words = doors::arguments().skip(1);
+    if words.next().is_some_and(|word| word == setpoint_render_external::SUBCOMMAND) {
+        return setpoint_render_external::enter(words);
+    }
     let environment = doors::Environment::read();
     cli::run(doors::arguments(), &environment, &mut doors::output(), &mut doors::complaints()).into()
 }

@@ -271,6 +271,7 @@ pub(crate) fn controls(apps: &[&AppId]) -> Controls {
         closed: Vec::new(),
         deadline: Span::minutes(10),
         on_failure: OnFailure::Alert,
+        renders_apart: false,
     };
     Controls {
         root: None,

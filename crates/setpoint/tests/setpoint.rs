@@ -7,12 +7,15 @@ use std::process::{Command, Output, Stdio};
 /// The binary with these arguments, not yet started.
 #[expect(clippy::disallowed_methods, reason = "the one door of these tests to the binary they test")]
 pub(crate) fn command(arguments: &[&str]) -> Command {
-    // Another user runs a copy of these tests, with a copy of the binary beside it.
-    let copy = std::env::current_exe().expect("it runs").with_file_name("setpoint");
-    let built = PathBuf::from(env!("CARGO_BIN_EXE_setpoint"));
-    let mut command = Command::new(if copy.exists() { copy } else { built });
+    let mut command = Command::new(program());
     command.args(arguments).env_clear().stdin(Stdio::null());
     command
+}
+
+/// The binary. Another user runs a copy of these tests, with a copy of the binary beside it.
+pub(crate) fn program() -> PathBuf {
+    let copy = std::env::current_exe().expect("it runs").with_file_name("setpoint");
+    if copy.exists() { copy } else { PathBuf::from(env!("CARGO_BIN_EXE_setpoint")) }
 }
 
 /// The same, but a file that may not grow is an error for it and not its end: what a shell ignores, the program it becomes does too.

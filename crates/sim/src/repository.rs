@@ -100,6 +100,7 @@ pub fn bootstrap(controls: &mut Controls, of: Option<Digest>) {
         closed: Vec::new(),
         deadline: Span::minutes(10),
         on_failure: OnFailure::Alert,
+        renders_apart: false,
     };
     controls.root = Some(root());
     controls.of = of;

@@ -90,6 +90,11 @@ impl<'a> Recording<'a> {
         Self { tree, reads: Mutex::default() }
     }
 
+    /// The tree itself. What is asked of it is not remembered.
+    pub fn tree(&self) -> &'a dyn Tree {
+        self.tree
+    }
+
     /// What was asked so far.
     pub fn into_reads(self) -> ReadSet {
         self.reads.into_inner().unwrap_or_else(PoisonError::into_inner)

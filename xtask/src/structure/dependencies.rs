@@ -89,6 +89,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-ledger-verify",
             "setpoint-notify",
             "setpoint-render",
+            "setpoint-render-external",
             "setpoint-store",
             "setpoint-store-git",
             "setpoint-target",

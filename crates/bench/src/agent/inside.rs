@@ -40,6 +40,7 @@ impl Inside {
             clock: Clock::start(),
             settings: Settings::default(),
             own_cluster: None,
+            program: "/proc/self/exe".into(),
             log: Arc::new(Complaints),
         };
         let running = RunningAgent::start(options).await?;

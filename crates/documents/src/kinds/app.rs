@@ -7,11 +7,12 @@ use setpoint_core::name::{AppName, StoreName, TargetName};
 use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Kind, Node};
 
+use super::policy::Count;
 use crate::cron::Cron;
 use crate::declaration::{Field, Shape, object, one_of, words};
 use crate::duration::{DAY, Duration, HOUR, MINUTE};
 use crate::reader::{DIALECT, Reader};
-use crate::text::{FieldPath, Label, Line, RelativePath, Url, Zone};
+use crate::text::{FieldPath, Label, Line, ProgramDigest, RelativePath, Url, Zone};
 use crate::value::value_of;
 
 object! {
@@ -76,14 +77,57 @@ object! {
 
 object! {
     /// How inputs that are kustomizations are rendered.
-    pub struct Kustomize {
+    pub struct Kustomize => one_decides {
         /// Which files a kustomization may name.
         "loadRestrictor" load_restrictor: LoadRestrictor = LoadRestrictor::RootOnly,
         /// Stores that kustomizations may name as remote bases, by the URL that the Store has. Nothing else is ever fetched.
         "bases" bases: Vec<StoreName> = Vec::new(),
         /// What is done about `${NAME}` that `parameters` do not have and that has no default.
         "undeclared" undeclared: Undeclared = Undeclared::Refuse,
+        /// Have them rendered by another program than this one: what it writes is what is declared.
+        "external" external: Option<External> = None,
+        /// Have them rendered by another program, too, and tell what it would do otherwise. What is declared stays what this program renders.
+        "shadow" shadow: Option<Shadow> = None,
     }
+}
+
+object! {
+    /// A program that renders instead of this one.
+    pub struct External {
+        /// Which: the digest of a program that the Bootstrap document lists under `renderers`.
+        "digest" digest: ProgramDigest,
+    }
+}
+
+object! {
+    /// A program that renders beside this one.
+    pub struct Shadow {
+        /// Which: the digest of a program that the Bootstrap document lists under `renderers`.
+        "digest" digest: ProgramDigest,
+        /// After so many versions it ends.
+        "versions" versions: Count<1, 1000> = Count::of(10),
+    }
+}
+
+/// Two programs cannot both decide, and neither of them follows a URL: where they run there is no network.
+fn one_decides(kustomize: &Kustomize, node: Node<'_>, reader: &mut Reader) -> bool {
+    let mut report = |field: &str, message: &str, help: &str| {
+        reader.report::<()>(Class::Value, node.get(field).unwrap_or(node), message, help);
+        false
+    };
+    if kustomize.external.is_some() && kustomize.shadow.is_some() {
+        let message = "another program renders instead of this one, or beside it, and both are given";
+        return report("shadow", message, "keep `external`, or keep `shadow`");
+    }
+    if !kustomize.bases.is_empty() && (kustomize.external.is_some() || kustomize.shadow.is_some()) {
+        let message = "another program cannot follow remote bases: it has no network, and does not know of Stores";
+        return report(
+            "bases",
+            message,
+            "remove `bases` and copy what they lead to into the store, or let this program render alone",
+        );
+    }
+    true
 }
 
 words! {

@@ -3,7 +3,7 @@
 use super::store::StoreCredentials;
 use crate::declaration::object;
 use crate::duration::{DAY, Duration};
-use crate::text::{AbsolutePath, Branch, Location, RelativePath};
+use crate::text::{AbsolutePath, Branch, Location, ProgramDigest, RelativePath};
 
 object! {
     /// The only document outside a store: where all others are.
@@ -14,6 +14,8 @@ object! {
         "path" path: RelativePath,
         /// Where the newest checkpoint of the ledger is kept, outside of the data folder.
         "anchor" anchor: Option<Anchor> = None,
+        /// Programs that Apps may have their kustomizations rendered by, each in a sandbox of the kernel. No other program ever renders.
+        "renderers" renderers: Vec<Renderer> = Vec::new(),
     }
 }
 
@@ -40,5 +42,15 @@ object! {
     pub struct Anchor {
         /// A file on another disk than the data folder.
         "file" file: AbsolutePath,
+    }
+}
+
+object! {
+    /// A program that renders in our place. Apps name it by its digest alone.
+    pub struct Renderer {
+        /// Where it is: a `kustomize` that is linked statically, as its own releases are.
+        "binary" binary: AbsolutePath,
+        /// Which it is. Another program at this place is not run.
+        "digest" digest: ProgramDigest,
     }
 }

@@ -9,10 +9,10 @@ mod store;
 mod target;
 
 pub use app::{
-    AdditionAction, AdditionRule, AppSpec, Check, CoOwner, HttpCheck, IgnoreRule, Input, Kustomize, LoadRestrictor,
-    Mode, OnFailure, Parameters, ReplaceRule, Sync, Undeclared, Window, WindowTime,
+    AdditionAction, AdditionRule, AppSpec, Check, CoOwner, External, HttpCheck, IgnoreRule, Input, Kustomize,
+    LoadRestrictor, Mode, OnFailure, Parameters, ReplaceRule, Shadow, Sync, Undeclared, Window, WindowTime,
 };
-pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore};
+pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore, Renderer};
 pub use notifier::{NotifierFormat, NotifierSpec};
 pub use policy::{Count, PolicySpec};
 pub use scope::{ActAs, ScopeSpec};

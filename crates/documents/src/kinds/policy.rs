@@ -12,9 +12,9 @@ object! {
         /// The apps it is about; every app of the scope if empty.
         "apps" apps: Vec<AppName> = Vec::new(),
         /// How many people must approve a candidate.
-        "approvals" approvals: Count<0, 10> = Count(0),
+        "approvals" approvals: Count<0, 10> = Count::of(0),
         /// How much of what an app owns may be pruned in a rolling day, in percent; one resource always may.
-        "pruneBudget" prune_budget: Count<0, 100> = Count(10),
+        "pruneBudget" prune_budget: Count<0, 100> = Count::of(10),
     }
 }
 
@@ -23,6 +23,12 @@ object! {
 pub struct Count<const LEAST: u32, const MOST: u32>(u32);
 
 impl<const LEAST: u32, const MOST: u32> Count<LEAST, MOST> {
+    /// A default of a declaration.
+    pub(super) const fn of(number: u32) -> Self {
+        assert!(LEAST <= number && number <= MOST, "a default is within its bounds");
+        Self(number)
+    }
+
     pub fn get(self) -> u32 {
         self.0
     }

@@ -3,8 +3,8 @@
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_documents::{
-    AdditionAction, Branch, Check, Document, FieldPath, Line, Mode, OnFailure, Reference, Spec, StoreCredentials,
-    StoreSpec, Tag, WindowTime, read_documents,
+    AdditionAction, Branch, Check, Document, FieldPath, Kustomize, Line, Mode, OnFailure, Reference, Spec,
+    StoreCredentials, StoreSpec, Tag, WindowTime, read_documents,
 };
 
 const EXAMPLE: &str = r#"
@@ -142,6 +142,70 @@ fn names_that_are_no_branches_or_tags_and_ids_that_are_no_commits_are_refused() 
     for id in ["HEAD", "0123456", "0123456789ABCDEF0123456789ABCDEF01234567", &long, ""] {
         assert_eq!(store(&format!(", commit: \"{id}\"")), None, "{id}");
     }
+}
+
+const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// An app with these fields of `kustomize`, or what is wrong with them.
+fn kustomize(fields: &str) -> Result<Kustomize, String> {
+    let text = format!(
+        "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c, kustomize: {{ {fields} }} }}\n"
+    );
+    match read_documents("a.yaml", &text).map_err(|problems| problems.to_string())?.remove(0).spec {
+        Spec::App(app) => Ok(app.kustomize),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn another_program_renders_instead_of_ours_or_beside_it_by_its_digest() {
+    let external = kustomize(&format!("external: {{ digest: '{DIGEST}' }}")).unwrap().external.unwrap();
+    assert_eq!(external.digest.as_str(), DIGEST);
+    let shadow = kustomize(&format!("shadow: {{ digest: '{DIGEST}' }}")).unwrap().shadow.unwrap();
+    assert_eq!((shadow.digest.as_str(), shadow.versions.get()), (DIGEST, 10));
+    let longer = kustomize(&format!("shadow: {{ digest: '{DIGEST}', versions: 1000 }}")).unwrap().shadow.unwrap();
+    assert_eq!(longer.versions.get(), 1000);
+    for versions in ["0", "1001", "-1", "ten"] {
+        assert!(kustomize(&format!("shadow: {{ digest: '{DIGEST}', versions: {versions} }}")).is_err(), "{versions}");
+    }
+}
+
+#[test]
+fn what_another_program_cannot_do_is_told_where_it_is_written() {
+    let both = format!("external: {{ digest: '{DIGEST}' }}, shadow: {{ digest: '{DIGEST}' }}");
+    let told = kustomize(&both).unwrap_err();
+    assert!(told.contains("keep `external`, or keep `shadow`") && told.contains("a.yaml:4:"), "{told}");
+    for mode in ["external", "shadow"] {
+        let told = kustomize(&format!("bases: [upstream], {mode}: {{ digest: '{DIGEST}' }}")).unwrap_err();
+        assert!(told.contains("cannot follow remote bases"), "{told}");
+    }
+}
+
+#[test]
+fn what_is_no_digest_is_refused() {
+    let short = &DIGEST[..DIGEST.len() - 1];
+    for digest in ["", "latest", &DIGEST["sha256:".len()..], short, &DIGEST.to_uppercase(), "/usr/bin/kustomize"] {
+        let told = kustomize(&format!("external: {{ digest: '{digest}' }}")).unwrap_err();
+        assert!(told.contains("`sha256sum` prints"), "{digest}: {told}");
+        let text = format!(
+            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec: {{ store: {{ url: /a }}, path: b, renderers: [{{ binary: /usr/bin/kustomize, digest: '{digest}' }}] }}\n"
+        );
+        assert!(read_documents("b.yaml", &text).is_err(), "{digest}");
+    }
+}
+
+#[test]
+fn a_bootstrap_lists_the_programs_that_may_render() {
+    let text = |binary: &str| {
+        format!(
+            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec: {{ store: {{ url: /a }}, path: b, renderers: [{{ binary: {binary}, digest: '{DIGEST}' }}] }}\n"
+        )
+    };
+    let mut documents = read_documents("b.yaml", &text("/usr/local/bin/kustomize")).unwrap();
+    let Spec::Bootstrap(bootstrap) = documents.remove(0).spec else { panic!("a Bootstrap") };
+    let [renderer] = &bootstrap.renderers[..] else { panic!("{bootstrap:?}") };
+    assert_eq!((renderer.binary.as_str(), renderer.digest.as_str()), ("/usr/local/bin/kustomize", DIGEST));
+    assert!(read_documents("b.yaml", &text("bin/kustomize")).is_err(), "a path that leads from anywhere");
 }
 
 #[test]

@@ -18,8 +18,8 @@ use setpoint_core::value::Value;
 use setpoint_documents::{FieldProblem, LoadRestrictor, Reference, RelativePath, TargetSpec, Undeclared};
 use setpoint_render::problem::Problems;
 use setpoint_render::{
-    Input, Kustomize, Limits, NotRendered, Problem, ReadSets, RemoteBase, RenderedResource, Request, Trees, render,
-    rendering,
+    External, Input, Kustomize, Limits, NotRendered, Problem, ReadSets, RemoteBase, RenderedResource, Request, Trees,
+    render, rendering,
 };
 use setpoint_store::{BadPath, StoreError, StorePath};
 use setpoint_target::Unidentifiable;
@@ -117,7 +117,7 @@ pub enum Considered {
     Rendered { resources: Vec<Resource>, footprint: Footprint },
     /// The declaration is wrong; it will be wrong the same way until a store moves.
     Refused { problems: Vec<Problem> },
-    /// A store could not be read.
+    /// A store could not be read, or a program not be run.
     Failed { reason: Blindness },
 }
 
@@ -164,6 +164,7 @@ impl ControlDocuments {
             is_restricted: declared.load_restrictor == LoadRestrictor::RootOnly,
             keeps_undeclared: declared.undeclared == Undeclared::Keep,
             bases: declared.bases.iter().filter_map(base).collect(),
+            external: declared.external.as_ref().map(|external| external.digest.as_str().to_owned()),
         }
     }
 }
@@ -224,23 +225,30 @@ pub fn known_beforehand(source: &AppSource, trees: &Trees, last: Option<&Footpri
     }
 }
 
-/// Considers a revision. `last` is the footprint of the render that was accepted last; without one everything is rendered.
+/// Considers a revision where no other program is ever run. `last` is the footprint of the render that was accepted last; without one everything is
+/// rendered.
 pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kinds: &dyn Kinds) -> Considered {
-    if let Some(known) = known_beforehand(source, trees, last) {
-        return known;
-    }
+    known_beforehand(source, trees, last).unwrap_or_else(|| rendered(source, trees, kinds, None))
+}
+
+/// Renders a revision, with whoever runs other programs for apps that name one.
+pub fn rendered(source: &AppSource, trees: &Trees, kinds: &dyn Kinds, external: Option<&dyn External>) -> Considered {
     let request = Request {
         inputs: &source.inputs,
         parameters: &source.parameters,
         kustomize: &source.kustomize,
         trees,
         check: &|api_version, kind, body| kinds.check(api_version, kind, body),
+        external,
         limits: Limits::default(),
     };
     let rendered = match render(&request) {
         Ok(rendered) => rendered,
         Err(NotRendered::Refused { problems }) => return Considered::Refused { problems },
         Err(NotRendered::Failed { source }) => return Considered::Failed { reason: source.into() },
+        Err(NotRendered::Unavailable { what }) => {
+            return Considered::Failed { reason: Blindness::NotRun { detail: what } };
+        }
     };
     match identified(rendered.resources, source, kinds) {
         Ok(resources) => {

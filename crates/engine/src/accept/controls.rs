@@ -146,6 +146,7 @@ impl<'a> Working<'a> {
                 DeclaredOnFailure::Hold => OnFailure::Hold,
                 DeclaredOnFailure::Alert => OnFailure::Alert,
             },
+            renders_apart: spec.kustomize.external.is_some(),
         };
         self.controls.apps.insert(id.clone(), Arc::new(control));
     }

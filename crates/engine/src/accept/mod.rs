@@ -32,7 +32,9 @@ pub mod sharing;
 mod unsupported;
 pub mod windows;
 
-pub use candidate::{AppSource, Considered, Footprint, Kinds, after_implied, consider, known_beforehand, store_path};
+pub use candidate::{
+    AppSource, Considered, Footprint, Kinds, after_implied, consider, known_beforehand, rendered, store_path,
+};
 pub use controls::{ReachedTarget, WorkedOut, repository};
 pub use documents::{ControlDocument, ControlDocuments};
 pub use reading::{BOOTSTRAP_STORE, NotRead, ROOT_SCOPE, TargetCheck, documents_of};

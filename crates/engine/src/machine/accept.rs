@@ -9,7 +9,7 @@ use setpoint_core::facts::{Accepted, AppFacts};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, StoreName, VersionId};
-use setpoint_core::observed::Observed;
+use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
 use setpoint_core::snapshot::Answers;
 use setpoint_core::time::{Span, Timestamp};
@@ -25,6 +25,16 @@ use super::timers::Timer;
 use super::{Awaited, Machine, Then};
 
 const LONGEST_PAUSE: Span = Span::minutes(5);
+
+/// So many apps may be rendered by other programs at once, which take processors of their own.
+const MOST_APART: usize = 2;
+
+/// Apps that wait to be rendered, and how many are being rendered.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    waiting: BTreeSet<AppId>,
+    pub(super) running: usize,
+}
 
 /// A store as the machine sees it.
 #[derive(Debug)]
@@ -211,8 +221,13 @@ impl Machine {
     pub(super) fn consider(&mut self, app: &AppId) {
         let offered = self.offered(app);
         let Some(kept) = self.apps.get_mut(app) else { return };
+        if kept.considered == offered {
+            // Whatever could not be rendered is not offered any more.
+            kept.unrendered = None;
+        }
         if offered.is_some() && kept.considered != offered && !kept.sent.retiring && !kept.is_undecided() {
-            self.renders.insert(app.clone());
+            let apart = kept.control.as_ref().is_some_and(|control| control.renders_apart);
+            self.turns(apart).waiting.insert(app.clone());
         }
     }
 
@@ -222,10 +237,19 @@ impl Machine {
         kept.rendering || !kept.sent.retiring && !kept.is_undecided() && kept.considered != self.offered(app)
     }
 
+    pub(super) fn turns(&mut self, apart: bool) -> &mut Turns {
+        if apart { &mut self.renders_apart } else { &mut self.renders }
+    }
+
     pub(super) fn start_renders(&mut self) {
+        self.start_renders_of(false, self.settings.most_renders);
+        self.start_renders_of(true, MOST_APART);
+    }
+
+    fn start_renders_of(&mut self, apart: bool, most: usize) {
         let mut later = BTreeSet::new();
-        while self.rendering < self.settings.most_renders {
-            let Some(app) = self.renders.pop_first() else { break };
+        while self.turns(apart).running < most {
+            let Some(app) = self.turns(apart).waiting.pop_first() else { break };
             if self.root_comes_first(&app) {
                 later.insert(app);
                 continue;
@@ -235,27 +259,29 @@ impl Machine {
                 continue;
             }
             kept.rendering = true;
-            self.rendering += 1;
             let accepted = kept.sent.accepted.clone();
             let revision_of = |accepted: &Accepted| accepted.revision.clone();
             let descends_from = kept.sent.blessed.clone().or_else(|| accepted.as_ref().map(revision_of));
-            let awaited = Awaited::Render { app: app.clone(), revision: revision.clone() };
+            self.turns(apart).running += 1;
+            let awaited = Awaited::Render { app: app.clone(), revision: revision.clone(), apart };
             let ticket = self.ask(awaited, self.settings.patience);
             let documents = self.controls.of;
             self.effects.push(Effect::Render { ticket, app, revision, accepted, descends_from, documents });
         }
-        self.renders.append(&mut later);
+        self.turns(apart).waiting.append(&mut later);
     }
 
     pub(super) fn rendered(&mut self, ticket: Ticket, outcome: RenderOutcome) {
-        let Some(Awaited::Render { app, revision }) = self.take(ticket) else { return };
-        self.rendering -= 1;
+        let Some(Awaited::Render { app, revision, apart }) = self.take(ticket) else { return };
+        self.turns(apart).running -= 1;
         if let RenderOutcome::Failed { reason } = &outcome {
             self.doubt_controls(reason);
-            return self.render_failed(&app);
+            // What is over in a moment is nothing to tell.
+            let passing = matches!(reason, Blindness::OtherDocuments | Blindness::NotLooked);
+            return self.render_failed(&app, (!passing).then(|| reason.to_string()));
         }
         if let Some(kept) = self.apps.get_mut(&app) {
-            kept.refused = None;
+            (kept.refused, kept.unrendered) = (None, None);
         }
         match outcome {
             RenderOutcome::Failed { .. } | RenderOutcome::Unchanged => {}
@@ -270,8 +296,9 @@ impl Machine {
         self.consider(&app);
     }
 
-    pub(super) fn render_failed(&mut self, app: &AppId) {
+    pub(super) fn render_failed(&mut self, app: &AppId, why: Option<String>) {
         let Some(kept) = self.apps.get_mut(app) else { return };
+        kept.unrendered = why;
         kept.rendering = false;
         kept.render_failures += 1;
         let pause = Span::seconds(1).doubled(kept.render_failures - 1, LONGEST_PAUSE);

@@ -47,6 +47,8 @@ pub(super) struct App {
     pub(super) indexed: Option<(Digest, Box<[Key]>)>,
     pub(super) rendering: bool,
     pub(super) render_failures: u32,
+    /// Why the last render came to nothing, which is no word on the version.
+    pub(super) unrendered: Option<String>,
     /// Looks in a row that did not see everything.
     pub(super) look_failures: u32,
     /// The bundle whose failure people were told of.
@@ -115,6 +117,7 @@ impl App {
             rendering: false,
             look_failures: 0,
             render_failures: 0,
+            unrendered: None,
             failed: None,
             converged: false,
             health: Health::Unknown,

@@ -56,7 +56,7 @@ use crate::controls::{Controls, Settings};
 use crate::effect::{Declined, Effect, Note, NoteKind, Ticket};
 use crate::event::{Event, OrderId};
 
-use accept::Store;
+use accept::{Store, Turns};
 use act::Batch;
 use app::App;
 use attribute::Asked;
@@ -93,9 +93,9 @@ pub struct Machine {
     unsettled: BTreeMap<IntentId, Unsettled>,
     notes: Notes,
     queue: Queue,
-    /// Apps that wait to be rendered, and how many are being rendered.
-    renders: BTreeSet<AppId>,
-    rendering: usize,
+    renders: Turns,
+    /// Of apps that another program renders.
+    renders_apart: Turns,
     /// Deletes that plans under way may make.
     reserved: u32,
     /// Apps that wait for an app to converge.
@@ -117,7 +117,7 @@ pub struct Machine {
 enum Awaited {
     Append(Box<Append>),
     Poll { store: StoreName, repository: Digest },
-    Render { app: AppId, revision: Revision },
+    Render { app: AppId, revision: Revision, apart: bool },
     Afresh { app: AppId, bundle: Digest, asked: Timestamp },
     Look(AppId),
     Preview { app: AppId, key: Key, version: LiveVersion, declared: Digest },
@@ -188,8 +188,8 @@ impl Machine {
             unsettled: BTreeMap::new(),
             notes: Notes::default(),
             queue: Queue::default(),
-            renders: BTreeSet::new(),
-            rendering: 0,
+            renders: Turns::default(),
+            renders_apart: Turns::default(),
             reserved: 0,
             dependents: BTreeMap::new(),
             busy: BTreeMap::new(),
@@ -380,9 +380,9 @@ impl Machine {
             Some(Awaited::Poll { store, repository }) => {
                 self.poll_failed(&store, repository, "there was no answer in time");
             }
-            Some(Awaited::Render { app, .. }) => {
-                self.rendering -= 1;
-                self.render_failed(&app);
+            Some(Awaited::Render { app, apart, .. }) => {
+                self.turns(apart).running -= 1;
+                self.render_failed(&app, Some("there was no answer in time".to_owned()));
             }
             Some(Awaited::Afresh { app, .. } | Awaited::Preview { app, .. } | Awaited::Replacement { app, .. }) => {
                 self.question_failed(&app, ticket);

@@ -40,6 +40,8 @@ pub struct AppStatus {
     pub bundle: Option<(Digest, usize)>,
     /// The newest version that was refused, while none was accepted after it.
     pub refused: Option<Refused>,
+    /// Why the newest version could not be rendered so far. It is tried again.
+    pub unrendered: Option<String>,
     /// Changes whose outcome is not known.
     pub unsettled: Vec<IntentId>,
     /// Its stores that have not answered for so long that nobody knows what they declare now. What was accepted stays.
@@ -124,6 +126,7 @@ impl Machine {
             remarks: kept.remarks.clone(),
             bundle: self.held_at(app).and_then(|digest| Some((digest, self.bundles.size(&digest)?))),
             refused: kept.refused.clone(),
+            unrendered: kept.unrendered.clone(),
             unsettled: under_way.unsettled.get(app).cloned().unwrap_or_default(),
             stale: self.stale_stores_of(app),
         })

@@ -18,6 +18,7 @@ use setpoint_ledger::Kind;
 use crate::controls::{AppControl, Controls};
 use crate::effect::{Declined, Effect, NoteKind};
 
+use super::accept::Turns;
 use super::app::App;
 use super::holdings::Holdings;
 use super::queue::Priority;
@@ -209,8 +210,8 @@ impl Machine {
         self.breakers.clear();
         self.unsettled.clear();
         self.queue.clear();
-        self.renders.clear();
-        self.rendering = 0;
+        self.renders = Turns::default();
+        self.renders_apart = Turns::default();
         self.reserved = 0;
         self.busy.clear();
         self.controls_asked = None;

@@ -271,7 +271,8 @@ fn note_of(status: &AppStatus) -> Option<String> {
         facts.suspension.as_ref().map(|suspension| format!("suspended by {}: {}", suspension.by, suspension.reason));
     let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
     let stale = status.stale.first().map(|store| format!("store {store} is stale: held at what was accepted"));
-    suspension.or(hold).or(refused).or(withheld).or_else(|| waits(status)).or(stale)
+    let unrendered = status.unrendered.as_ref().map(|why| format!("the newest version cannot be rendered now: {why}"));
+    suspension.or(hold).or(refused).or(unrendered).or(withheld).or_else(|| waits(status)).or(stale)
 }
 
 /// An accepted version that the app is not held at yet, although nobody pinned it.

@@ -85,6 +85,7 @@ impl Bootstrap {
             closed: Vec::new(),
             deadline: Span::minutes(10),
             on_failure: OnFailure::Alert,
+            renders_apart: false,
         };
         controls.root = Some(Self::root());
         controls.of = of;

@@ -103,6 +103,11 @@ impl DataFolder {
         self.path.join("renders")
     }
 
+    /// Versions that other programs read while they render: disposable.
+    pub fn trees(&self) -> PathBuf {
+        self.path.join("trees")
+    }
+
     /// Whether an installation was ever made here.
     pub fn is_installed(&self) -> bool {
         self.path.join(INSTALLATION).exists()

@@ -5,6 +5,7 @@
 //! | [`folder`], [`bootstrap`], [`opening`] | who the installation is; where its control documents are; opening both with the ledger |
 //! | [`connect`], [`cluster`], [`sources`] | stores and targets as documents name them; the accept plane in production |
 //! | [`footprints`], [`renders`], [`lineage`] | what need not be rendered again; what earlier renders gave; how versions relate |
+//! | [`renderers`] | other programs that render |
 //! | [`messages`], [`log`] | telling people; telling whoever reads the log |
 //! | [`answers`], [`planning`], [`showing`] | what the socket is asked |
 //! | [`recovering`], [`gap`] | beginning anew after the data folder was lost; going on after an older copy was restored |
@@ -25,6 +26,7 @@ mod messages;
 pub mod opening;
 mod planning;
 pub mod recovering;
+mod renderers;
 mod renders;
 mod showing;
 mod sources;
@@ -61,6 +63,8 @@ pub struct AgentOptions {
     pub settings: Settings,
     /// The cluster the agent runs in, if it does.
     pub own_cluster: Option<OwnCluster>,
+    /// This program, to start another process of it.
+    pub program: PathBuf,
     pub log: Arc<dyn Log>,
 }
 
@@ -100,11 +104,11 @@ impl RunningAgent {
     /// Starts holding. The data folder is locked: there is one agent for it.
     #[expect(clippy::disallowed_methods, reason = "the door: one task for the socket, ended by `stop`")]
     pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
-        let AgentOptions { bootstrap, data, clock, mut settings, own_cluster, log } = options;
+        let AgentOptions { bootstrap, data, clock, mut settings, own_cluster, program, log } = options;
         let anchor = bootstrap.anchor();
         // A folder in use or a damaged ledger is said at once and not retried for ever.
         let Opened { folder, installation, ledger, ledger_options, provider } =
-            opening::open(bootstrap, &data, anchor, clock, own_cluster, &log).await?;
+            opening::open(bootstrap, &data, anchor, clock, (own_cluster, program), &log).await?;
         let origin = installation.origin.clone();
         let open_now: OpenNow = Arc::new(watch::Sender::new(None));
         // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.
@@ -164,6 +168,7 @@ impl RunningAgent {
 
     /// Lets nothing new leave, waits for what has left, gives the lease back.
     pub async fn stop(mut self) -> Result<(), StopError> {
+        self.provider.stop_renderers();
         drop(self.hang_up.take());
         // The socket's task holds a handle until it has ended; what it ended with does not matter any more.
         let _ = (&mut self.socket).await;

@@ -1,6 +1,6 @@
 //! Opening an installation: its data folder, its ledger, its stores. What running and recovering begin with.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use setpoint_ledger::Origin;
@@ -16,6 +16,7 @@ use super::connect::Connector;
 use super::folder::{DataFolder, FolderError, Installation};
 use super::footprints::Footprints;
 use super::log::Log;
+use super::renderers::Renderers;
 use super::renders::Renders;
 use super::sources::Provider;
 use crate::complaint::told;
@@ -48,7 +49,7 @@ pub(super) async fn open(
     data: &Path,
     anchor: Option<AnchorFile>,
     clock: Clock,
-    own_cluster: Option<OwnCluster>,
+    (own_cluster, program): (Option<OwnCluster>, PathBuf),
     log: &Arc<dyn Log>,
 ) -> Result<Opened, OpeningError> {
     let folder = DataFolder::open(data)?;
@@ -59,9 +60,9 @@ pub(super) async fn open(
     let scratch = Scratch::open(folder.path()).await;
     let lost = |error: &ScratchError| log.say(&format!("every app is rendered and looked at anew: {}", told(error)));
     let scratch = scratch.inspect_err(lost).ok().map(Arc::new);
-    let program = doors::this_program().ok();
+    let own_file = doors::this_program().ok();
     let anchor = bootstrap.anchor().map(|anchor| anchor.path().to_owned());
-    let own = [folder.path().to_owned(), bootstrap.path.clone()].into_iter().chain(program).chain(anchor).collect();
+    let own = [folder.path().to_owned(), bootstrap.path.clone()].into_iter().chain(own_file).chain(anchor).collect();
     let connector = Connector {
         clock,
         own,
@@ -75,7 +76,9 @@ pub(super) async fn open(
     };
     let footprints = Footprints::new(scratch, Arc::clone(log));
     let renders = Renders::open(folder.renders(), installation.digest_key.clone(), Arc::clone(log));
-    let provider = Provider::new(connector, bootstrap, footprints, renders, Arc::clone(log));
+    let renderers = Renderers::new(bootstrap.spec.renderers.clone(), folder.trees(), program);
+    let memory = (footprints, renders);
+    let provider = Provider::new(connector, bootstrap, memory, renderers, Arc::clone(log));
     let provider = Arc::new(provider.map_err(|source| OpeningError::Store { source })?);
     Ok(Opened { folder, installation, ledger, ledger_options, provider })
 }

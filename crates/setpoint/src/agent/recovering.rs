@@ -63,13 +63,13 @@ pub async fn recover_lost(
     actor: Actor,
     reason: String,
 ) -> Result<(Recovered, Vec<AppId>), RecoveryError> {
-    let AgentOptions { bootstrap, data, clock, own_cluster, log, .. } = options;
+    let AgentOptions { bootstrap, data, clock, own_cluster, program, log, .. } = options;
     let origin = DataFolder::open(&data)?.installation()?.origin;
     let anchor = bootstrap.anchor();
     let lost = lost_log(anchor.as_ref(), &origin)?;
     let own_anchor = anchor.clone().filter(|_| lost.is_none());
     // The ledger's lock keeps an agent from running meanwhile.
-    let opened = opening::open(bootstrap, &data, own_anchor, clock, own_cluster, &log).await?;
+    let opened = opening::open(bootstrap, &data, own_anchor, clock, (own_cluster, program), &log).await?;
     let Opened { ledger, provider, .. } = opened;
     let (bundles, targets) = declared(&provider).await?;
     let apps = bundles.iter().map(|bundle| bundle.app().clone()).collect();

@@ -25,7 +25,8 @@ use super::connect::{Connector, Reach, folder_of};
 use super::footprints::Footprints;
 use super::lineage::{Lineages, worse};
 use super::log::Log;
-use super::renders::Renders;
+use super::renderers::Renderers;
+use super::renders::{By, Renders};
 use crate::interpreter::{Governed, Rendering, Sources, Targets};
 
 /// A target that was not reached is tried again after this long.
@@ -43,6 +44,7 @@ pub(super) struct Provider {
     footprints: Footprints,
     lineages: Lineages,
     renders: Arc<Renders>,
+    renderers: Arc<Renderers>,
 }
 
 #[derive(Debug, Default)]
@@ -71,16 +73,17 @@ impl Provider {
     pub(super) fn new(
         connector: Connector,
         bootstrap: Bootstrap,
-        footprints: Footprints,
-        renders: Renders,
+        (footprints, renders): (Footprints, Renders),
+        renderers: Renderers,
         log: Arc<dyn Log>,
     ) -> Result<Self, StoreError> {
         let store = connector.bootstrap_store(&bootstrap)?;
         let folder = folder_of(&bootstrap.spec.path)?;
         let mut state = State::default();
         state.stores.insert(Bootstrap::store(), Connected { spec: None, connection: store });
-        let (state, lineages, renders) = (Mutex::new(state), Lineages::default(), Arc::new(renders));
-        Ok(Self { connector, bootstrap, folder, log, state, footprints, lineages, renders })
+        let (state, lineages) = (Mutex::new(state), Lineages::default());
+        let (renders, renderers) = (Arc::new(renders), Arc::new(renderers));
+        Ok(Self { connector, bootstrap, folder, log, state, footprints, lineages, renders, renderers })
     }
 
     /// The controls before any document is accepted: the root app alone.
@@ -97,6 +100,11 @@ impl Provider {
     /// How many renders there were: what everything an app reads resolves the same for is not rendered, nor what is remembered.
     pub(super) fn renders(&self) -> u64 {
         self.renders.made()
+    }
+
+    /// Ends other programs that render, so that nobody waits for them.
+    pub(super) fn stop_renderers(&self) {
+        self.renderers.stop();
     }
 
     /// Closes what it keeps open on disk.
@@ -179,10 +187,14 @@ impl Provider {
             None => None,
         };
         // Kept until this render is over: whoever is next finds them open.
-        let (of_render, renders) = (trees.clone(), Arc::clone(&self.renders));
-        let considered = blocking(move || match memory {
-            Memory::Asked { .. } => renders.consider(&source, &of_render, last.as_ref(), kinds.as_ref()),
-            Memory::NotAsked => renders.render(&source, &of_render, kinds.as_ref()),
+        let of_render = trees.clone();
+        let (renders, renderers) = (Arc::clone(&self.renders), Arc::clone(&self.renderers));
+        let considered = blocking(move || {
+            let by = By { kinds: kinds.as_ref(), external: Some(renderers.as_ref()) };
+            match memory {
+                Memory::Asked { .. } => renders.consider(&source, &of_render, last.as_ref(), by),
+                Memory::NotAsked => renders.render(&source, &of_render, by),
+            }
         })
         .await;
         let candidate = match considered {
@@ -445,6 +457,10 @@ impl Sources for Provider {
         }
         let source = self.documents().source(app);
         source.map(|source| source.stores()).unwrap_or_default()
+    }
+
+    fn renders_apart(&self, app: &AppId) -> bool {
+        self.documents().apps().get(app).is_some_and(|app| app.spec.kustomize.external.is_some())
     }
 
     fn render_afresh<'a>(

@@ -80,6 +80,7 @@ pub(super) fn options(config: &Path, context: &Context) -> Result<AgentOptions, 
         clock: Clock::start(),
         settings: Settings::default(),
         own_cluster: OwnCluster::read(),
+        program: doors::running_program(),
         log: Arc::new(Complaints),
     })
 }

@@ -44,6 +44,8 @@ pub(super) struct Hands {
     fetch_in_doubt: Semaphore,
     answered: Mutex<BTreeSet<StoreName>>,
     render: Semaphore,
+    /// For renders that may take long: they keep nobody waiting but each other.
+    render_apart: Semaphore,
     /// How often documents were to be taken up, and whose turn it is.
     governs: AtomicU64,
     governing: tokio::sync::Mutex<()>,
@@ -68,6 +70,7 @@ impl Hands {
             fetch_in_doubt: Semaphore::new(limits.fetches),
             answered: Mutex::default(),
             render: Semaphore::new(limits.renders),
+            render_apart: Semaphore::new(limits.renders_apart),
             governs: AtomicU64::new(0),
             governing: tokio::sync::Mutex::default(),
             deliver: Semaphore::new(limits.deliveries),
@@ -127,7 +130,7 @@ impl Hands {
 
     pub(super) async fn render(self: Arc<Self>, ticket: Ticket, wanted: Rendering) -> Option<Event> {
         let call = || self.surroundings.sources.render(&wanted);
-        let outcome = self.in_turn(&self.render, call).await?;
+        let outcome = self.in_turn(self.turns_of(&wanted.app), call).await?;
         Some(Event::Rendered { ticket, outcome })
     }
 
@@ -140,10 +143,14 @@ impl Hands {
         let sources = &self.surroundings.sources;
         // Asked for before there is a turn to render: a store that hangs must not keep renders waiting.
         let bundle = match self.heads_for(&app).await? {
-            Ok(heads) => self.in_turn(&self.render, || sources.render_afresh(&app, &heads, documents)).await?,
+            Ok(heads) => self.in_turn(self.turns_of(&app), || sources.render_afresh(&app, &heads, documents)).await?,
             Err(reason) => Err(reason),
         };
         Some(Event::RenderedAfresh { ticket, bundle })
+    }
+
+    fn turns_of(&self, app: &AppId) -> &Semaphore {
+        if self.surroundings.sources.renders_apart(app) { &self.render_apart } else { &self.render }
     }
 
     /// What an app's stores hold now.

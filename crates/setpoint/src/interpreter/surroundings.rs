@@ -69,6 +69,11 @@ pub trait Sources: Send + Sync + fmt::Debug {
     /// The stores an app is made from; none for an app that no document declares.
     fn stores_of(&self, app: &AppId) -> BTreeSet<StoreName>;
 
+    /// Whether rendering it may take long, so that no other app should wait for that.
+    fn renders_apart(&self, _app: &AppId) -> bool {
+        false
+    }
+
     /// The digest of the bundle that these heads give, rendered without any memory of former renders. A delete rests on it.
     fn render_afresh<'a>(
         &'a self,
@@ -120,6 +125,8 @@ pub struct Limits {
     /// Stores asked for their heads, of those that answered when they were last asked; as many again of the others.
     pub fetches: usize,
     pub renders: usize,
+    /// Renders that may take long.
+    pub renders_apart: usize,
     /// Calls to one target: a target that hangs keeps no other waiting.
     pub calls_per_target: usize,
     pub deliveries: usize,
@@ -129,6 +136,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { fetches: 16, renders: 4, calls_per_target: 32, deliveries: 4, events: 1_024 }
+        Self { fetches: 16, renders: 4, renders_apart: 2, calls_per_target: 32, deliveries: 4, events: 1_024 }
     }
 }

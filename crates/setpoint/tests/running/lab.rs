@@ -26,7 +26,7 @@ use setpoint_testbed::{GitRepository, Item};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use crate::setpoint::{Run, run};
+use crate::setpoint::{Run, program, run};
 
 /// Longer than anything takes on a busy machine; what a dead agent may still have been making on a cluster is waited for over a minute.
 const PATIENCE: Duration = Duration::from_secs(150);
@@ -41,6 +41,8 @@ pub(crate) struct Lab {
     store: String,
     /// Where the ledger is anchored.
     anchor: Option<PathBuf>,
+    /// Programs that may render, with their digests.
+    renderers: Vec<(PathBuf, String)>,
     pub(crate) settings: Settings,
     /// The cluster that agents run in.
     pub(crate) own_cluster: Option<OwnCluster>,
@@ -60,8 +62,8 @@ impl Lab {
         let repository = GitRepository::init(&folder.path().join("state.git"));
         let store = format!("url: {}", repository.folder().display());
         let settings = Settings { quarantine: Span::ZERO, ..Settings::default() };
-        let (files, head, anchor, own_cluster) = (BTreeMap::new(), None, None, None);
-        let mut lab = Self { folder, repository, files, head, store, anchor, settings, own_cluster };
+        let (files, head, anchor, renderers, own_cluster) = (BTreeMap::new(), None, None, Vec::new(), None);
+        let mut lab = Self { folder, repository, files, head, store, anchor, renderers, settings, own_cluster };
         let root = managed.display();
         lab.control("machine", "Target", &format!("{{ kind: host, root: {root} }}"));
         lab
@@ -101,6 +103,11 @@ impl Lab {
     /// From now on the agent is told to anchor its ledger there.
     pub(crate) fn anchor_at(&mut self, file: PathBuf) {
         self.anchor = Some(file);
+    }
+
+    /// From now on the agent is told of a program that may render.
+    pub(crate) fn render_by(&mut self, binary: &Path, digest: &str) {
+        self.renderers.push((binary.to_owned(), digest.to_owned()));
     }
 
     /// Declares a control document.
@@ -161,8 +168,13 @@ impl Lab {
     pub(crate) fn bootstrap(&self) -> PathBuf {
         let path = self.path().join("bootstrap.yaml");
         let anchor = self.anchor.as_ref().map(|file| format!("  anchor: {{ file: {} }}\n", file.display()));
+        let renderer = |(binary, digest): &(PathBuf, String)| {
+            format!("  - {{ binary: {}, digest: '{digest}' }}\n", binary.display())
+        };
+        let renderers: String = self.renderers.iter().map(renderer).collect();
+        let renderers = if renderers.is_empty() { renderers } else { format!("  renderers:\n{renderers}") };
         let text = format!(
-            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: 1s, {} }}\n{}",
+            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: 1s, {} }}\n{}{renderers}",
             self.store,
             anchor.unwrap_or_default()
         );
@@ -195,6 +207,7 @@ impl Lab {
             clock,
             settings: self.settings.clone(),
             own_cluster: self.own_cluster.clone(),
+            program: program(),
             log: Arc::clone(&log) as _,
         };
         let running = RunningAgent::start(options).await.expect("it starts");

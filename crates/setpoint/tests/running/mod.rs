@@ -12,6 +12,7 @@
 //! | [`cluster_failures`] | failures that users of other engines report, on such a cluster |
 //! | [`cluster_faults`] | a cluster that answers badly, while it is changed and while it is watched |
 //! | [`deadlines`] | what does not become healthy on a cluster: rolled back, held or told, and who waits for it |
+//! | [`elsewhere`] | apps that another program renders |
 //! | [`failing`] | stores that are down or hang, and who hears of it |
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
 //! | [`filling`] | a disk that takes nothing more under a running agent |
@@ -41,6 +42,7 @@ mod cluster;
 mod cluster_failures;
 mod cluster_faults;
 mod deadlines;
+mod elsewhere;
 mod failing;
 mod filling;
 mod following;

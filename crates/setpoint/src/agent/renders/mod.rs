@@ -21,7 +21,8 @@ use setpoint_core::digest::DigestKey;
 use setpoint_core::name::AppId;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
-use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, Trees, consider, known_beforehand, recalled};
+use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, Trees, known_beforehand, recalled, rendered};
+use setpoint_render::External;
 
 use self::entry::{Entry, Unusable};
 use self::shelf::{Bounds, Name, Shelf};
@@ -30,6 +31,13 @@ use crate::complaint::told;
 
 /// What a file is called until it is whole.
 const UNFINISHED: &str = "next";
+
+/// Who has a say in a render beside the source.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct By<'a> {
+    pub(super) kinds: &'a dyn Kinds,
+    pub(super) external: Option<&'a dyn External>,
+}
 
 #[derive(Debug)]
 pub(super) struct Renders {
@@ -70,17 +78,17 @@ impl Renders {
         source: &AppSource,
         trees: &Trees,
         last: Option<&Footprint>,
-        kinds: &dyn Kinds,
+        by: By<'_>,
     ) -> Considered {
         known_beforehand(source, trees, last)
-            .or_else(|| self.recall(source, trees, kinds))
-            .unwrap_or_else(|| self.render(source, trees, kinds))
+            .or_else(|| self.recall(source, trees, by.kinds))
+            .unwrap_or_else(|| self.render(source, trees, by))
     }
 
     /// Renders a revision, whatever is remembered of it; that is replaced by what comes of it.
-    pub(super) fn render(&self, source: &AppSource, trees: &Trees, kinds: &dyn Kinds) -> Considered {
+    pub(super) fn render(&self, source: &AppSource, trees: &Trees, by: By<'_>) -> Considered {
         self.made.fetch_add(1, Ordering::Relaxed);
-        let considered = consider(source, trees, None, kinds);
+        let considered = rendered(source, trees, by.kinds, by.external);
         if let Considered::Rendered { resources, footprint } = &considered {
             self.keep(source, footprint, resources);
         }

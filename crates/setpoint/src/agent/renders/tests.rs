@@ -91,7 +91,7 @@ impl Scene {
 
     fn considered_as(&self, renders: &Renders, name: &str, document: &str) -> (Considered, bool) {
         let before = renders.made();
-        let considered = renders.consider(&self.source(name), &trees(name, document), None, &Things);
+        let considered = renders.consider(&self.source(name), &trees(name, document), None, BY);
         (considered, renders.made() > before)
     }
 
@@ -106,6 +106,9 @@ impl Scene {
         std::mem::take(&mut *self.said.0.lock().unwrap())
     }
 }
+
+/// No other program renders.
+const BY: By<'_> = By { kinds: &Things, external: None };
 
 fn app(name: &str) -> AppId {
     format!("default/{name}").parse().expect("a valid app")
@@ -149,7 +152,7 @@ fn whoever_asks_for_a_render_gets_one_and_it_replaces_what_is_remembered() {
     assert!(matches!(planted, Considered::Rendered { resources, .. } if resources.is_empty()) && !rendered);
 
     let trees = trees("one", &thing("Thing", "spec: { text: a }"));
-    assert_eq!(renders.render(&scene.source("one"), &trees, &Things), first);
+    assert_eq!(renders.render(&scene.source("one"), &trees, BY), first);
     assert_eq!(scene.considered(&renders, "one", "a"), (first, false));
 }
 

@@ -1,0 +1,163 @@
+//! Other programs that render, as the bootstrap document lists them: each known by its digest, and run where it can do nothing but read one version and
+//! write an answer. One that cannot be run is told to the apps that name it, and tried again with their next render; nothing else waits for it.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use setpoint_core::name::StoreName;
+use setpoint_documents::Renderer;
+use setpoint_render::external::{Found, TreeLimits, Wanted, each_file};
+use setpoint_render::{External, NotGiven};
+use setpoint_render_external::{Job, Limits, NotRun, NotWritten, Pinned, Stop, Tree, run};
+use setpoint_store::{ObjectId, StorePath};
+
+use crate::complaint::told;
+
+/// Less than the machine waits for a render, with room for what comes before and after. Overlays take a second.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// So many files are named that were left out.
+const NAMED: usize = 5;
+
+#[derive(Debug)]
+pub(super) struct Renderers {
+    declared: Vec<Renderer>,
+    /// Where versions are written for them to read.
+    folder: PathBuf,
+    /// This program, which becomes the other one.
+    program: PathBuf,
+    limits: Limits,
+    stop: Stop,
+    /// By their digests. Once read they are as they were, whatever becomes of the file.
+    opened: Mutex<Vec<Arc<Pinned>>>,
+    /// What was written last: the apps of a store are mostly rendered from the same version.
+    written: Mutex<Option<Written>>,
+}
+
+/// A version on disk.
+#[derive(Clone, Debug)]
+struct Written {
+    of: (StoreName, ObjectId),
+    tree: Arc<Tree>,
+    left_out: Arc<[StorePath]>,
+}
+
+impl Renderers {
+    /// What a killed agent left in the folder is removed.
+    pub(super) fn new(declared: Vec<Renderer>, folder: PathBuf, program: PathBuf) -> Self {
+        // Whoever writes there tells what is wrong with it.
+        let _ = fs::remove_dir_all(&folder);
+        let limits = Limits { time: LONGEST, ..Limits::default() };
+        let (stop, opened, written) = (Stop::default(), Mutex::default(), Mutex::default());
+        Self { declared, folder, program, limits, stop, opened, written }
+    }
+
+    /// Ends what runs, and starts nothing more.
+    pub(super) fn stop(&self) {
+        self.stop.tell();
+    }
+
+    fn pinned(&self, digest: &str) -> Result<Arc<Pinned>, NotGiven> {
+        // Held while one is read: whoever else wants it waits for that, and not for a run.
+        let mut opened = locked(&self.opened);
+        if let Some(known) = opened.iter().find(|known| known.digest() == digest) {
+            return Ok(Arc::clone(known));
+        }
+        let Some(declared) = self.declared.iter().find(|declared| declared.digest.as_str() == digest) else {
+            return Err(NotGiven::Unavailable { what: self.undeclared(digest) });
+        };
+        let pinned = Pinned::open(Path::new(declared.binary.as_str()), digest)
+            .map_err(|error| NotGiven::Unavailable { what: told(&error) })?;
+        let pinned = Arc::new(pinned);
+        opened.push(Arc::clone(&pinned));
+        Ok(pinned)
+    }
+
+    /// What to write, so that it can be copied.
+    fn undeclared(&self, digest: &str) -> String {
+        let known: Vec<&str> = self.declared.iter().map(|declared| declared.digest.as_str()).collect();
+        let known = match known.as_slice() {
+            [] => "none".to_owned(),
+            known => known.join(", "),
+        };
+        format!(
+            "the App names the renderer {digest}, which the Bootstrap document of this agent does not list; whoever runs the agent adds \
+             `renderers: [{{ binary: /usr/local/bin/kustomize, digest: \"{digest}\" }}]` to its spec and starts it anew (listed: {known})"
+        )
+    }
+
+    fn written(&self, wanted: &Wanted<'_>) -> Result<Written, NotGiven> {
+        let root = wanted.tree.list(&StorePath::root())?.map(|listing| listing.id);
+        let Some(root) = root else { return Err(NotGiven::Refused { what: "the store is empty".to_owned() }) };
+        let of = (wanted.store.clone(), root);
+        let mut last = locked(&self.written);
+        if let Some(there) = last.as_ref().filter(|there| there.of == of) {
+            return Ok(there.clone());
+        }
+        // Makes room before it takes more.
+        *last = None;
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(|source| {
+            let path = self.folder.display().to_string();
+            unwritten(&NotWritten::Unwritable { path, source })
+        })?;
+        let mut tree = Tree::begin(&self.folder).map_err(|error| unwritten(&error))?;
+        let left_out = each_file(wanted.tree, TreeLimits::default(), &mut |path, found| {
+            let added = match found {
+                Found::File { bytes, executable } => tree.file(path.as_str(), bytes, executable),
+                Found::Link { to } => tree.link(path.as_str(), to.as_str()),
+            };
+            added.map_err(|error| unwritten(&error))
+        })?;
+        let tree = Arc::new(tree.finish().map_err(|error| unwritten(&error))?);
+        Ok(last.insert(Written { of, tree, left_out: left_out.into() }).clone())
+    }
+}
+
+impl External for Renderers {
+    fn render(&self, wanted: &Wanted<'_>) -> Result<String, NotGiven> {
+        let pinned = self.pinned(wanted.digest)?;
+        let written = self.written(wanted)?;
+        let folder = if wanted.folder.is_root() { "." } else { wanted.folder.as_str() };
+        let (tree, is_restricted) = (written.tree.path(), wanted.is_restricted);
+        let job = Job { tree, folder, is_restricted, limits: &self.limits, stop: &self.stop };
+        match run(&pinned, &job, &self.program) {
+            Ok(output) => String::from_utf8(output.rendered).map_err(|_| {
+                let what = "the external renderer wrote something that is no text in UTF-8; is it a kustomize?";
+                NotGiven::Refused { what: what.to_owned() }
+            }),
+            Err(error) => Err(not_given(&error, &written.left_out)),
+        }
+    }
+}
+
+fn not_given(error: &NotRun, left_out: &[StorePath]) -> NotGiven {
+    let mut what = told(error).replace('\n', "; ");
+    if !error.is_about_the_files() {
+        return NotGiven::Unavailable { what };
+    }
+    if !left_out.is_empty() {
+        let some: Vec<String> = left_out.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
+        let more = left_out.len() - some.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        what.push_str(&format!(
+            "; it was not given {}{more}, which are larger than any file that is read",
+            some.join(", ")
+        ));
+    }
+    NotGiven::Refused { what }
+}
+
+fn unwritten(error: &NotWritten) -> NotGiven {
+    let what = told(error);
+    match error {
+        NotWritten::Unwritable { .. } => NotGiven::Unavailable { what },
+        NotWritten::LeadsOut { .. } | NotWritten::Twice { .. } => NotGiven::Refused { what },
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
