@@ -27,7 +27,7 @@ fn what_would_start_a_program_is_refused_with_what_to_do_instead() {
         [("kustomization.yaml", "generators: [p.yaml]\n"), ("p.yaml", chart)],
     ] {
         let error = refused(&files);
-        let help = "render it with the external renderer, or commit what it makes";
+        let help = "is not run while rendering: commit what it makes, for example from a CI job";
         assert!(error.ends_with(help), "{error}");
     }
 }

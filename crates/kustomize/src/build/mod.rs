@@ -50,7 +50,7 @@ const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// What kustomize 5.8.1 calls itself there.
 const MANAGER: &str = "kustomize-v5.8.1";
 /// What is told of whatever would start a program.
-const ELSEWHERE: &str = "is not run while rendering: render it with the external renderer, or commit what it makes";
+const ELSEWHERE: &str = "is not run while rendering: commit what it makes, for example from a CI job";
 /// How deep bases may name each other.
 const DEEPEST: usize = 100;
 
