@@ -34,6 +34,11 @@ pub(crate) fn complaints() -> impl Write {
     io::stderr()
 }
 
+/// Whether somebody watches what goes there.
+pub(crate) fn complaints_are_watched() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// A path as seen from anywhere.
 pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     std::path::absolute(path)

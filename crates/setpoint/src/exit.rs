@@ -9,7 +9,7 @@ pub(crate) enum Exit {
     Done,
     /// 1: it could not run: wrong usage, no agent, an unreadable file, a full disk. It says nothing about what was asked.
     CouldNotRun,
-    /// 2: it ran, and there are changes: a plan has steps.
+    /// 2: it ran, and there are changes: a plan has steps, renders differ.
     Changed,
     /// 4: it ran, and the answer is bad: a ledger is not sound, a version would be refused, a test message was not taken, no log could be read.
     Failed,

@@ -9,6 +9,7 @@ mod exit;
 pub mod interpreter;
 pub mod recover;
 mod show;
+mod sides;
 
 use std::process::ExitCode;
 

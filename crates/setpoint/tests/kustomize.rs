@@ -1,4 +1,4 @@
-//! `setpoint kustomize build` and `setpoint explain`.
+//! `setpoint kustomize build`, `setpoint kustomize compare` and `setpoint explain`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -165,4 +165,75 @@ fn explain_says_what_there_is_instead_of_what_is_not() {
         assert!(run.complaints.contains(told), "{}", run.complaints);
     }
     assert_eq!(run_in(tree.path(), &["explain", "web"]).code, Some(1));
+}
+
+mod envtest {
+    use std::fs;
+
+    use setpoint_testbed::kube::kustomize;
+
+    use super::{run_in, tree};
+
+    #[test]
+    fn folders_that_both_render_alike_are_told_with_the_digest_of_the_other_program() {
+        let tree = tree();
+        fs::create_dir(tree.path().join(".git")).unwrap();
+        let with = kustomize().display().to_string();
+        let run = run_in(tree.path(), &["kustomize", "compare", "prod", "base", "--with", &with]);
+        assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""), "{}", run.output);
+        let digest = setpoint_render_external::Pinned::as_found(&kustomize()).unwrap().digest();
+        let expected = format!(
+            "prod: alike\nbase: alike\n\n2 alike, 0 different, 0 rendered by neither\nrenderer      {digest}\n"
+        );
+        assert_eq!(run.output, expected);
+    }
+
+    #[test]
+    fn what_only_one_of_them_renders_is_a_difference_and_what_neither_does_a_failure() {
+        let tree = tree();
+        let with = kustomize().display().to_string();
+        // Without a repository around it the folder is all that the other program may read.
+        let arguments = ["kustomize", "compare", "prod", "--with", &with, "--output", "json"];
+        let run = run_in(tree.path(), &arguments);
+        assert_eq!(run.code, Some(2), "{}", run.output);
+        let told: serde_json::Value = serde_json::from_str(&run.output).unwrap();
+        assert_eq!(told["folders"][0]["verdict"], "different");
+        let line = told["folders"][0]["told"][0].as_str().unwrap();
+        assert!(
+            line.starts_with("the other program refuses it, and we do not: ") && line.contains("(it could read "),
+            "{line}"
+        );
+        let run = run_in(tree.path(), &[&arguments[..], &["--root", "."]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.output);
+        fs::write(tree.path().join("base/kustomization.yaml"), "resources: [missing.yaml]\n").unwrap();
+        let run = run_in(tree.path(), &[&arguments[..], &["--root", "."]].concat());
+        assert_eq!(run.code, Some(4), "{}", run.output);
+        assert!(run.output.contains("\"refused\"") && run.output.contains("we refuse it: "), "{}", run.output);
+    }
+
+    #[test]
+    fn the_restriction_is_lifted_for_both() {
+        let tree = tree();
+        fs::write(tree.path().join("prod/kustomization.yaml"), "resources: [../base/web.yaml]\n").unwrap();
+        let with = kustomize().display().to_string();
+        let arguments = ["kustomize", "compare", "prod", "--with", &with, "--root", "."];
+        assert_eq!(run_in(tree.path(), &arguments).code, Some(4));
+        let free = [&arguments[..], &["--load-restrictor", "LoadRestrictionsNone"]].concat();
+        let run = run_in(tree.path(), &free);
+        assert_eq!(run.code, Some(0), "{}", run.output);
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_told() {
+    let tree = tree();
+    for (arguments, told) in [
+        (&["kustomize", "compare", "prod", "--with", "/nowhere/kustomize"][..], "put the program there"),
+        (&["kustomize", "compare", "prod", "--with", "prod/kustomization.yaml"], "linked statically"),
+        (&["kustomize", "compare", "prod"], "--with"),
+    ] {
+        let run = run_in(tree.path(), arguments);
+        assert_eq!((run.code, run.output.as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(run.complaints.contains(told), "{arguments:?}: {}", run.complaints);
+    }
 }

@@ -1,4 +1,4 @@
-//! `setpoint kustomize build`: what a kustomization of this machine's disk declares, as kustomize itself would write it.
+//! `setpoint kustomize build`: what a kustomization of this machine's disk declares, as kustomize itself would write it. Its neighbour is in `compare.rs`.
 
 use std::fs;
 use std::io::Write;
@@ -9,8 +9,9 @@ use setpoint_kustomize::build::{BadBuild, Built, Options, build};
 use setpoint_kustomize::order::Order;
 use setpoint_yaml::visible_text;
 
+use super::compare::{self, Compare};
 use super::disk::{Disk, folder, seen_from};
-use super::{Failure, unusable};
+use super::{Context, Failure, unusable};
 use crate::doors;
 use crate::exit::Exit;
 
@@ -18,6 +19,7 @@ use crate::exit::Exit;
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Build(Build),
+    Compare(Compare),
 }
 
 /// Writes what a kustomization declares
@@ -63,7 +65,7 @@ enum Reorder {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Restriction {
+pub(super) enum Restriction {
     #[value(name = "LoadRestrictionsRootOnly", alias = "rootOnly")]
     RootOnly,
     #[value(name = "LoadRestrictionsNone", alias = "none")]
@@ -73,8 +75,14 @@ enum Restriction {
 /// What the kustomize that we are equal to calls itself in a label.
 const MANAGER: &str = "kustomize-v5.8.1";
 
-pub(super) fn run(command: &Command, output: &mut impl Write) -> Result<(), Failure> {
-    let Command::Build(arguments) = command;
+pub(super) fn run(command: &Command, context: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
+    match command {
+        Command::Build(arguments) => run_build(arguments, output).map(|()| Exit::Done),
+        Command::Compare(arguments) => compare::run_compare(arguments, context, output),
+    }
+}
+
+fn run_build(arguments: &Build, output: &mut impl Write) -> Result<(), Failure> {
     let options = Options {
         is_restricted: arguments.load_restrictor == Restriction::RootOnly,
         order: match arguments.reorder {

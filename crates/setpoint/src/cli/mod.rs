@@ -3,6 +3,7 @@
 //! One file per command or small group of them. Each has its arguments and a `run`; how an answer looks is in [`crate::show`].
 
 mod asking;
+mod compare;
 mod demo;
 mod disk;
 mod erase;
@@ -133,6 +134,8 @@ Examples:
   setpoint tree web/shop           its objects with what has come of them, and how well they are
   setpoint plan --rev 3f2a91c      what a commit would do
   setpoint kustomize build DIR     what a kustomization declares, as kustomize writes it
+  setpoint kustomize compare DIR --with kustomize
+                                   what a real kustomize renders otherwise, if anything
   setpoint explain Deployment/web spec.replicas -k DIR
                                    which base, patch or generator set a field
   setpoint drift                   what others changed, and when it was put right
@@ -145,7 +148,7 @@ Examples:
 Exit codes:
   0  done
   1  could not run: wrong usage, no agent, an unreadable file, a full disk
-  2  there are changes (plan), or there were (apply)
+  2  there are changes (plan), or there were (apply), or differences (kustomize compare)
   4  ran, and the answer is bad: a version would be refused, a ledger is not sound, a notifier
      did not take a message, an app failed, no log could be read
   6  changed, and failed (apply)
@@ -250,7 +253,7 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::History(arguments) => looking::history(arguments, context, output)?,
         Command::Drift(arguments) => looking::drift(arguments, context, output)?,
         Command::Explain(arguments) => explain::run(&arguments, context, output)?,
-        Command::Kustomize(command) => kustomize::run(&command, output)?,
+        Command::Kustomize(command) => return kustomize::run(&command, context, output),
         Command::Sync(order) => ordering::run(order, context, output)?,
         Command::Suspend(order) => ordering::run(order, context, output)?,
         Command::Resume(order) => ordering::run(order, context, output)?,

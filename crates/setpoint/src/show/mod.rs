@@ -5,6 +5,7 @@
 //! outside is made visible on its way: a commit's subject must not be able to steer a terminal.
 
 mod app;
+mod comparison;
 mod explained;
 mod orders;
 mod overview;
@@ -24,6 +25,7 @@ mod wrap;
 use setpoint_core::time::Timestamp;
 
 pub(crate) use app::app;
+pub(crate) use comparison::{ComparedFolder, Comparison, Verdict, comparison};
 pub(crate) use explained::{Explained, ExplainedField, explained};
 pub(crate) use orders::{all_ordered, notifiers, ordered};
 pub(crate) use overview::overview;

@@ -1,0 +1,66 @@
+//! Two renders of one kustomization, ours and another program's, and what to tell of them.
+
+use setpoint_render_external::{Shadow, compare};
+
+/// What two programs made of one kustomization: what they wrote, or why not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair<'a> {
+    pub(crate) ours: Result<&'a str, &'a str>,
+    pub(crate) theirs: Result<&'a str, &'a str>,
+}
+
+/// How they compare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// Byte for byte.
+    Alike,
+    /// What differs, a line each.
+    Different(Vec<String>),
+    /// Neither gives anything, which is no difference either: our reason, and theirs.
+    Refused { ours: String, theirs: String },
+}
+
+impl Pair<'_> {
+    pub(crate) fn compare(self) -> Compared {
+        match (self.ours, self.theirs) {
+            (Ok(ours), Ok(theirs)) => match compare(ours, theirs) {
+                Shadow::Equal => Compared::Alike,
+                differs @ Shadow::Different { .. } => {
+                    Compared::Different(differs.to_string().lines().map(ToOwned::to_owned).collect())
+                }
+            },
+            (Ok(_), Err(why)) => {
+                Compared::Different(vec![format!("the other program refuses it, and we do not: {why}")])
+            }
+            (Err(why), Ok(_)) => {
+                Compared::Different(vec![format!("we refuse it, and the other program does not: {why}")])
+            }
+            (Err(ours), Err(theirs)) => Compared::Refused { ours: ours.to_owned(), theirs: theirs.to_owned() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n";
+
+    fn compared(ours: Result<&str, &str>, theirs: Result<&str, &str>) -> Compared {
+        Pair { ours, theirs }.compare()
+    }
+
+    #[test]
+    fn what_only_one_of_them_renders_is_a_difference_and_what_neither_does_is_none() {
+        assert_eq!(compared(Ok(ONE), Ok(ONE)), Compared::Alike);
+        let other = ONE.replace("name: a", "name: b");
+        let Compared::Different(lines) = compared(Ok(ONE), Ok(&other)) else { panic!("they differ") };
+        assert_eq!(lines, ["v1 Service a: only in ours", "v1 Service b: only in theirs"]);
+        let Compared::Different(lines) = compared(Ok(ONE), Err("bad")) else { panic!("they differ") };
+        assert_eq!(lines, ["the other program refuses it, and we do not: bad"]);
+        let Compared::Different(lines) = compared(Err("bad"), Ok(ONE)) else { panic!("they differ") };
+        assert_eq!(lines, ["we refuse it, and the other program does not: bad"]);
+        let refused = Compared::Refused { ours: "bad".to_owned(), theirs: "worse".to_owned() };
+        assert_eq!(compared(Err("bad"), Err("worse")), refused);
+    }
+}
