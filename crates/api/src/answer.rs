@@ -169,6 +169,43 @@ pub struct AppDetail {
     pub unhealthy: Vec<Unhealthy>,
     /// Changes whose outcome is not known.
     pub unsettled: Vec<IntentId>,
+    /// What another program makes of its versions, where one renders them, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<ShadowStanding>,
+}
+
+/// How another program's renders compare with ours. Nothing follows from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShadowStanding {
+    /// The digest of the other program.
+    pub renderer: String,
+    /// It ends after so many.
+    pub versions: u32,
+    pub compared: usize,
+    /// Not compared, because newer ones came.
+    pub passed_over: u64,
+    /// Those of the compared ones that are rendered otherwise.
+    pub different: Vec<ShadowedVersion>,
+    /// Why the newest could not be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+impl ShadowStanding {
+    pub fn is_over(&self) -> bool {
+        self.compared >= usize::try_from(self.versions).unwrap_or(usize::MAX)
+    }
+}
+
+/// A version that another program renders otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShadowedVersion {
+    pub revision: Revision,
+    pub at: Timestamp,
+    /// What differs, a line each: resources and fields, never values.
+    pub differences: Vec<String>,
 }
 
 /// An object that is not healthy.

@@ -22,8 +22,8 @@ use setpoint_core::version::Revision;
 use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
     AppDetail, AppPlan, AppState, AppSummary, AppTree, DriftRecord, HistoryRecord, LedgerStanding, LogPart,
-    NotifyTested, Ordered, Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, StoreStanding, Tally,
-    TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionNote,
+    NotifyTested, Ordered, Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, ShadowStanding,
+    ShadowedVersion, StoreStanding, Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionNote,
 };
 use crate::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
@@ -378,6 +378,18 @@ fn troubled() -> AppDetail {
             reason: "the server refuses its pods: exceeded quota: pods=10".to_owned(),
         }],
         unsettled: vec![IntentId { epoch: 7, number: 31 }],
+        shadow: Some(ShadowStanding {
+            renderer: "sha256:b8b3a1c4".to_owned(),
+            versions: 10,
+            compared: 4,
+            passed_over: 1,
+            different: vec![ShadowedVersion {
+                revision: revision("77b0aa31"),
+                at: NOON - Span::hours(26),
+                differences: vec!["v1 Service shop/front: spec.ports[0].name".to_owned()],
+            }],
+            trouble: None,
+        }),
     }
 }
 

@@ -185,6 +185,28 @@ fn rules_about_shared_fields_reach_the_resources_they_are_about_and_change_what_
 }
 
 #[test]
+fn another_program_is_another_recipe_and_one_that_nobody_runs_is_no_word_on_the_version() {
+    let tree = MemoryTree::of([
+        ("apps/shop/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("apps/shop/a.yaml", &file("front", "/front")),
+    ]);
+    let (_, footprint) = rendered(&tree);
+    let with = |digit: &str, mode: &str| {
+        let fields = format!("  kustomize: {{ {mode}: {{ digest: 'sha256:{}' }} }}\n", digit.repeat(64));
+        documents(&app("shop", &fields)).source(&shop()).expect("the app is declared")
+    };
+    let considered = |source: &AppSource| consider(source, &trees(tree.clone()), Some(&footprint), &Files::default());
+    assert_eq!(considered(&source()), Considered::Unchanged);
+    assert!(matches!(considered(&with("0", "shadow")), Considered::Rendered { .. }), "it is compared at once");
+    let failed = considered(&with("0", "external"));
+    assert!(matches!(failed, Considered::Failed { reason: Blindness::NotRun { .. } }), "{failed:?}");
+    let recipes: BTreeSet<_> = [with("0", "external"), with("1", "external"), with("0", "shadow"), source()]
+        .map(|source| source.recipe())
+        .into();
+    assert_eq!(recipes.len(), 4);
+}
+
+#[test]
 fn rules_about_additions_reach_the_resources_they_are_about_and_change_what_is_rendered() {
     let tree = MemoryTree::of([
         ("apps/shop/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: front }\n"),

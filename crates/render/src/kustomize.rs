@@ -71,6 +71,13 @@ impl Kustomized<'_> {
     }
 
     fn made_here(&self) -> Result<Result<Made, Problem>, StoreError> {
+        Ok(match self.built()? {
+            Ok(Built { resources, sources, .. }) => Ok(Made { resources, sources }),
+            Err(bad) => Err(self.problem(bad)),
+        })
+    }
+
+    pub(crate) fn built(&self) -> Result<Result<Built, BadBuild>, StoreError> {
         let files = TreeFiles {
             tree: self.tree,
             bases: &self.request.kustomize.bases,
@@ -80,35 +87,37 @@ impl Kustomized<'_> {
         };
         let options = Options { is_restricted: self.request.kustomize.is_restricted, ..Options::default() };
         let built = build(&files, self.input.path.as_str(), &options);
-        if let Some(blind) = files.blind.into_inner() {
-            return Err(blind);
-        }
-        Ok(match built {
-            Ok(Built { resources, sources, .. }) => Ok(Made { resources, sources }),
-            Err(bad) => Err(self.problem(bad)),
-        })
+        files.blind.into_inner().map_or(Ok(built), Err)
     }
 
     fn made_elsewhere(&self, digest: &str) -> Result<Result<Made, Problem>, NotRendered> {
         let name = self.naming.name(&self.input.path);
-        let refused = |what: String| Ok(Err(Problem::found(&name, what, "what was accepted before stays")));
-        let (Some(external), Some(tree)) = (self.request.external, self.trees.whole(&self.input.store)?) else {
-            let what = format!("{name} is rendered by another program, and nobody here runs any");
-            return Err(NotRendered::Unavailable { what });
-        };
-        let is_restricted = self.request.kustomize.is_restricted;
-        let Input { store, path: folder } = self.input;
-        let wanted = Wanted { digest, store, tree, folder, is_restricted };
-        let text = match external.render(&wanted) {
+        let refused = |what: String| Ok(Err(Problem::found(name, what, "what was accepted before stays")));
+        let text = match self.written_elsewhere(digest)? {
             Ok(text) => text,
-            Err(NotGiven::Refused { what }) => return refused(what),
-            Err(NotGiven::Unavailable { what }) => return Err(NotRendered::Unavailable { what }),
-            Err(NotGiven::Store(blind)) => return Err(blind.into()),
+            Err(what) => return refused(what),
         };
         let mut sources = Sources::default();
         match external::read(self.input.path.as_str(), &text, &mut sources) {
             Ok(resources) => Ok(Ok(Made { resources, sources })),
             Err(bad) => refused(format!("what the other program wrote cannot be read: {}", told(&bad))),
+        }
+    }
+
+    /// What another program writes, or its reason not to. Fails where it could not be run.
+    pub(crate) fn written_elsewhere(&self, digest: &str) -> Result<Result<String, String>, NotRendered> {
+        let Input { store, path: folder } = self.input;
+        let (Some(external), Some(tree)) = (self.request.external, self.trees.whole(store)?) else {
+            let name = self.naming.name(folder);
+            let what = format!("{name} is rendered by another program, and nobody here runs any");
+            return Err(NotRendered::Unavailable { what });
+        };
+        let is_restricted = self.request.kustomize.is_restricted;
+        match external.render(&Wanted { digest, store, tree, folder, is_restricted }) {
+            Ok(text) => Ok(Ok(text)),
+            Err(NotGiven::Refused { what }) => Ok(Err(what)),
+            Err(NotGiven::Unavailable { what }) => Err(NotRendered::Unavailable { what }),
+            Err(NotGiven::Store(blind)) => Err(blind.into()),
         }
     }
 

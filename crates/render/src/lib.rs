@@ -5,6 +5,7 @@
 //! - [`walk`]: the files below a folder.
 //! - [`rendering`]: each input by the renderer it is meant for. `plain`: YAML and JSON as they stand. `kustomize`: kustomizations.
 //!   [`external`]: kustomizations that another program renders in our place.
+//! - [`shadow`]: kustomizations rendered both ways, for whoever compares.
 //! - `completing`: what is done with every resource, whoever rendered it. `content`: files that a resource takes its content from.
 //!
 //! A render is a function of the trees it reads ([`setpoint_store::ReadSet`]): no clock, no environment, no order of a listing
@@ -21,11 +22,14 @@ mod plain;
 pub mod problem;
 pub mod rendering;
 pub mod request;
+pub mod shadow;
 pub mod walk;
 
 pub use external::{External, NotGiven};
 pub use problem::Problem;
 pub use rendering::render;
+
 pub use request::{
     Input, Kustomize, Limits, NotRendered, ReadSets, RemoteBase, Rendered, RenderedResource, Request, Trees,
 };
+pub use shadow::{Sides, both_sides};

@@ -12,7 +12,7 @@ use crate::completing::Totals;
 use crate::kustomize::{self, Kustomized};
 use crate::plain::Plain;
 use crate::problem::{Problem, Problems};
-use crate::request::{NotRendered, ReadSets, Rendered, RenderedResource, Request};
+use crate::request::{Input, NotRendered, ReadSets, Rendered, RenderedResource, Request};
 use crate::walk::Naming;
 
 /// Which renderers these are. It changes when the same input gives another output, so that nothing is skipped because of what older
@@ -25,8 +25,7 @@ pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
     let (mut problems, mut totals) = (Problems::default(), Totals::new(request.limits));
     let (mut plain, mut manifests, mut takes_parameters) = (Plain::new(request), Vec::new(), false);
     for input in request.inputs {
-        let naming =
-            if recordings.0.len() > 1 { Naming::of_one_among_several(&input.store) } else { Naming::of_one_store() };
+        let naming = recordings.naming_of(input);
         let tree = recordings.get(&input.store).ok_or_else(|| unopened(&input.store))?;
         if kustomize::is_meant_for(tree, &input.path)? {
             takes_parameters = true;
@@ -52,7 +51,7 @@ pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
 pub(crate) struct Recordings<'a>(BTreeMap<&'a StoreName, Recording<'a>>);
 
 impl<'a> Recordings<'a> {
-    fn of(request: &Request<'a>) -> Result<Self, StoreError> {
+    pub(crate) fn of(request: &Request<'a>) -> Result<Self, StoreError> {
         let inputs = request.inputs.iter().map(|input| &input.store);
         let stores = inputs.chain(request.kustomize.bases.iter().map(|base| &base.store));
         let recorded = stores.map(|store| {
@@ -64,6 +63,11 @@ impl<'a> Recordings<'a> {
 
     pub(crate) fn get(&self, store: &StoreName) -> Option<&dyn Tree> {
         self.0.get(store).map(|recording| recording as &dyn Tree)
+    }
+
+    /// How files of an input's store are called.
+    pub(crate) fn naming_of(&self, input: &Input) -> Naming {
+        if self.0.len() > 1 { Naming::of_one_among_several(&input.store) } else { Naming::of_one_store() }
     }
 
     /// The version itself, for somebody who may read all of it: as if they had.
@@ -78,7 +82,7 @@ impl<'a> Recordings<'a> {
     }
 }
 
-fn unopened(store: &StoreName) -> StoreError {
+pub(crate) fn unopened(store: &StoreName) -> StoreError {
     StoreError::unreachable(format!("no version of the store {store} was opened for this render"))
 }
 

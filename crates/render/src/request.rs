@@ -41,11 +41,14 @@ pub struct Kustomize {
     /// The digest of the program that renders them in our place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external: Option<String>,
+    /// The digest of a program that renders them, too, for whoever compares. It has no say, but the first comparison is due when it is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<String>,
 }
 
 impl Default for Kustomize {
     fn default() -> Self {
-        Self { is_restricted: true, keeps_undeclared: false, bases: Vec::new(), external: None }
+        Self { is_restricted: true, keeps_undeclared: false, bases: Vec::new(), external: None, shadow: None }
     }
 }
 

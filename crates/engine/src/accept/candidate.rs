@@ -165,6 +165,7 @@ impl ControlDocuments {
             keeps_undeclared: declared.undeclared == Undeclared::Keep,
             bases: declared.bases.iter().filter_map(base).collect(),
             external: declared.external.as_ref().map(|external| external.digest.as_str().to_owned()),
+            shadow: declared.shadow.as_ref().map(|shadow| shadow.digest.as_str().to_owned()),
         }
     }
 }

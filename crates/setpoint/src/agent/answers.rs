@@ -146,6 +146,7 @@ impl Answers {
             remarks,
             unhealthy,
             unsettled,
+            shadow: self.provider.shadow_of(app),
         })
     }
 

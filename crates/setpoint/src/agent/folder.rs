@@ -108,6 +108,11 @@ impl DataFolder {
         self.path.join("trees")
     }
 
+    /// What other programs render otherwise: disposable.
+    pub fn shadows(&self) -> PathBuf {
+        self.path.join("shadows")
+    }
+
     /// Whether an installation was ever made here.
     pub fn is_installed(&self) -> bool {
         self.path.join(INSTALLATION).exists()

@@ -5,7 +5,7 @@
 //! | [`folder`], [`bootstrap`], [`opening`] | who the installation is; where its control documents are; opening both with the ledger |
 //! | [`connect`], [`cluster`], [`sources`] | stores and targets as documents name them; the accept plane in production |
 //! | [`footprints`], [`renders`], [`lineage`] | what need not be rendered again; what earlier renders gave; how versions relate |
-//! | [`renderers`] | other programs that render |
+//! | [`renderers`], [`shadows`] | other programs that render; what they do otherwise than we do |
 //! | [`messages`], [`log`] | telling people; telling whoever reads the log |
 //! | [`answers`], [`planning`], [`showing`] | what the socket is asked |
 //! | [`recovering`], [`gap`] | beginning anew after the data folder was lost; going on after an older copy was restored |
@@ -28,6 +28,7 @@ mod planning;
 pub mod recovering;
 mod renderers;
 mod renders;
+mod shadows;
 mod showing;
 mod sources;
 

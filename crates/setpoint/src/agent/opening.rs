@@ -18,7 +18,8 @@ use super::footprints::Footprints;
 use super::log::Log;
 use super::renderers::Renderers;
 use super::renders::Renders;
-use super::sources::Provider;
+use super::shadows::Shadows;
+use super::sources::{Provider, Renderings};
 use crate::complaint::told;
 use crate::doors::{self, Clock, OwnCluster};
 
@@ -77,8 +78,10 @@ pub(super) async fn open(
     let footprints = Footprints::new(scratch, Arc::clone(log));
     let renders = Renders::open(folder.renders(), installation.digest_key.clone(), Arc::clone(log));
     let renderers = Renderers::new(bootstrap.spec.renderers.clone(), folder.trees(), program);
-    let memory = (footprints, renders);
-    let provider = Provider::new(connector, bootstrap, memory, renderers, Arc::clone(log));
+    let renderers = Arc::new(renderers);
+    let shadows = Shadows::new(folder.shadows(), Arc::clone(&renderers), clock, Arc::clone(log));
+    let rendering = Renderings { footprints, renders, renderers, shadows };
+    let provider = Provider::new(connector, bootstrap, rendering, Arc::clone(log));
     let provider = Arc::new(provider.map_err(|source| OpeningError::Store { source })?);
     Ok(Opened { folder, installation, ledger, ledger_options, provider })
 }

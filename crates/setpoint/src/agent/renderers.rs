@@ -60,6 +60,10 @@ impl Renderers {
         self.stop.tell();
     }
 
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_told()
+    }
+
     fn pinned(&self, digest: &str) -> Result<Arc<Pinned>, NotGiven> {
         // Held while one is read: whoever else wants it waits for that, and not for a run.
         let mut opened = locked(&self.opened);

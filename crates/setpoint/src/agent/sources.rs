@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
-use setpoint_api::answer::UnreachedTarget;
+use setpoint_api::answer::{ShadowStanding, UnreachedTarget};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
@@ -27,6 +27,7 @@ use super::lineage::{Lineages, worse};
 use super::log::Log;
 use super::renderers::Renderers;
 use super::renders::{By, Renders};
+use super::shadows::{Job, Shadows};
 use crate::interpreter::{Governed, Rendering, Sources, Targets};
 
 /// A target that was not reached is tried again after this long.
@@ -45,6 +46,15 @@ pub(super) struct Provider {
     lineages: Lineages,
     renders: Arc<Renders>,
     renderers: Arc<Renderers>,
+    shadows: Arc<Shadows>,
+}
+
+/// Who renders, and who remembers what came of it.
+pub(super) struct Renderings {
+    pub(super) footprints: Footprints,
+    pub(super) renders: Renders,
+    pub(super) renderers: Arc<Renderers>,
+    pub(super) shadows: Shadows,
 }
 
 #[derive(Debug, Default)]
@@ -73,8 +83,7 @@ impl Provider {
     pub(super) fn new(
         connector: Connector,
         bootstrap: Bootstrap,
-        (footprints, renders): (Footprints, Renders),
-        renderers: Renderers,
+        renderings: Renderings,
         log: Arc<dyn Log>,
     ) -> Result<Self, StoreError> {
         let store = connector.bootstrap_store(&bootstrap)?;
@@ -82,8 +91,9 @@ impl Provider {
         let mut state = State::default();
         state.stores.insert(Bootstrap::store(), Connected { spec: None, connection: store });
         let (state, lineages) = (Mutex::new(state), Lineages::default());
-        let (renders, renderers) = (Arc::new(renders), Arc::new(renderers));
-        Ok(Self { connector, bootstrap, folder, log, state, footprints, lineages, renders, renderers })
+        let Renderings { footprints, renders, renderers, shadows } = renderings;
+        let (renders, shadows) = (Arc::new(renders), Arc::new(shadows));
+        Ok(Self { connector, bootstrap, folder, log, state, footprints, lineages, renders, renderers, shadows })
     }
 
     /// The controls before any document is accepted: the root app alone.
@@ -210,6 +220,25 @@ impl Provider {
         };
         drop(trees);
         candidate
+    }
+
+    /// Has another program render a version, too, if the app asks for that. Nobody waits for it.
+    async fn shadow(&self, app: &AppId, revision: &Revision, documents: Option<Digest>) {
+        let declared = self.documents();
+        let shadow = declared.apps().get(app).and_then(|app| app.spec.kustomize.shadow.clone());
+        let Some(shadow) = shadow.filter(|shadow| self.shadows.wants(app, shadow, revision)) else { return };
+        let (Ok(trees), Ok((source, ..))) = (self.open(revision).await, self.source(app, documents)) else { return };
+        let job = Job { source, shadow, revision: revision.clone(), trees };
+        if self.shadows.take(job) {
+            work_through(Arc::clone(&self.shadows));
+        }
+    }
+
+    /// How the shadow of an app stands, if it has one.
+    pub(super) fn shadow_of(&self, app: &AppId) -> Option<ShadowStanding> {
+        let documents = self.documents();
+        let shadow = documents.apps().get(app)?.spec.kustomize.shadow.as_ref()?;
+        Some(self.shadows.standing(app, shadow))
     }
 
     async fn root_candidate(
@@ -353,7 +382,13 @@ impl Provider {
         let reached = self.connect(&documents, of).await;
         self.footprints.keep_only(|app| documents.apps().contains_key(app)).await;
         let (renders, there) = (Arc::clone(&self.renders), Arc::clone(&documents));
-        blocking(move || renders.keep_only(there.apps().keys())).await;
+        let shadows = Arc::clone(&self.shadows);
+        blocking(move || {
+            renders.keep_only(there.apps().keys());
+            let shadowed = there.apps().iter().filter(|(_, app)| app.spec.kustomize.shadow.is_some());
+            shadows.keep_only(&shadowed.map(|(app, _)| app).collect());
+        })
+        .await;
         let worked_out = documents.controls(self.connector.clock.now(), &reached, known);
         for (app, target) in &worked_out.unreached {
             self.log.say(&format!("app {app} waits for target {target}, which has not said who it is yet"));
@@ -401,6 +436,12 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     tokio::task::spawn_blocking(work).await.expect("the accept plane does not panic")
 }
 
+/// The other program may take long: it has a thread for as long as versions wait for it.
+#[expect(clippy::disallowed_methods, reason = "the door: one at a time, and stopping the renderers ends it")]
+fn work_through(shadows: Arc<Shadows>) {
+    drop(tokio::task::spawn_blocking(move || shadows.work()));
+}
+
 fn unknown_store(name: &StoreName) -> StoreError {
     StoreError::unreachable(format!("store {name} is not connected: see its document"))
 }
@@ -420,7 +461,11 @@ impl Sources for Provider {
         Box::pin(async move {
             let Rendering { app, revision, accepted, descends_from, documents } = wanted;
             let memory = Memory::Asked { accepted: accepted.as_ref().map(|accepted| accepted.bundle) };
-            let resources = match self.candidate(app, revision, memory, *documents).await {
+            let candidate = self.candidate(app, revision, memory, *documents).await;
+            if matches!(candidate, Candidate::Rendered(_) | Candidate::Refused(_)) {
+                self.shadow(app, revision, *documents).await;
+            }
+            let resources = match candidate {
                 Candidate::Unchanged => return RenderOutcome::Unchanged,
                 Candidate::Refused(problems) => return RenderOutcome::Refused { problems },
                 Candidate::Failed(reason) => return RenderOutcome::Failed { reason },

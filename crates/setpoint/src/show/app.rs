@@ -1,6 +1,6 @@
 //! `setpoint get`.
 
-use setpoint_api::answer::{AppDetail, ResourceLine, Unhealthy, VersionNote};
+use setpoint_api::answer::{AppDetail, ResourceLine, ShadowStanding, Unhealthy, VersionNote};
 use setpoint_core::decide::Drift;
 use setpoint_core::hold::{Hold, HoldReason, Suspension};
 use setpoint_core::report::Withheld;
@@ -30,6 +30,7 @@ pub(crate) fn app(detail: &AppDetail, screen: &Screen) -> String {
     drifts(&detail.drifts, &mut page);
     remarks(&detail.remarks, &mut page);
     unsettled(detail, &mut page);
+    shadow(detail, &mut page);
     page.into_text()
 }
 
@@ -158,5 +159,30 @@ pub(super) fn unsettled(detail: &AppDetail, page: &mut Page<'_>) {
         page.line(2, Painted::new(intent.to_string(), Paint::Bad));
         let app = &detail.summary.app;
         page.line(4, format!("look, then: setpoint settle {app} {intent} --done|--not-done --reason …"));
+    }
+}
+
+/// What another program makes of the versions.
+pub(super) fn shadow(detail: &AppDetail, page: &mut Page<'_>) {
+    let Some(shadow) = &detail.shadow else { return };
+    let ShadowStanding { renderer, versions, compared, passed_over, different, trouble } = shadow;
+    let end = if shadow.is_over() { ", ended" } else { "" };
+    page.heading(&format!("Shadow: {compared} of {versions} versions compared{end}"));
+    page.field("  renderer", renderer.as_str());
+    let (verdict, paint) = match (different.len(), shadow.is_over()) {
+        (0, true) => (format!("{compared} versions rendered alike: safe to leave"), Paint::Good),
+        (0, false) => ("nothing differs so far".to_owned(), Paint::Plain),
+        (some, _) => (format!("{some} of {compared} rendered otherwise; what is held is what we render"), Paint::Warn),
+    };
+    page.field("  verdict", Painted::new(verdict, paint));
+    if *passed_over > 0 {
+        page.field("  passed over", format!("{passed_over}, because newer versions came"));
+    }
+    if let Some(trouble) = trouble {
+        page.field("  trouble", Painted::new(format!("{trouble}; the next version is tried again"), Paint::Bad));
+    }
+    for version in different {
+        page.line(2, format!("{}, {}", version.revision, time::both(version.at, page.screen.now)));
+        version.differences.iter().for_each(|line| page.line(4, line.as_str()));
     }
 }

@@ -6,7 +6,7 @@ use setpoint_api::answer::{AppDetail, AppState, AppSummary};
 use setpoint_core::hold::HoldReason;
 use setpoint_core::key::Key;
 
-use super::app::{drifts, hold, remarks, suspension, unhealthy, unsettled};
+use super::app::{drifts, hold, remarks, shadow, suspension, unhealthy, unsettled};
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::{Screen, time, words};
@@ -23,6 +23,7 @@ pub(crate) fn why(detail: &AppDetail, screen: &Screen) -> String {
     drifts(&detail.drifts, &mut page);
     remarks(&detail.remarks, &mut page);
     unsettled(detail, &mut page);
+    shadow(detail, &mut page);
     page.into_text()
 }
 

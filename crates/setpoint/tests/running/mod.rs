@@ -29,6 +29,7 @@
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
 //! | [`recalling`] | renders that are remembered, and what may not follow from them |
 //! | [`replacing`] | what cannot be changed is made anew, or stays, on a cluster |
+//! | [`shadowing`] | apps whose versions another program renders, too |
 //! | [`showing`] | what people are shown of a cluster: trees, logs, reasons, requests |
 //! | [`sparing`] | what a commit costs |
 //! | [`unprivileged`] | all of it, by an agent without rights |
@@ -60,6 +61,7 @@ mod pinning;
 mod pruning;
 mod recalling;
 mod replacing;
+mod shadowing;
 mod showing;
 mod sparing;
 mod unprivileged;

@@ -1,0 +1,32 @@
+//! The same kustomizations, rendered by us and by another program, for whoever compares the two. Nothing follows from it for what is declared.
+
+use crate::kustomize::{Kustomized, is_meant_for};
+use crate::rendering::{Recordings, unopened};
+use crate::request::{NotRendered, Request};
+
+/// What two programs made of one kustomization: what they wrote, or why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sides {
+    /// Of the input, as messages name it.
+    pub folder: String,
+    pub ours: Result<String, String>,
+    pub theirs: Result<String, String>,
+}
+
+/// Renders every input that is a kustomization both ways, without parameters. Fails where one of them says nothing about the version.
+pub fn both_sides(request: &Request<'_>, digest: &str) -> Result<Vec<Sides>, NotRendered> {
+    let recordings = Recordings::of(request)?;
+    let mut all = Vec::new();
+    for input in request.inputs {
+        let tree = recordings.get(&input.store).ok_or_else(|| unopened(&input.store))?;
+        if !is_meant_for(tree, &input.path)? {
+            continue;
+        }
+        let naming = recordings.naming_of(input);
+        let kustomized = Kustomized { request, input, tree, trees: &recordings, naming: &naming };
+        let built = kustomized.built()?;
+        let ours = built.and_then(|built| built.to_yaml()).map_err(|bad| bad.to_string());
+        all.push(Sides { folder: naming.name(&input.path), ours, theirs: kustomized.written_elsewhere(digest)? });
+    }
+    Ok(all)
+}

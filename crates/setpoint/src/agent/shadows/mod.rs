@@ -1,0 +1,220 @@
+//! Apps whose versions another program renders, too: what it does otherwise is remembered, said and shown, and never acted on.
+//!
+//! Ours is rendered and judged first. Then the version waits here, one for each app, for the one thread that compares; a newer one takes its place. What came of
+//! each is a small file for each app, which may be lost: then it is counted from the start again.
+
+mod written;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use setpoint_api::answer::{ShadowStanding, ShadowedVersion};
+use setpoint_core::name::AppId;
+use setpoint_core::version::Revision;
+use setpoint_documents::Shadow;
+use setpoint_engine::accept::{AppSource, Trees};
+use setpoint_render::{Limits, NotRendered, Request, Sides, both_sides};
+
+use self::written::{Compared, Comparisons, Shelf, Unusable};
+use super::log::Log;
+use super::renderers::Renderers;
+use crate::complaint::told;
+use crate::doors::Clock;
+use crate::sides::{Compared as Alike, Pair};
+
+/// So many lines are kept of one version.
+const LINES: usize = 20;
+
+/// A version that was rendered by us.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) source: AppSource,
+    pub(super) shadow: Shadow,
+    pub(super) revision: Revision,
+    pub(super) trees: Trees,
+}
+
+#[derive(Debug)]
+pub(super) struct Shadows {
+    shelf: Shelf,
+    renderers: Arc<Renderers>,
+    clock: Clock,
+    log: Arc<dyn Log>,
+    desk: Mutex<Desk>,
+}
+
+#[derive(Debug, Default)]
+struct Desk {
+    waiting: BTreeMap<AppId, Box<Job>>,
+    /// Somebody works through those that wait.
+    working: bool,
+    known: BTreeMap<AppId, Comparisons>,
+    /// Why the last comparison of an app came to nothing.
+    troubles: BTreeMap<AppId, String>,
+}
+
+impl Shadows {
+    pub(super) fn new(folder: PathBuf, renderers: Arc<Renderers>, clock: Clock, log: Arc<dyn Log>) -> Self {
+        Self { shelf: Shelf { folder }, renderers, clock, log, desk: Mutex::default() }
+    }
+
+    /// Whether a version of an app is still to be compared.
+    pub(super) fn wants(&self, app: &AppId, shadow: &Shadow, revision: &Revision) -> bool {
+        let mut desk = self.desk();
+        let known = self.known(&mut desk, app, shadow);
+        !known.is_over(shadow.versions.get()) && !known.has(revision)
+    }
+
+    /// Takes a version. Whether whoever asks has to see to it that [`Shadows::work`] is called.
+    pub(super) fn take(&self, job: Job) -> bool {
+        let (app, revision, mut desk) = (job.source.app.clone(), job.revision.clone(), self.desk());
+        self.known(&mut desk, &app, &job.shadow);
+        let passed = desk.waiting.insert(app.clone(), Box::new(job)).map(|job| job.revision);
+        if let Some(passed) = passed.filter(|passed| *passed != revision) {
+            self.say(&app, &format!("{passed} is passed over, because {revision} came before it could be compared"));
+            if let Some(known) = desk.known.get_mut(&app) {
+                known.passed_over += 1;
+                self.keep(known);
+            }
+        }
+        !std::mem::replace(&mut desk.working, true)
+    }
+
+    /// Works through what waits, and through what comes meanwhile. Takes as long as the other program does.
+    pub(super) fn work(&self) {
+        loop {
+            let next = {
+                let mut desk = self.desk();
+                let next = desk.waiting.pop_first().filter(|_| !self.renderers.is_stopped());
+                desk.working = next.is_some();
+                next
+            };
+            let Some((app, job)) = next else { return };
+            let outcome = self.compared(&job);
+            self.note(&app, &job, outcome);
+        }
+    }
+
+    /// How an app's shadow stands.
+    pub(super) fn standing(&self, app: &AppId, shadow: &Shadow) -> ShadowStanding {
+        let mut desk = self.desk();
+        let trouble = desk.troubles.get(app).cloned();
+        let known = self.known(&mut desk, app, shadow);
+        let different = known.different().map(|one| ShadowedVersion {
+            revision: one.revision.clone(),
+            at: one.at,
+            differences: one.differences.clone(),
+        });
+        ShadowStanding {
+            renderer: known.digest.clone(),
+            versions: shadow.versions.get(),
+            compared: known.compared.len(),
+            passed_over: known.passed_over,
+            different: different.collect(),
+            trouble,
+        }
+    }
+
+    /// Forgets those of apps that have none any more.
+    pub(super) fn keep_only(&self, apps: &BTreeSet<&AppId>) {
+        let mut desk = self.desk();
+        desk.waiting.retain(|app, _| apps.contains(app));
+        desk.known.retain(|app, _| apps.contains(app));
+        desk.troubles.retain(|app, _| apps.contains(app));
+        self.shelf.keep_only(apps.iter().copied());
+    }
+
+    /// The differences of a version, none if there is none; or why nobody knows.
+    fn compared(&self, job: &Job) -> Result<Vec<String>, NotRendered> {
+        let source = &job.source;
+        let request = Request {
+            inputs: &source.inputs,
+            parameters: &source.parameters,
+            kustomize: &source.kustomize,
+            trees: &job.trees,
+            check: &|_, _, _| Vec::new(),
+            external: Some(self.renderers.as_ref()),
+            limits: Limits::default(),
+        };
+        let sides = both_sides(&request, job.shadow.digest.as_str())?;
+        Ok(sides.iter().flat_map(differences).take(LINES).collect())
+    }
+
+    fn note(&self, app: &AppId, job: &Job, outcome: Result<Vec<String>, NotRendered>) {
+        let mut desk = self.desk();
+        let digest = job.shadow.digest.as_str();
+        if desk.known.get(app).is_none_or(|known| known.digest != digest) {
+            // The app has another by now, or none: nobody asks any more.
+            return;
+        }
+        let differences = match outcome {
+            Ok(differences) => differences,
+            // It is stopped, and not its fault.
+            Err(_) if self.renderers.is_stopped() => return,
+            Err(error) => {
+                let trouble = format!("{} could not be compared: {}", job.revision, told(&error));
+                self.say(app, &format!("{trouble}; the next version is"));
+                desk.troubles.insert(app.clone(), trouble);
+                return;
+            }
+        };
+        desk.troubles.remove(app);
+        let versions = job.shadow.versions.get();
+        let known = self.known(&mut desk, app, &job.shadow);
+        let (revision, at) = (job.revision.clone(), self.clock.now());
+        let alike = if differences.is_empty() { "rendered alike" } else { "rendered otherwise by the other program" };
+        let lines: String = differences.iter().map(|line| format!("\n  {line}")).collect();
+        self.say(app, &format!("{revision} is {alike} ({} of {versions}){lines}", known.compared.len() + 1));
+        known.add(Compared { revision, at, differences });
+        self.keep(known);
+        if known.is_over(versions) {
+            self.say(app, &known.verdict());
+        }
+    }
+
+    /// What was compared so far with this program; that of another is begun anew.
+    fn known<'d>(&self, desk: &'d mut Desk, app: &AppId, shadow: &Shadow) -> &'d mut Comparisons {
+        let digest = shadow.digest.as_str();
+        let known = desk.known.entry(app.clone()).or_insert_with(|| {
+            let read = self.shelf.read(app).unwrap_or_else(|unusable| {
+                self.begins_anew(app, &unusable);
+                None
+            });
+            read.unwrap_or_else(|| Comparisons::new(app, digest))
+        });
+        if known.digest != digest {
+            *known = Comparisons::new(app, digest);
+        }
+        known
+    }
+
+    fn begins_anew(&self, app: &AppId, why: &Unusable) {
+        self.say(app, &format!("what was compared before is not known any more, and is counted anew: {}", told(why)));
+    }
+
+    fn keep(&self, known: &Comparisons) {
+        if let Err(error) = self.shelf.write(known) {
+            self.say(&known.app, &format!("what was compared is not kept for the next start: {error}"));
+        }
+    }
+
+    fn say(&self, app: &AppId, line: &str) {
+        self.log.say(&format!("shadow of {app}: {line}"));
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Of an input, each under its folder.
+fn differences(sides: &Sides) -> Vec<String> {
+    let Sides { folder, ours, theirs } = sides;
+    let pair =
+        Pair { ours: ours.as_deref().map_err(String::as_str), theirs: theirs.as_deref().map_err(String::as_str) };
+    match pair.compare() {
+        Alike::Alike | Alike::Refused { .. } => Vec::new(),
+        Alike::Different(lines) => lines.into_iter().map(|line| format!("{folder}: {line}")).collect(),
+    }
+}

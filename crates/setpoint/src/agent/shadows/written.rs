@@ -1,0 +1,189 @@
+//! What was compared for an app, and how that is written down: a file for each, whole or not at all.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use setpoint_core::digest::Digest;
+use setpoint_core::name::AppId;
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::Revision;
+
+/// Of so many versions that differ the differences are kept, of the others the first of them.
+const IN_FULL: usize = 20;
+/// What a file is called until it is whole.
+const UNFINISHED: &str = "next";
+/// Of digests and files, enough to tell them apart.
+const SHORT: usize = 32;
+
+/// Everything that was compared with one program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Comparisons {
+    pub(super) app: AppId,
+    pub(super) digest: String,
+    pub(super) compared: Vec<Compared>,
+    /// Versions that were not, because newer ones came.
+    pub(super) passed_over: u64,
+}
+
+/// One version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Compared {
+    pub(super) revision: Revision,
+    pub(super) at: Timestamp,
+    /// A line each; none if there is none.
+    pub(super) differences: Vec<String>,
+}
+
+impl Comparisons {
+    pub(super) fn new(app: &AppId, digest: &str) -> Self {
+        Self { app: app.clone(), digest: digest.to_owned(), compared: Vec::new(), passed_over: 0 }
+    }
+
+    pub(super) fn is_over(&self, versions: u32) -> bool {
+        self.compared.len() >= usize::try_from(versions).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn has(&self, revision: &Revision) -> bool {
+        self.compared.iter().any(|one| one.revision == *revision)
+    }
+
+    pub(super) fn different(&self) -> impl Iterator<Item = &Compared> {
+        self.compared.iter().filter(|one| !one.differences.is_empty())
+    }
+
+    pub(super) fn add(&mut self, mut compared: Compared) {
+        if self.different().count() >= IN_FULL {
+            compared.differences.truncate(1);
+        }
+        self.compared.push(compared);
+    }
+
+    /// What the comparison has come to in the end.
+    pub(super) fn verdict(&self) -> String {
+        let different: Vec<String> = self.different().map(|one| one.revision.to_string()).collect();
+        let all = self.compared.len();
+        match different.as_slice() {
+            [] => format!("it has ended: {all} versions rendered alike: safe to leave"),
+            some => format!("it has ended: {} of {all} versions rendered otherwise: {}", some.len(), some.join(", ")),
+        }
+    }
+}
+
+/// Why a file is not used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error("its file cannot be read")]
+    Unreadable {
+        #[from]
+        source: io::Error,
+    },
+    #[error("its file is damaged")]
+    Damaged {
+        #[from]
+        source: serde_json::Error,
+    },
+    #[error("its file is of {of}")]
+    OfAnother { of: AppId },
+}
+
+/// The folder of the files.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    pub(super) folder: PathBuf,
+}
+
+impl Shelf {
+    /// `None` if nothing was written yet.
+    pub(super) fn read(&self, app: &AppId) -> Result<Option<Comparisons>, Unusable> {
+        let bytes = match fs::read(self.folder.join(name(app))) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let read: Comparisons = serde_json::from_slice(&bytes)?;
+        if read.app == *app { Ok(Some(read)) } else { Err(Unusable::OfAnother { of: read.app }) }
+    }
+
+    pub(super) fn write(&self, comparisons: &Comparisons) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let file = name(&comparisons.app);
+        let next = self.folder.join(format!("{file}.{UNFINISHED}"));
+        let mut written = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&next)?;
+        written.write_all(&serde_json::to_vec(comparisons)?)?;
+        fs::rename(&next, self.folder.join(file))
+    }
+
+    /// Removes those of other apps, and what is no file of anybody's. What cannot be removed is not read either.
+    pub(super) fn keep_only<'a>(&self, apps: impl Iterator<Item = &'a AppId>) {
+        let kept: BTreeSet<String> = apps.map(name).collect();
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let gone = files.filter(|file| file.file_name().to_str().is_none_or(|name| !kept.contains(name)));
+        gone.for_each(|file| drop(fs::remove_file(file.path())));
+    }
+}
+
+fn name(app: &AppId) -> String {
+    let mut name = Digest::of(app.to_string().as_bytes()).to_string();
+    name.truncate(SHORT);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use setpoint_core::name::{StoreName, VersionId};
+
+    use super::*;
+
+    fn app(name: &str) -> AppId {
+        format!("default/{name}").parse().expect("a valid app")
+    }
+
+    fn revision(number: usize) -> Revision {
+        let version = VersionId::new(&format!("{number:040}")).expect("a version");
+        Revision::from(BTreeMap::from([(StoreName::new("main").expect("a name"), version)]))
+    }
+
+    fn compared(number: usize, differences: usize) -> Compared {
+        let differences = (0..differences).map(|line| format!("Service a: line {line}")).collect();
+        Compared { revision: revision(number), at: Timestamp::from_millis(1), differences }
+    }
+
+    #[test]
+    fn what_is_written_is_there_for_the_next_process_and_only_for_its_app() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let shelf = Shelf { folder: folder.path().join("shadows") };
+        assert!(shelf.read(&app("one")).expect("nothing is wrong").is_none());
+        let mut one = Comparisons::new(&app("one"), "sha256:01");
+        one.add(compared(1, 0));
+        one.add(compared(2, 3));
+        shelf.write(&one).expect("it is written");
+        shelf.write(&Comparisons::new(&app("two"), "sha256:01")).expect("it is written");
+        assert_eq!(shelf.read(&app("one")).expect("it is whole"), Some(one));
+        fs::rename(shelf.folder.join(name(&app("one"))), shelf.folder.join(name(&app("two")))).expect("it is ours");
+        assert!(matches!(shelf.read(&app("two")), Err(Unusable::OfAnother { .. })));
+        fs::write(shelf.folder.join(name(&app("two"))), "{").expect("it is ours");
+        assert!(matches!(shelf.read(&app("two")), Err(Unusable::Damaged { .. })));
+        shelf.keep_only([app("one")].iter());
+        assert!(shelf.read(&app("two")).expect("it is gone").is_none());
+    }
+
+    #[test]
+    fn the_end_names_what_differs_and_of_many_only_a_little_is_kept() {
+        let mut all = Comparisons::new(&app("one"), "sha256:01");
+        (0..3).for_each(|number| all.add(compared(number, 0)));
+        assert_eq!(all.verdict(), "it has ended: 3 versions rendered alike: safe to leave");
+        assert!(all.is_over(3) && !all.is_over(4) && all.has(&revision(2)) && !all.has(&revision(3)));
+        (3..40).for_each(|number| all.add(compared(number, 5)));
+        assert!(all.verdict().starts_with("it has ended: 37 of 40 versions rendered otherwise: "), "{}", all.verdict());
+        let lines: usize = all.compared.iter().map(|one| one.differences.len()).sum();
+        assert_eq!(lines, IN_FULL * 5 + 17);
+    }
+}
