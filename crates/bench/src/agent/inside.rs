@@ -73,16 +73,30 @@ impl Inside {
 
     /// Waits until every app has converged and nothing more happens by itself.
     pub(crate) async fn until_at_rest(&mut self) -> anyhow::Result<()> {
+        self.until_all(is_at_rest).await.context("the apps did not converge in time")
+    }
+
+    /// Waits until nothing more happens by itself, converged or not.
+    pub(crate) async fn until_quiet(&mut self) -> anyhow::Result<()> {
+        self.until_all(|status| !status.pending).await.context("the apps did not come to rest in time")
+    }
+
+    async fn until_all(&mut self, is: impl Fn(&AppStatus) -> bool) -> anyhow::Result<()> {
         let waiting = async {
             loop {
                 let standing = self.running.standing().await?;
-                if standing.controlled && standing.apps.values().all(is_at_rest) {
+                if standing.controlled && standing.apps.values().all(&is) {
                     return anyhow::Ok(());
                 }
                 self.running.stepped().await?;
             }
         };
-        timeout(PATIENCE, waiting).await.context("the apps did not converge in time")?
+        timeout(PATIENCE, waiting).await?
+    }
+
+    /// Waits for the next step of the engine.
+    pub(crate) async fn stepped(&mut self) -> anyhow::Result<()> {
+        Ok(self.running.stepped().await?)
     }
 
     pub(crate) async fn stop(self) -> anyhow::Result<()> {

@@ -76,8 +76,16 @@ pub(crate) fn write(path: &str, text: String) -> anyhow::Result<Change> {
 
 /// An app on the target, made from the folder of its name.
 pub(crate) fn app_document(name: &str) -> anyhow::Result<Change> {
+    app_document_held(name, "auto")
+}
+
+/// The same, held in this mode.
+pub(crate) fn app_document_held(name: &str, mode: &str) -> anyhow::Result<Change> {
     let inputs = format!("[{{ name: main, store: bootstrap, path: apps/{name} }}]");
-    control(name, "App", &format!("{{ component: {name}, environment: bench, inputs: {inputs}, target: machine }}"))
+    let spec = format!(
+        "{{ component: {name}, environment: bench, inputs: {inputs}, target: machine, sync: {{ mode: {mode} }} }}"
+    );
+    control(name, "App", &spec)
 }
 
 /// A control document.

@@ -15,7 +15,7 @@ const PER_APP: usize = 10_000;
 
 impl Lab {
     /// A lab whose target is an empty folder of this machine.
-    pub(super) fn of_files() -> anyhow::Result<Self> {
+    pub(crate) fn of_files() -> anyhow::Result<Self> {
         let lab = Self::new()?;
         fs::create_dir(lab.managed())?;
         let spec = format!("{{ kind: host, root: {} }}", lab.managed().display());

@@ -3,6 +3,7 @@
 //! The figures are processor time, for the machine may be busy: that of the thread that renders, of child processes once they have ended, and what the
 //! library's process says of itself. The overlays are those of a folder that is no part of the project (`SETPOINT_CORPUS`, or `../shared/corpus`).
 
+mod apps;
 mod clock;
 mod command;
 mod corpus;
@@ -23,5 +24,6 @@ pub const MEASUREMENTS: &[Measurement] = &[
     ("command", command::render),
     ("memory", memory::render),
     ("fleet", fleet::render),
+    ("apps", apps::render),
     ("growth", growth::render),
 ];
