@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use setpoint_core::name::{Actor, AppId};
 
 use crate::answer::{
-    AppDetail, AppTree, DriftRecord, HistoryRecord, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+    AppDetail, AppTree, DriftRecord, Explained, HistoryRecord, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
 };
-use crate::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
+use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
 /// An answer on its way.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
@@ -70,6 +70,9 @@ pub trait Agent: Send + Sync + fmt::Debug {
 
     /// What would be done now, or if a revision were accepted. Changes nothing.
     fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer>;
+
+    /// Which file, base, patch or generator set the fields of a resource that an app declares.
+    fn explain(&self, question: ExplainQuestion) -> Reply<'_, Explained>;
 
     /// Records a person's order.
     fn order(&self, by: Actor, request: OrderRequest) -> Reply<'_, Ordered>;

@@ -21,11 +21,12 @@ use setpoint_core::version::Revision;
 
 use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
-    AppDetail, AppPlan, AppState, AppSummary, AppTree, DriftRecord, HistoryRecord, LedgerStanding, LogPart,
-    NotifyTested, Ordered, Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, ShadowStanding,
-    ShadowedVersion, StoreStanding, Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionNote,
+    AppDetail, AppPlan, AppState, AppSummary, AppTree, DriftRecord, Explained, ExplainedField, HistoryRecord,
+    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine,
+    ShadowStanding, ShadowedVersion, StoreStanding, Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget,
+    VersionNote,
 };
-use crate::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
+use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
 /// The agent's own time: 2026-11-15 12:00:00 UTC.
 pub const NOON: Timestamp = Timestamp::from_millis(1_794_744_000_000);
@@ -40,6 +41,7 @@ pub struct CannedAgent {
     pub history: Vec<HistoryRecord>,
     pub drift: Vec<DriftRecord>,
     pub plan: PlanAnswer,
+    pub explained: Explained,
     pub notifiers: Vec<NotifyTested>,
     orders: Mutex<Vec<(Actor, OrderRequest)>>,
 }
@@ -65,6 +67,7 @@ impl CannedAgent {
             history: history(),
             drift: drift(),
             plan: plan(),
+            explained: explained(),
             notifiers: notifiers(),
             orders: Mutex::default(),
         }
@@ -122,6 +125,10 @@ impl Agent for CannedAgent {
     fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer> {
         let of_app = move |plan: &&AppPlan| request.app.as_ref().is_none_or(|app| plan.app == *app);
         Box::pin(async move { Ok(PlanAnswer { apps: self.plan.apps.iter().filter(of_app).cloned().collect() }) })
+    }
+
+    fn explain(&self, question: ExplainQuestion) -> Reply<'_, Explained> {
+        Box::pin(async move { self.known(&question.app).map(|()| self.explained.clone()) })
     }
 
     fn order(&self, by: Actor, request: OrderRequest) -> Reply<'_, Ordered> {
@@ -468,6 +475,26 @@ fn drift() -> Vec<DriftRecord> {
     let left = DriftRecord { seq: 414, app: shop, key, cause, seen, healed: None, writer, differences, beside };
     let over = DriftRecord { seq: 408, cause: Cause::Leftover, healed: Some(seen + Span::hours(1)), ..left.clone() };
     vec![left, standing, healed, over]
+}
+
+fn explained() -> Explained {
+    let set = |field: &str, value: Option<&str>, file: &str, line, by: Option<&str>| ExplainedField {
+        field: field.to_owned(),
+        value: value.map(ToOwned::to_owned),
+        file: Some(file.to_owned()),
+        line: Some(line),
+        by: by.map(ToOwned::to_owned),
+    };
+    Explained {
+        resource: "Secret/shop".to_owned(),
+        namespace: "web".to_owned(),
+        revision: None,
+        fields: vec![
+            set("metadata.name", Some("shop"), "base/secret.yaml", 4, None),
+            set("metadata.namespace", Some("web"), "prod/kustomization.yaml", 2, Some("namespace")),
+            set("data.password", None, "prod/password.yaml", 6, Some("patches[0]")),
+        ],
+    }
 }
 
 fn plan() -> PlanAnswer {

@@ -21,9 +21,9 @@ use tokio::time::timeout;
 
 use crate::agent::Problem;
 use crate::answer::{
-    AppDetail, AppTree, DriftRecord, HistoryRecord, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+    AppDetail, AppTree, DriftRecord, Explained, HistoryRecord, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
 };
-use crate::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
+use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 use crate::route::Route;
 
 /// A plan of many apps renders each of them: an answer may take this long.
@@ -125,6 +125,10 @@ impl Client {
 
     pub async fn plan(&self, request: &PlanRequest) -> Result<PlanAnswer, AskError> {
         self.ask(&Route::Plan, request).await
+    }
+
+    pub async fn explain(&self, question: &ExplainQuestion) -> Result<Explained, AskError> {
+        self.ask(&Route::Explain, question).await
     }
 
     pub async fn order(&self, request: &OrderRequest) -> Result<Ordered, AskError> {

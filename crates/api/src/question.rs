@@ -71,6 +71,23 @@ pub struct PlanRequest {
     pub rev: Option<String>,
 }
 
+/// Who set what of a resource that an app declares.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExplainQuestion {
+    pub app: AppId,
+    pub object: ObjectName,
+    /// Its namespace, if there are several of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Everything below it is told; all of the resource if unsaid.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub field: String,
+    /// A version of the app's store: a full id or an unambiguous beginning of one; what was accepted if unsaid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rev: Option<String>,
+}
+
 /// A person's order for one app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

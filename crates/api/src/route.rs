@@ -17,6 +17,7 @@ pub(crate) enum Route {
     History,
     Drift,
     Plan,
+    Explain,
     Order,
     TestNotifiers,
 }
@@ -28,7 +29,13 @@ impl Route {
     pub(crate) fn method(&self) -> Method {
         match self {
             Self::Overview | Self::App(_) | Self::Tree(_) => Method::GET,
-            Self::Logs | Self::History | Self::Drift | Self::Plan | Self::Order | Self::TestNotifiers => Method::POST,
+            Self::Logs
+            | Self::History
+            | Self::Drift
+            | Self::Plan
+            | Self::Explain
+            | Self::Order
+            | Self::TestNotifiers => Method::POST,
         }
     }
 
@@ -42,6 +49,7 @@ impl Route {
             Self::History => "/v1/history".to_owned(),
             Self::Drift => "/v1/drift".to_owned(),
             Self::Plan => "/v1/plan".to_owned(),
+            Self::Explain => "/v1/explain".to_owned(),
             Self::Order => "/v1/orders".to_owned(),
             Self::TestNotifiers => "/v1/notifiers/test".to_owned(),
         }
@@ -55,6 +63,7 @@ impl Route {
             "/v1/history" => Self::History,
             "/v1/drift" => Self::Drift,
             "/v1/plan" => Self::Plan,
+            "/v1/explain" => Self::Explain,
             "/v1/orders" => Self::Order,
             "/v1/notifiers/test" => Self::TestNotifiers,
             _ => match path.strip_prefix(TREES) {
@@ -97,6 +106,7 @@ mod tests {
             Route::History,
             Route::Drift,
             Route::Plan,
+            Route::Explain,
             Route::Order,
             Route::TestNotifiers,
         ];

@@ -1,6 +1,8 @@
 //! Every question and what comes back, right and wrong.
 
-use setpoint_api::question::{DriftQuestion, HistoryQuestion, OrderKind, OrderRequest, PlanRequest};
+use setpoint_api::question::{
+    DriftQuestion, ExplainQuestion, HistoryQuestion, ObjectName, OrderKind, OrderRequest, PlanRequest,
+};
 use setpoint_api::{AskError, Problem, ProblemKind};
 use setpoint_core::time::Span;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,6 +23,10 @@ async fn every_answer_arrives_as_it_was_given() {
     assert_eq!(client.drift(&question).await.expect("an answer"), agent.drift);
     let request = PlanRequest { app: None, rev: None };
     assert_eq!(client.plan(&request).await.expect("an answer"), agent.plan);
+    let object = ObjectName { kind: "Secret".to_owned(), name: "shop".to_owned() };
+    let app = agent.detail.summary.app.clone();
+    let question = ExplainQuestion { app, object, namespace: None, field: String::new(), rev: None };
+    assert_eq!(client.explain(&question).await.expect("an answer"), agent.explained);
     assert_eq!(client.test_notifiers().await.expect("an answer"), agent.notifiers);
 }
 

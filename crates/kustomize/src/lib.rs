@@ -9,7 +9,7 @@
 //! - [`identity`]: what resources are called. [`resource`]: one on its way through a kustomization.
 //! - [`order`]: the order of resources in the end.
 //! - [`references`]: the names that resources have of each other. [`variables`]: `$(NAME)`. [`substitution`]: `${NAME}`, as Flux has it.
-//! - [`provenance`]: who set what of a resource.
+//! - [`provenance`]: who set what of a resource. [`explanation`]: that, told of the one that somebody names.
 //! - [`schema`]: what OpenAPI says of kinds. [`merge`]: strategic merge patches.
 
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@
 pub mod annotations;
 pub mod build;
 pub mod defaults;
+pub mod explanation;
 pub mod field_path;
 pub mod field_spec;
 pub mod fields;

@@ -47,6 +47,18 @@ impl Sources {
         Origin { source, line: 0 }
     }
 
+    /// The same, with files called otherwise.
+    #[must_use]
+    pub fn called(self, name: impl Fn(&str) -> String) -> Self {
+        let renamed = |source: Source| match &*source.file {
+            "" => source,
+            file => Source { file: name(file).into(), by: source.by },
+        };
+        let all: Vec<Source> = self.all.into_iter().map(renamed).collect();
+        let places = all.iter().cloned().zip(0..).collect();
+        Self { all, places }
+    }
+
     pub fn get(&self, origin: Origin) -> &Source {
         self.all.get(origin.source as usize).unwrap_or(&self.all[0])
     }

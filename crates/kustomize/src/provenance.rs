@@ -11,8 +11,8 @@ use crate::resource::Resource;
 pub struct Set {
     /// As `spec.template.spec.containers[0].image`; a name that is none for a path is in brackets and quotes.
     pub field: String,
-    /// The text of a scalar; `{}` and `[]` for what is empty.
-    pub value: Arc<str>,
+    /// The text of a scalar; `{}` and `[]` for what is empty; nothing for what is secret.
+    pub value: Option<Arc<str>>,
     /// From the root of the tree; empty where no file did it.
     pub file: Arc<str>,
     /// Counted from 1; 0 where it is no line's.
@@ -21,7 +21,7 @@ pub struct Set {
     pub by: Option<Arc<str>>,
 }
 
-/// All fields of a node that hold something, below a path, in their order.
+/// All fields of a node that hold something, below a path, in their order. Secrets are among them.
 pub fn fields(node: &Node, path: &str, sources: &Sources) -> Vec<Set> {
     let mut all = Vec::new();
     collect(node, path.to_owned(), sources, &mut all);
@@ -48,7 +48,7 @@ fn collect(node: &Node, path: String, sources: &Sources, all: &mut Vec<Set>) {
 
 fn set(field: String, value: &str, origin: Origin, sources: &Sources) -> Set {
     let source = sources.get(origin);
-    Set { field, value: value.into(), file: Arc::clone(&source.file), line: origin.line, by: source.by.clone() }
+    Set { field, value: Some(value.into()), file: Arc::clone(&source.file), line: origin.line, by: source.by.clone() }
 }
 
 fn joined(path: &str, name: &str) -> String {
@@ -171,8 +171,10 @@ mod tests {
     fn each_field_is_told_with_its_file_and_line() {
         let mut sources = Sources::default();
         let node = node(&mut sources);
-        let told: Vec<String> =
-            fields(&node, "", &sources).iter().map(|set| format!("{}={}@{}", set.field, set.value, set.line)).collect();
+        let told: Vec<String> = fields(&node, "", &sources)
+            .iter()
+            .map(|set| format!("{}={}@{}", set.field, set.value.as_deref().unwrap(), set.line))
+            .collect();
         assert_eq!(
             told,
             [

@@ -54,20 +54,31 @@ pub(crate) struct Kustomized<'a> {
 impl Kustomized<'_> {
     /// What it declares. Whatever is wrong with that is added to the problems.
     pub(crate) fn read(&self, totals: &mut Totals, problems: &mut Problems) -> Result<Vec<Manifest>, NotRendered> {
+        match self.made(problems)? {
+            Some(made) => Ok(self.manifests(&made, totals, problems)?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// What it makes of its files and the app's parameters, whoever renders it; nothing if that cannot be, which is added to the problems.
+    pub(crate) fn made(&self, problems: &mut Problems) -> Result<Option<Made>, NotRendered> {
         let made = match &self.request.kustomize.external {
             Some(digest) => self.made_elsewhere(digest)?,
             None => self.made_here()?,
         };
         match made {
-            Ok(mut made) => match self.substitute(&mut made, problems) {
-                true => Ok(self.manifests(&made, totals, problems)?),
-                false => Ok(Vec::new()),
-            },
+            Ok(mut made) => Ok(self.substitute(&mut made, problems).then_some(made)),
             Err(problem) => {
                 problems.add(problem);
-                Ok(Vec::new())
+                Ok(None)
             }
         }
+    }
+
+    /// The same, with files called as problems call them.
+    pub(crate) fn traced(&self, problems: &mut Problems) -> Result<Option<Made>, NotRendered> {
+        let called = |made: Made| Made { sources: made.sources.called(|file| self.place(file, 1).file), ..made };
+        Ok(self.made(problems)?.map(called))
     }
 
     fn made_here(&self) -> Result<Result<Made, Problem>, StoreError> {
@@ -202,10 +213,11 @@ impl Kustomized<'_> {
 }
 
 /// What a kustomization gave, whoever rendered it.
-struct Made {
-    resources: Vec<Resource>,
+#[derive(Default)]
+pub(crate) struct Made {
+    pub(crate) resources: Vec<Resource>,
     /// The files that their nodes came from.
-    sources: Sources,
+    pub(crate) sources: Sources,
 }
 
 /// An error with what it came of.

@@ -6,6 +6,7 @@
 //! - [`rendering`]: each input by the renderer it is meant for. `plain`: YAML and JSON as they stand. `kustomize`: kustomizations.
 //!   [`external`]: kustomizations that another program renders in our place.
 //! - [`shadow`]: kustomizations rendered both ways, for whoever compares.
+//! - `explaining`: who set what of a resource.
 //! - `completing`: what is done with every resource, whoever rendered it. `content`: files that a resource takes its content from.
 //!
 //! A render is a function of the trees it reads ([`setpoint_store::ReadSet`]): no clock, no environment, no order of a listing
@@ -16,6 +17,7 @@
 mod bases;
 mod completing;
 mod content;
+mod explaining;
 pub mod external;
 mod kustomize;
 mod plain;
@@ -25,6 +27,7 @@ pub mod request;
 pub mod shadow;
 pub mod walk;
 
+pub use explaining::{NotExplained, explain};
 pub use external::{External, NotGiven};
 pub use problem::Problem;
 pub use rendering::render;
@@ -32,4 +35,5 @@ pub use rendering::render;
 pub use request::{
     Input, Kustomize, Limits, NotRendered, ReadSets, RemoteBase, Rendered, RenderedResource, Request, Trees,
 };
+pub use setpoint_kustomize::explanation::{Explanation, Wanted};
 pub use shadow::{Sides, both_sides};

@@ -15,7 +15,8 @@ use crate::problem::{Problem, Problems};
 use crate::request::{Input, Request};
 use crate::walk::{Naming, files_below};
 
-const SUFFIXES: [&str; 3] = [".yaml", ".yml", ".json"];
+/// Of files that declare something.
+pub(crate) const SUFFIXES: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// Files whose presence says that a folder is meant for another renderer, and what to do then.
 const OTHER_RENDERERS: [(&str, &str, &str); 4] = [

@@ -25,8 +25,7 @@ pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
     let (mut problems, mut totals) = (Problems::default(), Totals::new(request.limits));
     let (mut plain, mut manifests, mut takes_parameters) = (Plain::new(request), Vec::new(), false);
     for input in request.inputs {
-        let naming = recordings.naming_of(input);
-        let tree = recordings.get(&input.store).ok_or_else(|| unopened(&input.store))?;
+        let (naming, tree) = (recordings.naming_of(input), recordings.tree(&input.store)?);
         if kustomize::is_meant_for(tree, &input.path)? {
             takes_parameters = true;
             let kustomized = Kustomized { request, input, tree, trees: &recordings, naming: &naming };
@@ -61,13 +60,18 @@ impl<'a> Recordings<'a> {
         recorded.collect::<Result<_, StoreError>>().map(Self)
     }
 
-    pub(crate) fn get(&self, store: &StoreName) -> Option<&dyn Tree> {
-        self.0.get(store).map(|recording| recording as &dyn Tree)
+    /// The version of a store that an input is in.
+    pub(crate) fn tree(&self, store: &StoreName) -> Result<&dyn Tree, StoreError> {
+        self.get(store).ok_or_else(|| unopened(store))
     }
 
     /// How files of an input's store are called.
     pub(crate) fn naming_of(&self, input: &Input) -> Naming {
         if self.0.len() > 1 { Naming::of_one_among_several(&input.store) } else { Naming::of_one_store() }
+    }
+
+    pub(crate) fn get(&self, store: &StoreName) -> Option<&dyn Tree> {
+        self.0.get(store).map(|recording| recording as &dyn Tree)
     }
 
     /// The version itself, for somebody who may read all of it: as if they had.
@@ -82,7 +86,7 @@ impl<'a> Recordings<'a> {
     }
 }
 
-pub(crate) fn unopened(store: &StoreName) -> StoreError {
+fn unopened(store: &StoreName) -> StoreError {
     StoreError::unreachable(format!("no version of the store {store} was opened for this render"))
 }
 

@@ -1,7 +1,7 @@
 //! The same kustomizations, rendered by us and by another program, for whoever compares the two. Nothing follows from it for what is declared.
 
 use crate::kustomize::{Kustomized, is_meant_for};
-use crate::rendering::{Recordings, unopened};
+use crate::rendering::Recordings;
 use crate::request::{NotRendered, Request};
 
 /// What two programs made of one kustomization: what they wrote, or why not.
@@ -18,7 +18,7 @@ pub fn both_sides(request: &Request<'_>, digest: &str) -> Result<Vec<Sides>, Not
     let recordings = Recordings::of(request)?;
     let mut all = Vec::new();
     for input in request.inputs {
-        let tree = recordings.get(&input.store).ok_or_else(|| unopened(&input.store))?;
+        let tree = recordings.tree(&input.store)?;
         if !is_meant_for(tree, &input.path)? {
             continue;
         }

@@ -6,6 +6,7 @@ mod cli;
 mod complaint;
 pub mod doors;
 mod exit;
+mod explaining;
 pub mod interpreter;
 pub mod recover;
 mod show;

@@ -47,6 +47,7 @@ async fn answer(request: Request<Incoming>, by: &Actor, agent: &dyn Agent, strea
         Route::History => written(&agent.history(question(request).await?).await?),
         Route::Drift => written(&agent.drift(question(request).await?).await?),
         Route::Plan => written(&agent.plan(question(request).await?).await?),
+        Route::Explain => written(&agent.explain(question(request).await?).await?),
         Route::Order => written(&agent.order(by.clone(), question(request).await?).await?),
         Route::TestNotifiers => written(&agent.test_notifiers(by.clone()).await?),
     }

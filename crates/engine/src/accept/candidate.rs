@@ -17,9 +17,10 @@ use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_documents::{FieldProblem, LoadRestrictor, Reference, RelativePath, TargetSpec, Undeclared};
 use setpoint_render::problem::Problems;
+use setpoint_render::request::CheckKind;
 use setpoint_render::{
-    External, Input, Kustomize, Limits, NotRendered, Problem, ReadSets, RemoteBase, RenderedResource, Request, Trees,
-    render, rendering,
+    Explanation, External, Input, Kustomize, Limits, NotExplained, NotRendered, Problem, ReadSets, RemoteBase,
+    RenderedResource, Request, Trees, Wanted, explain, render, rendering,
 };
 use setpoint_store::{BadPath, StoreError, StorePath};
 use setpoint_target::Unidentifiable;
@@ -189,6 +190,22 @@ impl AppSource {
         self.inputs.iter().map(|input| &input.store).chain(bases).cloned().collect()
     }
 
+    /// What has to be rendered.
+    fn request<'a>(
+        &'a self,
+        trees: &'a Trees,
+        check: CheckKind<'a>,
+        external: Option<&'a dyn External>,
+    ) -> Request<'a> {
+        let Self { inputs, parameters, kustomize, .. } = self;
+        Request { inputs, parameters, kustomize, trees, check, external, limits: Limits::default() }
+    }
+
+    /// Who set what of a resource that it declares in these versions.
+    pub fn explain(&self, trees: &Trees, wanted: &Wanted<'_>) -> Result<Explanation, NotExplained> {
+        explain(&self.request(trees, &|_, _, _| Vec::new(), None), wanted)
+    }
+
     /// Stands for the renderer and the source wherever a render is remembered.
     pub fn recipe(&self) -> Digest {
         let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
@@ -234,16 +251,8 @@ pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kin
 
 /// Renders a revision, with whoever runs other programs for apps that name one.
 pub fn rendered(source: &AppSource, trees: &Trees, kinds: &dyn Kinds, external: Option<&dyn External>) -> Considered {
-    let request = Request {
-        inputs: &source.inputs,
-        parameters: &source.parameters,
-        kustomize: &source.kustomize,
-        trees,
-        check: &|api_version, kind, body| kinds.check(api_version, kind, body),
-        external,
-        limits: Limits::default(),
-    };
-    let rendered = match render(&request) {
+    let check: CheckKind<'_> = &|api_version, kind, body| kinds.check(api_version, kind, body);
+    let rendered = match render(&source.request(trees, check, external)) {
         Ok(rendered) => rendered,
         Err(NotRendered::Refused { problems }) => return Considered::Refused { problems },
         Err(NotRendered::Failed { source }) => return Considered::Failed { reason: source.into() },

@@ -39,4 +39,4 @@ pub use controls::{ReachedTarget, WorkedOut, repository};
 pub use documents::{ControlDocument, ControlDocuments};
 pub use reading::{BOOTSTRAP_STORE, NotRead, ROOT_SCOPE, TargetCheck, documents_of};
 pub use remembered::{RenderedObject, recalled};
-pub use setpoint_render::Trees;
+pub use setpoint_render::{Explanation, NotExplained, NotRendered, Trees, Wanted};

@@ -365,9 +365,7 @@ impl Builder<'_> {
     /// Adds resources, none of which may be there already. `known` are those that are.
     fn append(&mut self, all: &mut Vec<Resource>, more: Vec<Resource>, known: &mut Registered) -> Result<(), BadBuild> {
         self.register(more.iter(), known)?;
-        if self.built_in == BuiltIn::Unread && !more.iter().all(|resource| Schema::is_built_in(&resource.gvk())) {
-            self.built_in = BuiltIn::Asked;
-        }
+        self.ask_for_schema_of(&more);
         all.extend(more);
         Ok(())
     }
@@ -381,6 +379,12 @@ impl Builder<'_> {
             let id = resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
             if known.add(&id) { Ok(()) } else { Err(registered(&id)) }
         })
+    }
+
+    fn ask_for_schema_of(&mut self, more: &[Resource]) {
+        if self.built_in == BuiltIn::Unread && !more.iter().all(|resource| Schema::is_built_in(&resource.gvk())) {
+            self.built_in = BuiltIn::Asked;
+        }
     }
 
     fn generate(
@@ -456,10 +460,10 @@ impl Builder<'_> {
             .iter()
             .try_for_each(|resource| load::check(&resource.node))
             .map_err(|error| BadBuild::new(&error))?;
-        let (local, kept): (Vec<Resource>, Vec<Resource>) =
-            std::mem::take(&mut all.resources).into_iter().partition(is_local);
+        let local: Vec<Resource> = all.resources.extract_if(.., |resource| is_local(resource)).collect();
         // What was renamed since it was taken in may have the name of another: kustomize panics here.
-        self.append(&mut all.resources, kept, &mut Registered::default())?;
+        self.register(all.resources.iter(), &mut Registered::default())?;
+        self.ask_for_schema_of(&all.resources);
         // What is local goes by its name as it is written, so that none may have the same.
         let id = |resource: &Resource| resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
         let mut ids: BTreeSet<Id> = match local.is_empty() {

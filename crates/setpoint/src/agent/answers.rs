@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
-    AppDetail, AppState, AppSummary, AppTree, DriftRecord, HistoryRecord, LedgerStanding, LogPart, NotifyTested,
-    Ordered, Overview, PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
+    AppDetail, AppState, AppSummary, AppTree, DriftRecord, Explained, HistoryRecord, LedgerStanding, LogPart,
+    NotifyTested, Ordered, Overview, PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
 };
-use setpoint_api::question::{DriftQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest};
+use setpoint_api::question::{
+    DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest,
+};
 use setpoint_api::{Agent, Problem, ProblemKind};
 use setpoint_core::facts::AppFacts;
 use setpoint_core::live::Health;
@@ -342,6 +344,10 @@ impl Agent for Answers {
 
     fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer> {
         Box::pin(async move { Ok(PlanAnswer { apps: self.plans(request).await? }) })
+    }
+
+    fn explain(&self, question: ExplainQuestion) -> Reply<'_, Explained> {
+        Box::pin(self.explained(question))
     }
 
     fn order(&self, by: Actor, request: OrderRequest) -> Reply<'_, Ordered> {

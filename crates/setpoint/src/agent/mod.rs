@@ -16,6 +16,7 @@ pub mod bootstrap;
 mod cluster;
 mod connect;
 pub mod erasing;
+mod explaining;
 pub mod folder;
 mod footprints;
 pub mod gap;

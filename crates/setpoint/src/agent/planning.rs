@@ -48,7 +48,7 @@ impl Answers {
                 (accepted.map(|accepted| accepted.revision.clone()), Ok(bundle))
             }
             Some(rev) => {
-                let revision = self.revision(app, rev).await?;
+                let revision = self.whole_revision(app, rev, status).await?;
                 let bundle = self.bundle(app, status, &revision).await?;
                 (Some(revision), bundle.map(Some))
             }
@@ -73,7 +73,15 @@ impl Answers {
         Ok(plan)
     }
 
-    /// A version of the stores an app is made from: the named one where a store has it, else what is accepted.
+    /// A version of all stores an app is made from: the named one where a store has it, else what is accepted.
+    pub(super) async fn whole_revision(&self, app: &AppId, rev: &str, status: &AppStatus) -> Result<Revision, Problem> {
+        let named = self.revision(app, rev).await?;
+        let accepted = status.facts.accepted.iter().flat_map(|accepted| accepted.revision.iter());
+        let all = accepted.chain(named.iter()).map(|(store, version)| (store.clone(), version.clone()));
+        Ok(Revision::from(all.collect::<BTreeMap<_, _>>()))
+    }
+
+    /// The named version of those stores of an app that have it.
     pub(super) async fn revision(&self, app: &AppId, rev: &str) -> Result<Revision, Problem> {
         let stores = self.provider.stores_of(app);
         let mut versions = BTreeMap::new();

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use setpoint_api::answer::{ShadowStanding, UnreachedTarget};
+use setpoint_api::question::{ExplainQuestion, ObjectName};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
@@ -14,7 +15,10 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_documents::{StoreSpec, TargetSpec};
-use setpoint_engine::accept::{AppSource, Considered, ControlDocuments, Kinds, NotRead, ReachedTarget, documents_of};
+use setpoint_engine::accept::{
+    AppSource, Considered, ControlDocuments, Explanation, Kinds, NotExplained, NotRead, NotRendered, ReachedTarget,
+    Wanted, documents_of,
+};
 use setpoint_engine::{Controls, RenderOutcome};
 use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
 use setpoint_target::{Answer, Target};
@@ -239,6 +243,23 @@ impl Provider {
         let documents = self.documents();
         let shadow = documents.apps().get(app)?.spec.kustomize.shadow.as_ref()?;
         Some(self.shadows.standing(app, shadow))
+    }
+
+    /// Who set what of a resource that an app declares in a revision.
+    pub(super) async fn explain(
+        &self,
+        revision: &Revision,
+        question: ExplainQuestion,
+    ) -> Result<Explanation, NotExplained> {
+        let ExplainQuestion { app, object: ObjectName { kind, name }, namespace, field, .. } = question;
+        let trees = self.open(revision).await.map_err(NotRendered::from)?;
+        let unknown = |reason: Blindness| NotRendered::from(StoreError::unreachable(reason.to_string()));
+        let (source, ..) = self.source(&app, self.taken_up()).map_err(unknown)?;
+        blocking(move || {
+            let wanted = Wanted { kind: &kind, name: &name, namespace: namespace.as_deref(), field: &field };
+            source.explain(&trees, &wanted)
+        })
+        .await
     }
 
     async fn root_candidate(

@@ -1,6 +1,6 @@
 //! `setpoint explain`.
 
-use serde::Serialize;
+use setpoint_api::answer::{Explained, ExplainedField};
 
 use super::Screen;
 use super::page::Page;
@@ -10,37 +10,14 @@ use super::table::Table;
 /// Values are cut to so many characters: whoever wants all of it builds.
 const LONGEST: usize = 60;
 
-/// What is told of a resource.
-#[derive(Debug, Serialize)]
-pub(crate) struct Explained {
-    /// `Kind/name`.
-    pub(crate) resource: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub(crate) namespace: String,
-    pub(crate) fields: Vec<ExplainedField>,
-}
-
-/// A field, and who set it.
-#[derive(Debug, Serialize)]
-pub(crate) struct ExplainedField {
-    pub(crate) field: String,
-    /// Absent if it is secret.
-    pub(crate) value: Option<String>,
-    /// From the folder that the command was run in, where it is below; absent where no file set it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) line: Option<u32>,
-    /// The field of a kustomization that set it; absent for what is written so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) by: Option<String>,
-}
-
 pub(crate) fn explained(answer: &Explained, screen: &Screen) -> String {
     let mut page = Page::new(screen);
     page.field("resource", Painted::new(&answer.resource, Paint::Strong));
     if !answer.namespace.is_empty() {
         page.field("namespace", answer.namespace.as_str());
+    }
+    if let Some(revision) = &answer.revision {
+        page.field("version", revision.to_string());
     }
     page.heading("Fields");
     let mut table = Table::new(["FIELD", "VALUE", "SET IN", "BY"]);

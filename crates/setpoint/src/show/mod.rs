@@ -26,7 +26,7 @@ use setpoint_core::time::Timestamp;
 
 pub(crate) use app::app;
 pub(crate) use comparison::{ComparedFolder, Comparison, Verdict, comparison};
-pub(crate) use explained::{Explained, ExplainedField, explained};
+pub(crate) use explained::explained;
 pub(crate) use orders::{all_ordered, notifiers, ordered};
 pub(crate) use overview::overview;
 pub(crate) use paint::Paint;

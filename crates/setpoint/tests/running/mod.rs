@@ -13,6 +13,7 @@
 //! | [`cluster_faults`] | a cluster that answers badly, while it is changed and while it is watched |
 //! | [`deadlines`] | what does not become healthy on a cluster: rolled back, held or told, and who waits for it |
 //! | [`elsewhere`] | apps that another program renders |
+//! | [`explaining`] | who set what of a resource that an app declares |
 //! | [`failing`] | stores that are down or hang, and who hears of it |
 //! | [`following`] | from a commit to the machine: https, ssh, a local path |
 //! | [`filling`] | a disk that takes nothing more under a running agent |
@@ -44,6 +45,7 @@ mod cluster_failures;
 mod cluster_faults;
 mod deadlines;
 mod elsewhere;
+mod explaining;
 mod failing;
 mod filling;
 mod following;

@@ -1,0 +1,48 @@
+//! Who set what of a resource that an app declares: its version rendered once more, with every node knowing where it came from.
+
+use setpoint_api::answer::Explained;
+use setpoint_api::question::ExplainQuestion;
+use setpoint_api::{Problem, ProblemKind};
+use setpoint_engine::accept::{NotExplained, NotRendered};
+
+use super::answers::Answers;
+use super::bootstrap::Bootstrap;
+use crate::complaint::told as told_in_full;
+use crate::explaining::told;
+
+impl Answers {
+    pub(super) async fn explained(&self, question: ExplainQuestion) -> Result<Explained, Problem> {
+        let app = &question.app;
+        let status = self.status(app).await?;
+        let impossible = |message: String| Problem::new(ProblemKind::Conflict, message);
+        if *app == Bootstrap::root() {
+            let message =
+                format!("{app} declares control documents: each is as it is written in the bootstrap's store");
+            return Err(impossible(message));
+        }
+        let revision = match (&question.rev, &status.facts.accepted) {
+            (Some(rev), _) => self.whole_revision(app, rev, &status).await?,
+            (None, Some(accepted)) => accepted.revision.clone(),
+            (None, None) => {
+                let message =
+                    format!("no version of {app} was accepted yet: name one with `--rev`, or see `setpoint why {app}`");
+                return Err(impossible(message));
+            }
+        };
+        let explanation = self.provider.explain(&revision, question).await.map_err(|error| problem(&error))?;
+        Ok(told(explanation, Some(revision), ToOwned::to_owned))
+    }
+}
+
+fn problem(error: &NotExplained) -> Problem {
+    let kind = match error {
+        NotExplained::Unexplained(_) => ProblemKind::Missing,
+        NotExplained::NotRendered(NotRendered::Refused { .. }) | NotExplained::Elsewhere { .. } => {
+            ProblemKind::Conflict
+        }
+        NotExplained::NotRendered(NotRendered::Failed { .. } | NotRendered::Unavailable { .. }) => {
+            ProblemKind::Unavailable
+        }
+    };
+    Problem::new(kind, told_in_full(error))
+}
