@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::field_spec::{FieldProblem, shown};
-use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::node::{Content, Map, Node, Scalar, Style, Tag};
 use crate::noted::NotNoted;
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -50,7 +50,12 @@ impl Resource {
 
     /// Sets one annotation, and all others anew.
     pub fn annotate(&mut self, name: &str, text: Arc<str>, origin: Origin) {
-        self.rewrite_annotations(|annotations| annotations.set(name, Node::text(text, origin)));
+        self.rewrite_annotations(|annotations| {
+            annotations.set(name, Node::text(text, origin));
+            for (_, node) in annotations.iter_mut() {
+                node.style = Style::of_new(node.as_text().unwrap_or_default());
+            }
+        });
     }
 
     /// Ends the way of a resource, as [`OF_A_BUILD`] says. Where a build notes neither origins nor transformations, these are gone too.

@@ -79,10 +79,7 @@ impl<'n> Fields<'n> {
 
     pub fn flag(&self, name: &str) -> Result<Option<bool>, BadField> {
         let flag = |node: &Node| match node.as_scalar() {
-            Some(Scalar { text, tag: Tag::Bool }) => {
-                Ok(matches!(text.as_bytes().first(), Some(b't' | b'T' | b'y' | b'Y'))
-                    || text.eq_ignore_ascii_case("on"))
-            }
+            Some(Scalar { text, tag: Tag::Bool }) => Ok(is_yes(text)),
             _ => Err(wrong(&self.path_of(name), node, "true or false")),
         };
         self.node(name).map(flag).transpose()
@@ -166,6 +163,11 @@ impl<'n> Fields<'n> {
             }),
         }
     }
+}
+
+/// Which of the two a boolean is, of which YAML 1.1 has more words.
+pub(crate) fn is_yes(text: &str) -> bool {
+    matches!(text.as_bytes().first(), Some(b't' | b'T' | b'y' | b'Y')) || text.eq_ignore_ascii_case("on")
 }
 
 fn text(node: &Node, path: &str) -> Result<Arc<str>, BadField> {

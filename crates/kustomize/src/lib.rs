@@ -1,6 +1,6 @@
 //! Kustomizations to resources, equal to kustomize 5.8.1: in process, without a checkout, and each node of a resource knows where it came from.
 //!
-//! - [`node`]: the tree that everything works on. [`origin`]: where its nodes came from. [`read`]: texts to nodes. [`load`]: nodes to resources.
+//! - [`node`]: the tree that everything works on; `style`: how its scalars are written. [`origin`]: where its nodes came from. [`read`]: texts to nodes. [`load`]: nodes to resources.
 //! - [`folder`]: where the paths of a kustomization lead.
 //! - [`kustomization`]: a `kustomization.yaml`. [`fields`]: documents of kustomize's own.
 //! - [`field_spec`]: which fields transformers are about. [`defaults`]: those that they are about if nobody says otherwise.
@@ -47,6 +47,7 @@ pub mod resource;
 pub mod schema;
 pub mod selector;
 pub mod shared;
+mod style;
 pub mod substitution;
 pub mod transform;
 pub mod variables;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use setpoint_yaml::Diagnostics;
 
-use crate::node::{Content, Map, NoValue, Node, Scalar, Tag, Value};
+use crate::node::{Content, Map, NoValue, Node, Scalar, Style, Tag, Value};
 use crate::origin::Origin;
 use crate::read::read;
 use crate::resource::Resource;
@@ -118,7 +118,9 @@ pub(crate) fn in_json(node: &Node) -> Result<Node, NoValue> {
             Content::Map(json)
         }
     };
-    Ok(Node::new(content, node.origin))
+    let is_text = matches!(&content, Content::Scalar(Scalar { tag: Tag::Text, .. }));
+    let style = if is_text { Style::Quoted } else { Style::Plain };
+    Ok(Node { style, ..Node::new(content, node.origin) })
 }
 
 #[cfg(test)]

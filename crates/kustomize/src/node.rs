@@ -8,6 +8,7 @@ use setpoint_yaml::{Dialect, Scalar as Resolved};
 
 use crate::folded::refolded;
 use crate::origin::Origin;
+pub use crate::style::Style;
 
 /// A node of a resource.
 #[derive(Clone, Debug, Eq)]
@@ -15,19 +16,6 @@ pub struct Node {
     pub content: Content,
     pub origin: Origin,
     pub style: Style,
-}
-
-/// How a scalar was written. What a patch puts in its place is written so too, and may become something else by it: a number in quotes is a text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Style {
-    #[default]
-    Plain,
-    /// Or as a block of lines.
-    Quoted,
-    /// As a block whose lines are one.
-    Folded,
-    /// As nothing at all, between braces or brackets. It is null, but go-yaml writes an empty text there, which is what it is read as again.
-    Blank,
 }
 
 /// How it was written is no part of what it is.
@@ -149,8 +137,9 @@ impl Scalar {
         digits.parse().ok().and_then(json_float).ok_or_else(no_number)
     }
 
+    /// Whether it was read as null. What was put there later and reads like it is a text on its way.
     pub fn is_null(&self) -> bool {
-        self.tag == Tag::Null || self.tag == Tag::Any && Tag::of(&self.text) == Tag::Null
+        self.tag == Tag::Null
     }
 }
 
@@ -235,13 +224,30 @@ impl Map {
     }
 }
 
+/// Whether a name is a text without quotes. Kustomize puts none around the names of entries that it adds, and cannot write the resource if one is read as
+/// something else then.
+pub(crate) fn is_bare_name(name: &str) -> bool {
+    Tag::of(name) == Tag::Text
+}
+
 impl Node {
     pub fn new(content: Content, origin: Origin) -> Self {
         Self { content, origin, style: Style::Plain }
     }
 
+    /// A text that is put where nothing was.
     pub fn text(text: impl Into<Arc<str>>, origin: Origin) -> Self {
-        Self::new(Content::Scalar(Scalar::text(text)), origin)
+        let text = text.into();
+        let style = Style::of_new(&text);
+        Self { style, ..Self::new(Content::Scalar(Scalar::text(text)), origin) }
+    }
+
+    /// A text that is put where nothing was, and that nobody says is one: it is what it looks like, or has quotes where YAML 1.1 would take it for something else.
+    pub fn untagged(text: impl Into<Arc<str>>, origin: Origin) -> Self {
+        let text = text.into();
+        let style = Style::of_entry(&text);
+        let tag = if style == Style::Quoted { Tag::Text } else { Tag::Any };
+        Self { style, ..Self::new(Content::Scalar(Scalar { text, tag }), origin) }
     }
 
     pub fn as_map(&self) -> Option<&Map> {

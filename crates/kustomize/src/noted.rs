@@ -85,6 +85,16 @@ impl Resource {
         }
     }
 
+    /// Where one annotation has an empty name, kustomize cannot set them anew, and goes on with none: what was noted is gone, too.
+    pub(crate) fn lose_nameless_annotations(&mut self) {
+        let metadata = self.node.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
+        let annotations = metadata.and_then(|metadata| metadata.get_mut("annotations")).and_then(Node::as_map_mut);
+        if let Some(annotations) = annotations.filter(|annotations| annotations.get("").is_some()) {
+            *annotations = Map::default();
+            self.forget();
+        }
+    }
+
     /// Forgets all that was noted.
     pub(crate) fn forget(&mut self) {
         if self.is_annotated {
@@ -106,7 +116,7 @@ impl Resource {
             return Ok(());
         }
         let cannot_be_noted = |text: &str| text.is_empty() || text.contains(',');
-        let is_noted_wrongly = id.namespace.contains(',');
+        let is_noted_wrongly = id.effective_namespace().contains(',');
         if self.was_nameless || is_noted_wrongly || cannot_be_noted(&id.name) || cannot_be_noted(&id.gvk.kind) {
             return Err(NotNoted::NoName { resource: id.into() });
         }

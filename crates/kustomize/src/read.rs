@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_yaml::{
-    Class, Diagnostic, Diagnostics, Dialect, Entries, Kind, Node as Written, Scalar as Resolved, Source, Style,
+    Class, Diagnostic, Diagnostics, Dialect, Entries, Kind, Node as Written, Place, Scalar as Resolved, Source, Style,
     Tag as WrittenTag, parse, parse_each, parse_with_repeats,
 };
 
@@ -14,6 +14,7 @@ use crate::origin::Origin;
 
 /// Reads the resources of a text. Documents that are empty or null are left out.
 pub fn read(name: &str, text: &str, origin: Origin) -> Result<Vec<Node>, Diagnostics> {
+    check_directives(name, text)?;
     let mut reading = Reading { is_resource: true, ..Reading::new(origin, Dialect::GoYamlV3) };
     let (mut nodes, mut problem) = (Vec::new(), None);
     parse_each(Source::new(name, text), |document| {
@@ -26,6 +27,36 @@ pub fn read(name: &str, text: &str, origin: Origin) -> Result<Vec<Node>, Diagnos
         }
     })?;
     problem.map_or(Ok(nodes), Err)
+}
+
+/// Kustomize splits a text at `---` before it reads it, so that a directive stands in a document without a start.
+fn check_directives(name: &str, text: &str) -> Result<(), Diagnostics> {
+    let text = text.trim_start_matches('\u{feff}');
+    if !text.starts_with('%') && !text.contains("\n%") {
+        return Ok(());
+    }
+    let mut is_before_content = true;
+    for (at, line) in text.lines().enumerate() {
+        if is_before_content && line.starts_with('%') {
+            let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let place = Place {
+                file: name.to_owned(),
+                line: line_number,
+                column: 1,
+                width: 1,
+                text: line.to_owned(),
+                left_out: 0,
+            };
+            let problem = "did not find expected <document start> behind a directive".to_owned();
+            return Err(Diagnostic::new(Class::Syntax, place, problem).with_help("remove the directive").into());
+        }
+        is_before_content = match line.trim_start() {
+            "" => is_before_content,
+            trimmed if trimmed.starts_with('#') => is_before_content,
+            _ => line.starts_with("---") || line.starts_with("..."),
+        };
+    }
+    Ok(())
 }
 
 /// Reads the first document of a text, which is all that kustomize reads of its own ones; `None` if it is empty.
@@ -109,8 +140,8 @@ impl Reading {
         let style = match written.style() {
             Style::Plain if is_in_flow && matches!(written.kind(), Kind::Scalar("")) => NodeStyle::Blank,
             Style::Plain => NodeStyle::Plain,
-            // What it is, is not for quotes to say.
-            _ if written.tag().is_some() && matches!(written.kind(), Kind::Scalar(_)) => NodeStyle::Plain,
+            // Only scalars have quotes; and with a tag, what one is, is not for quotes to say.
+            _ if written.tag().is_some() || !matches!(written.kind(), Kind::Scalar(_)) => NodeStyle::Plain,
             Style::Folded => NodeStyle::Folded,
             _ => NodeStyle::Quoted,
         };

@@ -3,6 +3,9 @@
 
 use setpoint_yaml::go::written_number;
 
+use super::BadBuild;
+use crate::fields::is_yes;
+use crate::load::in_json;
 use crate::node::{Content, Node, Scalar, Tag, Value};
 use crate::resource::Resource;
 
@@ -77,17 +80,31 @@ fn wants_text(within: &str, field: &str) -> bool {
     }
 }
 
-/// The arguments in the document of a plugin, without what says which plugin it is for.
-pub(super) fn arguments(plugin: &Resource) -> Node {
-    let mut arguments = plugin.node.clone();
+/// The arguments in the document of a plugin, without what says which plugin it is for. They come by way of JSON, which has no times.
+pub(super) fn arguments(plugin: &Resource) -> Result<Node, BadBuild> {
+    let mut arguments = in_json(&plugin.node).map_err(|problem| {
+        BadBuild::of(format!("marshalling yaml from {} `{}`: {problem}: correct it", plugin.kind(), plugin.name()))
+    })?;
     let top = if plugin.kind().ends_with("Generator") { GENERATOR } else { TRANSFORMER };
     prepare(&mut arguments, "", Some(top));
-    arguments
+    Ok(arguments)
 }
 
 /// Replacements in a file of their own, which is read in the same way.
 pub(super) fn prepare_replacements(document: &mut Node) {
     prepare(document, "replacements", None);
+}
+
+/// A file of `configurations`, whose paths are texts whatever stands there.
+pub(super) fn prepare_configuration(document: &mut Node) {
+    match &mut document.content {
+        Content::Scalar(_) => {}
+        Content::Seq(items) => items.iter_mut().for_each(prepare_configuration),
+        Content::Map(map) => map.iter_mut().for_each(|(name, node)| match &**name {
+            "path" => as_text(node),
+            _ => prepare_configuration(node),
+        }),
+    }
 }
 
 fn prepare(node: &mut Node, within: &str, known_here: Option<&[&str]>) {
@@ -112,13 +129,10 @@ fn prepare(node: &mut Node, within: &str, known_here: Option<&[&str]>) {
 
 fn as_text(node: &mut Node) {
     let Content::Scalar(scalar) = &mut node.content else { return };
-    if let (Tag::Bool | Tag::Int | Tag::Float | Tag::Time, Ok(value)) = (scalar.tag, scalar.value()) {
-        *scalar = match value {
-            Value::Bool(value) => Scalar::text(value.to_string()),
-            Value::Number(json) => Scalar::text(number_text(&json)),
-            Value::Text(text) => Scalar::text(text),
-            Value::Null => return,
-        };
+    match (scalar.tag, scalar.value()) {
+        (Tag::Bool, _) => *scalar = Scalar::text(is_yes(&scalar.text).to_string()),
+        (Tag::Int | Tag::Float, Ok(Value::Number(json))) => *scalar = Scalar::text(number_text(&json)),
+        _ => {}
     }
 }
 

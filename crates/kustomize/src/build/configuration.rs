@@ -1,5 +1,6 @@
 //! `configurations`: files that say which fields transformers are about, besides those that kustomize knows.
 
+use super::arguments::prepare_configuration;
 use super::{BadBuild, Builder};
 use crate::defaults::{Defaults, NameReference};
 use crate::field_spec::FieldSpec;
@@ -24,7 +25,8 @@ impl Builder<'_> {
             let text = self.text(&path)?;
             let origin = self.sources.add(path.as_str().into(), None);
             let document = read_strictly(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
-            let Some(document) = document else { continue };
+            let Some(mut document) = document else { continue };
+            prepare_configuration(&mut document);
             let own = defaults(&document).map_err(|error| BadBuild::new(&error).at(&path, error.origin))?;
             said.get_or_insert_default().merge(&own).map_err(|error| BadBuild::new(&error))?;
         }

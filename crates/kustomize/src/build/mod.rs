@@ -207,9 +207,13 @@ impl Builder<'_> {
         let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
         let text = self.text(&path)?;
         let origin = self.sources.add(path.as_str().into(), None);
-        let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
-        let document = document.ok_or_else(|| BadBuild::of(format!("`{path}` is empty: write a schema there")))?;
-        self.schema = Schema::from_openapi(&document, self.built_in).map_err(|error| BadBuild::new(&error))?;
+        // Kustomize does not look at it before it asks; where it never does, a mistake in it is refused here and not there.
+        let wrong =
+            |error: &(dyn std::error::Error + 'static)| BadBuild::new(error).within("reading the schema of `openapi`");
+        let document = read_document(&path, &text, origin).map_err(|error| wrong(&error))?;
+        // Nothing is known then. Of a file without a byte kustomize panics once it asks.
+        let document = document.unwrap_or_else(|| Node::new(Content::Map(Map::default()), origin));
+        self.schema = Schema::from_openapi(&document, self.built_in).map_err(|error| wrong(&error))?;
         Ok(())
     }
 

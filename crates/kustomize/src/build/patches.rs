@@ -13,7 +13,7 @@ use crate::json_patch::JsonPatch;
 use crate::kustomization::{Patch, Target};
 use crate::load::resources;
 use crate::merge::{Merged, is_total, merge};
-use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::node::{Content, Map, Node, Scalar, Tag, is_bare_name};
 use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::schema::BuiltIn;
@@ -46,7 +46,7 @@ impl Builder<'_> {
         }
         patches.into_iter().try_for_each(|patch| {
             let found = self.namesake(&patch, all)?;
-            self.patch_all(&copied(patch), &[found], all)?;
+            self.patch_all(&copied(patch)?, &[found], all)?;
             self.check_names(all)
         })
     }
@@ -104,7 +104,7 @@ impl Builder<'_> {
             return Err(BadBuild::of(problem.to_owned()));
         };
         let selected = self.selected_by_patch(all, target)?;
-        self.patch_all(&copied(patch), &selected, all)?;
+        self.patch_all(&copied(patch)?, &selected, all)?;
         self.check_names(all)
     }
 
@@ -263,19 +263,24 @@ fn selection(target: &Target) -> Result<Selection, BadBuild> {
 
 /// A patch as kustomize copies one: its labels and annotations are texts, so that a null there takes nothing away; and its `apiVersion` is that of what it
 /// patches, for which a place is made here.
-fn copied(mut patch: Resource) -> Resource {
+fn copied(mut patch: Resource) -> Result<Resource, BadBuild> {
     let origin = patch.node.origin;
-    let Some(fields) = patch.node.as_map_mut() else { return patch };
+    let Some(fields) = patch.node.as_map_mut() else { return Ok(patch) };
     fields.set("apiVersion", plain("", origin));
-    let Some(metadata) = fields.get_mut("metadata").and_then(Node::as_map_mut) else { return patch };
+    let Some(metadata) = fields.get_mut("metadata").and_then(Node::as_map_mut) else { return Ok(patch) };
     for field in ["labels", "annotations"] {
         let Some(written) = metadata.remove(field) else { continue };
         let texts = merged(None, Some(&written), false);
+        if let Some((name, _)) = texts.iter().find(|(name, _)| !is_bare_name(name)) {
+            let known = "json: unsupported type: map[interface {}]interface {}";
+            let problem = format!("`{name}` in the {field} of a patch is no text without quotes: take another name");
+            return Err(BadBuild::of(format!("{known}: {problem}")));
+        }
         if !texts.is_empty() {
             metadata.set(field, Node::new(Content::Map(texts), written.origin));
         }
     }
-    patch
+    Ok(patch)
 }
 
 /// Whether a patch puts other annotations in the place of all that there are, or none. Kustomize notes in them what a resource was called.
@@ -311,7 +316,7 @@ fn put_back(fields: &mut Map, field: &str, text: &str, origin: Origin) {
             let origin = if node.as_text() == Some(text) { node.origin } else { origin };
             drop(set_plain(node, text, origin));
         }
-        _ => fields.set(field, Node::text(text, origin)),
+        _ => fields.set(field, Node::untagged(text, origin)),
     }
 }
 

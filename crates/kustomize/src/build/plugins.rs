@@ -44,7 +44,7 @@ impl Builder<'_> {
     }
 
     fn generated(&self, folder: &Folder<'_>, plugin: &Resource, is_secret: bool) -> Result<Resource, BadBuild> {
-        let mut written = arguments(plugin);
+        let mut written = arguments(plugin)?;
         // Old ways of writing are only known in a kustomization.
         written.as_map_mut().map(|fields| fields.remove("env"));
         let mut args = kustomization::generator(&written, "", is_secret).map_err(|error| BadBuild::new(&error))?;
@@ -78,7 +78,7 @@ impl Builder<'_> {
         plugin: &Resource,
         all: &mut Vec<Resource>,
     ) -> Result<(), BadBuild> {
-        let arguments = arguments(plugin);
+        let arguments = arguments(plugin)?;
         let fields = Fields::of(&arguments, "").map_err(|error| BadBuild::new(&error))?;
         self.run(folder, plugin, &fields, all)
     }
@@ -122,7 +122,7 @@ impl Builder<'_> {
         let specs = || fields.list("fieldSpecs", FieldSpec::read).map_err(bad);
         match kind_of(plugin)? {
             "PatchTransformer" => {
-                let patch = kustomization::patch(&arguments(plugin), "").map_err(bad)?;
+                let patch = kustomization::patch(&arguments(plugin)?, "").map_err(bad)?;
                 let mut patched = Patched::new(all);
                 self.patch(folder, &patch, &mut patched)?;
                 patched.end();
@@ -137,7 +137,7 @@ impl Builder<'_> {
                 Ok(())
             }
             "PatchJson6902Transformer" => {
-                let mut written = arguments(plugin);
+                let mut written = arguments(plugin)?;
                 if let Some(fields) = written.as_map_mut()
                     && let Some(operations) = fields.remove("jsonOp")
                 {

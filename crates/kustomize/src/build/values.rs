@@ -127,17 +127,26 @@ fn parts(path: &str) -> Vec<String> {
     parts
 }
 
-/// A path with one more part in it.
+/// A path with one more part in it, as Go's `filepath` joins them.
 fn inserted(path: &str, position: i64, part: &str) -> String {
+    let mut parts: Vec<&str> = if path.is_empty() { Vec::new() } else { path.split('/').collect() };
     let is_absolute = path.starts_with('/');
-    let mut parts = Vec::new();
-    let insert = usize::try_from(position - 1).unwrap_or(usize::MAX);
-    let old: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    parts.extend(old.iter().take(insert).copied());
-    parts.push(part);
-    parts.extend(old.iter().skip(insert).copied());
+    // The slash at the start is one part, and so are two of them.
+    if path == "/" || path.starts_with("//") {
+        parts.remove(0);
+    }
+    let at = usize::try_from(position - 1).unwrap_or(usize::MAX).min(parts.len());
+    parts.insert(at + usize::from(is_absolute && at < parts.len()), part);
+    let is_rooted = parts.first().is_some_and(|first| first.is_empty());
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{}{}", if is_rooted { "/" } else { "" }, cleaned(&parts.join("/")))
+}
+
+/// A path without what leads nowhere.
+fn cleaned(path: &str) -> String {
+    let is_absolute = path.starts_with('/');
     let mut clean: Vec<&str> = Vec::new();
-    for part in parts.iter().flat_map(|part| part.split('/')) {
+    for part in path.split('/') {
         match part {
             "" | "." => {}
             ".." if clean.last().is_some_and(|last| *last != "..") => drop(clean.pop()),
@@ -145,7 +154,11 @@ fn inserted(path: &str, position: i64, part: &str) -> String {
             part => clean.push(part),
         }
     }
-    format!("{}{}", if is_absolute { "/" } else { "" }, clean.join("/"))
+    match clean.join("/") {
+        clean if is_absolute => format!("/{clean}"),
+        clean if clean.is_empty() && !path.is_empty() => ".".to_owned(),
+        clean => clean,
+    }
 }
 
 #[cfg(test)]
@@ -164,6 +177,10 @@ mod tests {
             ("a/nice/warm/pie", 4, "a/nice/warm/PEACH/pie"),
             ("/a/nice/warm/pie", 4, "/a/nice/warm/PEACH/pie"),
             ("a//b/../c", 2, "a/PEACH/c"),
+            ("http://web:80/path", 3, "http:/PEACH/web:80/path"),
+            ("//a", 1, "/PEACH/a"),
+            ("/../a", 3, "/../a/PEACH"),
+            ("a/", 2, "a/PEACH"),
         ] {
             assert_eq!(inserted(path, position, "PEACH"), expected, "{path} {position}");
         }

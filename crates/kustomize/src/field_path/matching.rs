@@ -2,7 +2,7 @@
 
 use setpoint_yaml::go;
 
-use crate::node::{Content, Map, Node, Scalar};
+use crate::node::{Content, Map, Node, Scalar, is_bare_name};
 use crate::origin::Origin;
 use crate::pattern::Pattern;
 use crate::read::read_first;
@@ -149,6 +149,9 @@ impl Matching {
         };
         if map.get(part).is_none() {
             let Some(leaf) = create else { return Ok(0) };
+            if !is_bare_name(part) {
+                return Err(PathError::Name { part: part.to_owned() });
+            }
             map.set(part, Leaf::before(rest.first(), leaf).node(origin));
         }
         let Some(field) = map.get_mut(part) else { return Ok(0) };

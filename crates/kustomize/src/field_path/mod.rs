@@ -46,6 +46,11 @@ pub enum PathError {
     Unmade { part: String },
     #[error("nothing can stand at `{part}`, since there is null before it: write something there")]
     Missing { part: String },
+    /// Kustomize writes it without quotes, and cannot read it again.
+    #[error(
+        "json: unsupported type: map[interface {{}}]interface {{}}: a field cannot be made that is called `{part}`, which is no text without quotes: write it where it is missing"
+    )]
+    Name { part: String },
     #[error("a text on the way, at `{part}`, is not YAML")]
     Text { part: String },
     #[error("a path has at most {MAX_PARTS} parts, and this one {parts}")]

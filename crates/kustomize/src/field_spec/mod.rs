@@ -15,8 +15,8 @@ use crate::fields::{BadField, Fields};
 use crate::identity::Gvk;
 use crate::node::Node;
 
-pub(crate) use visit::shown;
 pub use visit::{Create, FieldError, FieldProblem, set_entry, set_int, set_plain, set_text};
+pub(crate) use visit::{field_name, shown};
 
 /// A field of the resources that a selector is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::FieldSpec;
 use crate::identity::{Gvk, Id};
-use crate::node::{Content, Map, Node, Scalar, Style, Tag};
+use crate::node::{Content, Map, Node, Scalar, Style, Tag, is_bare_name};
 use crate::origin::Origin;
 
 /// What is put where a field is missing or null, if the field spec says so.
@@ -36,6 +36,10 @@ pub enum FieldProblem {
     NoName,
     #[error("`{field}` names an item of a list, and there is a map; write the list's name with `[]` behind it instead")]
     Index { field: String },
+    #[error(
+        "json: unsupported type: map[interface {{}}]interface {{}}: the name `{name}` is no text without quotes; take another one"
+    )]
+    Name { name: String },
     #[error("wrong node kind: expected {expected} but got {found}; correct the resource or the path")]
     Kind { expected: &'static str, found: &'static str },
 }
@@ -157,7 +161,7 @@ fn missing(wanted: Create) -> Content {
 }
 
 /// A name as it is looked up. What would name an item of a list names no field.
-fn field_name(written: &str) -> Result<&str, FieldProblem> {
+pub(crate) fn field_name(written: &str) -> Result<&str, FieldProblem> {
     let name = written.trim();
     let is_index = matches!(name, "-" | "*") || name.parse::<i64>().is_ok();
     match name {
@@ -186,10 +190,9 @@ pub fn set_int(node: &mut Node, number: i64, origin: Origin) -> Result<(), Field
     set_scalar(node, Scalar { text: number.to_string().into(), tag }, origin)
 }
 
-/// Whether it was written in quotes, or as a block. What comes from JSON has them only where it would be something else without.
+/// Whether it was written in quotes, or as a block.
 fn was_quoted(node: &Node) -> bool {
     !matches!(node.style, Style::Plain | Style::Blank)
-        || node.as_scalar().is_some_and(|old| old.tag == Tag::Text && Tag::of(&old.text) != Tag::Text)
 }
 
 fn set_scalar(node: &mut Node, scalar: Scalar, origin: Origin) -> Result<(), FieldProblem> {
@@ -210,7 +213,15 @@ pub fn set_entry(node: &mut Node, name: &str, text: &Arc<str>, origin: Origin) -
         return Ok(());
     }
     match node.as_map_mut() {
-        Some(map) => map.set(name, Node::text(Arc::clone(text), origin)),
+        Some(map) if map.get(name).is_none() && !is_bare_name(name) => {
+            return Err(FieldProblem::Name { name: name.to_owned() });
+        }
+        Some(map) => {
+            let own = map.get(name).map(|own| own.style);
+            let style =
+                own.map_or_else(|| Style::of_entry(text), |own| if own == Style::Blank { Style::Plain } else { own });
+            map.set(name, Node { style, ..Node::new(Content::Scalar(Scalar::text(Arc::clone(text))), origin) });
+        }
         None => return Err(FieldProblem::kind("MappingNode", node)),
     }
     Ok(())

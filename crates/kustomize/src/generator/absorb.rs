@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::annotations::ORIGIN;
+use crate::field_spec::set_plain;
 use crate::identity::{Gvk, Id};
-use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::node::{Content, Map, Node, is_bare_name};
 use crate::resource::{Behavior, Resource};
 use crate::selector::Scope;
 
@@ -21,6 +22,10 @@ pub enum AbsorbError {
     Many { id: Id },
     #[error("{id} has another kind now, and cannot be replaced: name what it is now")]
     Changed { id: Id },
+    #[error(
+        "json: unsupported type: map[interface {{}}]interface {{}}: `{key}` in `{field}` of {id} is no text without quotes: take another name"
+    )]
+    Key { id: Id, field: &'static str, key: Arc<str> },
     #[error("`{field}` of {id} is not a map: write it as one")]
     NoMap { id: Id, field: &'static str },
 }
@@ -96,6 +101,7 @@ fn take_place(mut new: Resource, old: &Resource, is_merged: bool, id: &Id) -> Re
         if let (true, Some(noted)) = (is_merged, noted) {
             texts.set(ORIGIN, noted.clone());
         }
+        check_names(&texts, field, id)?;
         if !texts.is_empty() {
             metadata.set(field, Node::new(Content::Map(texts), origin));
         }
@@ -107,23 +113,32 @@ fn take_place(mut new: Resource, old: &Resource, is_merged: bool, id: &Id) -> Re
                 metadata.remove(field);
             }
             text => {
-                // Kustomize forgets that it is a text, and keeps the quotes of what stood there: it had some if it would have been no text without.
-                let quoted = metadata.get(field).and_then(Node::as_text).unwrap_or(text);
-                let has_quotes = !matches!(Tag::of(quoted), Tag::Text | Tag::Time);
-                let scalar = if has_quotes { Scalar::text(text) } else { Scalar::plain(text) };
-                metadata.set(field, Node::new(Content::Scalar(scalar), written));
+                // Kustomize forgets that it is a text, and keeps the quotes of what stood there.
+                match metadata.get_mut(field) {
+                    Some(node) => drop(set_plain(node, text, written)),
+                    None => metadata.set(field, Node::untagged(text, written)),
+                }
             }
         }
     }
     if is_merged {
         for field in ["data", "binaryData"] {
             let texts = merged(old.node.at(&[field]), map.remove(field).as_ref(), true);
+            check_names(&texts, field, id)?;
             if !texts.is_empty() {
                 map.set(field, Node::new(Content::Map(texts), origin));
             }
         }
     }
     Ok(Resource { node: new.node, needs_hash: new.needs_hash && old.needs_hash, ..old.clone() })
+}
+
+/// Refuses what kustomize could not write.
+fn check_names(texts: &Map, field: &'static str, id: &Id) -> Result<(), AbsorbError> {
+    match texts.iter().find(|(name, _)| !is_bare_name(name)) {
+        Some((name, _)) => Err(AbsorbError::Key { id: id.clone(), field, key: Arc::clone(name) }),
+        None => Ok(()),
+    }
 }
 
 /// The entries of two maps as texts, in the order of their names. Those of the other one win. In data a null is nothing; elsewhere it is what was written.
@@ -136,7 +151,7 @@ pub(crate) fn merged(one: Option<&Node>, other: Option<&Node>, is_data: bool) ->
             Content::Scalar(scalar) if !(is_data && scalar.is_null()) => Arc::clone(&scalar.text),
             _ => "".into(),
         };
-        texts.push(Arc::clone(name), Node::new(Content::Scalar(Scalar { text, tag: Tag::Text }), node.origin));
+        texts.push(Arc::clone(name), Node::text(text, node.origin));
     }
     texts
 }

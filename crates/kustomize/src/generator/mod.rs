@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::files::FileError;
 use crate::folder::Folder;
-use crate::node::{Content, Map, Node, Scalar, Tag};
+use crate::node::{Content, Map, Node, Scalar, Tag, is_bare_name};
 use crate::origin::Origin;
 use crate::resource::{Behavior, Resource};
 
@@ -73,6 +73,11 @@ pub enum GeneratorError {
     Equals { file: Arc<str> },
     #[error("{sources} of `{name}`: a file cannot be had")]
     File { name: Arc<str>, sources: &'static str, source: FileError },
+    /// Kustomize cannot write what it made then.
+    #[error(
+        "json: unsupported type: map[interface {{}}]interface {{}}: the key `{key}` of `{name}` is no text without quotes: take another one"
+    )]
+    Key { name: Arc<str>, key: String },
     #[error("line {line} of `{file}` has invalid utf8 bytes: write it as UTF-8")]
     NotText { file: Arc<str>, line: usize },
     #[error(
@@ -105,6 +110,7 @@ impl Generator {
             return Err(GeneratorError::NoName);
         }
         let pairs = self.pairs(folder)?;
+        self.check_names(&pairs)?;
         let text = |text: &str| Node::text(text, origin);
         let mut fields = vec![("apiVersion", text("v1"))];
         match &self.kind {
@@ -137,6 +143,15 @@ impl Generator {
         resource.behavior = self.behavior;
         resource.note().expect("what was made here is a map with metadata");
         Ok(resource)
+    }
+
+    /// Refuses keys and labels with which the resource could not be written.
+    fn check_names(&self, pairs: &BTreeMap<String, Vec<u8>>) -> Result<(), GeneratorError> {
+        let mut names = pairs.keys().map(String::as_str).chain(self.options.labels.keys().map(|name| &**name));
+        match names.find(|name| !is_bare_name(name)) {
+            Some(key) => Err(GeneratorError::Key { name: Arc::clone(&self.name), key: key.to_owned() }),
+            None => Ok(()),
+        }
     }
 
     fn metadata(&self, origin: Origin) -> Node {

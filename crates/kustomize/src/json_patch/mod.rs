@@ -138,7 +138,9 @@ impl JsonPatch {
         origin: Origin,
     ) -> Result<(), JsonPatchError> {
         resource.note_former(is_cluster_scoped)?;
-        self.apply_unnoted(resource, origin)
+        self.apply_unnoted(resource, origin)?;
+        resource.lose_nameless_annotations();
+        Ok(())
     }
 
     /// Patches a resource as an entry of `patchesJson6902` does, which notes nothing of its own: a resource without annotations has no map of them yet.

@@ -20,12 +20,11 @@ pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
     })
 }
 
-/// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a million on. Texts that would be something else without them
-/// have quotes.
+/// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a million on. Texts have quotes where Go
+/// has to write some.
 pub(super) fn from_json(node: &mut Node) -> Result<(), NoValue> {
     each(node, &mut |scalar, style, _| {
-        let needs_quotes = scalar.tag == Tag::Text && Tag::of(&scalar.text) != Tag::Text;
-        *style = if needs_quotes { Style::Quoted } else { Style::Plain };
+        *style = if scalar.tag == Tag::Text { Style::of_json(&scalar.text) } else { Style::Plain };
         if scalar.tag != Tag::Float {
             return Ok(());
         }

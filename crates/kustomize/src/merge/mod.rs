@@ -277,14 +277,13 @@ fn associative<'a>(known: Option<Cursor<'a>>) -> Option<(ListMerge<'a>, Option<C
 
 /// Puts a node of the patch in the place of another. What was in quotes stays so, whatever it is now; and what says the same was not set by the patch.
 fn replace(own: &mut Node, patch: &Node) {
-    // A text that was put there has quotes if it would be something else without.
-    if own.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Text && Tag::of(&scalar.text) != Tag::Text) {
-        own.style = Style::Quoted;
-    }
     let origin = if own.content == patch.content { own.origin } else { patch.origin };
     *own = Node { style: own.style, origin, ..patch.clone() };
     if let (Style::Quoted | Style::Folded, Content::Scalar(scalar)) = (own.style, &mut own.content) {
-        scalar.tag = Tag::Text;
+        // A tag that its text does not have by itself is written before the quotes.
+        if scalar.tag == Tag::Any || scalar.tag == Tag::of(&scalar.text) {
+            scalar.tag = Tag::Text;
+        }
     }
 }
 
@@ -297,9 +296,8 @@ fn check_name(name: &str) -> Result<(), NoMerge> {
     if name.is_empty() { Err(NoMerge { path: String::new(), reason: Reason::NoName }) } else { Ok(()) }
 }
 
-/// What was read as null. What was put there later and reads like it is a text on its way.
 fn is_null(node: &Node) -> bool {
-    node.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null)
+    node.is_null()
 }
 
 fn is_empty_map(node: &Node) -> bool {

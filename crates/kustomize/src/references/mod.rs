@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::defaults::NameReference;
-use crate::field_spec::{FieldSpec, set_plain};
+use crate::field_spec::{FieldSpec, field_name, set_plain};
 use crate::identity::{Gvk, Id};
 use crate::node::{Content, Map, Node, Tag};
 use crate::origin::Origin;
@@ -16,6 +16,9 @@ use choice::{Choice, Referrer};
 
 /// The field leads through something that has no fields.
 pub(crate) const NO_FIELDS: &str = "expected sequence or mapping node";
+
+/// The field is none of a map.
+const NO_NAME: &str = "a number, `-`, `*` or what is in brackets names an item of a list, and there is a map";
 
 /// Does something with what stands in a field; nothing where it is not there or null.
 pub(crate) fn follow_field<P: From<&'static str>>(
@@ -37,7 +40,10 @@ fn follow<P: From<&'static str>>(
     let Some((field, rest)) = path.split_first() else { return found(node) };
     match &mut node.content {
         Content::Seq(items) => items.iter_mut().try_for_each(|item| follow(item, path, found)),
-        Content::Map(map) => map.get_mut(field).map_or(Ok(()), |node| follow(node, rest, found)),
+        Content::Map(map) => {
+            let field = field_name(field).map_err(|_| (node.origin, NO_NAME.into()))?;
+            map.get_mut(field).map_or(Ok(()), |node| follow(node, rest, found))
+        }
         Content::Scalar(_) => Err((node.origin, NO_FIELDS.into())),
     }
 }
@@ -63,7 +69,7 @@ pub enum Problem {
     NoFields,
     /// An account is named, and its namespace is left empty; or a subject is no map, or its kind no text.
     NoNamespace,
-    /// The version of who names others is null, by which kustomize does not know it again.
+    /// The version of who names others is null or begins with a slash, by which kustomize does not know it again.
     NoVersion,
 }
 
@@ -91,7 +97,7 @@ impl fmt::Display for BadReference {
                 )
             }
             Problem::NoVersion => f.write_str(
-                "node-referrerOriginal 'APIVersion' mismatch '' != 'null': write one, or leave the field out",
+                "node-referrerOriginal 'APIVersion' mismatch: it is null or has no group before its slash: write one, or leave the field out",
             ),
             Problem::NoFields => write!(f, "{NO_FIELDS}: correct it, or the field's path"),
         }
@@ -122,7 +128,7 @@ pub fn correct(
             origin: resource.node.origin,
             problem: Problem::NoNamespace,
         })?;
-        if has_null_version(&resource.node) {
+        if has_no_version(&resource.node) {
             let (field, of) = ("apiVersion".into(), Box::new(ids[at].clone()));
             return Err(BadReference { field, of, origin: resource.node.origin, problem: Problem::NoVersion });
         }
@@ -147,9 +153,12 @@ pub fn correct(
     Ok(())
 }
 
-fn has_null_version(node: &Node) -> bool {
+fn has_no_version(node: &Node) -> bool {
     let version = node.at(&["apiVersion"]).and_then(Node::as_scalar);
-    version.is_some_and(|version| version.tag == Tag::Null && !version.text.is_empty())
+    version.is_some_and(|version| match version.tag {
+        Tag::Null => !version.text.is_empty(),
+        _ => version.text.starts_with('/'),
+    })
 }
 
 /// The fields that name something, by the kind of who has them; those of any kind under the empty one.
@@ -227,7 +236,7 @@ impl Naming<'_> {
             Some(node) if node.as_text() == Some(value) => Ok(()),
             Some(node) => set_plain(node, value, self.origin).map_err(|_| (at, Problem::NoText)),
             None => {
-                map.set(field, Node::text(value, self.origin));
+                map.set(field, Node::untagged(value, self.origin));
                 Ok(())
             }
         };

@@ -1,9 +1,9 @@
 //! How a scalar is written in a text that is laid out anew: with the quotes it had, or with those that it needs.
 
 use setpoint_yaml::Style;
-use setpoint_yaml::go::{self, Shape, Tree};
 
 use crate::node::{Scalar, Tag};
+use crate::style::written_alone;
 
 use super::layout::Unwritten;
 
@@ -64,18 +64,9 @@ pub(super) fn scalar(own: &Scalar, style: Style, context: Context) -> Result<Str
     })
 }
 
-struct Text<'t>(&'t str);
-
-impl Tree for Text<'_> {
-    fn shape(&self) -> Shape<'_, Self> {
-        Shape::Text(self.0.into())
-    }
-}
-
 /// Without quotes where it can be.
 fn plain(text: &str, context: Context) -> Result<String, Unwritten> {
-    let mut written = String::new();
-    let is_writable = go::write(&Text(text), &mut written).is_ok();
+    let Some(written) = written_alone(text) else { return Ok(double_quoted(text)) };
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "+-._:~".contains(c);
     let is_flow_sign = |c: char| matches!(c, ',' | '?' | '[' | ']' | '{' | '}' | ':');
     let can_be_plain = match written.chars().next() {
@@ -84,7 +75,7 @@ fn plain(text: &str, context: Context) -> Result<String, Unwritten> {
         Some('\'') | None => false,
         Some(_) => true,
     };
-    if !is_writable || written.starts_with('"') && !can_be_plain && !text.is_empty() {
+    if written.starts_with('"') && !can_be_plain && !text.is_empty() {
         return Ok(double_quoted(text));
     }
     if can_be_plain && !(context == Context::Flow && text.contains(is_flow_sign)) {

@@ -60,6 +60,11 @@ impl LabelSelector {
         }
     }
 
+    /// Whether it asks for nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// `get` is the value of a label, if there is one.
     pub fn is_match<'t>(&self, get: impl Fn(&str) -> Option<&'t str>) -> bool {
         self.0.iter().all(|Requirement { key, relation }| match (relation, get(key)) {

@@ -8,8 +8,9 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::field_spec::shown;
 use crate::identity::{Gvk, Id};
-use crate::node::Node;
+use crate::node::{Content, Node};
 use crate::pattern::{BadPattern, Pattern};
 use crate::resource::Resource;
 
@@ -33,6 +34,9 @@ pub enum BadSelector {
     Pattern { field: &'static str, source: BadPattern },
     #[error("the {field} cannot be read")]
     Labels { field: &'static str, source: BadLabelSelector },
+    /// Kustomize takes its items for names and values in turn, and panics where one is left.
+    #[error("`metadata.{field}` of {resource} is a list, and cannot be selected by: write a map of texts")]
+    List { field: &'static str, resource: Box<Id> },
 }
 
 /// A selector that can be asked.
@@ -124,10 +128,16 @@ fn is_match(
     selector: &Result<LabelSelector, BadLabelSelector>,
     name: &'static str,
     resource: &Resource,
-    field: &str,
+    field: &'static str,
 ) -> Result<bool, BadSelector> {
     let selector = selector.as_ref().map_err(|bad| BadSelector::Labels { field: name, source: bad.clone() })?;
-    let map = resource.node.at(&["metadata", field]).and_then(Node::as_map);
+    let node = resource.node.at(&["metadata", field]);
+    if let Some(Content::Seq(items)) = node.map(|node| &node.content)
+        && (items.len() % 2 == 1 || !items.is_empty() && !selector.is_empty())
+    {
+        return Err(BadSelector::List { field, resource: shown(&resource.node) });
+    }
+    let map = node.and_then(Node::as_map);
     Ok(selector.is_match(|key| map.and_then(|map| map.get(key)).map(|node| node.as_text().unwrap_or_default())))
 }
 

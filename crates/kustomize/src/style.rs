@@ -1,0 +1,79 @@
+//! How scalars are written. It decides what becomes of whatever is put in their place: a number in quotes is a text.
+
+use setpoint_yaml::go::{self, Shape, Tree};
+use setpoint_yaml::{Dialect, Kind, Scalar, Source, Style as Written, parse};
+
+use crate::node::Tag;
+
+/// How a scalar was written. What a patch puts in its place is written so too, and may become something else by it: a number in quotes is a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    #[default]
+    Plain,
+    /// Or as a block of lines.
+    Quoted,
+    /// As a block whose lines are one.
+    Folded,
+    /// As nothing at all, between braces or brackets. It is null, but go-yaml writes an empty text there, which is what it is read as again.
+    Blank,
+}
+
+impl Style {
+    fn quoted_if(is_quoted: bool) -> Self {
+        if is_quoted { Self::Quoted } else { Self::Plain }
+    }
+
+    /// Of a text that is an entry of a map from now on: kustomize puts quotes around what YAML 1.1 would not read as one text.
+    pub(crate) fn of_entry(text: &str) -> Self {
+        Self::quoted_if(!text.is_empty() && !text.contains('\n') && is_no_text(text))
+    }
+
+    /// Of a text that is put where nothing was. Lines are a block.
+    pub(crate) fn of_new(text: &str) -> Self {
+        if text.contains('\n') { Self::Quoted } else { Self::of_entry(text) }
+    }
+
+    /// Of a text that went through JSON: Go puts quotes wherever it has to.
+    pub(crate) fn of_json(text: &str) -> Self {
+        if is_word(text) {
+            return Self::quoted_if(is_no_text(text));
+        }
+        let has_quotes = |written: String| written.starts_with(['"', '\'', '|']);
+        Self::quoted_if(Tag::of(text) != Tag::Text || written_alone(text).is_none_or(has_quotes))
+    }
+}
+
+/// Whether it is of characters that mean nothing to YAML, as most texts are.
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'/'))
+}
+
+/// Whether YAML 1.1 reads something else than a text.
+fn is_no_text(text: &str) -> bool {
+    let is_other = |text| !matches!(Dialect::GoYamlV2.resolve(text), Scalar::Str(_));
+    if is_word(text) {
+        return is_other(text);
+    }
+    let Ok(documents) = parse(Source::new("", text)) else { return false };
+    let Some(root) = documents.first().map(|document| document.root()) else { return true };
+    match root.kind() {
+        Kind::Scalar(text) => root.style() == Written::Plain && root.tag().is_none() && is_other(text),
+        Kind::Sequence(_) | Kind::Mapping(_) => true,
+    }
+}
+
+/// A text as Go's older library writes it where it is all of a document. None if it cannot.
+pub(crate) fn written_alone(text: &str) -> Option<String> {
+    let mut written = String::new();
+    go::write(&Lone(text), &mut written).ok()?;
+    Some(written)
+}
+
+struct Lone<'t>(&'t str);
+
+impl Tree for Lone<'_> {
+    fn shape(&self) -> Shape<'_, Self> {
+        Shape::Text(self.0.into())
+    }
+}
