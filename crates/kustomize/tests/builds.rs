@@ -5,7 +5,8 @@ use setpoint_kustomize::build::{Built, Options, build};
 use crate::case::{BUILT, Case};
 
 fn case(files: &[(&str, &str)]) -> Case {
-    Case { files: files.iter().map(|(path, text)| (format!("{BUILT}/{path}"), (*text).to_owned())).collect() }
+    let files = files.iter().map(|(path, text)| (format!("{BUILT}/{path}"), (*text).to_owned())).collect();
+    Case { files, ..Case::default() }
 }
 
 fn built(files: &[(&str, &str)]) -> Built {

@@ -10,9 +10,14 @@ use setpoint_kustomize::files::{FileError, Files};
 /// The folder of a case that is built. Beside it lie its bases.
 pub(crate) const BUILT: &str = "app";
 
+/// Stands in a fixture whose files may be anywhere, as with `--load-restrictor LoadRestrictionsNone`.
+const UNRESTRICTED: &str = "unrestricted";
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) files: BTreeMap<String, String>,
+    /// Files may be anywhere.
+    pub(crate) is_unrestricted: bool,
 }
 
 impl Files for Case {
@@ -30,13 +35,17 @@ impl Files for Case {
 impl Case {
     /// What we make of it, or why we make nothing of it.
     pub(crate) fn build(&self) -> Result<String, String> {
-        let built = build(self, BUILT, &Options::default()).and_then(|built| built.to_yaml());
+        let built = build(self, BUILT, &self.options()).and_then(|built| built.to_yaml());
         built.map_err(|error| error.to_string())
     }
 
-    /// Reads the folders of a fixture: what lies beside them is what was made of it.
+    pub(crate) fn options(&self) -> Options {
+        Options { is_restricted: !self.is_unrestricted, ..Options::default() }
+    }
+
+    /// Reads the folders of a fixture: what lies beside them is how it is built, and what was made of it.
     pub(crate) fn read_from(fixture: &Path) -> Self {
-        let mut case = Self::default();
+        let mut case = Self { is_unrestricted: fixture.join(UNRESTRICTED).exists(), ..Self::default() };
         for entry in std::fs::read_dir(fixture).expect("a fixture is a folder") {
             let path = entry.expect("a file of a fixture").path();
             if path.is_dir() {
@@ -64,6 +73,9 @@ impl Case {
             let path = fixture.join(name);
             std::fs::create_dir_all(path.parent().expect("it is below")).expect("a folder can be made");
             std::fs::write(path, text).expect("a file can be written");
+        }
+        if self.is_unrestricted {
+            std::fs::write(fixture.join(UNRESTRICTED), "").expect("a file can be written");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use setpoint_kustomize::build::{Options, build};
+use setpoint_kustomize::build::build;
 use setpoint_kustomize::files::{FileError, Files};
 
 use crate::case::{BUILT, Case};
@@ -61,7 +61,7 @@ fn neither_the_order_of_files_nor_where_they_are_in_memory_changes_a_byte() {
     for case in cases() {
         let files = case.files.iter().map(|(name, text)| (std::cmp::Reverse(name.clone()), text.as_bytes().to_vec()));
         let files = Reordered { files: files.collect(), reads: AtomicUsize::new(0) };
-        let built = build(&files, BUILT, &Options::default()).and_then(|built| built.to_yaml());
+        let built = build(&files, BUILT, &case.options()).and_then(|built| built.to_yaml());
         assert_eq!(built.map_err(|error| error.to_string()), case.build());
         assert!(files.reads.load(Ordering::Relaxed) > 0);
     }

@@ -36,7 +36,9 @@ impl Peer {
     pub(crate) fn ask(&mut self, case: &Case) -> Result<String, String> {
         // A schema stays with a process, as the one that kustomize brings along does; to read that one anew takes its time.
         let has_schema = case.files.values().any(|text| text.contains("openapi"));
-        let question = json!({ "files": case.files, "folder": BUILT, "fresh": has_schema });
+        let question = json!({
+            "files": case.files, "folder": BUILT, "fresh": has_schema, "unrestricted": case.is_unrestricted,
+        });
         writeln!(self.questions, "{question}").expect("the peer listens");
         let mut line = String::new();
         self.answers.read_line(&mut line).expect("the peer answers");

@@ -156,7 +156,9 @@ impl Writer<'_> {
     fn start(&mut self, column: usize) {
         if self.out.is_empty() || self.out.ends_with('\n') {
             if self.dice.percent(1) {
-                self.out.push_str("# a remark\n");
+                let spaces = self.dice.pick(&[0, column, column + 2]);
+                self.out.push_str(&" ".repeat(spaces));
+                self.out.push_str(self.dice.pick(&["# a remark\n", "# a remark\n\n", "# one\n# two\n", "#\n"]));
             }
             self.out.push_str(&" ".repeat(column));
         }
@@ -169,15 +171,13 @@ impl Writer<'_> {
             Yaml::Map(fields) if fields.is_empty() => self.out.push_str(" {}\n"),
             Yaml::List(items) if items.is_empty() => self.out.push_str(" []\n"),
             Yaml::Map(_) | Yaml::List(_) if !(yaml.is_simple() && self.dice.percent(self.flow)) => {
-                self.out.push('\n');
+                self.out.push_str(if self.dice.percent(1) { " # below\n" } else { "\n" });
                 self.block(yaml, column);
             }
             other => {
                 self.out.push(' ');
                 self.flow_or_raw(other);
-                // A remark behind brackets may come out of kustomize at a place where it is no YAML.
-                let is_remarked = matches!(other, Yaml::Raw(_)) && self.dice.percent(2);
-                self.out.push_str(if is_remarked { " # why\n" } else { "\n" });
+                self.out.push_str(if self.dice.percent(2) { " # why\n" } else { "\n" });
             }
         }
     }

@@ -43,6 +43,14 @@ impl World {
                 written.set(name, value);
             }
         }
+        // A variable is most interesting where its value changes on the way.
+        if written.get_mut("vars").is_some() && self.dice.percent(40) {
+            for (name, of) in [("namePrefix", &["p-", "my-"][..]), ("namespace", NAMESPACES)] {
+                if self.dice.percent(60) {
+                    written.set(name, text(self.dice.pick(of)));
+                }
+            }
+        }
         if self.dice.percent(self.odd / 10) {
             written.set(self.dice.pick(&["metadata", "bases", "imageTags", "unknown", "Resources"]), list([]));
         }
@@ -205,13 +213,11 @@ impl World {
         for number in 0..=self.dice.below(2) {
             let file = FILES[(first + number) % FILES.len()];
             let content = if file == "raw.bin" { "\u{1}\u{0}x\u{ffff}".to_owned() } else { lines(&mut self.dice) };
-            if !self.dice.percent(2) {
-                self.case.files.insert(format!("{folder}/{file}"), content);
-            }
+            let way = if self.dice.percent(2) { file.to_owned() } else { self.put_file(folder, file, content) };
             files.push(match self.dice.below(5) {
-                0 => raw(quoted(&format!("key-of-{}={file}", file.replace('/', "-")))),
-                1 => raw(format!("./{file}")),
-                _ => raw(file),
+                0 => raw(quoted(&format!("key-of-{}={way}", file.replace('/', "-")))),
+                1 => raw(format!("./{way}")),
+                _ => raw(way),
             });
         }
         if self.dice.percent(1) {
@@ -248,8 +254,7 @@ impl World {
             content.push_str(line);
             content.push_str(if self.dice.percent(5) { "\r\n" } else { "\n" });
         }
-        self.case.files.insert(format!("{folder}/vars.env"), content);
-        raw("vars.env")
+        raw(self.put_file(folder, "vars.env", content))
     }
 
     pub(super) fn generator_options(&mut self) -> Yaml {
@@ -293,12 +298,23 @@ impl World {
     }
 
     fn sort_options(&mut self) -> Yaml {
-        let order = self.dice.pick(&["legacy", "fifo", "legacy", "other"]);
-        let mut options = map([("order", text(order))]);
-        if self.dice.percent(if order == "legacy" { 50 } else { 5 }) {
+        let order = self.dice.pick(&["legacy", "fifo", "legacy", "fifo", "other"]);
+        let mut options = map([]);
+        if self.dice.percent(95) {
+            options.set("order", text(order));
+        }
+        if self.dice.percent(if order == "legacy" { 60 } else { 5 }) {
+            let mut legacy = map([]);
             let first = list([text(self.dice.pick(&["Deployment", "Service", "Widget"])), text("ConfigMap")]);
-            let last = list([text(self.dice.pick(&["Namespace", "Secret", "Service"]))]);
-            options.set("legacySortOptions", map([("orderFirst", first), ("orderLast", last)]));
+            let last = list([text(self.dice.pick(&["Namespace", "Secret", "Service", "ConfigMap"]))]);
+            for (field, kinds) in [("orderFirst", first), ("orderLast", last)] {
+                match self.dice.below(10) {
+                    0 => {}
+                    1 => legacy.set(field, list([])),
+                    _ => legacy.set(field, kinds),
+                }
+            }
+            options.set("legacySortOptions", legacy);
         }
         options
     }
@@ -326,8 +342,7 @@ impl World {
         if self.dice.percent(30) {
             definition.set("Dependencies", list([text("example.com/v1.Other")]));
         }
-        self.add(&format!("{folder}/crd.yaml"), &map([("example.com/v1.Widget", definition)]));
-        list([raw("crd.yaml")])
+        list([raw(self.add_named(folder, "crd.yaml", &map([("example.com/v1.Widget", definition)])))])
     }
 
     fn configurations(&mut self, folder: &str) -> Yaml {
@@ -356,7 +371,6 @@ impl World {
                 written.set(field, list([map([("kind", text("Widget")), ("path", raw(path)), ("create", create)])]));
             }
         }
-        self.add(&format!("{folder}/configuration.yaml"), &written);
-        list([raw("configuration.yaml")])
+        list([raw(self.add_named(folder, "configuration.yaml", &written))])
     }
 }

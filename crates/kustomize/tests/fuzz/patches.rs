@@ -1,6 +1,7 @@
 //! Patches of both kinds, with targets and options.
 
 use super::document::{Yaml, list, map, quoted, raw, text};
+use super::text::varied;
 use super::walk::{pointer, walk};
 use super::words::odd;
 use super::world::{Thing, World};
@@ -44,8 +45,8 @@ impl World {
 
     fn patch_file(&mut self, folder: &str, content: String) -> String {
         let name = format!("patch{}.yaml", self.case.files.len());
-        self.case.files.insert(format!("{folder}/{name}"), content);
-        name
+        let content = varied(content, &mut self.dice);
+        self.put_file(folder, &name, content)
     }
 
     pub(super) fn strategic_patches(&mut self, folder: &str) -> Yaml {

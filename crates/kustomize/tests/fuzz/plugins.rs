@@ -4,18 +4,47 @@ use super::document::{Yaml, list, map, raw, text};
 use super::words::NAMESPACES;
 use super::world::World;
 
+const KINDS: [&str; 13] = [
+    "PrefixTransformer",
+    "SuffixTransformer",
+    "LabelTransformer",
+    "AnnotationsTransformer",
+    "ImageTagTransformer",
+    "ReplicaCountTransformer",
+    "PatchTransformer",
+    "NamespaceTransformer",
+    "ReplacementTransformer",
+    "ValueAddTransformer",
+    "HashTransformer",
+    "PatchStrategicMergeTransformer",
+    "PatchJson6902Transformer",
+];
+
 impl World {
     pub(super) fn transformers(&mut self, folder: &str) -> Yaml {
         let mut plugin = self.transformer(folder);
         plugin.set("apiVersion", text("builtin"));
         plugin.set("metadata", map([("name", text("plugin"))]));
-        self.add(&format!("{folder}/transformer.yaml"), &plugin);
-        list([raw("transformer.yaml")])
+        self.named_plugin(folder, "transformer", &plugin)
+    }
+
+    /// A plugin as a file, in line, or as the resource of a kustomization of its own.
+    fn named_plugin(&mut self, folder: &str, name: &str, plugin: &Yaml) -> Yaml {
+        match self.dice.below(10) {
+            0 => list([Yaml::Lines(plugin.write(&mut self.dice))]),
+            1 => {
+                let own = format!("{folder}-{name}");
+                self.add(&format!("{own}/plugin.yaml"), plugin);
+                self.add(&format!("{own}/kustomization.yaml"), &map([("resources", list([raw("plugin.yaml")]))]));
+                list([raw(format!("../{own}"))])
+            }
+            _ => list([raw(self.add_named(folder, &format!("{name}.yaml"), plugin))]),
+        }
     }
 
     fn transformer(&mut self, folder: &str) -> Yaml {
         let field = |path: &str| map([("path", raw(path)), ("create", raw("true"))]);
-        let number = self.dice.below(10);
+        let number = self.dice.below(KINDS.len());
         let mut plugin = match number {
             0 => map([("prefix", text("x-")), ("fieldSpecs", list([field("metadata/name")]))]),
             1 => map([("suffix", text("-x")), ("fieldSpecs", list([field("metadata/name")]))]),
@@ -29,23 +58,24 @@ impl World {
                 map([("metadata", name), ("fieldSpecs", list([field("metadata/namespace")]))])
             }
             8 => map([("replacements", self.inline_replacements())]),
-            _ => self.added_values(),
+            9 => self.added_values(),
+            10 => map([]),
+            11 => {
+                let thing = self.thing();
+                match self.dice.percent(50) {
+                    true => map([("patches", Yaml::Lines(self.strategic(&thing)))]),
+                    false => map([("paths", self.strategic_patches(folder))]),
+                }
+            }
+            _ => {
+                let thing = self.thing();
+                let operations = Yaml::Lines(self.operations(&thing));
+                map([("target", self.target(&thing)), ("jsonOp", operations)])
+            }
         };
         if number == 5 {
             plugin.set("fieldSpecs", list([map([("path", raw("spec/replicas")), ("create", raw("true"))])]));
         }
-        const KINDS: [&str; 10] = [
-            "PrefixTransformer",
-            "SuffixTransformer",
-            "LabelTransformer",
-            "AnnotationsTransformer",
-            "ImageTagTransformer",
-            "ReplicaCountTransformer",
-            "PatchTransformer",
-            "NamespaceTransformer",
-            "ReplacementTransformer",
-            "ValueAddTransformer",
-        ];
         plugin.set("kind", text(KINDS[number]));
         plugin
     }
@@ -92,8 +122,7 @@ impl World {
             let field = map([("path", raw("metadata/labels")), ("create", raw(self.dice.pick(&["true", "false"])))]);
             plugin.set("fieldSpecs", list([field]));
         }
-        self.add(&format!("{folder}/validator.yaml"), &plugin);
-        list([raw("validator.yaml")])
+        self.named_plugin(folder, "validator", &plugin)
     }
 
     /// A schema by which lists of widgets are merged.
@@ -109,8 +138,15 @@ impl World {
             ("x-kubernetes-group-version-kind", list([map(group)])),
             ("properties", map([("spec", map([("properties", map([("items", items)]))]))])),
         ]);
-        self.add(&format!("{folder}/schema.yaml"), &map([("definitions", map([("v1.Widget", widget)]))]));
-        map([("path", text("schema.yaml"))])
+        let definitions = map([("definitions", map([("v1.Widget", widget)]))]);
+        let mut schema = map([]);
+        if self.dice.percent(90) {
+            schema.set("path", raw(self.add_named(folder, "schema.yaml", &definitions)));
+        }
+        if self.dice.percent(8) {
+            schema.set("version", raw(self.dice.pick(&["v1.21.2", "v1.20.4", "1.21.2", "\"\""])));
+        }
+        schema
     }
 
     pub(super) fn plugged_generators(&mut self, folder: &str) -> Yaml {
@@ -128,7 +164,6 @@ impl World {
         {
             fields.retain(|(field, _)| field != "name");
         }
-        self.add(&format!("{folder}/generator.yaml"), &plugin);
-        list([raw("generator.yaml")])
+        self.named_plugin(folder, "generator", &plugin)
     }
 }

@@ -25,14 +25,11 @@ impl World {
             return inline;
         }
         let name = format!("replacement{}.yaml", self.case.files.len());
-        match (inline, self.dice.percent(50)) {
-            (Yaml::List(mut items), true) if items.len() == 1 => {
-                let only = items.remove(0);
-                self.add(&format!("{folder}/{name}"), &only);
-            }
-            (all, _) => self.add(&format!("{folder}/{name}"), &all),
-        }
-        list([map([("path", raw(name))])])
+        let way = match (inline, self.dice.percent(50)) {
+            (Yaml::List(mut items), true) if items.len() == 1 => self.add_named(folder, &name, &items.remove(0)),
+            (all, _) => self.add_named(folder, &name, &all),
+        };
+        list([map([("path", raw(way))])])
     }
 
     pub(super) fn inline_replacements(&mut self) -> Yaml {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::dice::Dice;
 use super::document::{Yaml, list, map, raw, text};
+use super::text::{joined, varied};
 use crate::case::{BUILT, Case};
 
 /// Something that was declared somewhere, to be referred to.
@@ -31,6 +32,8 @@ pub(super) struct World {
     pub(super) odd: usize,
     /// How many of a hundred fields that a kustomization may have it has.
     pub(super) busy: usize,
+    /// How many of a hundred files are outside of the folder that names them.
+    outside: usize,
     /// What the kustomization that is being written holds.
     pub(super) things: Vec<Thing>,
     /// What those hold that are written.
@@ -44,7 +47,10 @@ pub(crate) fn case(seed: u64, number: u64) -> Case {
     let odd = dice.pick(&[0, 0, 0, 2, 6, 15]);
     let busy = dice.pick(&[25, 50, 100]);
     let (things, held) = (Vec::new(), BTreeMap::new());
-    let mut world = World { dice, odd, busy, things, held, case: Case::default() };
+    let is_unrestricted = dice.percent(10);
+    let outside = if dice.percent(if is_unrestricted { 60 } else { 1 }) { 40 } else { 0 };
+    let case = Case { is_unrestricted, ..Case::default() };
+    let mut world = World { dice, odd, busy, outside, things, held, case };
     world.tree();
     if world.dice.percent(8) {
         world.spoil();
@@ -72,10 +78,19 @@ impl World {
             written.set("kind", text("Kustomization"));
         }
         let resources = self.resources(folder, below);
+        // As it was written once.
+        let (mut resources, mut bases) = (resources, Vec::new());
+        if self.dice.percent(4) {
+            (bases, resources) =
+                resources.into_iter().partition(|way| matches!(way, Yaml::Raw(way) if way.starts_with("../")));
+        }
         written.set("resources", list(resources));
+        if !bases.is_empty() {
+            written.set("bases", list(bases));
+        }
         if self.dice.percent(20) {
-            let component = self.component(folder);
-            written.set("components", list([component]));
+            let components = self.components(folder, 0);
+            written.set("components", components);
         }
         self.fields(&mut written, folder);
         let name = if self.dice.percent(95) { "kustomization.yaml" } else { "Kustomization" };
@@ -105,31 +120,40 @@ impl World {
                     object.write(&mut self.dice)
                 })
                 .collect();
-            let mut file = documents.join("---\n");
-            if self.dice.percent(5) {
-                file.insert_str(0, "---\n");
-            }
-            if self.dice.percent(2) {
-                file.push_str("---\n# nothing\n---\n");
-            }
-            self.case.files.insert(format!("{folder}/{name}"), file);
-            resources.push(raw(name));
+            let file = joined(&documents, &mut self.dice);
+            let way = self.put_file(folder, &name, file);
+            resources.push(raw(way));
         }
         if self.dice.percent(3) {
             let items = list([self.new_object(), self.new_object()]);
             let all = map([("apiVersion", text("v1")), ("kind", text("List")), ("items", items)]);
-            self.add(&format!("{folder}/all.yaml"), &all);
-            resources.push(raw("all.yaml"));
+            resources.push(raw(self.add_named(folder, "all.yaml", &all)));
         }
         resources
     }
 
-    fn component(&mut self, folder: &str) -> Yaml {
-        let name = format!("part-of-{folder}");
+    fn components(&mut self, folder: &str, depth: usize) -> Yaml {
+        let mut components = vec![self.component(folder, 0, depth)];
+        if self.dice.percent(15) {
+            components.push(self.component(folder, 1, depth));
+        }
+        if self.dice.percent(2) {
+            components.push(components[0].clone());
+        }
+        list(components)
+    }
+
+    /// A component, which may have components.
+    fn component(&mut self, folder: &str, number: usize, depth: usize) -> Yaml {
+        let name = format!("part{number}-of-{folder}");
         let mut written = map([("apiVersion", text("kustomize.config.k8s.io/v1alpha1")), ("kind", text("Component"))]);
         if self.dice.percent(30) {
             let resources = self.resources(&name, &[]);
             written.set("resources", list(resources));
+        }
+        if depth < 2 && self.dice.percent(20) {
+            let components = self.components(&name, depth + 1);
+            written.set("components", components);
         }
         self.fields(&mut written, &name);
         if matches!(&written, Yaml::Map(fields) if fields.len() == 2) && self.dice.percent(95) {
@@ -142,7 +166,26 @@ impl World {
     /// Writes a file of one document.
     pub(super) fn add(&mut self, path: &str, document: &Yaml) {
         let text = document.write(&mut self.dice);
+        let text = varied(text, &mut self.dice);
         self.case.files.insert(path.to_owned(), text);
+    }
+
+    /// Writes a file of one document that a kustomization names: the way to it.
+    pub(super) fn add_named(&mut self, folder: &str, name: &str, document: &Yaml) -> String {
+        let text = document.write(&mut self.dice);
+        let text = varied(text, &mut self.dice);
+        self.put_file(folder, name, text)
+    }
+
+    /// Puts a file into a folder, or somewhere else: the way to it.
+    pub(super) fn put_file(&mut self, folder: &str, name: &str, text: String) -> String {
+        if !self.dice.percent(self.outside) {
+            self.case.files.insert(format!("{folder}/{name}"), text);
+            return name.to_owned();
+        }
+        let name = format!("{folder}-{name}");
+        self.case.files.insert(format!("shared/{name}"), text);
+        format!("../shared/{name}")
     }
 
     /// Whether something of this kind and name is there.
@@ -167,32 +210,5 @@ impl World {
         }
         let at = self.dice.below(self.things.len());
         self.things[at].clone()
-    }
-
-    /// Breaks a line of a file.
-    fn spoil(&mut self) {
-        let at = self.dice.below(self.case.files.len());
-        let Some((_, text)) = self.case.files.iter_mut().nth(at) else { return };
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        if lines.is_empty() {
-            return;
-        }
-        let at = self.dice.below(lines.len());
-        match self.dice.below(if self.dice.has_flow { 5 } else { 6 }) {
-            0 => drop(lines.remove(at)),
-            1 => {
-                let line = lines[at].clone();
-                lines.insert(at, line);
-            }
-            2 => lines[at].insert(0, ' '),
-            3 => lines.truncate(at),
-            5 => lines[at] = lines[at].split(':').next().unwrap_or_default().to_owned() + ":",
-            _ => {
-                let odd = super::words::odd(&mut self.dice).write(&mut self.dice);
-                let start = lines[at].split_inclusive(": ").next().unwrap_or_default().to_owned();
-                lines[at] = start + odd.trim_end();
-            }
-        }
-        *text = lines.join("\n") + "\n";
     }
 }
