@@ -31,6 +31,15 @@ pub enum NotNoted {
     NoName { resource: Box<Id> },
 }
 
+/// What is noted of a resource in its annotations, as kustomize has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Noted {
+    former: Vec<Former>,
+    prefixes: Vec<Arc<str>>,
+    suffixes: Vec<Arc<str>>,
+    needs_hash: bool,
+}
+
 impl Resource {
     /// The kind that it had at first.
     pub fn original_gvk(&self) -> Gvk {
@@ -83,6 +92,23 @@ impl Resource {
         if annotations.is_some_and(|node| node.as_scalar().is_some()) {
             self.forget();
         }
+    }
+
+    /// What is noted, if anything is.
+    pub(crate) fn noted(&self) -> Option<Noted> {
+        self.is_annotated.then(|| Noted {
+            former: self.former.clone(),
+            prefixes: self.prefixes.clone(),
+            suffixes: self.suffixes.clone(),
+            needs_hash: self.needs_hash,
+        })
+    }
+
+    /// Takes over what was noted of another one.
+    pub(crate) fn note_as(&mut self, noted: Noted) {
+        let Noted { former, prefixes, suffixes, needs_hash } = noted;
+        (self.former, self.prefixes, self.suffixes) = (former, prefixes, suffixes);
+        (self.needs_hash, self.is_annotated) = (needs_hash, true);
     }
 
     /// Where one annotation has an empty name, kustomize cannot set them anew, and goes on with none: what was noted is gone, too.

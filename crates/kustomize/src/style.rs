@@ -43,17 +43,28 @@ impl Style {
     }
 }
 
-/// Whether it is of characters that mean nothing to YAML, as most texts are.
+/// Whether it is of characters that mean nothing to YAML, wherever they stand.
 fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'/'))
 }
 
+/// Whether nothing in it can make anything but one scalar without quotes of it, as is the case with most texts.
+fn is_one_scalar(text: &str) -> bool {
+    let is_sign = |c: char| c == ' ' || "-?:,[]{}#&*!|>'\"%@`".contains(c);
+    text.bytes().all(|byte| (b' '..0x7f).contains(&byte))
+        && !text.starts_with(is_sign)
+        && !text.starts_with("...")
+        && !text.ends_with(':')
+        && !text.contains(": ")
+        && !text.contains(" #")
+}
+
 /// Whether YAML 1.1 reads something else than a text.
 fn is_no_text(text: &str) -> bool {
     let is_other = |text| !matches!(Dialect::GoYamlV2.resolve(text), Scalar::Str(_));
-    if is_word(text) {
-        return is_other(text);
+    if is_one_scalar(text) {
+        return is_other(text.trim_end());
     }
     let Ok(documents) = parse(Source::new("", text)) else { return false };
     let Some(root) = documents.first().map(|document| document.root()) else { return true };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::field_spec::FieldSpec;
-use crate::node::{Content, Node, Scalar, Tag, Value};
+use crate::node::{Content, Node, Scalar, Style, Tag, Value};
 use crate::origin::Origin;
 use crate::references::follow_field;
 use crate::resource::Resource;
@@ -48,45 +48,34 @@ struct Putting<'v> {
 
 impl Putting<'_> {
     fn put_into(&mut self, node: &mut Node) -> Result<(), (Origin, &'static str)> {
-        let own = self.origin;
         match &mut node.content {
-            Content::Scalar(scalar) => {
-                if self.expand(scalar) {
-                    node.origin = own;
-                }
-            }
-            Content::Map(map) => {
-                for (_, value) in map.iter_mut() {
-                    if let Content::Scalar(scalar) = &mut value.content
-                        && self.expand(scalar)
-                    {
-                        value.origin = own;
-                    }
-                }
-            }
+            Content::Scalar(_) => self.expand(node),
+            Content::Map(map) => map.iter_mut().for_each(|(_, value)| self.expand(value)),
             Content::Seq(items) => {
                 for item in items {
-                    match &mut item.content {
-                        Content::Scalar(scalar) if scalar.tag == Tag::Text => {
-                            if self.expand(scalar) {
-                                item.origin = own;
-                            }
-                        }
-                        _ => return Err((item.origin, "invalid value type expect a string")),
+                    if !item.as_scalar().is_some_and(is_text) {
+                        return Err((item.origin, "invalid value type expect a string"));
                     }
+                    self.expand(item);
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether something was put in.
-    fn expand(&mut self, scalar: &mut Scalar) -> bool {
-        if scalar.tag != Tag::Text || !scalar.text.contains('$') {
-            return false;
+    /// Puts values into a text. It is set anew even where it has no variables: from then on it is a text in any case, and no longer folded.
+    fn expand(&mut self, node: &mut Node) {
+        let Content::Scalar(scalar) = &mut node.content else { return };
+        if !is_text(scalar) {
+            return;
+        }
+        node.style = Style::Plain;
+        scalar.tag = Tag::Text;
+        if !scalar.text.contains('$') {
+            return;
         }
         let expanded = match expanded(&scalar.text, self.values, &mut self.used) {
-            Value::Null => return false,
+            Value::Null => return,
             Value::Bool(value) => Scalar { text: value.to_string().into(), tag: Tag::Bool },
             Value::Number(json) => {
                 let tag = if json.parse::<i64>().is_ok() { Tag::Int } else { Tag::Float };
@@ -94,10 +83,16 @@ impl Putting<'_> {
             }
             Value::Text(text) => Scalar::text(text),
         };
-        let is_other = expanded != *scalar;
-        *scalar = expanded;
-        is_other
+        if expanded != *scalar {
+            *scalar = expanded;
+            node.origin = self.origin;
+        }
     }
+}
+
+/// Whether kustomize takes it for a text, be it that nobody said so.
+fn is_text(scalar: &Scalar) -> bool {
+    matches!(scalar.tag, Tag::Text | Tag::Any)
 }
 
 /// A text with its variables replaced. One that is nothing but a variable is of the kind of its value. `$$` is a dollar sign.

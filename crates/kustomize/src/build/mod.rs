@@ -191,21 +191,22 @@ impl Builder<'_> {
 
     fn use_schema(&mut self, folder: &Folder<'_>, kustomization: &Kustomization) -> Result<(), BadBuild> {
         let (path, version) = (kustomization.openapi.get("path"), kustomization.openapi.get("version"));
-        let Some(path) = path else {
-            self.has_own_schema |= version.is_some();
+        let path = path.map(|path| folder.file(path).map_err(|error| BadBuild::new(&error))).transpose()?;
+        let text = path.as_ref().map(|path| self.text(path)).transpose()?;
+        // What names a base has its say before the base.
+        if self.has_own_schema {
+            return Ok(());
+        }
+        let (Some(path), Some(text)) = (path, text) else {
+            let version = version.filter(|version| !version.is_empty());
+            self.has_own_schema = version.is_some();
             return check_version(version);
         };
         if version.is_some() {
             let problem = "builtin version and custom schema provided, cannot use both: remove one of `openapi.path` and `openapi.version`";
             return Err(BadBuild::of(problem.to_owned()));
         }
-        // What names a base has its say before the base.
-        if self.has_own_schema {
-            return Ok(());
-        }
         self.has_own_schema = true;
-        let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
-        let text = self.text(&path)?;
         let origin = self.sources.add(path.as_str().into(), None);
         // Kustomize does not look at it before it asks; where it never does, a mistake in it is refused here and not there.
         let wrong =

@@ -92,6 +92,10 @@ impl Builder<'_> {
         for loaded in &mut loaded {
             loaded.may_change_name = patch.may_change_name;
             loaded.may_change_kind = patch.may_change_kind;
+            // Kustomize notes it in the annotations of the patch, which are texts then.
+            if patch.may_change_name || patch.may_change_kind {
+                as_texts(loaded, "annotations")?;
+            }
         }
         let Some(target) = &patch.target else {
             return loaded.iter().try_for_each(|patch| {
@@ -224,9 +228,8 @@ impl Builder<'_> {
         if let Some(version) = node.as_map_mut().and_then(|fields| fields.get_mut("apiVersion"))
             && matches!(version.content, Content::Scalar(Scalar { tag: Tag::Any, .. }))
         {
-            let own = resource.node.at(&["apiVersion"]);
-            let origin = own.map_or(patch.node.origin, |own| own.origin);
-            *version = plain(own.and_then(Node::as_text).unwrap_or_default(), origin);
+            let origin = resource.node.at(&["apiVersion"]).map_or(patch.node.origin, |own| own.origin);
+            *version = plain(&resource.gvk().api_version(), origin);
         }
         self.built_in = BuiltIn::Read;
         let merged = resource.sharing(|resource| merge(&node, &mut resource.node, &self.schema));
@@ -267,20 +270,26 @@ fn copied(mut patch: Resource) -> Result<Resource, BadBuild> {
     let origin = patch.node.origin;
     let Some(fields) = patch.node.as_map_mut() else { return Ok(patch) };
     fields.set("apiVersion", plain("", origin));
-    let Some(metadata) = fields.get_mut("metadata").and_then(Node::as_map_mut) else { return Ok(patch) };
-    for field in ["labels", "annotations"] {
-        let Some(written) = metadata.remove(field) else { continue };
-        let texts = merged(None, Some(&written), false);
-        if let Some((name, _)) = texts.iter().find(|(name, _)| !is_bare_name(name)) {
-            let known = "json: unsupported type: map[interface {}]interface {}";
-            let problem = format!("`{name}` in the {field} of a patch is no text without quotes: take another name");
-            return Err(BadBuild::of(format!("{known}: {problem}")));
-        }
-        if !texts.is_empty() {
-            metadata.set(field, Node::new(Content::Map(texts), written.origin));
-        }
-    }
+    as_texts(&mut patch, "labels")?;
+    as_texts(&mut patch, "annotations")?;
     Ok(patch)
+}
+
+/// Makes texts of the labels or annotations of a patch, or takes them away if there are none.
+fn as_texts(patch: &mut Resource, field: &str) -> Result<(), BadBuild> {
+    let metadata = patch.node.as_map_mut().and_then(|fields| fields.get_mut("metadata")).and_then(Node::as_map_mut);
+    let Some(metadata) = metadata else { return Ok(()) };
+    let Some(written) = metadata.remove(field) else { return Ok(()) };
+    let texts = merged(None, Some(&written), false);
+    if let Some((name, _)) = texts.iter().find(|(name, _)| !is_bare_name(name)) {
+        let known = "json: unsupported type: map[interface {}]interface {}";
+        let problem = format!("`{name}` in the {field} of a patch is no text without quotes: take another name");
+        return Err(BadBuild::of(format!("{known}: {problem}")));
+    }
+    if !texts.is_empty() {
+        metadata.set(field, Node::new(Content::Map(texts), written.origin));
+    }
+    Ok(())
 }
 
 /// Whether a patch puts other annotations in the place of all that there are, or none. Kustomize notes in them what a resource was called.

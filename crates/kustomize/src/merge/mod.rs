@@ -178,7 +178,7 @@ impl<'a> Merger<'a> {
         own.try_retain(|name, node| {
             check_name(name)?;
             let Some(patch) = patches.remove(name) else {
-                return self.keep(node, below(name)).map_err(|problem| problem.under(name));
+                return self.keep_field(node, below(name)).map_err(|problem| problem.under(name));
             };
             let left = self.merge(node, patch, below(name)).map_err(|problem| problem.under(name))?;
             if left == Left::Patch {
@@ -189,10 +189,16 @@ impl<'a> Merger<'a> {
         for (name, patch) in patches {
             check_name(&name)?;
             if self.take(patch, below(&name), Place::Empty).map_err(|problem| problem.under(&name))? {
+                settle(patch);
                 own.push(name, patch.clone());
             }
         }
         Ok(())
+    }
+
+    fn keep_field(self, own: &mut Node, known: Option<Cursor<'a>>) -> Result<bool, NoMerge> {
+        settle(own);
+        self.keep(own, known)
     }
 
     /// Walks a node that the patch does not name. Says whether it stays.
@@ -204,7 +210,7 @@ impl<'a> Merger<'a> {
             Content::Map(map) => map.try_retain(|name, node| {
                 check_name(name)?;
                 let below = known.and_then(|known| known.field(name));
-                self.keep(node, below).map_err(|problem| problem.under(name))
+                self.keep_field(node, below).map_err(|problem| problem.under(name))
             })?,
             Content::Seq(items) => {
                 if let Some((how, known)) = associative(known) {
@@ -243,6 +249,7 @@ impl<'a> Merger<'a> {
     fn take_fields(self, patch: &mut Map, known: Option<Cursor<'a>>) -> Result<(), NoMerge> {
         patch.try_retain(|name, node| {
             let below = known.and_then(|known| known.field(name));
+            settle(node);
             self.take(node, below, Place::Same).map_err(|problem| problem.under(name))
         })
     }
@@ -272,6 +279,17 @@ fn associative<'a>(known: Option<Cursor<'a>>) -> Option<(ListMerge<'a>, Option<C
     match known.list() {
         ListMerge::Replace => None,
         how => Some((how, known.items())),
+    }
+}
+
+/// Puts quotes around a text that YAML 1.1 would read as something else: all fields are set anew on the way.
+fn settle(field: &mut Node) {
+    let Content::Scalar(scalar) = &mut field.content else { return };
+    if field.style == Style::Plain && matches!(scalar.tag, Tag::Text | Tag::Any) {
+        field.style = Style::of_entry(&scalar.text);
+        if field.style == Style::Quoted {
+            scalar.tag = Tag::Text;
+        }
     }
 }
 

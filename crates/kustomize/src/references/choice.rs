@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::identity::{Gvk, Id};
-use crate::node::{Content, Node, Value};
+use crate::node::{Content, Node, Tag};
 use crate::resource::Resource;
 
 /// Who names something.
@@ -47,12 +47,11 @@ fn account_namespaces(resource: &Resource) -> Option<BTreeSet<Arc<str>>> {
     Some(namespaces)
 }
 
-/// What is read as a text.
+/// What is read as a text. A time is none.
 fn text(node: &Node) -> Option<Arc<str>> {
-    match node.as_scalar()?.value() {
-        Ok(Value::Text(text)) => Some(text),
-        _ => None,
-    }
+    let scalar = node.as_scalar()?;
+    let tag = if scalar.tag == Tag::Any { Tag::of(&scalar.text) } else { scalar.tag };
+    (tag == Tag::Text).then(|| Arc::clone(&scalar.text))
 }
 
 fn role(resource: &Resource) -> Option<Gvk> {

@@ -1,9 +1,10 @@
 //! Replacements: the value of one field, or a text, is written to others.
 //!
-//! - `structured`: fields in the JSON or YAML that a text holds. `layout`, `scalar_layout`: how that YAML is written anew.
+//! - `copy`: a value that is put somewhere. `structured`: fields in the JSON or YAML that a text holds. `layout`, `scalar_layout`: how that YAML is written anew.
 //!
 //! A scalar takes the text of the value and keeps what it was read as; anything else is replaced by the value as it is.
 
+mod copy;
 mod layout;
 mod scalar_layout;
 mod structured;
@@ -17,9 +18,11 @@ use std::sync::Arc;
 use crate::field_path::{self, Leaf, Matching, PathError, Step, at, at_mut};
 use crate::identity::Id;
 use crate::node::{Content, Node, Scalar, Tag};
+use crate::noted::Noted;
 use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::selector::{BadSelector, Selector, TargetSelection};
+use copy::{depth, holds_notes, own_texts, set, size};
 
 /// The field of a source or target that names none.
 const DEFAULT_PATH: &str = "metadata.name";
@@ -209,7 +212,9 @@ impl Work<'_> {
         let place = field_path::split(&path).and_then(|parts| field_path::find(root, &parts)).map_err(wrong)?;
         let no_value = || ReplacementError::NoValue { path: Arc::clone(&path), id: Box::new(source.id.clone()) };
         let place = place.ok_or_else(no_value)?;
-        let node = at(root, &place).filter(|node| !is_empty(node)).ok_or_else(no_value)?;
+        // Kustomize sees what it noted there.
+        let has_notes = self.resources[resource].is_annotated && holds_notes(&place);
+        let node = at(root, &place).filter(|node| has_notes || !is_empty(node)).ok_or_else(no_value)?;
         let Some(options) = source.options.as_ref().filter(|options| !options.delimiter.is_empty()) else {
             return Ok(Value::Field { resource, place });
         };
@@ -299,6 +304,7 @@ impl Work<'_> {
                 return Err(ReplacementError::TooLarge { path: Arc::clone(path), id: first(&self.ids[resource]) });
             }
         }
+        let noted = self.noted(value, place, &copy);
         let resource = &mut self.resources[resource];
         let Some(node) = at_mut(&mut resource.node, place) else { return Ok(()) };
         let old = node.as_scalar().map(|scalar| Arc::clone(&scalar.text));
@@ -311,7 +317,22 @@ impl Work<'_> {
             resource.spread(&old, &new);
         }
         resource.forget_what_is_lost();
+        if let Some(noted) = noted {
+            resource.forget();
+            noted.into_iter().for_each(|from| resource.note_as(from));
+        }
         Ok(())
+    }
+
+    /// Where a map takes the place of all annotations, what was noted in them goes; and what was noted in it comes along. None if nothing changes in that.
+    fn noted(&self, value: &Value, place: &[Step], copy: &Node) -> Option<Option<Noted>> {
+        if copy.as_scalar().is_some() || !holds_notes(place) {
+            return None;
+        }
+        Some(match value {
+            Value::Field { resource, place: from } if from == place => self.resources[*resource].noted(),
+            _ => None,
+        })
     }
 
     /// A copy of the value as it is now.
@@ -320,15 +341,6 @@ impl Work<'_> {
             Value::Fixed(node) => Some(node.clone()),
             Value::Field { resource, place } => at(&self.resources[*resource].node, place).cloned(),
         }
-    }
-}
-
-/// Ends that scalars of a copy are one node with those that they were copied from.
-fn own_texts(node: &mut Node) {
-    match &mut node.content {
-        Content::Scalar(scalar) => scalar.text = Arc::from(&*scalar.text),
-        Content::Seq(items) => items.iter_mut().for_each(own_texts),
-        Content::Map(map) => map.iter_mut().for_each(|(_, node)| own_texts(node)),
     }
 }
 
@@ -346,59 +358,4 @@ fn is_empty(node: &Node) -> bool {
         Content::Seq(items) => items.is_empty(),
         Content::Map(map) => map.is_empty(),
     }
-}
-
-fn size(node: &Node) -> usize {
-    match &node.content {
-        Content::Scalar(_) => 1,
-        Content::Seq(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Content::Map(map) => 1 + map.iter().map(|(_, node)| size(node)).sum::<usize>(),
-    }
-}
-
-fn depth(node: &Node) -> usize {
-    match &node.content {
-        Content::Scalar(_) => 1,
-        Content::Seq(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
-        Content::Map(map) => 1 + map.iter().map(|(_, node)| depth(node)).max().unwrap_or_default(),
-    }
-}
-
-/// Puts a value in the place of a node, or of a part of its text.
-fn set(
-    node: &mut Node,
-    value: Node,
-    options: Option<&FieldOptions>,
-    origin: Origin,
-    path: &Arc<str>,
-) -> Result<(), ReplacementError> {
-    let delimited = options.filter(|options| !options.delimiter.is_empty());
-    let Content::Scalar(own) = &mut node.content else {
-        return match delimited {
-            Some(_) => Err(ReplacementError::Delimiter { path: Arc::clone(path) }),
-            None => {
-                *node = value;
-                Ok(())
-            }
-        };
-    };
-    let text = value.as_text().unwrap_or_default();
-    own.text = match delimited {
-        None => text.into(),
-        Some(options) => {
-            let is_null = value.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null);
-            let text = if is_null { "" } else { text };
-            let mut parts: Vec<&str> = own.text.split(&*options.delimiter).collect();
-            match usize::try_from(options.index) {
-                Err(_) => parts.insert(0, text),
-                Ok(index) => match parts.get_mut(index) {
-                    Some(part) => *part = text,
-                    None => parts.push(text),
-                },
-            }
-            parts.join(&options.delimiter).into()
-        }
-    };
-    node.origin = origin;
-    Ok(())
 }

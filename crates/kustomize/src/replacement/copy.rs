@@ -1,0 +1,83 @@
+//! A value on its way to where it is copied: how much it is, and what it does to what stands there.
+
+use std::sync::Arc;
+
+use crate::field_path::Step;
+use crate::node::{Content, Node, Tag};
+use crate::origin::Origin;
+
+use super::{FieldOptions, ReplacementError};
+
+/// Whether what is noted of a resource stands there or below, as kustomize has it.
+pub(super) fn holds_notes(place: &[Step]) -> bool {
+    let is = |step: &Step, wanted: &str| matches!(step, Step::Field(name) if **name == *wanted);
+    match place {
+        [metadata] => is(metadata, "metadata"),
+        [metadata, annotations] => is(metadata, "metadata") && is(annotations, "annotations"),
+        _ => false,
+    }
+}
+
+/// Ends that scalars of a copy are one node with those that they were copied from.
+pub(super) fn own_texts(node: &mut Node) {
+    match &mut node.content {
+        Content::Scalar(scalar) => scalar.text = Arc::from(&*scalar.text),
+        Content::Seq(items) => items.iter_mut().for_each(own_texts),
+        Content::Map(map) => map.iter_mut().for_each(|(_, node)| own_texts(node)),
+    }
+}
+
+pub(super) fn size(node: &Node) -> usize {
+    match &node.content {
+        Content::Scalar(_) => 1,
+        Content::Seq(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Content::Map(map) => 1 + map.iter().map(|(_, node)| size(node)).sum::<usize>(),
+    }
+}
+
+pub(super) fn depth(node: &Node) -> usize {
+    match &node.content {
+        Content::Scalar(_) => 1,
+        Content::Seq(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Content::Map(map) => 1 + map.iter().map(|(_, node)| depth(node)).max().unwrap_or_default(),
+    }
+}
+
+/// Puts a value in the place of a node, or of a part of its text.
+pub(super) fn set(
+    node: &mut Node,
+    value: Node,
+    options: Option<&FieldOptions>,
+    origin: Origin,
+    path: &Arc<str>,
+) -> Result<(), ReplacementError> {
+    let delimited = options.filter(|options| !options.delimiter.is_empty());
+    let Content::Scalar(own) = &mut node.content else {
+        return match delimited {
+            Some(_) => Err(ReplacementError::Delimiter { path: Arc::clone(path) }),
+            None => {
+                *node = value;
+                Ok(())
+            }
+        };
+    };
+    let text = value.as_text().unwrap_or_default();
+    own.text = match delimited {
+        None => text.into(),
+        Some(options) => {
+            let is_null = value.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null);
+            let text = if is_null { "" } else { text };
+            let mut parts: Vec<&str> = own.text.split(&*options.delimiter).collect();
+            match usize::try_from(options.index) {
+                Err(_) => parts.insert(0, text),
+                Ok(index) => match parts.get_mut(index) {
+                    Some(part) => *part = text,
+                    None => parts.push(text),
+                },
+            }
+            parts.join(&options.delimiter).into()
+        }
+    };
+    node.origin = origin;
+    Ok(())
+}
