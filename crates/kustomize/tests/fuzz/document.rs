@@ -81,6 +81,22 @@ impl Yaml {
 
 const FLOW: [usize; 4] = [0, 0, 5, 40];
 
+/// Behind something, and before what is below.
+const REMARKS: [&str; 2] = [" # why", " # below"];
+const REMARK_LINES: &[&str] = &["# a remark\n", "# a remark\n\n", "# one\n# two\n", "#\n"];
+
+/// A text without the remarks that were generated into it.
+pub(super) fn without_remarks(text: &str) -> String {
+    let is_remark =
+        |line: &str| line.starts_with('#') && REMARK_LINES.iter().any(|lines| lines.lines().any(|known| known == line));
+    let mut bare = String::new();
+    for line in text.lines().filter(|line| !is_remark(line.trim())) {
+        bare.push_str(REMARKS.iter().find_map(|remark| line.strip_suffix(remark)).unwrap_or(line));
+        bare.push('\n');
+    }
+    bare
+}
+
 struct Writer<'d> {
     out: String,
     /// Lists stand deeper than the field that holds them.
@@ -158,7 +174,7 @@ impl Writer<'_> {
             if self.dice.percent(1) {
                 let spaces = self.dice.pick(&[0, column, column + 2]);
                 self.out.push_str(&" ".repeat(spaces));
-                self.out.push_str(self.dice.pick(&["# a remark\n", "# a remark\n\n", "# one\n# two\n", "#\n"]));
+                self.out.push_str(self.dice.pick(REMARK_LINES));
             }
             self.out.push_str(&" ".repeat(column));
         }
@@ -171,13 +187,15 @@ impl Writer<'_> {
             Yaml::Map(fields) if fields.is_empty() => self.out.push_str(" {}\n"),
             Yaml::List(items) if items.is_empty() => self.out.push_str(" []\n"),
             Yaml::Map(_) | Yaml::List(_) if !(yaml.is_simple() && self.dice.percent(self.flow)) => {
-                self.out.push_str(if self.dice.percent(1) { " # below\n" } else { "\n" });
+                self.out.push_str(if self.dice.percent(1) { REMARKS[1] } else { "" });
+                self.out.push('\n');
                 self.block(yaml, column);
             }
             other => {
                 self.out.push(' ');
                 self.flow_or_raw(other);
-                self.out.push_str(if self.dice.percent(2) { " # why\n" } else { "\n" });
+                self.out.push_str(if self.dice.percent(2) { REMARKS[0] } else { "" });
+                self.out.push('\n');
             }
         }
     }
