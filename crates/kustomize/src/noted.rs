@@ -111,13 +111,19 @@ impl Resource {
         (self.needs_hash, self.is_annotated) = (needs_hash, true);
     }
 
-    /// Where one annotation has an empty name, kustomize cannot set them anew, and goes on with none: what was noted is gone, too.
-    pub(crate) fn lose_nameless_annotations(&mut self) {
+    /// Sets all annotations anew, as texts. Where one has an empty name kustomize cannot, and goes on with none: what was noted is gone, too.
+    pub(crate) fn set_annotations_anew(&mut self) {
         let metadata = self.node.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
         let annotations = metadata.and_then(|metadata| metadata.get_mut("annotations")).and_then(Node::as_map_mut);
-        if let Some(annotations) = annotations.filter(|annotations| annotations.get("").is_some()) {
+        let Some(annotations) = annotations else { return };
+        if annotations.get("").is_some() {
             *annotations = Map::default();
             self.forget();
+            return;
+        }
+        for (_, node) in annotations.iter_mut() {
+            let text = node.as_scalar().map(|scalar| Arc::clone(&scalar.text)).unwrap_or_default();
+            *node = Node::text(text, node.origin);
         }
     }
 

@@ -204,25 +204,29 @@ fn set_scalar(node: &mut Node, scalar: Scalar, origin: Origin) -> Result<(), Fie
     Ok(())
 }
 
-/// Sets an entry of a map of texts. What is null stays null.
-pub fn set_entry(node: &mut Node, name: &str, text: &Arc<str>, origin: Origin) -> Result<(), FieldProblem> {
+/// Sets an entry of a map of texts. What is null stays null. `style` is how the text is written so far: as what it took the place of last, or with the quotes
+/// that it needs where nothing was.
+pub fn set_entry(
+    node: &mut Node,
+    name: &str,
+    text: &Arc<str>,
+    style: &mut Style,
+    origin: Origin,
+) -> Result<(), FieldProblem> {
     if name.is_empty() {
         return set_text(node, text, origin);
     }
     if node.is_null() {
         return Ok(());
     }
-    match node.as_map_mut() {
-        Some(map) if map.get(name).is_none() && !is_bare_name(name) => {
-            return Err(FieldProblem::Name { name: name.to_owned() });
-        }
-        Some(map) => {
-            let own = map.get(name).map(|own| own.style);
-            let style =
-                own.map_or_else(|| Style::of_entry(text), |own| if own == Style::Blank { Style::Plain } else { own });
-            map.set(name, Node { style, ..Node::new(Content::Scalar(Scalar::text(Arc::clone(text))), origin) });
-        }
-        None => return Err(FieldProblem::kind("MappingNode", node)),
+    let Some(map) = node.as_map_mut() else { return Err(FieldProblem::kind("MappingNode", node)) };
+    match map.get(name).map(|own| own.style) {
+        Some(Style::Blank) => *style = Style::Plain,
+        Some(own) => *style = own,
+        None if !is_bare_name(name) => return Err(FieldProblem::Name { name: name.to_owned() }),
+        None if *style == Style::Plain => *style = Style::of_entry(text),
+        None => {}
     }
+    map.set(name, Node { style: *style, ..Node::new(Content::Scalar(Scalar::text(Arc::clone(text))), origin) });
     Ok(())
 }

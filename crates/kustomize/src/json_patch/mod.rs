@@ -139,7 +139,7 @@ impl JsonPatch {
     ) -> Result<(), JsonPatchError> {
         resource.note_former(is_cluster_scoped)?;
         self.apply_unnoted(resource, origin)?;
-        resource.lose_nameless_annotations();
+        resource.set_annotations_anew();
         Ok(())
     }
 

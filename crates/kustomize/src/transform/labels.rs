@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::TransformError;
 use crate::field_spec::{Create, FieldProblem, FieldSpec, set_entry};
-use crate::node::{Map, Node};
+use crate::node::{Map, Node, Style};
 use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::shared::Shared;
@@ -44,18 +44,27 @@ fn set(
 ) -> Result<(), TransformError> {
     let new: Arc<str> = Arc::from(&**text);
     let mut count = 0;
+    let mut style = Style::default();
+    let is_one_of_them = |node: &Node| node.as_scalar().is_some_and(|old| Arc::ptr_eq(&old.text, &new));
     let entry = &mut |node: &mut Node| -> Result<(), FieldProblem> {
-        let old = node.as_map().and_then(|map: &Map| map.get(name)).and_then(Node::as_scalar);
-        if old.is_some_and(|old| Arc::ptr_eq(&old.text, &new)) {
+        if node.as_map().and_then(|map: &Map| map.get(name)).is_some_and(is_one_of_them) {
             return Ok(());
         }
         let is_new = node.as_map().is_some_and(|map: &Map| map.get(name).is_none());
         count += usize::from(is_new);
         let text = if is_new { Arc::clone(&new) } else { Arc::from(&**text) };
-        set_entry(node, name, &text, origin)
+        set_entry(node, name, &text, &mut style, origin)
     };
     for spec in specs {
         spec.apply(&mut resource.node, Create::Map, origin, entry)?;
+    }
+    // What was written for the last of them is how all that are one node are written.
+    for spec in specs.iter().filter(|_| count > 0) {
+        spec.apply(&mut resource.node, Create::Nothing, origin, &mut |node| {
+            let entry = node.as_map_mut().and_then(|map| map.get_mut(name)).filter(|node| is_one_of_them(node));
+            entry.into_iter().for_each(|node| node.style = style);
+            Ok(())
+        })?;
     }
     if count > 1 {
         if resource.shared.is_empty() {
