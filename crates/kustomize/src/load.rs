@@ -118,8 +118,11 @@ pub(crate) fn in_json(node: &Node) -> Result<Node, NoValue> {
             Content::Map(json)
         }
     };
-    let is_text = matches!(&content, Content::Scalar(Scalar { tag: Tag::Text, .. }));
-    let style = if is_text { Style::Quoted } else { Style::Plain };
+    let style = match &content {
+        Content::Scalar(Scalar { tag: Tag::Text, .. }) => Style::Quoted,
+        Content::Scalar(_) => Style::Plain,
+        Content::Seq(_) | Content::Map(_) => Style::Flow,
+    };
     Ok(Node { style, ..Node::new(content, node.origin) })
 }
 

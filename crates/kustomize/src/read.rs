@@ -140,8 +140,9 @@ impl Reading {
         let style = match written.style() {
             Style::Plain if is_in_flow && matches!(written.kind(), Kind::Scalar("")) => NodeStyle::Blank,
             Style::Plain => NodeStyle::Plain,
-            // Only scalars have quotes; and with a tag, what one is, is not for quotes to say.
-            _ if written.tag().is_some() || !matches!(written.kind(), Kind::Scalar(_)) => NodeStyle::Plain,
+            Style::Flow => NodeStyle::Flow,
+            _ if !matches!(written.kind(), Kind::Scalar(_)) => NodeStyle::Plain,
+            _ if written.tag().is_some() => NodeStyle::Tagged,
             Style::Folded => NodeStyle::Folded,
             _ => NodeStyle::Quoted,
         };

@@ -5,7 +5,7 @@ use setpoint_yaml::{Dialect, Kind, Scalar, Source, Style as Written, parse};
 
 use crate::node::Tag;
 
-/// How a scalar was written. What a patch puts in its place is written so too, and may become something else by it: a number in quotes is a text.
+/// How a node was written. What a patch puts in its place is written so too, and may become something else by it: a number in quotes is a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     #[default]
@@ -16,6 +16,10 @@ pub enum Style {
     Folded,
     /// As nothing at all, between braces or brackets. It is null, but go-yaml writes an empty text there, which is what it is read as again.
     Blank,
+    /// In quotes, behind a tag that says what it is. Who sets it without a tag leaves the quotes.
+    Tagged,
+    /// A map or a list, between braces or brackets.
+    Flow,
 }
 
 impl Style {

@@ -186,13 +186,14 @@ pub fn set_plain(node: &mut Node, text: &str, origin: Origin) -> Result<(), Fiel
 
 /// Sets an integer, which is written in quotes if what was there before it was.
 pub fn set_int(node: &mut Node, number: i64, origin: Origin) -> Result<(), FieldProblem> {
-    let tag = if was_quoted(node) { Tag::Text } else { Tag::Int };
+    // A tag is written before the quotes.
+    let tag = if was_quoted(node) && node.style != Style::Tagged { Tag::Text } else { Tag::Int };
     set_scalar(node, Scalar { text: number.to_string().into(), tag }, origin)
 }
 
 /// Whether it was written in quotes, or as a block.
 fn was_quoted(node: &Node) -> bool {
-    !matches!(node.style, Style::Plain | Style::Blank)
+    matches!(node.style, Style::Quoted | Style::Folded | Style::Tagged)
 }
 
 fn set_scalar(node: &mut Node, scalar: Scalar, origin: Origin) -> Result<(), FieldProblem> {
@@ -221,7 +222,7 @@ pub fn set_entry(
     }
     let Some(map) = node.as_map_mut() else { return Err(FieldProblem::kind("MappingNode", node)) };
     match map.get(name).map(|own| own.style) {
-        Some(Style::Blank) => *style = Style::Plain,
+        Some(Style::Blank | Style::Flow) => *style = Style::Plain,
         Some(own) => *style = own,
         None if !is_bare_name(name) => return Err(FieldProblem::Name { name: name.to_owned() }),
         None if *style == Style::Plain => *style = Style::of_entry(text),

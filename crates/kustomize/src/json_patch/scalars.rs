@@ -39,9 +39,12 @@ pub(super) fn from_json(node: &mut Node) -> Result<(), NoValue> {
 
 type Change<'c> = dyn FnMut(&mut Scalar, &mut Style, bool) -> Result<(), NoValue> + 'c;
 
-/// Changes all scalars and how they are written, and tells of each whether it is blank.
+/// Changes all scalars and how they are written, and tells of each whether it is blank. Nothing is between brackets any more.
 fn each(node: &mut Node, change: &mut Change<'_>) -> Result<(), NoValue> {
     let is_blank = node.is_blank();
+    if node.as_scalar().is_none() {
+        node.style = Style::Plain;
+    }
     match &mut node.content {
         Content::Scalar(scalar) => change(scalar, &mut node.style, is_blank),
         Content::Seq(items) => items.iter_mut().try_for_each(|item| each(item, change)),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::field_path::Step;
-use crate::node::{Content, Node, Tag};
+use crate::field_path::{Step, at, at_mut};
+use crate::node::{Content, Node, Style, Tag};
 use crate::origin::Origin;
 
 use super::{FieldOptions, ReplacementError};
@@ -40,6 +40,23 @@ pub(super) fn depth(node: &Node) -> usize {
         Content::Scalar(_) => 1,
         Content::Seq(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
         Content::Map(map) => 1 + map.iter().map(|(_, node)| depth(node)).max().unwrap_or_default(),
+    }
+}
+
+/// Makes a text of nothing that stands between braces or brackets: that is what Go writes there.
+pub(super) fn settle(root: &mut Node, place: &[Step]) {
+    let is_nothing = |node: &Node| node.as_scalar().is_some_and(|own| own.text.is_empty() && own.tag == Tag::Any);
+    if !at(root, place).is_some_and(is_nothing) {
+        return;
+    }
+    let mut around = Some(&*root);
+    let mut is_in_flow = false;
+    for step in place {
+        is_in_flow |= around.is_some_and(|node| node.style == Style::Flow);
+        around = around.and_then(|node| at(node, std::slice::from_ref(step)));
+    }
+    if let Some(Content::Scalar(own)) = at_mut(root, place).map(|node| &mut node.content).filter(|_| is_in_flow) {
+        own.tag = Tag::Text;
     }
 }
 

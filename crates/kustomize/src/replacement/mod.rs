@@ -22,7 +22,7 @@ use crate::noted::Noted;
 use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::selector::{BadSelector, Selector, TargetSelection};
-use copy::{depth, holds_notes, own_texts, set, size};
+use copy::{depth, holds_notes, own_texts, set, settle, size};
 
 /// The field of a source or target that names none.
 const DEFAULT_PATH: &str = "metadata.name";
@@ -312,6 +312,8 @@ impl Work<'_> {
             own_texts(&mut copy);
         }
         set(node, copy, options, self.origin, path)?;
+        settle(&mut resource.node, place);
+        let Some(node) = at_mut(&mut resource.node, place) else { return Ok(()) };
         if let Some(old) = old.filter(|_| !resource.shared.is_empty()) {
             let new = node.clone();
             resource.spread(&old, &new);
