@@ -61,6 +61,19 @@ impl Defaults {
         Ok(())
     }
 
+    /// How many steps it takes at most to add what others say: fields of one path are compared with each other.
+    pub(crate) fn cost_of_merge(&self, other: &Self) -> usize {
+        let lists = |of: &Self| {
+            let [prefix, suffix, namespace] = [&of.name_prefix, &of.name_suffix, &of.namespace].map(Vec::len);
+            let labels = [&of.common_labels, &of.template_labels, &of.labels, &of.common_annotations].map(Vec::len);
+            let values = [&of.images, &of.replicas, &of.var_reference].map(Vec::len);
+            let names = of.name_reference.iter().map(|reference| 1 + reference.fields.len()).sum::<usize>();
+            [prefix, suffix, namespace, names].into_iter().chain(labels).chain(values).collect::<Vec<_>>()
+        };
+        let (own, other) = (lists(self), lists(other));
+        own.iter().zip(&other).map(|(own, other)| 4 * (own + other) + own * other / 16 + other * other / 16).sum()
+    }
+
     /// As kustomize sorts them after each merge. It decides what is there already when they are merged again.
     fn sort(&mut self) {
         let lists = [

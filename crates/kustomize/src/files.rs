@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::folder::BadPath;
+use crate::limits::{Budget, Exceeded};
 
 /// The files of a tree.
 pub trait Files {
@@ -48,4 +49,33 @@ pub enum FileError {
     Undeclared(String),
     #[error("`{path}` cannot be read: {reason}")]
     Unreadable { path: String, reason: String },
+    /// With it, too much was read.
+    #[error("limit: `{path}` is one file too many")]
+    Limit { path: String, source: Exceeded },
+}
+
+/// Files of which a budget is told what was read.
+pub(crate) struct Counted<'f> {
+    pub(crate) files: &'f dyn Files,
+    pub(crate) budget: &'f Budget,
+}
+
+impl Files for Counted<'_> {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+        let bytes = self.files.read(path)?;
+        let counted = self.budget.read(bytes.len());
+        counted.map(|()| bytes).map_err(|source| FileError::Limit { path: path.to_owned(), source })
+    }
+
+    fn real_folder(&self, path: &str) -> Result<String, FileError> {
+        self.files.real_folder(path)
+    }
+
+    fn real_file(&self, path: &str) -> Result<String, FileError> {
+        self.files.real_file(path)
+    }
+
+    fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {
+        self.files.remote_folder(url)
+    }
 }

@@ -9,7 +9,7 @@
 //! - [`identity`]: what resources are called. [`resource`]: one on its way through a kustomization.
 //! - [`order`]: the order of resources in the end.
 //! - [`references`]: the names that resources have of each other. [`variables`]: `$(NAME)`. [`substitution`]: `${NAME}`, as Flux has it.
-//! - [`provenance`]: who set what of a resource. [`explanation`]: that, told of the one that somebody names.
+//! - [`provenance`]: who set what of a resource. [`explanation`]: that, told of the one that somebody names. [`limits`]: how much a build may cost.
 //! - [`schema`]: what OpenAPI says of kinds. [`merge`]: strategic merge patches.
 
 #![forbid(unsafe_code)]
@@ -30,6 +30,7 @@ pub mod identity;
 mod json;
 pub mod json_patch;
 pub mod kustomization;
+pub mod limits;
 pub mod load;
 pub mod merge;
 pub mod node;

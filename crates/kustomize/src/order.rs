@@ -73,6 +73,14 @@ impl Order {
         }
     }
 
+    /// How many kinds it names.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::AsTheyCome => 0,
+            Self::Legacy { first, last } => first.len() + last.len(),
+        }
+    }
+
     /// Puts resources into this order; `id` says what one is called.
     pub fn sort(&self, resources: &mut [Resource], id: impl Fn(&Resource) -> Id) {
         if let Self::Legacy { first, last } = self {

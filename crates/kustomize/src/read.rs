@@ -83,6 +83,8 @@ pub(crate) fn read_first(text: &str) -> Result<Option<Node>, Diagnostics> {
     Reading::new(Origin::default(), Dialect::GoYamlV3).node(root, false).map(Some)
 }
 
+/// How many nodes one text may come to, with those of its aliases. What a build may hold is only known once it was read.
+const MOST_NODES: usize = 4_500_000;
 /// How many texts are kept to be shared.
 const KEPT: usize = 256;
 /// Longer ones are hardly the same as others.
@@ -94,6 +96,7 @@ struct Reading {
     dialect: Dialect,
     /// It will be written as JSON, whose keys are texts.
     is_resource: bool,
+    nodes: usize,
     names: Kept,
     values: Kept,
 }
@@ -120,11 +123,16 @@ impl Kept {
 
 impl Reading {
     fn new(origin: Origin, dialect: Dialect) -> Self {
-        Self { origin, dialect, is_resource: false, names: Kept::default(), values: Kept::default() }
+        Self { origin, dialect, is_resource: false, nodes: 0, names: Kept::default(), values: Kept::default() }
     }
 
     /// A node of a document, with everything below it; `is_in_flow` if it is between braces or brackets. How deep that goes is bounded by the parser.
     fn node(&mut self, written: Written<'_>, is_in_flow: bool) -> Result<Node, Diagnostics> {
+        self.nodes += 1;
+        if self.nodes > MOST_NODES {
+            let problem = format!("the text has more than {MOST_NODES} nodes, with those of its aliases");
+            return Err(Diagnostic::new(Class::Limit, written.place(), problem).with_help("split it").into());
+        }
         let is_flow = is_in_flow || written.style() == Style::Flow;
         let content = match written.kind() {
             Kind::Scalar(text) => Content::Scalar(self.scalar(written, text)?),

@@ -11,6 +11,7 @@ use crate::folder::Folder;
 use crate::generator::{Generator, Kind, Options, absorb};
 use crate::hash::hash;
 use crate::identity::{Gvk, Id};
+use crate::limits::Budget;
 use crate::node::{Content, Node};
 use crate::origin::Origin;
 use crate::pattern::Pattern;
@@ -155,7 +156,7 @@ fn told(error: impl std::error::Error) -> String {
 fn patterns_match_what_they_match_in_go() {
     replay(include_str!("../tests/recorded/pattern.jsonl"), |case| {
         let pattern = Pattern::new(case["pattern"].as_str().unwrap()).map_err(told)?;
-        Ok(texts(&case["texts"]).iter().map(|text| pattern.is_match(text)).collect())
+        Ok(texts(&case["texts"]).iter().map(|text| pattern.is_match(text, &Budget::default())).collect())
     });
 }
 
@@ -179,7 +180,8 @@ fn resources_are_selected_as_in_kustomize() {
     replay(include_str!("../tests/recorded/select.jsonl"), |case| {
         let resources = resources(case, "resources");
         let selection = Selection::new(&selector(&case["selector"])).map_err(told)?;
-        let found = select(resources.iter().enumerate(), &selection, &is_cluster_scoped).map_err(told)?;
+        let found =
+            select(resources.iter().enumerate(), &selection, &is_cluster_scoped, &Budget::default()).map_err(told)?;
         Ok(found.iter().map(|at| format!("{}/{}", resources[*at].kind(), resources[*at].name())).collect())
     });
 }
@@ -206,6 +208,7 @@ fn replacement(json: &Json) -> Replacement {
         source: json.get("source").map(source),
         value: json.get("sourceValue").map(|value| value.as_str().unwrap().into()),
         targets: json.get("targets").map(|targets| targets.as_array().unwrap().iter().map(target).collect()),
+        origin: Origin::default(),
     }
 }
 
@@ -213,7 +216,7 @@ fn replaced(case: &Json) -> Answer {
     let before = resources(case, "resources");
     let mut after = before.clone();
     let replacements: Vec<_> = case["replacements"].as_array().into_iter().flatten().map(replacement).collect();
-    replace(&mut after, &replacements, Origin::default()).map_err(told)?;
+    replace(&mut after, &replacements, Origin::default(), &Budget::default()).map_err(|(_, error)| told(error))?;
     let changed = |(before, after)| {
         let (before, after) = (yaml(before)?, yaml(after)?);
         Ok(if before == after { Json::Null } else { after.into() })

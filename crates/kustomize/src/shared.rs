@@ -6,10 +6,11 @@
 //! Here a node stands in one place. So it is kept beside the resource which nodes are one, by the memory that their text is in, and what a step does to one of
 //! them is done to the others after it ([`Resource::sharing`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::field_spec::{Create, FieldError, FieldProblem, FieldSpec};
+use crate::limits::Budget;
 use crate::node::{Content, Node, Scalar};
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -31,16 +32,31 @@ enum Step {
 
 impl Resource {
     /// Takes a step, after which entries that are one node are still the same: what was set in one is set in all.
-    pub fn sharing<T>(&mut self, step: impl FnOnce(&mut Self) -> T) -> T {
+    pub fn sharing<T>(&mut self, budget: &Budget, step: impl FnOnce(&mut Self) -> T) -> T {
         if self.shared.is_empty() {
             return step(self);
         }
         let before = self.shared.clone();
         let mut places = vec![Vec::new(); before.len()];
-        find(&mut self.node, &before, &mut |at, path, _| places[at].push(path.to_vec()));
+        budget.spend(find(&mut self.node, &before, &mut |at, path, _| places[at].push(path.to_vec())));
         let outcome = step(self);
+        // Each is looked up in its map.
+        budget.spend(before.len() * before.len() / 8);
+        let now: BTreeMap<usize, usize> =
+            self.shared.iter().enumerate().map(|(at, shared)| (place(&shared.text), at)).collect();
+        let (mut changed, mut ended) = (Vec::new(), BTreeSet::new());
         for (shared, places) in before.iter().zip(&places) {
-            self.share_anew(shared, places);
+            let own = now.get(&place(&shared.text)).copied();
+            if let Some(new) = self.share_anew(shared, places, own) {
+                ended.extend(own.filter(|_| new.as_scalar().is_none()));
+                changed.push((shared.clone(), new));
+            }
+        }
+        if !changed.is_empty() {
+            let (shared, new): (Vec<Shared>, Vec<Node>) = changed.into_iter().unzip();
+            budget.spend(find(&mut self.node, &shared, &mut |at, _, node| *node = new[at].clone()));
+            let mut at = 0..;
+            self.shared.retain(|_| at.next().is_none_or(|at| !ended.contains(&at)));
         }
         outcome
     }
@@ -51,45 +67,43 @@ impl Resource {
         spec: &FieldSpec,
         create: Create,
         origin: Origin,
+        budget: &Budget,
         set: &mut dyn FnMut(&mut Node) -> Result<(), FieldProblem>,
     ) -> Result<(), FieldError> {
+        budget.spend(self.shared.len());
         match self.shared.iter().any(|shared| spec.path.ends_with(&*shared.name)) {
-            true => self.sharing(|resource| spec.apply(&mut resource.node, create, origin, set)),
-            false => spec.apply(&mut self.node, create, origin, set),
+            true => self.sharing(budget, |resource| spec.apply(&mut resource.node, create, origin, budget, set)),
+            false => spec.apply(&mut self.node, create, origin, budget, set),
         }
     }
 
     /// Sets all entries that are one node with a scalar that had this text, and is another one now.
-    pub(crate) fn spread(&mut self, old: &Arc<str>, new: &Node) {
+    pub(crate) fn spread(&mut self, old: &Arc<str>, new: &Node, budget: &Budget) {
         let Some(scalar) = new.as_scalar() else { return };
         let own = self.shared.iter_mut().find(|own| Arc::ptr_eq(&own.text, old));
         let Some(own) = own.filter(|_| !Arc::ptr_eq(&scalar.text, old)) else { return };
         let before = std::mem::replace(own, Shared { name: Arc::clone(&own.name), text: Arc::clone(&scalar.text) });
-        find(&mut self.node, &[before], &mut |_, _, node| *node = new.clone());
+        budget.spend(find(&mut self.node, &[before], &mut |_, _, node| *node = new.clone()));
     }
 
-    fn share_anew(&mut self, shared: &Shared, places: &[Vec<Step>]) {
+    /// Gives those that were one node, and of which some were changed, what the last of these is now. Others that are still the old one are left to the caller.
+    fn share_anew(&mut self, shared: &Shared, places: &[Vec<Step>], own: Option<usize>) -> Option<Node> {
         let is_old = |node: &Node| node.as_scalar().is_some_and(|scalar| Arc::ptr_eq(&scalar.text, &shared.text));
         let changed: Vec<&Vec<Step>> =
             places.iter().filter(|path| at(&mut self.node, path).is_some_and(|node| !is_old(node))).collect();
-        let Some(last) = changed.last() else { return };
-        let Some(mut new) = at(&mut self.node, last).map(|node| node.clone()) else { return };
-        let own = self.shared.iter().position(|own| Arc::ptr_eq(&own.text, &shared.text));
-        match &mut new.content {
-            Content::Scalar(Scalar { text, .. }) => {
-                *text = Arc::from(&**text);
-                if let Some(own) = own {
-                    self.shared[own].text = Arc::clone(text);
-                }
+        let mut new = at(&mut self.node, changed.last()?)?.clone();
+        if let Content::Scalar(Scalar { text, .. }) = &mut new.content {
+            *text = Arc::from(&**text);
+            if let Some(own) = own {
+                self.shared[own].text = Arc::clone(text);
             }
-            _ => drop(own.map(|own| self.shared.remove(own))),
         }
         for path in changed {
             if let Some(node) = at(&mut self.node, path) {
                 *node = new.clone();
             }
         }
-        find(&mut self.node, std::slice::from_ref(shared), &mut |_, _, node| *node = new.clone());
+        Some(new)
     }
 }
 
@@ -107,8 +121,8 @@ fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
 
 type Found<'f> = dyn FnMut(usize, &[Step], &mut Node) + 'f;
 
-/// Finds the entries that are one of `shared`: which one, where, and the entry.
-fn find(node: &mut Node, shared: &[Shared], found: &mut Found<'_>) {
+/// Finds the entries that are one of `shared`: which one, where, and the entry. Answers how many nodes were looked at.
+fn find(node: &mut Node, shared: &[Shared], found: &mut Found<'_>) -> usize {
     let known = shared.iter().enumerate().map(|(at, shared)| (place(&shared.text), at)).collect();
     walk(
         node,
@@ -118,7 +132,7 @@ fn find(node: &mut Node, shared: &[Shared], found: &mut Found<'_>) {
             known.get(&place(text)).copied().filter(|at| shared[*at].name == *name)
         },
         found,
-    );
+    )
 }
 
 fn place(text: &Arc<str>) -> usize {
@@ -127,14 +141,15 @@ fn place(text: &Arc<str>) -> usize {
 
 type Which<'w> = dyn Fn(&Arc<str>, &Arc<str>) -> Option<usize> + 'w;
 
-fn walk(node: &mut Node, path: &mut Vec<Step>, which: &Which<'_>, found: &mut Found<'_>) {
+fn walk(node: &mut Node, path: &mut Vec<Step>, which: &Which<'_>, found: &mut Found<'_>) -> usize {
+    let mut count = 1;
     match &mut node.content {
         Content::Scalar(_) => {}
         Content::Seq(items) => {
             let of = items.len();
             for (at, item) in items.iter_mut().enumerate() {
                 path.push(Step::Item(at, of));
-                walk(item, path, which, found);
+                count += walk(item, path, which, found);
                 path.pop();
             }
         }
@@ -143,10 +158,11 @@ fn walk(node: &mut Node, path: &mut Vec<Step>, which: &Which<'_>, found: &mut Fo
                 path.push(Step::Field(Arc::clone(name)));
                 match field.as_scalar().and_then(|scalar| which(name, &scalar.text)) {
                     Some(at) => found(at, path, field),
-                    None => walk(field, path, which, found),
+                    None => count += walk(field, path, which, found),
                 }
                 path.pop();
             }
         }
     }
+    count
 }

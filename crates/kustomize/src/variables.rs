@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::field_spec::FieldSpec;
+use crate::limits::{Budget, Exceeded};
 use crate::node::{Content, Node, Scalar, Style, Tag, Value};
 use crate::origin::Origin;
 use crate::references::follow_field;
@@ -14,11 +15,27 @@ pub type Values = BTreeMap<Arc<str>, Value>;
 
 /// A field in which variables are looked for, and that cannot hold any.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("considering field '{path}': {problem}: correct it, or leave the field out of `varReference`")]
+#[error("considering field '{path}'")]
 pub struct BadVariable {
     pub path: Arc<str>,
     pub origin: Origin,
-    pub problem: &'static str,
+    #[source]
+    pub problem: Problem,
+}
+
+/// What is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("{0}: correct it, or leave the field out of `varReference`")]
+    Kind(&'static str),
+    #[error("limit")]
+    Limit(#[from] Exceeded),
+}
+
+impl From<&'static str> for Problem {
+    fn from(problem: &'static str) -> Self {
+        Self::Kind(problem)
+    }
 }
 
 /// Puts values in the place of variables; answers which of them were used.
@@ -27,13 +44,16 @@ pub fn put(
     fields: &[FieldSpec],
     values: &Values,
     origin: Origin,
+    budget: &Budget,
 ) -> Result<BTreeSet<Arc<str>>, BadVariable> {
-    let mut putting = Putting { values, origin, used: BTreeSet::new() };
+    let mut putting = Putting { values, origin, budget, used: BTreeSet::new() };
     for resource in resources {
         let gvk = resource.gvk();
+        budget.spend(fields.len());
         for field in fields.iter().filter(|field| gvk.is_selected(&field.gvk)) {
-            let put = resource
-                .sharing(|resource| follow_field(field, &mut resource.node, &mut |node| putting.put_into(node)));
+            let put = resource.sharing(budget, |resource| {
+                follow_field(field, &mut resource.node, budget, &mut |node| putting.put_into(node))
+            });
             put.map_err(|(origin, problem)| BadVariable { path: Arc::clone(&field.path), origin, problem })?;
         }
     }
@@ -43,20 +63,21 @@ pub fn put(
 struct Putting<'v> {
     values: &'v Values,
     origin: Origin,
+    budget: &'v Budget,
     used: BTreeSet<Arc<str>>,
 }
 
 impl Putting<'_> {
-    fn put_into(&mut self, node: &mut Node) -> Result<(), (Origin, &'static str)> {
+    fn put_into(&mut self, node: &mut Node) -> Result<(), (Origin, Problem)> {
         match &mut node.content {
-            Content::Scalar(_) => self.expand(node),
-            Content::Map(map) => map.iter_mut().for_each(|(_, value)| self.expand(value)),
+            Content::Scalar(_) => self.expand(node)?,
+            Content::Map(map) => map.iter_mut().try_for_each(|(_, value)| self.expand(value))?,
             Content::Seq(items) => {
                 for item in items {
                     if !item.as_scalar().is_some_and(is_text) {
-                        return Err((item.origin, "invalid value type expect a string"));
+                        return Err((item.origin, "invalid value type expect a string".into()));
                     }
-                    self.expand(item);
+                    self.expand(item)?;
                 }
             }
         }
@@ -64,18 +85,22 @@ impl Putting<'_> {
     }
 
     /// Puts values into a text. It is set anew even where it has no variables: from then on it is a text in any case, and no longer folded.
-    fn expand(&mut self, node: &mut Node) {
-        let Content::Scalar(scalar) = &mut node.content else { return };
+    fn expand(&mut self, node: &mut Node) -> Result<(), (Origin, Problem)> {
+        let at = node.origin;
+        let limit = |exceeded: Exceeded| (at, exceeded.into());
+        self.budget.steps(1).map_err(limit)?;
+        let Content::Scalar(scalar) = &mut node.content else { return Ok(()) };
         if !is_text(scalar) {
-            return;
+            return Ok(());
         }
         node.style = Style::Plain;
         scalar.tag = Tag::Text;
         if !scalar.text.contains('$') {
-            return;
+            return Ok(());
         }
-        let expanded = match expanded(&scalar.text, self.values, &mut self.used) {
-            Value::Null => return,
+        let expanded = expanded(&scalar.text, self.values, self.budget, &mut self.used).map_err(limit)?;
+        let expanded = match expanded {
+            Value::Null => return Ok(()),
             Value::Bool(value) => Scalar { text: value.to_string().into(), tag: Tag::Bool },
             Value::Number(json) => {
                 let tag = if json.parse::<i64>().is_ok() { Tag::Int } else { Tag::Float };
@@ -87,6 +112,7 @@ impl Putting<'_> {
             *scalar = expanded;
             node.origin = self.origin;
         }
+        Ok(())
     }
 }
 
@@ -96,7 +122,9 @@ fn is_text(scalar: &Scalar) -> bool {
 }
 
 /// A text with its variables replaced. One that is nothing but a variable is of the kind of its value. `$$` is a dollar sign.
-fn expanded(text: &str, values: &Values, used: &mut BTreeSet<Arc<str>>) -> Value {
+fn expanded(text: &str, values: &Values, budget: &Budget, used: &mut BTreeSet<Arc<str>>) -> Result<Value, Exceeded> {
+    budget.hold(text.len())?;
+    budget.spend(text.len() / 8);
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -117,13 +145,20 @@ fn expanded(text: &str, values: &Values, used: &mut BTreeSet<Arc<str>>) -> Value
                     let value = values.get_key_value(name);
                     used.extend(value.map(|(name, _)| Arc::clone(name)));
                     match value.map(|(_, value)| value) {
-                        Some(value) if text.len() == name.len() + 3 => return value.clone(),
-                        Some(value) => expanded.push_str(&shown(value)),
+                        Some(value) => {
+                            let shown = shown(value);
+                            budget.hold(shown.len())?;
+                            if text.len() == name.len() + 3 {
+                                return Ok(value.clone());
+                            }
+                            expanded.push_str(&shown);
+                        }
                         None => expanded.push_str(&rest[at..=at + 1 + end]),
                     }
                     rest = &after[end + 1..];
                 }
                 None => {
+                    budget.steps(after.len() / 16)?;
                     expanded.push_str("$(");
                     rest = &after[1..];
                 }
@@ -136,7 +171,7 @@ fn expanded(text: &str, values: &Values, used: &mut BTreeSet<Arc<str>>) -> Value
         }
     }
     expanded.push_str(rest);
-    Value::Text(expanded.into())
+    Ok(Value::Text(expanded.into()))
 }
 
 fn shown(value: &Value) -> String {
@@ -165,7 +200,7 @@ mod tests {
     #[test]
     fn a_variable_stands_for_its_value_and_alone_for_its_kind_too() {
         let is = |text: &str, expected: Value| {
-            assert_eq!(expanded(text, &values(), &mut BTreeSet::new()), expected, "{text}");
+            assert_eq!(expanded(text, &values(), &Budget::default(), &mut BTreeSet::new()), Ok(expected), "{text}");
         };
         let text = |text: &str| Value::Text(text.into());
         is("$(NAME)", text("web"));
@@ -185,7 +220,9 @@ mod tests {
         let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {a: $(NAME)}}\nspec:\n  containers:\n  - args: [$(NAME), x]\n    env: [{name: A, value: $(PORT)}]\n    image: $(NAME)\n";
         let nodes = read("pod.yaml", text, Origin::default()).unwrap();
         let mut resources: Vec<Resource> = nodes.into_iter().map(Resource::new).collect();
-        let used = put(&mut resources, &Defaults::get().var_reference, &values(), Origin::default().on(3)).unwrap();
+        let used =
+            put(&mut resources, &Defaults::get().var_reference, &values(), Origin::default().on(3), &Budget::default())
+                .unwrap();
         assert_eq!(used, BTreeSet::from(["NAME".into(), "PORT".into()]));
         let mut out = String::new();
         setpoint_yaml::go::write(&resources[0].node, &mut out).unwrap();
@@ -203,8 +240,10 @@ mod tests {
         let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - args: [1]\n";
         let mut resources: Vec<Resource> =
             read("pod.yaml", text, Origin::default()).unwrap().into_iter().map(Resource::new).collect();
-        let error = put(&mut resources, &Defaults::get().var_reference, &values(), Origin::default()).unwrap_err();
+        let error =
+            put(&mut resources, &Defaults::get().var_reference, &values(), Origin::default(), &Budget::default())
+                .unwrap_err();
         assert_eq!(error.origin.line, 6);
-        assert!(error.to_string().contains("invalid value type expect a string"), "{error}");
+        assert!(error.problem.to_string().contains("invalid value type expect a string"), "{error}");
     }
 }

@@ -58,6 +58,7 @@ fn output(root: &Path, case: &Value) -> Result<String, BadBuild> {
         is_restricted: text("load_restrictions") != "LoadRestrictionsNone",
         order: if text("reorder") == "none" { Order::AsTheyCome } else { Order::legacy() },
         managed_by: is_managed.then(|| "kustomize-(devel)".into()),
+        ..Options::default()
     };
     build(&Disk(root.to_owned()), text("target"), &options)?.to_yaml()
 }

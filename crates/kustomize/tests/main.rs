@@ -6,4 +6,5 @@ mod corpus;
 mod fixtures;
 mod function;
 mod fuzz;
+mod hostile;
 mod peer;

@@ -3,9 +3,15 @@
 use std::error::Error;
 use std::fmt;
 
-use setpoint_yaml::Diagnostics;
+use setpoint_yaml::{Class, Diagnostics};
 
-use crate::origin::Origin;
+use crate::fields::BadField;
+use crate::limits::{Exceeded, Limit};
+use crate::load::NoResources;
+use crate::merge::{NoMerge, Reason};
+use crate::origin::{Origin, Sources};
+use crate::references::BadReference;
+use crate::variables::BadVariable;
 
 /// What went wrong, from the outside in, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,11 +21,14 @@ pub struct BadBuild {
     pub place: Option<(String, u32)>,
     /// There is no kustomization where one was looked for.
     is_absent: bool,
+    limit: Option<Limit>,
+    /// Where it is, as long as nobody has said which file that is.
+    origin: Option<Origin>,
 }
 
 impl BadBuild {
     pub(super) fn of(message: String) -> Self {
-        Self { message, place: None, is_absent: false }
+        Self { message, place: None, is_absent: false, limit: None, origin: None }
     }
 
     pub(super) fn absent(message: String) -> Self {
@@ -41,9 +50,12 @@ impl BadBuild {
                     // What stands in a field has lines of its own, and a name that is no file's.
                     let file = Some(&first.place.file).filter(|file| !file.starts_with('<'));
                     bad.place = file.map(|file| (file.clone(), first.place.line));
+                    bad.limit = Some(Limit::Text).filter(|_| first.class == Class::Limit);
                 }
                 None => bad.message.push_str(&error.to_string()),
             }
+            bad.origin = origin_of(error).or(bad.origin);
+            bad.limit = bad.limit.or(limit_of(error));
             next = error.source();
         }
         bad
@@ -52,6 +64,24 @@ impl BadBuild {
     pub(super) fn at(mut self, file: &str, origin: Origin) -> Self {
         self.place = Some((file.to_owned(), origin.line));
         self
+    }
+
+    /// Where it is written, unless that is known better already.
+    pub(super) fn or_at(mut self, sources: &Sources, origin: Origin) -> Self {
+        let of = |origin: Origin| Some((sources.get(origin).file.to_string(), origin.line.max(1)));
+        let known = |origin| of(origin).filter(|(file, _)| !file.is_empty());
+        self.place = self.place.or_else(|| self.origin.take().and_then(known)).or_else(|| known(origin));
+        self
+    }
+
+    /// What stands in a field has lines of its own, which are none of the file.
+    pub(super) fn of_inner_text(self) -> Self {
+        Self { origin: None, ..self }
+    }
+
+    /// The limit that the build exceeds, if that is what is wrong.
+    pub fn limit(&self) -> Option<Limit> {
+        self.limit
     }
 
     pub(super) fn within(self, what: &str) -> Self {
@@ -67,6 +97,31 @@ impl BadBuild {
     }
 }
 
+/// The limit that something says is exceeded.
+fn limit_of(error: &(dyn Error + 'static)) -> Option<Limit> {
+    let merge = error.downcast_ref::<NoMerge>().and_then(|bad| match &bad.reason {
+        Reason::Limit(exceeded) => Some(exceeded),
+        _ => None,
+    });
+    error.downcast_ref::<Exceeded>().or(merge).map(|exceeded| exceeded.limit)
+}
+
+/// Where something is that knows it.
+fn origin_of(error: &(dyn Error + 'static)) -> Option<Origin> {
+    if let Some(no_resources) = error.downcast_ref::<NoResources>() {
+        return match no_resources {
+            NoResources::Malformed(_) => None,
+            NoResources::Incomplete { origin, .. }
+            | NoResources::NoItems { origin, .. }
+            | NoResources::NoValue { origin, .. } => Some(*origin),
+        };
+    }
+    let field = error.downcast_ref::<BadField>().map(|bad| bad.origin);
+    let reference = error.downcast_ref::<BadReference>().map(|bad| bad.origin);
+    let variable = error.downcast_ref::<BadVariable>().map(|bad| bad.origin);
+    field.or(reference).or(variable)
+}
+
 impl fmt::Display for BadBuild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
@@ -77,3 +132,9 @@ impl fmt::Display for BadBuild {
 }
 
 impl Error for BadBuild {}
+
+impl From<Exceeded> for BadBuild {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::new(&exceeded).within("limit")
+    }
+}

@@ -7,8 +7,11 @@ use crate::field_spec::FieldSpec;
 use crate::fields::{BadField, Fields};
 use crate::folder::Folder;
 use crate::kustomization::Kustomization;
+use crate::limits::{Budget, Weight};
 use crate::node::Node;
 use crate::read::read_strictly;
+
+const FIELD: &str = "configurations";
 
 impl Builder<'_> {
     /// Adds what a kustomization says of fields to what is known anyway, and both to what its bases said. What was merged is merged again, as in kustomize: of a field
@@ -20,24 +23,35 @@ impl Builder<'_> {
         into: &mut KnownFields,
     ) -> Result<(), BadBuild> {
         let mut said: Option<Defaults> = None;
-        for path in &kustomization.configurations {
-            let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
-            let text = self.text(&path)?;
-            let origin = self.sources.add(path.as_str().into(), None);
-            let document = read_strictly(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
-            let Some(mut document) = document else { continue };
-            prepare_configuration(&mut document);
-            let own = defaults(&document).map_err(|error| BadBuild::new(&error).at(&path, error.origin))?;
-            said.get_or_insert_default().merge(&own).map_err(|error| BadBuild::new(&error))?;
+        for (at, path) in kustomization.configurations.iter().enumerate() {
+            let own = self.configured(folder, path);
+            let own = own.map_err(|error| error.or_at(&self.sources, kustomization.place_of_item(FIELD, at)))?;
+            let Some(own) = own else { continue };
+            let said = said.get_or_insert_default();
+            merged(said, &own, self.budget)
+                .map_err(|error| error.or_at(&self.sources, kustomization.place_of_item(FIELD, at)))?;
         }
-        match said {
-            None => into.merge(&KnownFields::Defaults),
+        let known = match said {
+            None => into.merge(&KnownFields::Defaults, self.budget),
             Some(said) => {
                 let mut all = Defaults::get().clone();
-                all.merge(&said).map_err(|error| BadBuild::new(&error))?;
-                into.merge(&KnownFields::Own(all.into()))
+                merged(&mut all, &said, self.budget)
+                    .and_then(|()| into.merge(&KnownFields::Own(all.into()), self.budget))
             }
-        }
+        };
+        known.map_err(|error| error.or_at(&self.sources, kustomization.place(FIELD)))
+    }
+
+    /// What a file says of fields.
+    fn configured(&mut self, folder: &Folder<'_>, path: &str) -> Result<Option<Defaults>, BadBuild> {
+        let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
+        let text = self.text(&path)?;
+        let origin = self.sources.add(path.as_str().into(), None);
+        let document = read_strictly(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        let Some(mut document) = document else { return Ok(None) };
+        self.budget.hold(Weight::of(&document).bytes)?;
+        prepare_configuration(&mut document);
+        defaults(&document).map(Some).map_err(|error| BadBuild::new(&error).at(&path, error.origin))
     }
 }
 
@@ -60,7 +74,7 @@ impl KnownFields {
         }
     }
 
-    pub(super) fn merge(&mut self, more: &Self) -> Result<(), BadBuild> {
+    pub(super) fn merge(&mut self, more: &Self, budget: &Budget) -> Result<(), BadBuild> {
         let mut all = match (&*self, more) {
             (_, Self::Nothing) => return Ok(()),
             (Self::Nothing | Self::Defaults, Self::Defaults) => {
@@ -70,10 +84,16 @@ impl KnownFields {
             (Self::Nothing, Self::Own(_)) => Defaults::default(),
             (own, _) => own.get().clone(),
         };
-        all.merge(more.get()).map_err(|error| BadBuild::new(&error))?;
+        merged(&mut all, more.get(), budget)?;
         *self = Self::Own(all.into());
         Ok(())
     }
+}
+
+/// Adds what others say, if it is not too much.
+fn merged(all: &mut Defaults, more: &Defaults, budget: &Budget) -> Result<(), BadBuild> {
+    budget.steps(all.cost_of_merge(more))?;
+    all.merge(more).map_err(|error| BadBuild::new(&error))
 }
 
 fn defaults(document: &Node) -> Result<Defaults, BadField> {

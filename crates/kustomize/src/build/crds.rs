@@ -10,8 +10,8 @@ use crate::fields::{BadField, Fields, wrong};
 use crate::folder::Folder;
 use crate::identity::Gvk;
 use crate::kustomization::Kustomization;
+use crate::limits::Budget;
 use crate::node::{Map, Node};
-use crate::read::read_document;
 
 const ANNOTATION: &str = "x-kubernetes-annotation";
 const LABEL_SELECTOR: &str = "x-kubernetes-label-selector";
@@ -31,25 +31,34 @@ impl Builder<'_> {
         into: &mut KnownFields,
     ) -> Result<(), BadBuild> {
         let mut said = Defaults::default();
-        for path in &kustomization.crds {
-            let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
-            let text = self.text(&path)?;
-            let what = format!("unable to parse open API definition from '{path}'");
-            let origin = self.sources.add(path.as_str().into(), None);
-            let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error).within(&what))?;
-            if text.is_empty() {
-                return Err(BadBuild::of(format!("{what}: it is empty: write definitions there")));
-            }
-            let Some(document) = document else { continue };
-            let definitions = Definitions::of(&document)
-                .map_err(|error| BadBuild::new(&error).within(&what).at(&path, error.origin))?;
-            let own = definitions.fields().map_err(|error| error.within(&what))?;
-            said.merge(&own).map_err(|error| BadBuild::new(&error))?;
+        for (at, path) in kustomization.crds.iter().enumerate() {
+            let own = self.defined(folder, path).and_then(|own| {
+                self.budget.steps(said.cost_of_merge(&own))?;
+                said.merge(&own).map_err(|error| BadBuild::new(&error))
+            });
+            own.map_err(|error| error.or_at(&self.sources, kustomization.place_of_item("crds", at)))?;
         }
         if said == Defaults::default() {
             return Ok(());
         }
-        into.merge(&KnownFields::Own(said.into()))
+        into.merge(&KnownFields::Own(said.into()), self.budget)
+            .map_err(|error| error.or_at(&self.sources, kustomization.place("crds")))
+    }
+
+    /// What the definitions in a file say of fields.
+    fn defined(&mut self, folder: &Folder<'_>, path: &str) -> Result<Defaults, BadBuild> {
+        let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
+        let text = self.text(&path)?;
+        let what = format!("unable to parse open API definition from '{path}'");
+        let document = self.document(&path, &text).map_err(|error| error.within(&what))?;
+        if text.is_empty() {
+            return Err(BadBuild::of(format!("{what}: it is empty: write definitions there")));
+        }
+        let Some(document) = document else { return Ok(Defaults::default()) };
+        let definitions =
+            Definitions::of(&document).map_err(|error| BadBuild::new(&error).within(&what).at(&path, error.origin))?;
+        let fields = definitions.fields(self.budget);
+        fields.map_err(|error| error.within(&what).or_at(&self.sources, document.origin))
     }
 }
 
@@ -77,7 +86,7 @@ impl<'n> Definitions<'n> {
     }
 
     /// What all resources among them say.
-    fn fields(&self) -> Result<Defaults, BadBuild> {
+    fn fields(&self, budget: &Budget) -> Result<Defaults, BadBuild> {
         let mut all = Defaults::default();
         let mut left = MOST_FIELDS;
         for (name, properties) in &self.0 {
@@ -87,10 +96,12 @@ impl<'n> Definitions<'n> {
             }
             let kind = name.rsplit('.').next().unwrap_or_default();
             let gvk = Gvk::new("", "", kind);
-            let mut visit = Visit { definitions: self, gvk, said: Defaults::default(), references: Vec::new(), left };
+            let (said, references) = (Defaults::default(), Vec::new());
+            let mut visit = Visit { definitions: self, gvk, said, references, left, budget };
             visit.definition(name, "", &mut BTreeSet::new())?;
             left = visit.left;
             let references = Defaults { name_reference: visit.references, ..Defaults::default() };
+            budget.steps(visit.said.cost_of_merge(&references) + all.cost_of_merge(&visit.said))?;
             let merged = visit.said.merge(&references).and_then(|()| all.merge(&visit.said));
             merged.map_err(|error| BadBuild::new(&error))?;
         }
@@ -105,6 +116,7 @@ struct Visit<'d, 'n> {
     /// To be merged into it.
     references: Vec<NameReference>,
     left: usize,
+    budget: &'d Budget,
 }
 
 impl<'n> Visit<'_, 'n> {
@@ -119,6 +131,8 @@ impl<'n> Visit<'_, 'n> {
                 BadBuild::of(format!("definitions refer to more than {MOST_FIELDS} fields: leave some out"))
             })?;
             let path = if path.is_empty() { field.to_string() } else { format!("{path}/{field}") };
+            // A path may be kept for each field.
+            self.budget.hold_text(&path)?;
             self.property(property, &path)?;
             if let Some(reference) = property.at(&["$ref"]).and_then(Node::as_text).filter(|name| !name.is_empty()) {
                 self.definition(reference, &path, within)?;
@@ -138,6 +152,7 @@ impl<'n> Visit<'_, 'n> {
         ];
         for (name, list) in lists {
             if mark(name).is_some() {
+                self.budget.steps(list.len())?;
                 FieldSpec::merge(list, &[spec(path)]).map_err(|error| BadBuild::new(&error))?;
             }
         }

@@ -7,11 +7,13 @@ mod arguments;
 mod bad;
 mod configuration;
 mod crds;
+mod generated;
 mod names;
 mod patched;
 mod patches;
 mod plugins;
 mod replacements;
+mod taken;
 mod trail;
 mod transformers;
 mod validators;
@@ -25,19 +27,19 @@ use std::sync::Arc;
 use crate::annotations::NEEDS_HASH;
 use crate::field_spec::FieldSpec;
 use crate::fields::Texts;
-use crate::files::{FileError, Files};
-use crate::folder::{Folder, is_remote};
-use crate::generator::{Generator, Kind, Options as GeneratorOptions, absorb};
+use crate::files::{Counted, FileError, Files};
+use crate::folder::Folder;
 use crate::hash::hash;
 use crate::identity::{Gvk, Id};
-use crate::kustomization::{self, FILE_NAMES, Kustomization, Var};
-use crate::load::{self, resources};
+use crate::kustomization::{FILE_NAMES, Kustomization, Var};
+use crate::limits::{Budget, Exceeded, Limits, Spent, Weight};
+use crate::load;
 use crate::node::{Content, Map, Node};
 use crate::order::Order;
 use crate::origin::{Origin, Sources};
 use crate::read::read_document;
 use crate::references;
-use crate::resource::{Behavior, Resource};
+use crate::resource::Resource;
 use crate::schema::{BuiltIn, Schema};
 use crate::transform;
 
@@ -46,13 +48,13 @@ use configuration::KnownFields;
 use names::Registered;
 use trail::{Asked, Written};
 
+/// What it costs to put a resource in order.
+const NAMED: usize = 150;
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// What kustomize 5.8.1 calls itself there.
 const MANAGER: &str = "kustomize-v5.8.1";
 /// What is told of whatever would start a program.
 const ELSEWHERE: &str = "is not run while rendering: commit what it makes, for example from a CI job";
-/// How deep bases may name each other.
-const DEEPEST: usize = 100;
 
 /// What can be said of a build as a whole.
 #[derive(Clone, Debug)]
@@ -63,11 +65,12 @@ pub struct Options {
     pub order: Order,
     /// Who all resources are labelled to be managed by, also where a kustomization asks for that label.
     pub managed_by: Option<Arc<str>>,
+    pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { is_restricted: true, order: Order::legacy(), managed_by: None }
+        Self { is_restricted: true, order: Order::legacy(), managed_by: None, limits: Limits::default() }
     }
 }
 
@@ -79,16 +82,22 @@ pub struct Built {
     pub sources: Sources,
     /// What should be written otherwise.
     pub warnings: Vec<String>,
+    /// What it took.
+    pub spent: Spent,
     schema: Schema,
+    limits: Limits,
 }
 
 /// Builds the kustomization of a folder; its path is from the root of the tree.
 pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built, BadBuild> {
     let path: Vec<&str> = folder.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     let path = files.real_folder(&path.join("/")).map_err(|error| BadBuild::new(&error))?;
-    let folder = Folder::new(files, &path, options.is_restricted);
+    let budget = Budget::new(options.limits);
+    let files = Counted { files, budget: &budget };
+    let folder = Folder::new(&files, &path, options.is_restricted);
     let mut builder = Builder {
-        files,
+        files: &files,
+        budget: &budget,
         sources: Sources::default(),
         schema: Schema::kubernetes(),
         has_own_schema: false,
@@ -101,18 +110,21 @@ pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built
     builder.asked = Asked::of(&kustomization);
     builder.use_schema(&folder, &kustomization)?;
     let order = match &kustomization.sort {
-        Some(sort) => Order::of(sort).map_err(|error| BadBuild::new(&error))?,
+        Some(sort) => Order::of(sort)
+            .map_err(|error| BadBuild::new(&error).or_at(&builder.sources, kustomization.place("sortOptions")))?,
         None => options.order.clone(),
     };
     let mut all = builder.accumulate(&folder, &kustomization, Accumulated::default(), 0)?;
     builder.finish(&mut all)?;
+    budget.steps(all.resources.len() * (NAMED + order.len() / 4))?;
     order.sort(&mut all.resources, |resource| resource.id(&|gvk| builder.schema.is_cluster_scoped(gvk)));
     let own_name = || builder.asked.managed_by.then(|| MANAGER.into());
     if let Some(manager) = options.managed_by.clone().or_else(own_name) {
         let origin = builder.sources.add("".into(), Some("managedByLabel".into()));
         let label = Texts::from([(MANAGED_BY.into(), manager)]);
         let field = FieldSpec::new(Gvk::default(), "metadata/labels", true);
-        transform::labels(&mut all.resources, &label, &[field], origin).map_err(|error| BadBuild::new(&error))?;
+        transform::labels(&mut all.resources, &label, &[field], origin, &budget)
+            .map_err(|error| BadBuild::new(&error))?;
     }
     let Asked { origins, transformations, .. } = builder.asked;
     for resource in &mut all.resources {
@@ -121,10 +133,13 @@ pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built
         if let Some(fields) = resource.node.as_map_mut().filter(|fields| fields.get("metadata").is_none()) {
             fields.set("metadata", Node::new(Content::Map(Map::default()), origin));
         }
-        resource.finish(origins, transformations).map_err(|error| BadBuild::new(&error))?;
+        let finished = resource.finish(origins, transformations);
+        finished.map_err(|error| BadBuild::new(&error).or_at(&builder.sources, origin))?;
     }
+    budget.steps(0)?;
     let Builder { sources, warnings, schema, .. } = builder;
-    Ok(Built { resources: all.resources, sources, warnings, schema })
+    let (spent, limits) = (budget.spent(), options.limits);
+    Ok(Built { resources: all.resources, sources, warnings, spent, schema, limits })
 }
 
 /// What was taken in so far.
@@ -137,6 +152,7 @@ struct Accumulated {
 
 struct Builder<'b> {
     files: &'b dyn Files,
+    budget: &'b Budget,
     sources: Sources,
     schema: Schema,
     /// The schema is one that a kustomization named.
@@ -154,6 +170,22 @@ impl Builder<'_> {
         utf8(path, &bytes).map(ToOwned::to_owned)
     }
 
+    /// The first document of a file of kustomize's own.
+    fn document(&mut self, path: &str, text: &str) -> Result<Option<Node>, BadBuild> {
+        let origin = self.sources.add(path.into(), None);
+        let document = read_document(path, text, origin).map_err(|error| BadBuild::new(&error))?;
+        if let Some(document) = &document {
+            let held = self.budget.hold(Weight::of(document).bytes);
+            held.map_err(|error| BadBuild::from(error).or_at(&self.sources, origin))?;
+        }
+        Ok(document)
+    }
+
+    /// What exceeds a limit at a resource.
+    fn at_resource(&self, error: Exceeded, resource: &Resource) -> BadBuild {
+        BadBuild::from(error).or_at(&self.sources, resource.node.origin)
+    }
+
     /// The kustomization of a folder.
     fn kustomization(&mut self, folder: &Folder<'_>) -> Result<Kustomization, BadBuild> {
         let mut found = None;
@@ -164,7 +196,8 @@ impl Builder<'_> {
                     let folder = folder.path();
                     return Err(BadBuild::of(format!(
                         "Found multiple kustomization files under: /{folder}: keep one of them"
-                    )));
+                    ))
+                    .at(&path, Origin::default().on(1)));
                 }
                 Ok(bytes) => found = Some((path, bytes)),
                 Err(FileError::Missing { .. } | FileError::Folder { .. }) => {}
@@ -179,8 +212,7 @@ impl Builder<'_> {
             )));
         };
         let text = utf8(&path, &bytes)?;
-        let origin = self.sources.add(path.as_str().into(), None);
-        let document = read_document(&path, text, origin).map_err(|error| BadBuild::new(&error))?;
+        let document = self.document(&path, text)?;
         let kustomization = Kustomization::of(document.as_ref())
             .map_err(|error| BadBuild::of(format!("invalid Kustomization: {error}")).at(&path, error.origin))?;
         for (old, new) in &kustomization.deprecated {
@@ -190,6 +222,11 @@ impl Builder<'_> {
     }
 
     fn use_schema(&mut self, folder: &Folder<'_>, kustomization: &Kustomization) -> Result<(), BadBuild> {
+        let used = self.use_schema_of(folder, kustomization);
+        used.map_err(|error| error.or_at(&self.sources, kustomization.place("openapi")))
+    }
+
+    fn use_schema_of(&mut self, folder: &Folder<'_>, kustomization: &Kustomization) -> Result<(), BadBuild> {
         let (path, version) = (kustomization.openapi.get("path"), kustomization.openapi.get("version"));
         let path = path.map(|path| folder.file(path).map_err(|error| BadBuild::new(&error))).transpose()?;
         let text = path.as_ref().map(|path| self.text(path)).transpose()?;
@@ -207,14 +244,13 @@ impl Builder<'_> {
             return Err(BadBuild::of(problem.to_owned()));
         }
         self.has_own_schema = true;
-        let origin = self.sources.add(path.as_str().into(), None);
         // Kustomize does not look at it before it asks; where it never does, a mistake in it is refused here and not there.
-        let wrong =
-            |error: &(dyn std::error::Error + 'static)| BadBuild::new(error).within("reading the schema of `openapi`");
-        let document = read_document(&path, &text, origin).map_err(|error| wrong(&error))?;
+        let wrong = |error: BadBuild| error.within("reading the schema of `openapi`");
+        let document = self.document(&path, &text).map_err(wrong)?;
         // Nothing is known then. Of a file without a byte kustomize panics once it asks.
-        let document = document.unwrap_or_else(|| Node::new(Content::Map(Map::default()), origin));
-        self.schema = Schema::from_openapi(&document, self.built_in).map_err(|error| wrong(&error))?;
+        let document = document.unwrap_or_else(|| Node::new(Content::Map(Map::default()), Origin::default()));
+        let schema = Schema::from_openapi(&document, self.built_in);
+        self.schema = schema.map_err(|error| wrong(BadBuild::new(&error)).or_at(&self.sources, document.origin))?;
         Ok(())
     }
 
@@ -222,207 +258,43 @@ impl Builder<'_> {
         &mut self,
         folder: &Folder<'_>,
         kustomization: &Kustomization,
+        all: Accumulated,
+        depth: usize,
+    ) -> Result<Accumulated, BadBuild> {
+        let accumulated = self.budget.kustomization(depth).map_err(BadBuild::from);
+        let accumulated = accumulated.and_then(|()| self.accumulate_all(folder, kustomization, all, depth));
+        // What says no better where it is, is somewhere in here.
+        accumulated.map_err(|error| error.or_at(&self.sources, kustomization.origin))
+    }
+
+    fn accumulate_all(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
         mut all: Accumulated,
         depth: usize,
     ) -> Result<Accumulated, BadBuild> {
-        if depth > DEEPEST {
-            return Err(BadBuild::of(format!("more than {DEEPEST} bases name each other: name fewer")));
-        }
         if !kustomization.helm_charts.is_empty() {
-            return Err(BadBuild::of(format!("`helmCharts` {ELSEWHERE}")));
+            let place = kustomization.place("helmCharts");
+            return Err(BadBuild::of(format!("`helmCharts` {ELSEWHERE}")).or_at(&self.sources, place));
         }
-        self.take_in_all(folder, &kustomization.resources, &mut all, depth)
+        self.take_in_all(folder, kustomization, &mut all, depth)
             .map_err(|error| error.within("accumulating resources"))?;
         self.configuration(folder, kustomization, &mut all.fields)?;
         self.custom_resources(folder, kustomization, &mut all.fields)?;
         self.generate(folder, kustomization, &mut all)?;
         self.run_generators(folder, kustomization, &mut all, depth + 1)?;
-        for path in &kustomization.components {
-            all = self.component(folder, path, all, depth).map_err(|error| error.within("accumulating components"))?;
+        for (at, path) in kustomization.components.iter().enumerate() {
+            let place = kustomization.place_of_item("components", at);
+            all = self
+                .component(folder, path, all, depth)
+                .map_err(|error| error.within("accumulating components").or_at(&self.sources, place))?;
         }
         self.transform(folder, kustomization, &mut all)?;
         self.run_transformers(folder, kustomization, &mut all.resources, depth + 1)?;
         self.run_validators(folder, kustomization, &mut all, depth + 1)?;
-        self.merge_vars(&mut all, &kustomization.vars)?;
+        self.merge_vars(&mut all, kustomization)?;
         Ok(all)
-    }
-
-    /// Takes in files of resources, and bases.
-    fn take_in_all(
-        &mut self,
-        folder: &Folder<'_>,
-        paths: &[Arc<str>],
-        all: &mut Accumulated,
-        depth: usize,
-    ) -> Result<(), BadBuild> {
-        if paths.is_empty() {
-            return Ok(());
-        }
-        let mut known = Registered::of(&all.resources, &|gvk| self.schema.is_cluster_scoped(gvk));
-        paths.iter().try_for_each(|path| self.take_in(folder, path, all, &mut known, depth))
-    }
-
-    /// Takes in a file of resources, or a base.
-    fn take_in(
-        &mut self,
-        folder: &Folder<'_>,
-        path: &str,
-        all: &mut Accumulated,
-        known: &mut Registered,
-        depth: usize,
-    ) -> Result<(), BadBuild> {
-        if is_remote(path) {
-            return self.base(folder, path, all, known, depth);
-        }
-        let as_file = folder.file(path).and_then(|file| self.files.read(&file).map(|bytes| (file, bytes)));
-        let (file, bytes) = match as_file {
-            Ok(found) => found,
-            Err(no_file) => return self.base(folder, path, all, known, depth).map_err(|error| error.beside(&no_file)),
-        };
-        let mut loaded = self.loaded(&file, &bytes)?;
-        self.note_file(folder, path, &mut loaded)?;
-        self.append(&mut all.resources, loaded, known)
-            .map_err(|error| error.within(&format!("merging resources from '{path}'")))
-    }
-
-    fn load(&mut self, file: &str) -> Result<Vec<Resource>, BadBuild> {
-        let bytes = self.files.read(file).map_err(|error| BadBuild::new(&error))?;
-        self.loaded(file, &bytes)
-    }
-
-    /// The resources of a file that was read.
-    fn loaded(&mut self, file: &str, bytes: &[u8]) -> Result<Vec<Resource>, BadBuild> {
-        let text = utf8(file, bytes)?;
-        self.warn_of_schemas(file, text);
-        let origin = self.sources.add(file.into(), None);
-        resources(file, text, origin)
-            .map_err(|error| BadBuild::new(&error).within(&format!("accumulating resources from '{file}'")))
-    }
-
-    /// Kustomize reads schemas from comments behind fields, and merges lists by them. We do not read comments.
-    fn warn_of_schemas(&mut self, file: &str, text: &str) {
-        if !text.contains("# {") {
-            return;
-        }
-        let has_schema = |line: &str| {
-            let comment = line.split_once("# {").map(|(_, comment)| comment).unwrap_or_default();
-            comment.contains("\"x-kubernetes-patch-") || comment.contains("\"$ref\"")
-        };
-        if let Some(at) = text.lines().position(has_schema) {
-            let line = at + 1;
-            self.warnings
-                .push(format!("{file}:{line}: the schema in this comment is not read: name it under `openapi`"));
-        }
-    }
-
-    fn base(
-        &mut self,
-        folder: &Folder<'_>,
-        path: &str,
-        all: &mut Accumulated,
-        known: &mut Registered,
-        depth: usize,
-    ) -> Result<(), BadBuild> {
-        let base = folder.base(path).map_err(|error| BadBuild::new(&error))?;
-        let inner = folder.below(&base, path);
-        let kustomization = self.kustomization(&inner)?;
-        if kustomization.is_component {
-            return Err(BadBuild::of(format!(
-                "expected kind != 'Component' for path '/{}': name it in `components`",
-                base.path
-            )));
-        }
-        self.use_schema(&inner, &kustomization)?;
-        let taken = self.accumulate(&inner, &kustomization, Accumulated::default(), depth + 1)?;
-        self.append(&mut all.resources, taken.resources, known)
-            .map_err(|error| error.within(&format!("recursed merging from path '/{}'", base.path)))?;
-        all.fields.merge(&taken.fields)?;
-        vars::merge_var_lists(&mut all.vars, taken.vars)
-    }
-
-    fn component(
-        &mut self,
-        folder: &Folder<'_>,
-        path: &str,
-        all: Accumulated,
-        depth: usize,
-    ) -> Result<Accumulated, BadBuild> {
-        let base = folder.base(path).map_err(|error| BadBuild::new(&error))?;
-        let inner = folder.below(&base, path);
-        let kustomization = self.kustomization(&inner)?;
-        if !kustomization.is_component {
-            let problem = format!(
-                "expected kind 'Component' for path '/{}' but got 'Kustomization': name it in `resources`",
-                base.path
-            );
-            return Err(BadBuild::of(problem));
-        }
-        self.use_schema(&inner, &kustomization)?;
-        let taken = self.accumulate(&inner, &kustomization, all, depth + 1)?;
-        // All that there is comes back, and is taken in anew.
-        let mut all = Accumulated { vars: taken.vars, ..Accumulated::default() };
-        self.append(&mut all.resources, taken.resources, &mut Registered::default())
-            .map_err(|error| error.within(&format!("recursed merging from path '/{}'", base.path)))?;
-        all.fields.merge(&taken.fields)?;
-        Ok(all)
-    }
-
-    /// Adds resources, none of which may be there already. `known` are those that are.
-    fn append(&mut self, all: &mut Vec<Resource>, more: Vec<Resource>, known: &mut Registered) -> Result<(), BadBuild> {
-        self.register(more.iter(), known)?;
-        self.ask_for_schema_of(&more);
-        all.extend(more);
-        Ok(())
-    }
-
-    fn register<'r>(
-        &self,
-        mut more: impl Iterator<Item = &'r Resource>,
-        known: &mut Registered,
-    ) -> Result<(), BadBuild> {
-        more.try_for_each(|resource| {
-            let id = resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
-            if known.add(&id) { Ok(()) } else { Err(registered(&id)) }
-        })
-    }
-
-    fn ask_for_schema_of(&mut self, more: &[Resource]) {
-        if self.built_in == BuiltIn::Unread && !more.iter().all(|resource| Schema::is_built_in(&resource.gvk())) {
-            self.built_in = BuiltIn::Asked;
-        }
-    }
-
-    fn generate(
-        &mut self,
-        folder: &Folder<'_>,
-        kustomization: &Kustomization,
-        all: &mut Accumulated,
-    ) -> Result<(), BadBuild> {
-        let common = kustomization.generator_options.as_ref();
-        let of_maps = kustomization.config_maps.iter().map(|args| (args, false));
-        let mut all_made = Vec::new();
-        for (args, is_secret) in of_maps.chain(kustomization.secrets.iter().map(|args| (args, true))) {
-            let (by, kind) = match is_secret {
-                true => ("secretGenerator", "SecretGenerator"),
-                false => ("configMapGenerator", "ConfigMapGenerator"),
-            };
-            let origin = self.by(folder, by, args.origin);
-            let generator = generator(args, common, is_secret)?;
-            let mut made = generator.generate(folder, origin).map_err(|error| BadBuild::new(&error))?;
-            let step = self.builtin_step(folder, kustomization, kind);
-            self.note_generated(step.as_ref(), std::slice::from_mut(&mut made));
-            all_made.push(made);
-        }
-        self.absorb(all_made, all)
-    }
-
-    fn absorb(&self, made: Vec<Resource>, all: &mut Accumulated) -> Result<(), BadBuild> {
-        if made.is_empty() {
-            return Ok(());
-        }
-        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-        let absorbed = absorb(&mut all.resources, made, &scope);
-        absorbed.map_err(|error| BadBuild::new(&error).within("merging from generator"))
     }
 
     /// Where something that a field of a kustomization does comes from.
@@ -439,12 +311,16 @@ impl Builder<'_> {
         let origin = self.sources.add("".into(), Some("nameSuffixHash".into()));
         let wants = |resource: &&mut Resource| resource.needs_hash || resource.is_enabled(NEEDS_HASH);
         for resource in all.iter_mut().filter(wants) {
+            let place = resource.node.origin;
             if resource.node.at(&["metadata"]).and_then(Node::as_map).is_none() {
-                load::check(&resource.node).map_err(|error| BadBuild::new(&error))?;
+                load::check(&resource.node).map_err(|error| BadBuild::new(&error).or_at(&self.sources, place))?;
             }
-            let suffix = hash(&resource.node).map_err(|error| BadBuild::new(&error))?;
+            self.budget.steps(4 * Weight::of(&resource.node).nodes)?;
+            let suffix = hash(&resource.node);
+            let suffix = suffix.map_err(|error| BadBuild::new(&error).or_at(&self.sources, place))?;
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-            resource.note_former(&scope).map_err(|error| BadBuild::new(&error))?;
+            let noted = resource.note_former(&scope);
+            noted.map_err(|error| BadBuild::new(&error).or_at(&self.sources, place))?;
             let name = format!("{}-{suffix}", resource.name());
             patches::set_metadata(&mut resource.node, "name", &name, origin);
         }
@@ -457,17 +333,18 @@ impl Builder<'_> {
         let ids: Vec<Id> =
             all.resources.iter().map(|resource| resource.id(&|gvk| self.schema.is_cluster_scoped(gvk))).collect();
         let origin = self.sources.add("".into(), Some("nameReference".into()));
-        references::correct(&mut all.resources, &ids, &all.fields.get().name_reference, origin)
-            .map_err(|error| BadBuild::new(&error))?;
+        references::correct(&mut all.resources, &ids, &all.fields.get().name_reference, origin, self.budget)
+            .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
         self.put_variables(all)?;
         all.resources.retain(|resource| !resource.node.as_map().is_some_and(Map::is_empty));
         all.resources
             .iter()
             .try_for_each(|resource| load::check(&resource.node))
-            .map_err(|error| BadBuild::new(&error))?;
+            .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
         let local: Vec<Resource> = all.resources.extract_if(.., |resource| is_local(resource)).collect();
         // What was renamed since it was taken in may have the name of another: kustomize panics here.
-        self.register(all.resources.iter(), &mut Registered::default())?;
+        self.count(all.resources.len(), &all.resources)?;
+        self.register(&[], all.resources.iter(), &mut Registered::default())?;
         self.ask_for_schema_of(&all.resources);
         // What is local goes by its name as it is written, so that none may have the same.
         let id = |resource: &Resource| resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
@@ -475,16 +352,22 @@ impl Builder<'_> {
             true => BTreeSet::new(),
             false => all.resources.iter().map(id).collect(),
         };
-        local.iter().map(id).try_for_each(|id| if ids.insert(id.clone()) { Ok(()) } else { Err(registered(&id)) })
+        local.iter().enumerate().try_for_each(|(at, resource)| match ids.insert(id(resource)) {
+            true => Ok(()),
+            false => {
+                let others = all.resources.iter().chain(&local[..at]);
+                Err(self.registered(&id(resource), resource, others))
+            }
+        })
     }
 }
 
-fn registered(id: &Id) -> BadBuild {
-    BadBuild::of(format!("may not add resource with an already registered id: {id}: keep one of them, or rename one"))
-}
-
 fn utf8<'b>(path: &str, bytes: &'b [u8]) -> Result<&'b str, BadBuild> {
-    str::from_utf8(bytes).map_err(|_| BadBuild::of(format!("`{path}` is not UTF-8: write it so")))
+    str::from_utf8(bytes).map_err(|bad| {
+        let line = bytes[..bad.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let place = Origin::default().on(u32::try_from(line).unwrap_or(u32::MAX));
+        BadBuild::of(format!("`{path}` is not UTF-8: write it so")).at(path, place)
+    })
 }
 
 fn check_version(version: Option<&Arc<str>>) -> Result<(), BadBuild> {
@@ -501,41 +384,4 @@ fn check_version(version: Option<&Arc<str>>) -> Result<(), BadBuild> {
 fn is_local(resource: &Resource) -> bool {
     let local = resource.node.at(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
     local.is_some_and(|value| value.as_text() != Some("false"))
-}
-
-fn generator(
-    args: &kustomization::Generator,
-    common: Option<&kustomization::GeneratorOptions>,
-    is_secret: bool,
-) -> Result<Generator, BadBuild> {
-    let own = args.options.as_ref().map(generator_options).unwrap_or_default();
-    let options = match common {
-        Some(common) => own.or(&generator_options(common)),
-        None => own,
-    };
-    let behavior = match &*args.behavior {
-        "create" => Behavior::Create,
-        "replace" => Behavior::Replace,
-        "merge" => Behavior::Merge,
-        _ => Behavior::Unspecified,
-    };
-    Ok(Generator {
-        kind: if is_secret { Kind::Secret { r#type: Arc::clone(&args.kind_of_secret) } } else { Kind::ConfigMap },
-        name: Arc::clone(&args.name),
-        namespace: Arc::clone(&args.namespace),
-        behavior,
-        literals: args.literals.clone(),
-        files: args.files.clone(),
-        envs: args.envs.clone(),
-        options,
-    })
-}
-
-fn generator_options(written: &kustomization::GeneratorOptions) -> GeneratorOptions {
-    GeneratorOptions {
-        labels: written.labels.clone().unwrap_or_default(),
-        annotations: written.annotations.clone().unwrap_or_default(),
-        disables_hash: written.without_hash,
-        is_immutable: written.immutable,
-    }
 }

@@ -11,6 +11,7 @@ use crate::generator::merged;
 use crate::identity::{Gvk, Id};
 use crate::json_patch::JsonPatch;
 use crate::kustomization::{Patch, Target};
+use crate::limits::Weight;
 use crate::load::resources;
 use crate::merge::{Merged, is_total, merge};
 use crate::node::{Content, Map, Node, Scalar, Tag, is_bare_name};
@@ -19,40 +20,65 @@ use crate::resource::Resource;
 use crate::schema::BuiltIn;
 use crate::selector::{Selection, Selector, select};
 
+/// What it costs to merge a node.
+const MERGED: usize = 12;
+
 impl Builder<'_> {
     /// Those of `patchesStrategicMerge`: files, or patches as they are written.
     pub(super) fn strategic_patches(
         &mut self,
         folder: &Folder<'_>,
         written: &[Arc<str>],
-        at: Origin,
+        places: &dyn Fn(usize) -> Origin,
         all: &mut Patched<'_>,
     ) -> Result<(), BadBuild> {
         let mut patches = Vec::new();
-        for text in written {
-            let origin = self.by(folder, "patchesStrategicMerge", at);
-            let inline = resources("<patchesStrategicMerge>", text, origin);
-            patches.extend(match inline {
-                Ok(patches) => patches,
-                Err(no_patch) if text.contains('\n') => return Err(BadBuild::new(&no_patch)),
-                Err(_) => {
-                    let path = folder.file(text).map_err(|error| BadBuild::new(&error))?;
-                    self.load(&path)?
-                }
-            });
+        for (at, text) in written.iter().enumerate() {
+            let loaded = self.strategic_patch(folder, text, places(at));
+            patches.extend(loaded.map_err(|error| error.or_at(&self.sources, places(at)))?);
         }
         if patches.is_empty() && !written.is_empty() {
-            return Err(BadBuild::of(format!("patch appears to be empty; files={written:?}: write a patch there")));
+            let problem = format!("patch appears to be empty; files={written:?}: write a patch there");
+            return Err(BadBuild::of(problem).or_at(&self.sources, places(0)));
         }
-        patches.into_iter().try_for_each(|patch| {
-            let found = self.namesake(&patch, all)?;
-            self.patch_all(&copied(patch)?, &[found], all)?;
-            self.check_names(all)
+        patches.into_iter().try_for_each(|(patch, place)| {
+            let found = self.namesake(&patch, all).map_err(|error| error.or_at(&self.sources, place))?;
+            let patched = copied(patch)
+                .and_then(|patch| self.patch_all(&patch, &[found], all))
+                .and_then(|()| self.check_names(all));
+            patched.map_err(|error| error.or_at(&self.sources, place))
         })
+    }
+
+    /// The patches of a file, or of a text, and where each of them is.
+    fn strategic_patch(
+        &mut self,
+        folder: &Folder<'_>,
+        text: &str,
+        at: Origin,
+    ) -> Result<Vec<(Resource, Origin)>, BadBuild> {
+        let origin = self.by(folder, "patchesStrategicMerge", at);
+        self.budget.steps(text.len())?;
+        match resources("<patchesStrategicMerge>", text, origin) {
+            Ok(patches) => {
+                self.hold(&patches)?;
+                Ok(patches.into_iter().map(|patch| (patch, at)).collect())
+            }
+            Err(no_patch) if text.contains('\n') => Err(BadBuild::new(&no_patch).of_inner_text()),
+            Err(_) => {
+                let path = folder.file(text).map_err(|error| BadBuild::new(&error))?;
+                let loaded = self.load(&path)?.into_iter();
+                Ok(loaded.map(|patch| (patch.node.origin, patch)).map(|(place, patch)| (patch, place)).collect())
+            }
+        }
     }
 
     /// One of `patches`, or of `patchesJson6902`.
     pub(super) fn patch(&mut self, folder: &Folder<'_>, patch: &Patch, all: &mut Patched<'_>) -> Result<(), BadBuild> {
+        self.patch_with(folder, patch, all).map_err(|error| error.or_at(&self.sources, patch.origin))
+    }
+
+    fn patch_with(&mut self, folder: &Folder<'_>, patch: &Patch, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         let (name, text) = match (patch.patch.trim(), &*patch.path) {
             ("", "") => return Err(BadBuild::of("must specify one of patch and path: write one of them".to_owned())),
             ("", path) => {
@@ -61,7 +87,10 @@ impl Builder<'_> {
                 self.warn_of_schemas(&path, &text);
                 (path, text)
             }
-            (inline, "") => ("<patches>".to_owned(), inline.to_owned()),
+            (inline, "") => {
+                self.budget.steps(inline.len())?;
+                ("<patches>".to_owned(), inline.to_owned())
+            }
             _ => {
                 return Err(BadBuild::of(
                     "patch and path can't be set at the same time: remove one of them".to_owned(),
@@ -79,9 +108,16 @@ impl Builder<'_> {
             // Nothing in it is no patch.
             (Ok(strategic), _) if strategic.is_empty() => Ok(()),
             (Ok(strategic), _) => self.strategic(patch, strategic, all),
-            (_, Ok(json)) => self.json(patch, &json, origin, all),
+            (_, Ok(json)) => {
+                let done = self.json(patch, &json, origin, all);
+                let is_file = !patch.path.is_empty();
+                done.map_err(|error| if is_file { error.or_at(&self.sources, origin) } else { error })
+            }
             (Err(no_resource), Err(no_json)) => {
-                let mut bad = BadBuild::new(&no_resource);
+                let mut bad = match patch.path.is_empty() {
+                    true => BadBuild::new(&no_resource).of_inner_text(),
+                    false => BadBuild::new(&no_resource).or_at(&self.sources, origin),
+                };
                 bad.message = format!("{}; {}", bad.message, BadBuild::new(&no_json).message);
                 Err(bad.within(&format!("unable to parse SM or JSON patch from {name}")))
             }
@@ -94,32 +130,37 @@ impl Builder<'_> {
             loaded.may_change_kind = patch.may_change_kind;
             // Kustomize notes it in the annotations of the patch, which are texts then.
             if patch.may_change_name || patch.may_change_kind {
-                as_texts(loaded, "annotations")?;
+                as_texts(loaded, "annotations").map_err(|error| error.or_at(&self.sources, place_of(patch, loaded)))?;
             }
         }
         let Some(target) = &patch.target else {
-            return loaded.iter().try_for_each(|patch| {
-                let found = self.namesake(patch, all)?;
-                self.patch_all(patch, &[found], all)
+            return loaded.iter().try_for_each(|loaded| {
+                let done = self.namesake(loaded, all).and_then(|found| self.patch_all(loaded, &[found], all));
+                done.map_err(|error| error.or_at(&self.sources, place_of(patch, loaded)))
             });
         };
+        let (at, place) = (patch.origin, loaded.first().map_or(patch.origin, |loaded| place_of(patch, loaded)));
         let (Some(patch), true) = (loaded.pop(), loaded.is_empty()) else {
             let problem = "Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set `patches.target` field: split them";
-            return Err(BadBuild::of(problem.to_owned()));
+            return Err(BadBuild::of(problem.to_owned()).or_at(&self.sources, at));
         };
-        let selected = self.selected_by_patch(all, target)?;
-        self.patch_all(&copied(patch)?, &selected, all)?;
-        self.check_names(all)
+        let selected = self.selected_by_patch(all, target);
+        let selected = selected.map_err(|error| error.or_at(&self.sources, at))?;
+        let done =
+            copied(patch).and_then(|patch| self.patch_all(&patch, &selected, all)).and_then(|()| self.check_names(all));
+        done.map_err(|error| error.or_at(&self.sources, place))
     }
 
     fn json(&self, patch: &Patch, json: &JsonPatch, origin: Origin, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         let Some(target) = &patch.target else {
             return Err(BadBuild::of("must specify a target for JSON patch: write `target`".to_owned()));
         };
-        for at in self.selected_by_patch(all, target)? {
+        let selected = self.selected_by_patch(all, target);
+        for at in selected.map_err(|error| error.or_at(&self.sources, patch.origin))? {
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
             all.forget(at, &scope);
-            json.apply_to(all.resource(at), &scope, origin).map_err(|error| BadBuild::new(&error))?;
+            let applied = json.apply_to(all.resource(at), &scope, origin, self.budget);
+            applied.map_err(|error| BadBuild::new(&error))?;
             all.learn(at, &scope);
         }
         Ok(())
@@ -132,13 +173,20 @@ impl Builder<'_> {
         patch: &Patch,
         all: &mut [Resource],
     ) -> Result<(), BadBuild> {
+        self.json_patch_with(folder, patch, all).map_err(|error| error.or_at(&self.sources, patch.origin))
+    }
+
+    fn json_patch_with(&mut self, folder: &Folder<'_>, patch: &Patch, all: &mut [Resource]) -> Result<(), BadBuild> {
         let target = patch.target.as_ref().filter(|target| !target.name.is_empty());
         let Some(target) = target else {
             return Err(BadBuild::of("must specify the target name: write `target.name`".to_owned()));
         };
         let (name, text) = match (&*patch.patch, &*patch.path) {
             ("", "") => return Err(BadBuild::of("empty file path and empty jsonOp: write one of them".to_owned())),
-            (inline, "") => ("<patchesJson6902>".to_owned(), inline.to_owned()),
+            (inline, "") => {
+                self.budget.steps(inline.len())?;
+                ("<patchesJson6902>".to_owned(), inline.to_owned())
+            }
             ("", path) => {
                 let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
                 let text = self.text(&path)?;
@@ -156,27 +204,27 @@ impl Builder<'_> {
             return Err(BadBuild::of(format!("patch appears to be empty; file={name}: write operations there")));
         }
         for at in self.selected(all, target)? {
-            json.apply_unnoted(&mut all[at], origin).map_err(|error| BadBuild::new(&error))?;
+            json.apply_unnoted(&mut all[at], origin, self.budget).map_err(|error| BadBuild::new(&error))?;
         }
         Ok(())
     }
 
     pub(super) fn selected(&self, all: &[Resource], target: &Target) -> Result<Vec<usize>, BadBuild> {
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-        let selected = select(all.iter().enumerate(), &selection(target)?, &scope);
+        let selected = select(all.iter().enumerate(), &self.selection(target)?, &scope, self.budget);
         selected.map_err(|error| BadBuild::new(&error))
     }
 
     fn selected_by_patch(&self, all: &mut Patched<'_>, target: &Target) -> Result<Vec<usize>, BadBuild> {
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-        let selection = selection(target)?;
+        let selection = self.selection(target)?;
         all.asked += 1;
         let selected = match selection.only_name().filter(|_| all.asked > FEW) {
             Some(name) => {
                 let places = all.names(&scope).called(name);
-                select(all.there_at(places), &selection, &scope)
+                select(all.there_at(places), &selection, &scope, self.budget)
             }
-            None => select(all.there(), &selection, &scope),
+            None => select(all.there(), &selection, &scope, self.budget),
         };
         selected.map_err(|error| BadBuild::new(&error))
     }
@@ -212,7 +260,10 @@ impl Builder<'_> {
     fn check_names(&self, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         match all.names(&|gvk| self.schema.is_cluster_scoped(gvk)).are_distinct() {
             true => Ok(()),
-            false => self.register(all.there().map(|(_, resource)| resource), &mut Registered::default()),
+            false => {
+                let there: Vec<&Resource> = all.there().map(|(_, resource)| resource).collect();
+                self.register(&[], there.iter().copied(), &mut Registered::default())
+            }
         }
     }
 
@@ -224,6 +275,8 @@ impl Builder<'_> {
         if patch.may_change_name || patch.may_change_kind {
             resource.note_former(&scope).map_err(|error| BadBuild::new(&error))?;
         }
+        let before = Weight::of(&resource.node);
+        self.budget.steps(MERGED * (before.nodes + Weight::of(&patch.node).nodes))?;
         let mut node = patch.node.clone();
         if let Some(version) = node.as_map_mut().and_then(|fields| fields.get_mut("apiVersion"))
             && matches!(version.content, Content::Scalar(Scalar { tag: Tag::Any, .. }))
@@ -232,7 +285,9 @@ impl Builder<'_> {
             *version = plain(&resource.gvk().api_version(), origin);
         }
         self.built_in = BuiltIn::Read;
-        let merged = resource.sharing(|resource| merge(&node, &mut resource.node, &self.schema));
+        let merged =
+            resource.sharing(self.budget, |resource| merge(&node, &mut resource.node, &self.schema, self.budget));
+        self.budget.grow(before, Weight::of(&resource.node))?;
         match merged.map_err(|error| BadBuild::new(&error))? {
             Merged::Deleted => return Ok(false),
             Merged::Kept if takes_annotations(&node) => resource.forget(),
@@ -248,10 +303,21 @@ impl Builder<'_> {
         set_metadata(&mut resource.node, "namespace", &namespace, origin);
         Ok(true)
     }
+
+    fn selection(&self, target: &Target) -> Result<Selection, BadBuild> {
+        let selection = Selection::new(&selector(target)).map_err(|error| BadBuild::new(&error))?;
+        self.budget.steps(selection.size())?;
+        Ok(selection)
+    }
 }
 
-fn selection(target: &Target) -> Result<Selection, BadBuild> {
-    let selector = Selector {
+/// Where a patch is: in a file, or where it is written.
+fn place_of(patch: &Patch, loaded: &Resource) -> Origin {
+    if patch.path.is_empty() { patch.origin } else { loaded.node.origin }
+}
+
+fn selector(target: &Target) -> Selector {
+    Selector {
         id: Id {
             gvk: target.gvk.clone(),
             name: Arc::clone(&target.name),
@@ -260,8 +326,7 @@ fn selection(target: &Target) -> Result<Selection, BadBuild> {
         },
         labels: Arc::clone(&target.labels),
         annotations: Arc::clone(&target.annotations),
-    };
-    Selection::new(&selector).map_err(|error| BadBuild::new(&error))
+    }
 }
 
 /// A patch as kustomize copies one: its labels and annotations are texts, so that a null there takes nothing away; and its `apiVersion` is that of what it

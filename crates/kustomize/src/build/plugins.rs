@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::ELSEWHERE;
 use super::arguments::arguments;
+use super::generated::generator;
 use super::names::Registered;
 use super::patched::Patched;
 use super::replacements::replacement;
 use super::trail::Step;
-use super::{Accumulated, BadBuild, Builder, generator};
+use super::{Accumulated, BadBuild, Builder};
 use crate::field_spec::FieldSpec;
 use crate::fields::{BadField, Fields};
 use crate::folder::Folder;
@@ -30,17 +31,25 @@ impl Builder<'_> {
         depth: usize,
     ) -> Result<(), BadBuild> {
         let mut all_made = Vec::new();
-        for plugin in self.plugins(folder, kustomization, &kustomization.generators, depth)? {
-            let mut made = match kind_of(&plugin)? {
-                "ConfigMapGenerator" => self.generated(folder, &plugin, false)?,
-                "SecretGenerator" => self.generated(folder, &plugin, true)?,
-                "IAMPolicyGenerator" => service_account(&plugin)?,
-                kind => return Err(unknown(&plugin, kind, "generator")),
-            };
-            self.note_generated(Step::plugin(&plugin)?.as_ref(), std::slice::from_mut(&mut made));
-            all_made.push(made);
+        for plugin in self.plugins(folder, kustomization, "generators", depth)? {
+            let made = self.run_generator(folder, &plugin);
+            all_made.push(made.map_err(|error| error.or_at(&self.sources, plugin.node.origin))?);
         }
         self.absorb(all_made, all)
+    }
+
+    fn run_generator(&mut self, folder: &Folder<'_>, plugin: &Resource) -> Result<Resource, BadBuild> {
+        let made = match kind_of(plugin)? {
+            "ConfigMapGenerator" => self.generated(folder, plugin, false)?,
+            "SecretGenerator" => self.generated(folder, plugin, true)?,
+            "IAMPolicyGenerator" => service_account(plugin)?,
+            kind => return Err(unknown(plugin, kind, "generator")),
+        };
+        let mut made = [made];
+        self.hold(&made)?;
+        self.note_generated(Step::plugin(plugin)?.as_ref(), &mut made);
+        let [made] = made;
+        Ok(made)
     }
 
     fn generated(&self, folder: &Folder<'_>, plugin: &Resource, is_secret: bool) -> Result<Resource, BadBuild> {
@@ -54,7 +63,7 @@ impl Builder<'_> {
         if args.namespace.is_empty() {
             args.namespace = plugin.namespace().into();
         }
-        let generator = generator(&args, None, is_secret)?;
+        let generator = generator(&args, None, is_secret);
         generator.generate(folder, plugin.node.origin).map_err(|error| BadBuild::new(&error))
     }
 
@@ -65,9 +74,10 @@ impl Builder<'_> {
         all: &mut Vec<Resource>,
         depth: usize,
     ) -> Result<(), BadBuild> {
-        for plugin in self.plugins(folder, kustomization, &kustomization.transformers, depth)? {
-            self.run_transformer(folder, &plugin, all)?;
-            self.note_transformed(Step::plugin(&plugin)?.as_ref(), all)?;
+        for plugin in self.plugins(folder, kustomization, "transformers", depth)? {
+            let done = self.run_transformer(folder, &plugin, all).and_then(|()| Step::plugin(&plugin));
+            let done = done.and_then(|step| self.note_transformed(step.as_ref(), all));
+            done.map_err(|error| error.or_at(&self.sources, plugin.node.origin))?;
         }
         Ok(())
     }
@@ -88,24 +98,33 @@ impl Builder<'_> {
         &mut self,
         folder: &Folder<'_>,
         kustomization: &Kustomization,
-        named: &[Arc<str>],
+        field: &str,
         depth: usize,
     ) -> Result<Vec<Resource>, BadBuild> {
+        let named = match field {
+            "generators" => &kustomization.generators,
+            "transformers" => &kustomization.transformers,
+            _ => &kustomization.validators,
+        };
         let (mut all, mut known) = (Accumulated::default(), Registered::default());
         let mut paths = Vec::new();
-        for entry in named {
+        for (at, entry) in named.iter().enumerate() {
+            let place = kustomization.place_of_item(field, at);
             let origin = self.sources.add(folder.path().into(), None);
             match resources("<inline>", entry, origin) {
                 Ok(mut inline) => {
+                    self.hold(&inline)?;
                     let file = Arc::clone(&self.sources.get(kustomization.origin).file);
                     self.note_file(folder, file.rsplit('/').next().unwrap_or_default(), &mut inline)?;
-                    self.append(&mut all.resources, inline, &mut known)?;
+                    self.append(&mut all.resources, inline, &mut known)
+                        .map_err(|error| error.or_at(&self.sources, place))?;
                 }
-                Err(_) => paths.push(entry),
+                Err(_) => paths.push((entry, place)),
             }
         }
-        for path in paths {
-            self.take_in(folder, path, &mut all, &mut known, depth)?;
+        for (path, place) in paths {
+            self.take_in(folder, path, &mut all, &mut known, depth)
+                .map_err(|error| error.or_at(&self.sources, place))?;
         }
         Ok(all.resources)
     }
@@ -132,7 +151,7 @@ impl Builder<'_> {
                 let mut written = fields.texts("paths").map_err(bad)?;
                 written.extend(fields.text("patches").map_err(bad)?);
                 let mut patched = Patched::new(all);
-                self.strategic_patches(folder, &written, origin, &mut patched)?;
+                self.strategic_patches(folder, &written, &|_| origin, &mut patched)?;
                 patched.end();
                 Ok(())
             }
@@ -149,14 +168,15 @@ impl Builder<'_> {
             "ReplacementTransformer" => {
                 let read = |node: &Node, path: &str| replacement(node, path);
                 let replacements = fields.list("replacements", read).map_err(bad)?;
-                replacement::replace(all, &replacements, origin).map_err(|error| BadBuild::new(&error))
+                replacement::replace(all, &replacements, origin, self.budget)
+                    .map_err(|(at, error)| BadBuild::new(&error).or_at(&self.sources, at))
             }
             "ValueAddTransformer" => self.add_value(folder, fields, origin, all),
             "HashTransformer" => self.add_hashes(all),
             "NamespaceTransformer" | "PrefixTransformer" | "SuffixTransformer" | "PrefixSuffixTransformer" => {
                 self.run_names(plugin, fields, &specs()?, origin, all)
             }
-            _ => run_values(plugin, fields, &specs()?, origin, all),
+            _ => self.run_values(plugin, fields, &specs()?, origin, all),
         }
     }
 
@@ -176,11 +196,13 @@ impl Builder<'_> {
                     (fields.text_or_empty("prefix").map_err(bad)?, fields.text_or_empty("suffix").map_err(bad)?);
                 let prefixed = match prefix.is_empty() {
                     true => Ok(()),
-                    false => transform::prefix(all, &prefix, specs, &scope, origin),
+                    false => transform::prefix(all, &prefix, specs, &scope, origin, self.budget),
                 };
                 match suffix.is_empty() {
                     true => prefixed,
-                    false => prefixed.and_then(|()| transform::suffix(all, &suffix, specs, &scope, origin)),
+                    false => {
+                        prefixed.and_then(|()| transform::suffix(all, &suffix, specs, &scope, origin, self.budget))
+                    }
                 }
             }
             _ => {
@@ -191,49 +213,52 @@ impl Builder<'_> {
                 })?;
                 let unset_only = fields.flag("unsetOnly").map_err(bad)?.unwrap_or_default();
                 let namespace = Namespace { name: plugin.namespace().into(), unset_only, subjects };
-                transform::namespace(all, &namespace, specs, &scope, origin)
+                transform::namespace(all, &namespace, specs, &scope, origin, self.budget)
             }
         };
         done.map_err(|error| BadBuild::new(&error))
     }
-}
 
-fn run_values(
-    plugin: &Resource,
-    fields: &Fields<'_>,
-    specs: &[FieldSpec],
-    origin: Origin,
-    all: &mut [Resource],
-) -> Result<(), BadBuild> {
-    let bad = |error: BadField| BadBuild::new(&error);
-    let done = match plugin.kind() {
-        "LabelTransformer" => {
-            let labels = fields.text_map("labels").map_err(bad)?.unwrap_or_default();
-            transform::labels(all, &labels, specs, origin)
-        }
-        "AnnotationsTransformer" => {
-            let annotations = fields.text_map("annotations").map_err(bad)?.unwrap_or_default();
-            transform::annotations(all, &annotations, specs, origin)
-        }
-        "ImageTagTransformer" => {
-            let Some(image) = fields.inner("imageTag", kustomization::image).map_err(bad)? else { return Ok(()) };
-            let new = NewImage {
-                name: image.name,
-                new_name: image.new_name,
-                tag_suffix: image.tag_suffix,
-                new_tag: image.new_tag,
-                digest: image.digest,
-            };
-            transform::images(all, &new, specs, origin)
-        }
-        "ReplicaCountTransformer" => {
-            let replica = fields.inner("replica", kustomization::replica).map_err(bad)?;
-            let Some(replica) = replica else { return Err(BadBuild::of("`replica` is missing: write it".to_owned())) };
-            transform::replicas(all, &replica.name, replica.count, specs, origin)
-        }
-        kind => return Err(unknown(plugin, kind, "transformer")),
-    };
-    done.map_err(|error| BadBuild::new(&error))
+    fn run_values(
+        &self,
+        plugin: &Resource,
+        fields: &Fields<'_>,
+        specs: &[FieldSpec],
+        origin: Origin,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        let bad = |error: BadField| BadBuild::new(&error);
+        let done = match plugin.kind() {
+            "LabelTransformer" => {
+                let labels = fields.text_map("labels").map_err(bad)?.unwrap_or_default();
+                transform::labels(all, &labels, specs, origin, self.budget)
+            }
+            "AnnotationsTransformer" => {
+                let annotations = fields.text_map("annotations").map_err(bad)?.unwrap_or_default();
+                transform::annotations(all, &annotations, specs, origin, self.budget)
+            }
+            "ImageTagTransformer" => {
+                let Some(image) = fields.inner("imageTag", kustomization::image).map_err(bad)? else { return Ok(()) };
+                let new = NewImage {
+                    name: image.name,
+                    new_name: image.new_name,
+                    tag_suffix: image.tag_suffix,
+                    new_tag: image.new_tag,
+                    digest: image.digest,
+                };
+                transform::images(all, &new, specs, origin, self.budget)
+            }
+            "ReplicaCountTransformer" => {
+                let replica = fields.inner("replica", kustomization::replica).map_err(bad)?;
+                let Some(replica) = replica else {
+                    return Err(BadBuild::of("`replica` is missing: write it".to_owned()));
+                };
+                transform::replicas(all, &replica.name, replica.count, specs, origin, self.budget)
+            }
+            kind => return Err(unknown(plugin, kind, "transformer")),
+        };
+        done.map_err(|error| BadBuild::new(&error))
+    }
 }
 
 /// The account of a service that acts as one of Google's cloud.

@@ -14,8 +14,12 @@ pub(super) fn replacement(node: &Node, path: &str) -> Result<Replacement, BadFie
         None => None,
         Some(_) => Some(fields.list("targets", target)?),
     };
-    let replacement =
-        Replacement { source: fields.inner("source", source)?, value: fields.text("sourceValue")?, targets };
+    let replacement = Replacement {
+        source: fields.inner("source", source)?,
+        value: fields.text("sourceValue")?,
+        targets,
+        origin: node.origin,
+    };
     fields.end()?;
     Ok(replacement)
 }

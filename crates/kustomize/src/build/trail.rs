@@ -18,6 +18,9 @@ use crate::resource::Resource;
 /// Kubernetes takes no more than this in all annotations of a resource. Without it, the cost of noting transformers grows with their square.
 const LARGEST: usize = 256 * 1024;
 
+/// What it costs to read the annotation of a resource.
+const READ: usize = 500;
+
 /// What of it a build was asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked {
@@ -189,7 +192,8 @@ impl Builder<'_> {
         let origin = self.sources.add("".into(), Some("buildMetadata".into()));
         let annotation = crate::fields::Texts::from([(ORIGIN.into(), step.into())]);
         let field = crate::field_spec::FieldSpec::new(crate::identity::Gvk::default(), "metadata/annotations", true);
-        crate::transform::annotations(resources, &annotation, &[field], origin).map_err(|error| BadBuild::new(&error))
+        crate::transform::annotations(resources, &annotation, &[field], origin, self.budget)
+            .map_err(|error| BadBuild::new(&error))
     }
 
     /// What a field of a kustomization does; `None` if nobody asked.
@@ -219,21 +223,27 @@ impl Builder<'_> {
                 resource.annotate(ORIGIN, step.write("").into(), origin);
                 continue;
             };
-            read_step(noted)?;
+            self.budget.steps(READ + 2 * noted.len())?;
+            let own = resource.node.origin;
+            read_step(noted).map_err(|error| error.or_at(&self.sources, own))?;
             let old = resource.annotation(TRANSFORMATIONS).cloned().unwrap_or_default();
             let at = place(&old);
             let new = match done.get(&at) {
                 Some((_, new)) => Arc::clone(new),
-                None if !self.written.0.contains_key(&at) => Arc::from(rewritten(&old)? + &item),
+                None if !self.written.0.contains_key(&at) => {
+                    self.budget.steps(2 * old.len())?;
+                    Arc::from(rewritten(&old).map_err(|error| error.or_at(&self.sources, own))? + &item)
+                }
                 None if old.len() + item.len() <= LARGEST => Arc::from(format!("{old}{item}")),
                 None => Arc::clone(&old),
             };
             let fits = new.len() <= LARGEST && !Arc::ptr_eq(&new, &old);
             done.insert(at, (Arc::clone(&old), if fits { Arc::clone(&new) } else { old }));
             if fits {
+                self.budget.hold(item.len())?;
                 resource.annotate(TRANSFORMATIONS, new, origin);
             } else if self.asked.transformations {
-                return Err(too_many(resource));
+                return Err(too_many(resource).or_at(&self.sources, own));
             }
         }
         self.written = Written(done.into_values().map(|(_, new)| (place(&new), new)).collect());

@@ -11,8 +11,9 @@ use crate::field_spec::FieldSpec;
 use crate::folder::Folder;
 use crate::identity::Gvk;
 use crate::kustomization::{Kustomization, Label};
+use crate::limits::Budget;
 use crate::node::{Content, Node};
-use crate::read::read_document;
+use crate::origin::Origin;
 use crate::replacement::{self, Replacement};
 use crate::resource::Resource;
 use crate::transform::{self, Namespace, NewImage, Subjects};
@@ -28,8 +29,8 @@ impl Builder<'_> {
         let fields = fields.get();
         let mut patched = Patched::new(all);
         if !kustomization.strategic_patches.is_empty() {
-            let at = kustomization.place("patchesStrategicMerge");
-            self.strategic_patches(folder, &kustomization.strategic_patches, at, &mut patched)?;
+            let places = |at| kustomization.place_of_item("patchesStrategicMerge", at);
+            self.strategic_patches(folder, &kustomization.strategic_patches, &places, &mut patched)?;
             self.note_patched(folder, kustomization, "PatchStrategicMergeTransformer", &mut patched)?;
         }
         for patch in &kustomization.patches {
@@ -85,22 +86,22 @@ impl Builder<'_> {
             let name = Arc::clone(&kustomization.namespace);
             let namespace = Namespace { name, unset_only: false, subjects: Subjects::default() };
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-            transform::namespace(all, &namespace, &specs.namespace, &scope, origin)
-                .map_err(|error| BadBuild::new(&error))?;
+            transform::namespace(all, &namespace, &specs.namespace, &scope, origin, self.budget)
+                .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             self.note(folder, kustomization, "NamespaceTransformer", all)?;
         }
         if !kustomization.name_prefix.is_empty() {
             let origin = self.by(folder, "namePrefix", kustomization.place("namePrefix"));
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-            transform::prefix(all, &kustomization.name_prefix, &specs.name_prefix, &scope, origin)
-                .map_err(|error| BadBuild::new(&error))?;
+            transform::prefix(all, &kustomization.name_prefix, &specs.name_prefix, &scope, origin, self.budget)
+                .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             self.note(folder, kustomization, "PrefixTransformer", all)?;
         }
         if !kustomization.name_suffix.is_empty() {
             let origin = self.by(folder, "nameSuffix", kustomization.place("nameSuffix"));
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-            transform::suffix(all, &kustomization.name_suffix, &specs.name_suffix, &scope, origin)
-                .map_err(|error| BadBuild::new(&error))?;
+            transform::suffix(all, &kustomization.name_suffix, &specs.name_suffix, &scope, origin, self.budget)
+                .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             self.note(folder, kustomization, "SuffixTransformer", all)?;
         }
         Ok(())
@@ -113,23 +114,31 @@ impl Builder<'_> {
         specs: &Defaults,
         all: &mut [Resource],
     ) -> Result<(), BadBuild> {
-        for label in &kustomization.labels {
-            let fields = label_fields(label, specs)?;
-            let origin = self.by(folder, "labels", kustomization.place("labels"));
-            transform::labels(all, &label.pairs, &fields, origin).map_err(|error| BadBuild::new(&error))?;
+        for (at, label) in kustomization.labels.iter().enumerate() {
+            let origin = self.by(folder, "labels", kustomization.place_of_item("labels", at));
+            let fields = label_fields(label, specs, self.budget);
+            let fields = fields.map_err(|error| error.or_at(&self.sources, origin))?;
+            transform::labels(all, &label.pairs, &fields, origin, self.budget)
+                .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             self.note(folder, kustomization, "LabelTransformer", all)?;
         }
         // Where there are others, kustomize has one for these even if there are none.
         if !kustomization.common_labels.is_empty() || !kustomization.labels.is_empty() {
             let origin = self.by(folder, "commonLabels", kustomization.place("commonLabels"));
-            transform::labels(all, &kustomization.common_labels, &specs.common_labels, origin)
-                .map_err(|error| BadBuild::new(&error))?;
+            transform::labels(all, &kustomization.common_labels, &specs.common_labels, origin, self.budget)
+                .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             self.note(folder, kustomization, "LabelTransformer", all)?;
         }
         if !kustomization.common_annotations.is_empty() {
             let origin = self.by(folder, "commonAnnotations", kustomization.place("commonAnnotations"));
-            transform::annotations(all, &kustomization.common_annotations, &specs.common_annotations, origin)
-                .map_err(|error| BadBuild::new(&error))?;
+            transform::annotations(
+                all,
+                &kustomization.common_annotations,
+                &specs.common_annotations,
+                origin,
+                self.budget,
+            )
+            .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             self.note(folder, kustomization, "AnnotationsTransformer", all)?;
         }
         Ok(())
@@ -144,8 +153,8 @@ impl Builder<'_> {
     ) -> Result<(), BadBuild> {
         for replica in &kustomization.replicas {
             let origin = self.by(folder, "replicas", replica.origin);
-            transform::replicas(all, &replica.name, replica.count, &specs.replicas, origin)
-                .map_err(|error| BadBuild::new(&error))?;
+            transform::replicas(all, &replica.name, replica.count, &specs.replicas, origin, self.budget)
+                .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             self.note(folder, kustomization, "ReplicaCountTransformer", all)?;
         }
         for image in &kustomization.images {
@@ -157,7 +166,8 @@ impl Builder<'_> {
                 new_tag: Arc::clone(&image.new_tag),
                 digest: Arc::clone(&image.digest),
             };
-            transform::images(all, &new, &specs.images, origin).map_err(|error| BadBuild::new(&error))?;
+            transform::images(all, &new, &specs.images, origin, self.budget)
+                .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             self.note(folder, kustomization, "ImageTagTransformer", all)?;
         }
         Ok(())
@@ -171,16 +181,18 @@ impl Builder<'_> {
     ) -> Result<(), BadBuild> {
         let mut replacements = Vec::new();
         for written in &kustomization.replacements {
-            match written.at(&["path"]).and_then(Node::as_text) {
-                Some(path) if !path.is_empty() => replacements.extend(self.replacements_in(folder, path)?),
-                _ => replacements.push(replacement_of(written, "replacements")?),
-            }
+            let read = match written.at(&["path"]).and_then(Node::as_text) {
+                Some(path) if !path.is_empty() => self.replacements_in(folder, path),
+                _ => replacement_of(written, "replacements").map(|replacement| vec![replacement]),
+            };
+            replacements.extend(read.map_err(|error| error.or_at(&self.sources, written.origin))?);
         }
         if kustomization.replacements.is_empty() {
             return Ok(());
         }
         let origin = self.by(folder, "replacements", kustomization.place("replacements"));
-        replacement::replace(all, &replacements, origin).map_err(|error| BadBuild::new(&error))?;
+        replacement::replace(all, &replacements, origin, self.budget)
+            .map_err(|(at, error)| BadBuild::new(&error).or_at(&self.sources, at))?;
         self.note(folder, kustomization, "ReplacementTransformer", all)
     }
 
@@ -188,25 +200,30 @@ impl Builder<'_> {
     fn replacements_in(&mut self, folder: &Folder<'_>, path: &str) -> Result<Vec<Replacement>, BadBuild> {
         let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
         let text = self.text(&path)?;
-        let origin = self.sources.add(path.as_str().into(), None);
-        let mut document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        let mut document = self.document(&path, &text)?;
         document.iter_mut().for_each(prepare_replacements);
         match document {
             Some(Node { content: Content::Seq(items), .. }) => {
                 items.iter().map(|item| replacement_of(item, &path)).collect()
             }
             Some(document) if document.as_map().is_some() => Ok(vec![replacement_of(&document, &path)?]),
-            _ => Err(BadBuild::of(format!(
-                "unsupported replacement type encountered within replacement path: write a replacement or a list of them into `{path}`"
-            ))),
+            _ => {
+                let problem = format!(
+                    "unsupported replacement type encountered within replacement path: write a replacement or a list of them into `{path}`"
+                );
+                Err(BadBuild::of(problem).at(&path, Origin::default().on(1)))
+            }
         }
     }
 }
 
 /// The fields that a label is set in.
-fn label_fields(label: &Label, specs: &Defaults) -> Result<Vec<FieldSpec>, BadBuild> {
+fn label_fields(label: &Label, specs: &Defaults, budget: &Budget) -> Result<Vec<FieldSpec>, BadBuild> {
     let mut fields = label.fields.clone();
-    let mut add = |more: &[FieldSpec]| FieldSpec::merge(&mut fields, more).map_err(|error| BadBuild::new(&error));
+    let mut add = |more: &[FieldSpec]| {
+        budget.steps(more.len() * (4 + fields.len() / 16))?;
+        FieldSpec::merge(&mut fields, more).map_err(|error| BadBuild::new(&error))
+    };
     add(&specs.labels)?;
     if label.include_selectors {
         add(&specs.common_labels)?;

@@ -3,6 +3,7 @@
 use super::{Accumulated, BadBuild, Builder};
 use crate::folder::Folder;
 use crate::kustomization::Kustomization;
+use crate::limits::{NODE, Weight};
 use crate::node::{Map, Node};
 use crate::resource::Resource;
 
@@ -16,17 +17,24 @@ impl Builder<'_> {
         all: &mut Accumulated,
         depth: usize,
     ) -> Result<(), BadBuild> {
-        for plugin in self.plugins(folder, kustomization, &kustomization.validators, depth)? {
+        for plugin in self.plugins(folder, kustomization, "validators", depth)? {
+            let place = plugin.node.origin;
+            let copied: usize = all.resources.iter().map(|resource| Weight::of(&resource.node).bytes).sum();
+            let counted = self.budget.hold(copied).and_then(|()| self.budget.steps(copied / NODE));
+            counted.map_err(|error| BadBuild::from(error).or_at(&self.sources, place))?;
             let before = all.resources.clone();
-            self.run_transformer(folder, &plugin, &mut all.resources)?;
+            self.run_transformer(folder, &plugin, &mut all.resources)
+                .map_err(|error| error.or_at(&self.sources, place))?;
             let is_same = before.len() == all.resources.len()
                 && before.iter().zip(&all.resources).all(|(before, after)| is_unchanged(before, after));
+            self.budget.release(copied);
             if !is_same {
-                return Err(BadBuild::of(format!(
+                let problem = format!(
                     "validator shouldn't modify the resource map: `{}` `{}` does: name it in `transformers`",
                     plugin.kind(),
                     plugin.name()
-                )));
+                );
+                return Err(BadBuild::of(problem).or_at(&self.sources, place));
             }
         }
         Ok(())

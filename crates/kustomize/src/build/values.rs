@@ -8,9 +8,9 @@ use crate::fields::{BadField, Fields};
 use crate::folder::Folder;
 use crate::identity::Gvk;
 use crate::kustomization::{self, Target};
+use crate::limits::Weight;
 use crate::node::{Content, Node, Scalar, Style};
 use crate::origin::Origin;
-use crate::read::read_document;
 use crate::resource::Resource;
 use crate::transform::{self, Namespace, Subjects};
 
@@ -59,8 +59,7 @@ impl Builder<'_> {
         }
         let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
         let text = self.text(&path)?;
-        let origin = self.sources.add(path.as_str().into(), None);
-        let document = read_document(&path, &text, origin).map_err(|error| BadBuild::new(&error))?;
+        let document = self.document(&path, &text)?;
         let Some(document) = document else { return Ok(Vec::new()) };
         let places = Fields::of(&document, "").and_then(|fields| fields.list("targets", place));
         places.map_err(|error| BadBuild::new(&error).at(&path, error.origin))
@@ -70,27 +69,30 @@ impl Builder<'_> {
         if &*place.path == "metadata/namespace" {
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
             let namespace = Namespace { name: value.into(), unset_only: false, subjects: Subjects::default() };
-            let done = transform::set_namespace(resource, &namespace, &[], &scope, origin);
+            let done = transform::set_namespace(resource, &namespace, &[], &scope, origin, self.budget);
             return done.map_err(|error| BadBuild::new(&error));
         }
         let within = format!("adding a value at `{}` of {} `{}`", place.path, resource.kind(), resource.name());
+        let before = Weight::of(&resource.node);
+        self.budget.steps(1 + before.nodes)?;
         let put = field_path::reach(&mut resource.node, &parts(&place.path), origin);
         let node = put.map_err(|error| BadBuild::new(&error).within(&within))?;
-        let Content::Scalar(old) = &node.content else {
+        let Content::Scalar(scalar) = &node.content else {
             return Err(
                 BadBuild::of("wrong node kind: expected ScalarNode: correct the path".to_owned()).within(&within)
             );
         };
-        let before = Arc::clone(&old.text);
+        let old = Arc::clone(&scalar.text);
         let text = match place.position {
             0 => value.to_owned(),
-            position => inserted(&old.text, position, value),
+            position => inserted(&old, position, value),
         };
         // Without quotes it is what it looks like.
         let scalar = if node.style == Style::Plain { Scalar::plain(text) } else { Scalar::text(text) };
         *node = Node { style: node.style, ..Node::new(Content::Scalar(scalar), origin) };
         let new = node.clone();
-        resource.spread(&before, &new);
+        resource.spread(&old, &new, self.budget);
+        self.budget.grow(before, Weight::of(&resource.node))?;
         Ok(())
     }
 }

@@ -1,52 +1,72 @@
 //! Variables of a kustomization: which resource one is of, and its value in the end.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Accumulated, BadBuild, Builder};
 use crate::identity::{Gvk, Id};
-use crate::kustomization::Var;
+use crate::kustomization::{Kustomization, Var};
 use crate::node::{Tag, Value};
+use crate::resource::Resource;
 use crate::{field_path, variables};
+
+/// What it costs to look at what a resource is called.
+const LOOK: usize = 25;
 
 impl Builder<'_> {
     /// Adds variables, and notes the resources they are of.
-    pub(super) fn merge_vars(&self, all: &mut Accumulated, vars: &[Var]) -> Result<(), BadBuild> {
-        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-        for var in vars {
-            let target = Id {
-                gvk: var.gvk.clone(),
-                name: Arc::clone(&var.of_name),
-                namespace: Arc::clone(&var.of_namespace),
-                // Kustomize does not look this up where a variable is declared.
-                is_cluster_scoped: false,
-            };
-            let by_namespace = !target.namespace.is_empty();
-            let is_it = |id: &Id| if by_namespace { id.is_same(&target) } else { id.is_named_as(&target) };
-            let mut found = all
-                .resources
-                .iter_mut()
-                .filter(|resource| is_it(&resource.id(&scope)) || resource.former_ids().any(|id| is_it(&id)));
-            if let Some(resource) = found.next() {
-                resource.variables.push(Arc::clone(&var.name));
-            }
-            let more = found.count();
-            if more > 0 {
-                let problem = format!(
-                    "found {} resId matches for var {} (unable to disambiguate): say more of it",
-                    more + 1,
-                    var.name
-                );
-                return Err(BadBuild::of(problem));
-            }
+    pub(super) fn merge_vars(&self, all: &mut Accumulated, kustomization: &Kustomization) -> Result<(), BadBuild> {
+        let names: usize = all.resources.iter().map(|resource| LOOK * (1 + resource.former.len())).sum();
+        for (at, var) in kustomization.vars.iter().enumerate() {
+            let merged = self.budget.steps(names).map_err(BadBuild::from).and_then(|()| self.note_var(all, var));
+            merged.map_err(|error| error.or_at(&self.sources, kustomization.place_of_item("vars", at)))?;
         }
-        merge_var_lists(&mut all.vars, vars.to_vec())
+        merge_var_lists(&mut all.vars, kustomization.vars.clone())
+            .map_err(|error| error.or_at(&self.sources, kustomization.place("vars")))
+    }
+
+    /// Notes the resource that a variable is of.
+    fn note_var(&self, all: &mut Accumulated, var: &Var) -> Result<(), BadBuild> {
+        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+        let target = Id {
+            gvk: var.gvk.clone(),
+            name: Arc::clone(&var.of_name),
+            namespace: Arc::clone(&var.of_namespace),
+            // Kustomize does not look this up where a variable is declared.
+            is_cluster_scoped: false,
+        };
+        let by_namespace = !target.namespace.is_empty();
+        let is_it = |id: &Id| if by_namespace { id.is_same(&target) } else { id.is_named_as(&target) };
+        let mut found = all
+            .resources
+            .iter_mut()
+            .filter(|resource| is_it(&resource.id(&scope)) || resource.former_ids().any(|id| is_it(&id)));
+        if let Some(resource) = found.next() {
+            resource.variables.push(Arc::clone(&var.name));
+        }
+        let more = found.count();
+        if more > 0 {
+            let problem = format!(
+                "found {} resId matches for var {} (unable to disambiguate): say more of it",
+                more + 1,
+                var.name
+            );
+            return Err(BadBuild::of(problem));
+        }
+        Ok(())
     }
 
     /// Puts the values of variables in their place.
     pub(super) fn put_variables(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
         let mut values = variables::Values::new();
+        let mut by_name: BTreeMap<&str, &Resource> = BTreeMap::new();
+        for resource in &all.resources {
+            for name in &resource.variables {
+                by_name.entry(name).or_insert(resource);
+            }
+        }
         for var in &all.vars {
-            let of = all.resources.iter().find(|resource| resource.variables.contains(&var.name));
+            let of = by_name.get(&*var.name).copied();
             let Some(of) = of else {
                 let problem = format!(
                     "var '{}' cannot be mapped to a field in the set of known resources: correct its objref",
@@ -78,8 +98,8 @@ impl Builder<'_> {
             return Ok(());
         }
         let origin = self.sources.add("".into(), Some("vars".into()));
-        let used = variables::put(&mut all.resources, &all.fields.get().var_reference, &values, origin)
-            .map_err(|error| BadBuild::new(&error))?;
+        let used = variables::put(&mut all.resources, &all.fields.get().var_reference, &values, origin, self.budget)
+            .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
         let unused: Vec<&str> = values.keys().filter(|name| !used.contains(*name)).map(|name| &**name).collect();
         if !unused.is_empty() {
             self.warnings.push(format!("well-defined vars that were never replaced: {}", unused.join(",")));
@@ -101,10 +121,11 @@ fn indexed(part: &str) -> Vec<String> {
 
 /// Adds variables, of which none may be there already.
 pub(super) fn merge_var_lists(all: &mut Vec<Var>, more: Vec<Var>) -> Result<(), BadBuild> {
+    let mut names: BTreeSet<Arc<str>> = all.iter().map(|own| Arc::clone(&own.name)).collect();
     for var in more {
-        match all.iter().any(|own| own.name == var.name) {
-            false => all.push(var),
-            true => return Err(BadBuild::of(format!("var '{}' already encountered: rename one of them", var.name))),
+        match names.insert(Arc::clone(&var.name)) {
+            true => all.push(var),
+            false => return Err(BadBuild::of(format!("var '{}' already encountered: rename one of them", var.name))),
         }
     }
     all.sort_by(|one, other| one.name.cmp(&other.name));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BadBuild, Built};
 use crate::identity::Id;
+use crate::limits::Budget;
 use crate::node::{Content, NoValue, Node};
 use crate::resource::Resource;
 
@@ -15,7 +16,7 @@ impl Built {
             if at > 0 {
                 out.push_str("---\n");
             }
-            write(resource, &mut out)?;
+            self.write(resource, &mut out, 0)?;
         }
         Ok(out)
     }
@@ -26,7 +27,7 @@ impl Built {
         let ids: Vec<_> = self.resources.iter().map(id).collect();
         let namespaces: BTreeSet<&str> =
             ids.iter().filter(|id| !id.is_cluster_scoped).map(Id::effective_namespace).collect();
-        let mut files = BTreeMap::new();
+        let (mut files, mut written) = (BTreeMap::new(), 0);
         for (resource, id) in self.resources.iter().zip(&ids) {
             let (gvk, name) = (&id.gvk, &id.name);
             let namespace = Some(id.effective_namespace()).filter(|_| namespaces.len() > 1 && !id.is_cluster_scoped);
@@ -38,15 +39,43 @@ impl Built {
                     "{id} cannot be the name of a file: write all resources to one file"
                 )));
             }
-            write(resource, files.entry(file).or_insert_with(String::new))?;
+            let text: &mut String = files.entry(file).or_default();
+            let before = text.len();
+            self.write(resource, text, written)?;
+            written += text.len() - before;
         }
         Ok(files)
     }
+
+    /// Writes a resource, beside so many bytes that were written elsewhere.
+    fn write(&self, resource: &Resource, out: &mut String, elsewhere: usize) -> Result<(), BadBuild> {
+        let budget = Budget::new(self.limits);
+        let placed = |error: BadBuild| error.or_at(&self.sources, resource.node.origin);
+        let mut written = || {
+            check(&resource.node).map_err(|error| BadBuild::new(&error))?;
+            budget.output(elsewhere + out.len() + size(&resource.node, 0))?;
+            setpoint_yaml::go::write(&resource.node, out).map_err(|error| BadBuild::new(&error))?;
+            Ok(budget.output(elsewhere + out.len())?)
+        };
+        written().map_err(placed)
+    }
 }
 
-fn write(resource: &Resource, out: &mut String) -> Result<(), BadBuild> {
-    check(&resource.node).map_err(|error| BadBuild::new(&error))?;
-    setpoint_yaml::go::write(&resource.node, out).map_err(|error| BadBuild::new(&error))
+/// About how many bytes it takes to write a node: lines of a text begin with as many blanks as the node is deep.
+fn size(node: &Node, depth: usize) -> usize {
+    let blanks = 2 * depth;
+    match &node.content {
+        Content::Scalar(scalar) => {
+            let lines = scalar.text.split('\n').filter(|line| !line.is_empty()).count();
+            scalar.text.len().saturating_add(lines.saturating_sub(1).saturating_mul(blanks))
+        }
+        Content::Seq(items) => sum(items.iter().map(|item| blanks + size(item, depth + 1))),
+        Content::Map(map) => sum(map.iter().map(|(name, node)| blanks + name.len() + size(node, depth + 1))),
+    }
+}
+
+fn sum(sizes: impl Iterator<Item = usize>) -> usize {
+    sizes.fold(0, usize::saturating_add)
 }
 
 /// Whether everything in a node has a value.

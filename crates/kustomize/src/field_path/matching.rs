@@ -2,6 +2,7 @@
 
 use setpoint_yaml::go;
 
+use crate::limits::{Budget, NODE, Weight};
 use crate::node::{Content, Map, Node, Scalar, is_bare_name};
 use crate::origin::Origin;
 use crate::pattern::Pattern;
@@ -19,9 +20,10 @@ pub enum Leaf {
 
 /// What a path led to.
 #[derive(Clone, Debug)]
-pub struct Matching {
+pub struct Matching<'b> {
     create: Option<Leaf>,
     origin: Origin,
+    budget: &'b Budget,
     /// Where the nodes are.
     pub found: Vec<Vec<Step>>,
     /// Nodes that fit but are no part of the tree: they were read from a text on the way, or would be made in a null. What is written to them is lost, as in
@@ -65,12 +67,19 @@ fn index(part: &str) -> Option<usize> {
     part.parse::<i64>().ok().and_then(|index| usize::try_from(index).ok())
 }
 
-impl Matching {
+impl<'b> Matching<'b> {
     /// Follows a path from a node. With a leaf, what is missing is made, and is from `origin`.
-    pub fn of(node: &mut Node, parts: &[String], create: Option<Leaf>, origin: Origin) -> Result<Self, PathError> {
+    pub fn of(
+        node: &mut Node,
+        parts: &[String],
+        create: Option<Leaf>,
+        origin: Origin,
+        budget: &'b Budget,
+    ) -> Result<Self, PathError> {
         let mut matching = Self {
             create,
             origin,
+            budget,
             found: Vec::new(),
             lost: 0,
             has_lost_collection: false,
@@ -87,6 +96,7 @@ impl Matching {
 
     /// How many nodes were found from here.
     fn visit(&mut self, node: &mut Node, parts: &[String]) -> Result<usize, PathError> {
+        self.budget.steps(1)?;
         let Some((part, rest)) = parts.split_first() else {
             if self.is_lost {
                 self.lost += 1;
@@ -147,17 +157,20 @@ impl Matching {
         let Content::Map(map) = &mut node.content else {
             return Err(PathError::Kind { part: part.to_owned(), expected: "MappingNode", found: kind });
         };
+        self.budget.spend(map.len() / 8);
         if map.get(part).is_none() {
             let Some(leaf) = create else { return Ok(0) };
             if !is_bare_name(part) {
                 return Err(PathError::Name { part: part.to_owned() });
             }
+            self.budget.hold_text(part)?;
             map.set(part, Leaf::before(rest.first(), leaf).node(origin));
         }
         let Some(field) = map.get_mut(part) else { return Ok(0) };
         match field.as_text() {
             Some(text) if !rest.is_empty() => {
                 let unread = || PathError::Text { part: part.to_owned() };
+                self.budget.steps(text.len())?;
                 let mut inner = read_first(text).ok().flatten().ok_or_else(unread)?;
                 self.aside(&mut inner, rest)
             }
@@ -224,6 +237,7 @@ impl Matching {
         }
         let bad = |source| PathError::Pattern { part: part.to_owned(), source };
         let pattern = Pattern::new(value).map_err(bad)?;
+        self.budget.steps(pattern.size())?;
         let mut found = 0;
         for at in 0..count {
             let item = &items(node, part)?[at];
@@ -231,7 +245,8 @@ impl Matching {
                 "" => Some(item),
                 name => item.as_map().and_then(|map| map.get(name)),
             };
-            if compared.is_some_and(|node| pattern.is_match(&shown(node))) {
+            self.budget.steps(compared.map_or(1, |node| 1 + Weight::of(node).bytes / NODE))?;
+            if compared.is_some_and(|node| pattern.is_match(&shown(node), self.budget)) {
                 // Where elements themselves are compared, the rest of the path is not looked at.
                 found += self.item(node, at, if name.is_empty() { &[] } else { rest })?;
             }

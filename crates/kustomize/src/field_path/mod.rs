@@ -10,6 +10,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::limits::Exceeded;
 use crate::node::{Content, Node, Tag};
 use crate::pattern::BadPattern;
 
@@ -55,6 +56,8 @@ pub enum PathError {
     Text { part: String },
     #[error("a path has at most {MAX_PARTS} parts, and this one {parts}")]
     TooLong { parts: usize },
+    #[error("limit")]
+    Limit(#[from] Exceeded),
 }
 
 /// The parts of a path. A dot after a backslash is part of a name, and so is one between brackets.

@@ -1,6 +1,7 @@
 //! Paths into fields, and what they lead to.
 
 use super::*;
+use crate::limits::Budget;
 use crate::origin::Origin;
 use crate::read::read;
 
@@ -31,6 +32,7 @@ fn a_path_of_too_many_parts_is_refused() {
 fn a_pattern_that_does_not_fit_itself_makes_nothing_without_an_end() {
     let mut node = read("test.yaml", "list: []", Origin::default()).unwrap().remove(0);
     let parts = split("list.[name=a+b].x").unwrap();
-    let made = Matching::of(&mut node, &parts, Some(Leaf::Scalar), Origin::default());
+    let budget = Budget::default();
+    let made = Matching::of(&mut node, &parts, Some(Leaf::Scalar), Origin::default(), &budget);
     assert!(matches!(made, Err(PathError::Unmade { .. })));
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::FieldSpec;
 use crate::identity::{Gvk, Id};
+use crate::limits::{Budget, Exceeded};
 use crate::node::{Content, Map, Node, Scalar, Style, Tag, is_bare_name};
 use crate::origin::Origin;
 
@@ -42,6 +43,8 @@ pub enum FieldProblem {
     Name { name: String },
     #[error("wrong node kind: expected {expected} but got {found}; correct the resource or the path")]
     Kind { expected: &'static str, found: &'static str },
+    #[error("limit")]
+    Limit(#[from] Exceeded),
 }
 
 impl FieldProblem {
@@ -62,13 +65,16 @@ impl FieldSpec {
         node: &mut Node,
         create: Create,
         origin: Origin,
+        budget: &Budget,
         set: &mut dyn FnMut(&mut Node) -> Result<(), FieldProblem>,
     ) -> Result<(), FieldError> {
+        budget.spend(3);
         if !self.is_about(node) {
             return Ok(());
         }
+        budget.spend(8 + self.path.len() / 2);
         let create = if self.create { create } else { Create::Nothing };
-        let visit = &mut Visit { create, origin, set };
+        let visit = &mut Visit { create, origin, budget, set };
         visit.node(node, &self.names()).map_err(|problem| FieldError {
             path: Arc::clone(&self.path),
             resource: shown(node),
@@ -96,11 +102,13 @@ pub(crate) fn shown(node: &Node) -> Box<Id> {
 struct Visit<'v> {
     create: Create,
     origin: Origin,
+    budget: &'v Budget,
     set: &'v mut dyn FnMut(&mut Node) -> Result<(), FieldProblem>,
 }
 
 impl Visit<'_> {
     fn node(&mut self, node: &mut Node, names: &[String]) -> Result<(), FieldProblem> {
+        self.budget.steps(1)?;
         let [name, rest @ ..] = names else { return (self.set)(node) };
         if node.is_null() {
             return Ok(());
@@ -127,8 +135,10 @@ impl Visit<'_> {
             Create::Nothing => None,
             create => Some(create),
         };
+        self.budget.spend(map.len() / 8);
         if map.get(name).is_none() {
             let Some(wanted) = wanted else { return Ok(None) };
+            self.budget.hold_text(name)?;
             map.push(name.into(), Node::new(missing(wanted), self.origin));
             return Ok(map.get_mut(name));
         }

@@ -30,6 +30,20 @@ pub enum AbsorbError {
     NoMap { id: Id, field: &'static str },
 }
 
+impl AbsorbError {
+    /// What was generated.
+    pub fn id(&self) -> &Id {
+        match self {
+            Self::Missing { id }
+            | Self::Exists { id, .. }
+            | Self::Many { id }
+            | Self::Changed { id }
+            | Self::Key { id, .. }
+            | Self::NoMap { id, .. } => id,
+        }
+    }
+}
+
 /// Where resources stand, by what they are and were called.
 #[derive(Default)]
 struct Index(BTreeMap<(Gvk, Arc<str>, Arc<str>), Vec<usize>>);
@@ -41,8 +55,9 @@ impl Index {
 
     fn add(&mut self, id: &Id, at: usize) {
         let all = self.0.entry(Self::key(id)).or_default();
-        if !all.contains(&at) {
-            all.push(at);
+        // Many may have had one name.
+        if let Err(place) = all.binary_search(&at) {
+            all.insert(place, at);
         }
     }
 

@@ -15,10 +15,14 @@ use setpoint_yaml::Diagnostics;
 
 use crate::field_spec::shown;
 use crate::identity::Id;
+use crate::limits::{Budget, Exceeded, Weight};
 use crate::node::{Map, NoValue, Node};
 use crate::noted::{IsClusterScoped, NotNoted};
 use crate::origin::Origin;
 use crate::resource::Resource;
+
+/// What it costs to make JSON of a node and to read it again.
+const PATCHED: usize = 12;
 
 /// A patch: operations, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,6 +75,8 @@ pub enum JsonPatchError {
     NoMap { resource: Box<Id> },
     #[error(transparent)]
     NotNoted(#[from] NotNoted),
+    #[error("limit")]
+    Limit(#[from] Exceeded),
 }
 
 /// What is wrong with an operation.
@@ -100,10 +106,10 @@ pub enum Problem {
     RootValue,
     #[error("testing value {path} failed: test failed")]
     TestFailed { path: Arc<str> },
-    #[error("copies grow to more than {0} nodes; patch without copying what was copied")]
-    TooMuch(usize),
     #[error("values stand more than {0} levels deep; patch them less deep")]
     TooDeep(usize),
+    #[error("limit")]
+    Limit(#[from] Exceeded),
 }
 
 impl JsonPatch {
@@ -113,17 +119,19 @@ impl JsonPatch {
     }
 
     /// Patches a node. Where it fails, the node is as far as it came.
-    pub fn apply(&self, node: &mut Node, origin: Origin) -> Result<(), JsonPatchError> {
+    pub fn apply(&self, node: &mut Node, origin: Origin, budget: &Budget) -> Result<(), JsonPatchError> {
         let resource = shown(node);
         scalars::to_json(node).map_err(|problem| JsonPatchError::Scalar { resource: resource.clone(), problem })?;
         let mut copied = 0;
         for (at, operation) in self.operations.iter().enumerate() {
-            operation.carry_out(node, origin, &mut copied).map_err(|problem| JsonPatchError::Operation {
+            operation.carry_out(node, origin, budget, &mut copied).map_err(|problem| JsonPatchError::Operation {
                 number: at + 1,
                 resource: resource.clone(),
                 problem,
             })?;
         }
+        // From here on they are part of what is held.
+        budget.release(copied);
         if node.as_map().is_none() {
             return Err(JsonPatchError::NoMap { resource });
         }
@@ -136,16 +144,25 @@ impl JsonPatch {
         resource: &mut Resource,
         is_cluster_scoped: IsClusterScoped<'_>,
         origin: Origin,
+        budget: &Budget,
     ) -> Result<(), JsonPatchError> {
         resource.note_former(is_cluster_scoped)?;
-        self.apply_unnoted(resource, origin)?;
+        self.apply_unnoted(resource, origin, budget)?;
         resource.set_annotations_anew();
         Ok(())
     }
 
     /// Patches a resource as an entry of `patchesJson6902` does, which notes nothing of its own: a resource without annotations has no map of them yet.
-    pub fn apply_unnoted(&self, resource: &mut Resource, origin: Origin) -> Result<(), JsonPatchError> {
-        self.apply(&mut resource.node, origin)?;
+    pub fn apply_unnoted(
+        &self,
+        resource: &mut Resource,
+        origin: Origin,
+        budget: &Budget,
+    ) -> Result<(), JsonPatchError> {
+        let before = Weight::of(&resource.node);
+        budget.steps(PATCHED * (4 + before.nodes))?;
+        self.apply(&mut resource.node, origin, budget)?;
+        budget.grow(before, Weight::of(&resource.node))?;
         // It was read anew, so that no two of its nodes are one any more.
         resource.shared.clear();
         if resource.node.at(&["metadata"]).is_some_and(|metadata| metadata.as_scalar().is_some()) {

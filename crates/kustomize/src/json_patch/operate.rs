@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::{Operation, Problem};
+use crate::limits::{Budget, Weight};
 use crate::node::{Content, Node, Scalar, Tag};
 use crate::origin::Origin;
 
-/// Copies of copies double with each operation, so there is an end to it.
-const MOST_COPIED: usize = 1_000_000;
 /// Deeper trees would exhaust whoever goes through them.
 const DEEPEST: usize = 1000;
 
@@ -19,28 +18,37 @@ struct Place<'n> {
 }
 
 impl Operation {
-    pub(super) fn carry_out(&self, root: &mut Node, origin: Origin, copied: &mut usize) -> Result<(), Problem> {
+    /// `copied` are the bytes that were held for copies so far.
+    pub(super) fn carry_out(
+        &self,
+        root: &mut Node,
+        origin: Origin,
+        budget: &Budget,
+        copied: &mut usize,
+    ) -> Result<(), Problem> {
+        budget.steps(1 + self.value.as_ref().map_or(0, size))?;
         match &*self.op {
             "add" => {
                 let value = self.value_or_null(origin);
-                self.place(root, "path", self.path.as_ref())?.add(self, value)
+                self.place(root, "path", self.path.as_ref(), budget)?.add(self, value)
             }
-            "remove" => self.place(root, "path", self.path.as_ref())?.remove(self).map(drop),
-            "replace" => self.replace(root, origin),
+            "remove" => self.place(root, "path", self.path.as_ref(), budget)?.remove(self).map(drop),
+            "replace" => self.replace(root, origin, budget),
             "move" => {
-                let value = self.place(root, "from", self.from.as_ref())?.remove(self)?;
-                self.place(root, "path", self.path.as_ref())?.add(self, value)
+                let value = self.place(root, "from", self.from.as_ref(), budget)?.remove(self)?;
+                self.place(root, "path", self.path.as_ref(), budget)?.add(self, value)
             }
             "copy" => {
-                let found = self.place(root, "from", self.from.as_ref())?.get(self)?.cloned();
+                let found = self.place(root, "from", self.from.as_ref(), budget)?.get(self)?.cloned();
                 let value = found.unwrap_or_else(|| null(origin));
-                *copied = copied.saturating_add(size(&value));
-                if *copied > MOST_COPIED {
-                    return Err(Problem::TooMuch(MOST_COPIED));
-                }
-                self.place(root, "path", self.path.as_ref())?.add(self, value)
+                // Copies of copies double with each operation.
+                let weight = Weight::of(&value);
+                budget.steps(weight.nodes)?;
+                budget.hold(weight.bytes)?;
+                *copied += weight.bytes;
+                self.place(root, "path", self.path.as_ref(), budget)?.add(self, value)
             }
-            "test" => self.test(root),
+            "test" => self.test(root, budget),
             _ => Err(Problem::UnknownOp { op: Arc::clone(&self.op) }),
         }
     }
@@ -53,7 +61,7 @@ impl Operation {
     }
 
     /// A field that is missing is added, whatever the standard says. An item has to be there.
-    fn replace(&self, root: &mut Node, origin: Origin) -> Result<(), Problem> {
+    fn replace(&self, root: &mut Node, origin: Origin, budget: &Budget) -> Result<(), Problem> {
         let value = self.value_or_null(origin);
         if self.path.as_deref() == Some("") {
             if matches!(value.content, Content::Scalar(_)) {
@@ -62,7 +70,7 @@ impl Operation {
             *root = value;
             return Ok(());
         }
-        let place = self.place(root, "path", self.path.as_ref())?;
+        let place = self.place(root, "path", self.path.as_ref(), budget)?;
         place.check_depth(&value)?;
         let Place { holder, key, .. } = place;
         match &mut holder.content {
@@ -76,12 +84,12 @@ impl Operation {
         Ok(())
     }
 
-    fn test(&self, root: &mut Node) -> Result<(), Problem> {
+    fn test(&self, root: &mut Node, budget: &Budget) -> Result<(), Problem> {
         let failed = || Problem::TestFailed { path: self.shown_path() };
         if self.path.as_deref() == Some("") {
             return self.value.as_ref().filter(|value| is_equal(root, value)).map(drop).ok_or_else(failed);
         }
-        let place = self.place(root, "path", self.path.as_ref())?;
+        let place = self.place(root, "path", self.path.as_ref(), budget)?;
         let is_passed = match (place.get(self)?.filter(|found| !found.is_null()), &self.value) {
             (None, None) => true,
             (None, Some(value)) => value.is_null(),
@@ -101,6 +109,7 @@ impl Operation {
         root: &'n mut Node,
         field: &'static str,
         path: Option<&Arc<str>>,
+        budget: &Budget,
     ) -> Result<Place<'n>, Problem> {
         let op = || Arc::clone(&self.op);
         let path = path.ok_or_else(|| Problem::NoText { op: op(), field })?;
@@ -114,6 +123,7 @@ impl Operation {
         let mut depth = 1;
         for name in above.into_iter().flat_map(|above| above.split('/')) {
             let name = unescaped(name);
+            budget.steps(1 + entries(holder) / 8)?;
             let next = match &mut holder.content {
                 Content::Map(map) => map.get_mut(&name),
                 Content::Seq(items) => index(&name, items.len()).and_then(|at| items.get_mut(at)),
@@ -122,6 +132,7 @@ impl Operation {
             holder = next.filter(|next| next.as_scalar().is_none()).ok_or_else(missing)?;
             depth += 1;
         }
+        budget.steps(1 + entries(holder) / 8)?;
         Ok(Place { holder, key: unescaped(key), depth })
     }
 }
@@ -239,6 +250,15 @@ fn put_origin(node: &mut Node, origin: Origin) {
         Content::Scalar(_) => {}
         Content::Seq(items) => items.iter_mut().for_each(|item| put_origin(item, origin)),
         Content::Map(map) => map.iter_mut().for_each(|(_, field)| put_origin(field, origin)),
+    }
+}
+
+/// How many fields or items one is looked up among, or moved with.
+fn entries(holder: &Node) -> usize {
+    match &holder.content {
+        Content::Scalar(_) => 0,
+        Content::Seq(items) => items.len(),
+        Content::Map(map) => map.len(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a patch does is recorded (`tests/recorded`). Here: where nodes came from, and what only we refuse.
 
 use super::*;
+use crate::limits::Limits;
 use crate::node::Content;
 use crate::origin::Sources;
 use crate::read::read;
@@ -9,9 +10,10 @@ const RESOURCE: &str = "kind: A\nmetadata:\n  name: a\nspec:\n  list: [1, 2]\n  
 
 fn patched(patch: &str) -> Result<(Node, Origin, Origin), JsonPatchError> {
     let mut sources = Sources::default();
+    let budget = Budget::new(Limits { held_bytes: 1 << 22, ..Limits::default() });
     let (file, patch_file) = (sources.add("a.yaml".into(), None), sources.add("p.yaml".into(), None));
     let mut node = read("a.yaml", RESOURCE, file).unwrap().remove(0);
-    JsonPatch::parse("p.yaml", patch, patch_file).unwrap().apply(&mut node, patch_file)?;
+    JsonPatch::parse("p.yaml", patch, patch_file).unwrap().apply(&mut node, patch_file, &budget)?;
     Ok((node, file, patch_file))
 }
 
@@ -39,7 +41,7 @@ fn a_path_without_its_first_slash_is_refused_instead_of_losing_a_name() {
 fn copies_of_copies_come_to_an_end() {
     let wide = "- {op: copy, from: /spec/list, path: /spec/list/-}\n".repeat(40);
     let error = patched(&wide).unwrap_err();
-    assert!(matches!(error, JsonPatchError::Operation { problem: Problem::TooMuch(_), .. }), "{error:?}");
+    assert!(matches!(error, JsonPatchError::Operation { problem: Problem::Limit(_), .. }), "{error:?}");
     let deeper = |at: usize| format!("- {{op: copy, from: /spec/map, path: /spec/map{}}}\n", "/m".repeat(1 << at));
     let deep: String = (0..16).map(deeper).collect();
     let error = patched(&deep).unwrap_err();

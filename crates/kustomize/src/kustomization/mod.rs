@@ -52,8 +52,8 @@ pub struct Kustomization {
     /// Deprecated fields that it has, and what to write instead.
     pub deprecated: Vec<(&'static str, &'static str)>,
     pub origin: Origin,
-    /// Where its fields are.
-    places: BTreeMap<Arc<str>, Origin>,
+    /// Where its fields are, and the items of those that are lists.
+    places: BTreeMap<Arc<str>, (Origin, Vec<Origin>)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl Kustomization {
         let is_component = kind_of(&fields)?;
         fields.inner("metadata", metadata)?;
         let places = document.as_map().into_iter().flat_map(Map::iter);
-        let places = places.map(|(name, node)| (Arc::clone(name), node.origin)).collect();
+        let places = places.map(|(name, node)| (Arc::clone(name), (node.origin, origins(node)))).collect();
         let mut kustomization = Self { is_component, origin: document.origin, places, ..Self::default() };
         kustomization.read_what_is_made(&fields)?;
         kustomization.read_what_is_changed(&fields)?;
@@ -174,7 +174,22 @@ impl Kustomization {
 
     /// Where a field is.
     pub fn place(&self, field: &str) -> Origin {
-        self.places.get(field).copied().unwrap_or(self.origin)
+        self.places.get(field).map_or(self.origin, |(origin, _)| *origin)
+    }
+
+    /// Where an item of a list is, counted from 0.
+    pub fn place_of_item(&self, field: &str, at: usize) -> Origin {
+        let item = self.places.get(field).and_then(|(_, items)| items.get(at));
+        item.copied().unwrap_or_else(|| self.place(field))
+    }
+
+    /// Where one of [`Self::resources`] is: behind `resources` come `bases`.
+    pub fn place_of_resource(&self, at: usize) -> Origin {
+        let own = self.places.get("resources").map_or(0, |(_, items)| items.len());
+        match at.checked_sub(own) {
+            None => self.place_of_item("resources", at),
+            Some(at) => self.place_of_item("bases", at),
+        }
     }
 
     fn read_what_is_made(&mut self, fields: &Fields<'_>) -> Result<(), BadField> {
@@ -215,6 +230,13 @@ impl Kustomization {
         self.validators = fields.texts("validators")?;
         self.build_metadata = fields.texts("buildMetadata")?;
         Ok(())
+    }
+}
+
+fn origins(node: &Node) -> Vec<Origin> {
+    match &node.content {
+        Content::Seq(items) => items.iter().map(|item| item.origin).collect(),
+        _ => Vec::new(),
     }
 }
 

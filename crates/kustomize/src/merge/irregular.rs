@@ -44,6 +44,7 @@ impl<'a> Merger<'a> {
         if count > MAX_ITEMS {
             return Err(NoMerge::new(Reason::TooIrregular { count }));
         }
+        self.budget.steps(count * count).map_err(|exceeded| NoMerge::new(exceeded.into()))?;
         let keys = match how {
             ListMerge::ByKeys(keys) => keys.clone(),
             _ => vec![""],

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::limits::{Budget, Exceeded};
 use crate::node::{Content, Map, Node, Style, Tag};
 use crate::schema::{Cursor, ListMerge, Schema};
 use directive::Directive;
@@ -54,6 +55,8 @@ pub enum Reason {
     TooIrregular { count: usize },
     #[error("wrong node kind: expected ScalarNode but got MappingNode: a field has an empty name; remove it")]
     NoName,
+    #[error("limit: {0}")]
+    Limit(#[from] Exceeded),
 }
 
 /// What a node is.
@@ -107,9 +110,9 @@ impl NoMerge {
 }
 
 /// Merges a patch into a resource. What is taken from the patch keeps its origin. After an error the resource may be merged in part.
-pub fn merge(patch: &Node, into: &mut Node, schema: &Schema) -> Result<Merged, NoMerge> {
+pub fn merge(patch: &Node, into: &mut Node, schema: &Schema, budget: &Budget) -> Result<Merged, NoMerge> {
     let mut patch = patch.clone();
-    Ok(match (Merger { schema }).merge(into, &mut patch, None)? {
+    Ok(match (Merger { schema, budget }).merge(into, &mut patch, None)? {
         // Kustomize finds the patch in the place of the resource and does not look at it: at the top, `$patch: replace` changes nothing.
         Left::Own | Left::Patch if !is_empty_map(into) => Merged::Kept,
         _ => Merged::Deleted,
@@ -133,6 +136,7 @@ impl Left {
 #[derive(Clone, Copy)]
 struct Merger<'a> {
     schema: &'a Schema,
+    budget: &'a Budget,
 }
 
 impl<'a> Merger<'a> {

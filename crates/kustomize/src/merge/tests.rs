@@ -35,7 +35,7 @@ fn json(node: &Node) -> String {
 
 fn answer(resource: &str, patch: &str) -> String {
     let mut node = one(resource, Origin::default());
-    match merge(&one(patch, Origin::default()), &mut node, &Schema::kubernetes()) {
+    match merge(&one(patch, Origin::default()), &mut node, &Schema::kubernetes(), &Budget::default()) {
         Ok(Merged::Kept) => json(&node),
         Ok(Merged::Deleted) => "deleted".to_owned(),
         Err(problem) => format!("error {}", problem.reason),
@@ -75,7 +75,7 @@ fn told(resource: &str, patch: &str) -> Vec<String> {
     let mut sources = Sources::default();
     let mut node = one(resource, sources.add("resource".into(), None));
     let patch = one(patch, sources.add("patch".into(), None));
-    merge(&patch, &mut node, &Schema::kubernetes()).unwrap();
+    merge(&patch, &mut node, &Schema::kubernetes(), &Budget::default()).unwrap();
     let mut lines = Vec::new();
     tell(node.at(&["spec"]).unwrap(), "", &sources, &mut lines);
     lines
@@ -103,7 +103,9 @@ fn errors_say_where_and_what_to_write() {
     let error = |patch: &str| {
         let mut pod =
             one("{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, env: [{name: b}]}]}}", Origin::default());
-        merge(&one(patch, Origin::default()), &mut pod, &Schema::kubernetes()).unwrap_err().to_string()
+        merge(&one(patch, Origin::default()), &mut pod, &Schema::kubernetes(), &Budget::default())
+            .unwrap_err()
+            .to_string()
     };
     assert_eq!(
         error("{spec: {containers: [{name: a, env: {b: c}}]}}"),
@@ -131,7 +133,7 @@ fn many_items_with_keys_are_merged_in_time_that_grows_with_their_number() {
     let (mut pod, patch) =
         pods(50_000, |at| format!("{{name: c{at}, ports: [{{containerPort: {at}, protocol: TCP}}]}}"));
     let before = json(&pod);
-    assert_eq!(merge(&patch, &mut pod, &Schema::kubernetes()), Ok(Merged::Kept));
+    assert_eq!(merge(&patch, &mut pod, &Schema::kubernetes(), &Budget::default()), Ok(Merged::Kept));
     assert_eq!(
         json(pod.at(&["spec"]).unwrap()).len() + "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"spec\":}".len(),
         before.len()
@@ -142,7 +144,7 @@ fn many_items_with_keys_are_merged_in_time_that_grows_with_their_number() {
 #[test]
 fn many_items_without_keys_are_refused() {
     let (mut pod, patch) = pods(513, |at| format!("{{image: c{at}}}"));
-    let problem = merge(&patch, &mut pod, &Schema::kubernetes()).unwrap_err();
+    let problem = merge(&patch, &mut pod, &Schema::kubernetes(), &Budget::default()).unwrap_err();
     assert_eq!(problem.reason, Reason::TooIrregular { count: 1_026 });
     assert_eq!(problem.path, "spec.containers");
 }
@@ -161,7 +163,7 @@ definitions:
     let schema = Schema::from_openapi(&one(document, Origin::default()), crate::schema::BuiltIn::Unread).unwrap();
     let mut thing = one("{apiVersion: example.com/v1, kind: Thing, spec: {parts: [{id: a, v: 1}]}}", Origin::default());
     let patch = one("{spec: {parts: [{id: b}, {id: a, w: 2}]}}", Origin::default());
-    assert_eq!(merge(&patch, &mut thing, &schema), Ok(Merged::Kept));
+    assert_eq!(merge(&patch, &mut thing, &schema, &Budget::default()), Ok(Merged::Kept));
     assert_eq!(json(thing.at(&["spec"]).unwrap()), r#"{"parts":[{"id":"b"},{"id":"a","v":1,"w":2}]}"#);
 }
 
@@ -169,7 +171,7 @@ definitions:
 fn a_text_in_the_place_of_a_folded_one_is_written_folded() {
     let mut map = one("apiVersion: v1\nkind: ConfigMap\ndata:\n  a: >\n    x\n  b: y\n", Origin::default());
     let patch = one("data:\n  a: \"c\\n d\"\n  b: >-\n    e\n\n     f\n", Origin::default());
-    merge(&patch, &mut map, &Schema::kubernetes()).unwrap();
+    merge(&patch, &mut map, &Schema::kubernetes(), &Budget::default()).unwrap();
     let shape = |field| match setpoint_yaml::go::Tree::shape(map.at(&["data", field]).unwrap()) {
         setpoint_yaml::go::Shape::Text(text) => text.into_owned(),
         _ => panic!("{field} is a text"),

@@ -1,5 +1,5 @@
 //! Regular expressions as Go writes them (RE2), because that is what selectors and field paths of kustomizations hold. Only whether a text matches is asked,
-//! so there are no captures; the time is bounded by the size of the pattern times that of the text.
+//! so there are no captures; the time is bounded by the size of the pattern times that of the text, and spent from a budget.
 //!
 //! - `parse`: the syntax. `class`: sets of characters. `program`: what is run.
 //!
@@ -13,6 +13,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::limits::Budget;
 use program::Program;
 
 /// A pattern, ready to be asked.
@@ -63,11 +64,26 @@ impl Pattern {
         }
     }
 
-    pub fn is_match(&self, text: &str) -> bool {
+    /// How many steps it took to make.
+    pub(crate) fn size(&self) -> usize {
         match &self.0 {
-            Way::Whole(literal) => **literal == *text,
-            Way::Within(literal) => text.contains(&**literal),
-            Way::Program(program) => program.is_match(text),
+            Way::Whole(literal) | Way::Within(literal) => 1 + literal.len() / 8,
+            Way::Program(program) => program.len().saturating_mul(4),
+        }
+    }
+
+    /// Whether a text matches. Where the budget ends before that is known it does not, of which whoever asks for more is told.
+    pub fn is_match(&self, text: &str, budget: &Budget) -> bool {
+        match &self.0 {
+            Way::Whole(literal) => {
+                budget.spend(1);
+                **literal == *text
+            }
+            Way::Within(literal) => {
+                budget.spend(1 + text.len() / 8);
+                text.contains(&**literal)
+            }
+            Way::Program(program) => program.is_match(text, budget),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A pattern as steps, all of which that are possible are taken at once: a text is read once, whatever the pattern.
 
 use super::class::Class;
+use crate::limits::Budget;
 
 /// More are refused.
 const MAX_STEPS: usize = 100_000;
@@ -64,6 +65,10 @@ impl Program {
         program.add(tree)?;
         program.push(Step::Match)?;
         Ok(program)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.steps.len()
     }
 
     fn push(&mut self, step: Step) -> Result<usize, &'static str> {
@@ -131,7 +136,8 @@ impl Program {
         Ok(())
     }
 
-    pub(super) fn is_match(&self, text: &str) -> bool {
+    pub(super) fn is_match(&self, text: &str, budget: &Budget) -> bool {
+        budget.spend(1 + self.steps.len() / 8);
         let mut now = States::new(self.steps.len());
         let mut then = States::new(self.steps.len());
         let mut before = None;
@@ -142,6 +148,9 @@ impl Program {
                 return true;
             }
             let Some(c) = rest.next() else { return false };
+            if budget.steps(now.order.len()).is_err() {
+                return false;
+            }
             let after = rest.clone().next();
             for &at in &now.order {
                 if let Step::Class(class) = &self.steps[at]

@@ -6,10 +6,10 @@ use super::*;
 fn finds(pattern: &str, texts: &[&str], others: &[&str]) {
     let pattern = Pattern::new(pattern).unwrap();
     for text in texts {
-        assert!(pattern.is_match(text), "{text}");
+        assert!(pattern.is_match(text, &Budget::default()), "{text}");
     }
     for text in others {
-        assert!(!pattern.is_match(text), "{text}");
+        assert!(!pattern.is_match(text, &Budget::default()), "{text}");
     }
 }
 
@@ -30,16 +30,16 @@ fn a_pattern_matches_anywhere_unless_it_says_where() {
 
 #[test]
 fn a_whole_pattern_is_put_together_as_text() {
-    assert!(Pattern::whole("a|b").unwrap().is_match("b"));
-    assert!(!Pattern::whole("a|b").unwrap().is_match("ab"));
+    assert!(Pattern::whole("a|b").unwrap().is_match("b", &Budget::default()));
+    assert!(!Pattern::whole("a|b").unwrap().is_match("ab", &Budget::default()));
     assert!(Pattern::new("a)(b").is_err());
-    assert!(Pattern::whole("a)(b").unwrap().is_match("ab"));
+    assert!(Pattern::whole("a)(b").unwrap().is_match("ab", &Budget::default()));
 }
 
 #[test]
 fn what_could_take_forever_does_not() {
     let text = "a".repeat(20_000);
-    assert!(!Pattern::new("(a+)+(a+)+b").unwrap().is_match(&text));
+    assert!(!Pattern::new("(a+)+(a+)+b").unwrap().is_match(&text, &Budget::default()));
     assert_eq!(Pattern::new("(((a{1,100}){1,100}){1,100})").unwrap_err().problem, "invalid repeat count");
     assert_eq!(Pattern::new(&"(".repeat(100_000)).unwrap_err().problem, "expression nests too deeply");
 }

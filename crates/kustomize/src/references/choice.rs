@@ -130,6 +130,14 @@ impl Choice {
         Arc::clone(&self.all[at].id.namespace)
     }
 
+    /// How many steps it takes to choose: all that had the name are looked at with all names they had, and whoever is in a namespace.
+    pub(super) fn cost(&self, name: &str, within: Option<Option<&str>>) -> usize {
+        let places = self.by_former_name.get(name).map(Vec::as_slice).unwrap_or_default();
+        let names: usize = places.iter().map(|at| 2 + self.all[*at].former.len()).sum();
+        let everybody = if within.flatten().is_some() { self.all.len() } else { 0 };
+        1 + names + everybody
+    }
+
     /// What a name is of; `None` if of nothing here, and all that it may be of if that cannot be told. `within`: a namespace may stand beside the
     /// name, and does.
     pub(super) fn choose(

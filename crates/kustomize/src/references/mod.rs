@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::defaults::NameReference;
 use crate::field_spec::{FieldSpec, field_name, set_plain};
 use crate::identity::{Gvk, Id};
+use crate::limits::{Budget, Exceeded, NODE};
 use crate::node::{Content, Map, Node, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -21,28 +22,32 @@ pub(crate) const NO_FIELDS: &str = "expected sequence or mapping node";
 const NO_NAME: &str = "a number, `-`, `*` or what is in brackets names an item of a list, and there is a map";
 
 /// Does something with what stands in a field; nothing where it is not there or null.
-pub(crate) fn follow_field<P: From<&'static str>>(
+pub(crate) fn follow_field<P: From<&'static str> + From<Exceeded>>(
     field: &FieldSpec,
     node: &mut Node,
+    budget: &Budget,
     found: &mut impl FnMut(&mut Node) -> Result<(), (Origin, P)>,
 ) -> Result<(), (Origin, P)> {
-    follow(node, &parts(field), found)
+    budget.spend(8 + field.path.len() / 2);
+    follow(node, &parts(field), budget, found)
 }
 
-fn follow<P: From<&'static str>>(
+fn follow<P: From<&'static str> + From<Exceeded>>(
     node: &mut Node,
     path: &[String],
+    budget: &Budget,
     found: &mut impl FnMut(&mut Node) -> Result<(), (Origin, P)>,
 ) -> Result<(), (Origin, P)> {
+    budget.steps(1).map_err(|exceeded| (node.origin, exceeded.into()))?;
     if node.is_null() {
         return Ok(());
     }
     let Some((field, rest)) = path.split_first() else { return found(node) };
     match &mut node.content {
-        Content::Seq(items) => items.iter_mut().try_for_each(|item| follow(item, path, found)),
+        Content::Seq(items) => items.iter_mut().try_for_each(|item| follow(item, path, budget, found)),
         Content::Map(map) => {
             let field = field_name(field).map_err(|_| (node.origin, NO_NAME.into()))?;
-            map.get_mut(field).map_or(Ok(()), |node| follow(node, rest, found))
+            map.get_mut(field).map_or(Ok(()), |node| follow(node, rest, budget, found))
         }
         Content::Scalar(_) => Err((node.origin, NO_FIELDS.into())),
     }
@@ -71,11 +76,18 @@ pub enum Problem {
     NoNamespace,
     /// The version of who names others is null or begins with a slash, by which kustomize does not know it again.
     NoVersion,
+    Limit(Exceeded),
 }
 
 impl From<&'static str> for Problem {
     fn from(_: &'static str) -> Self {
         Self::NoFields
+    }
+}
+
+impl From<Exceeded> for Problem {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::Limit(exceeded)
     }
 }
 
@@ -99,12 +111,20 @@ impl fmt::Display for BadReference {
             Problem::NoVersion => f.write_str(
                 "node-referrerOriginal 'APIVersion' mismatch: it is null or has no group before its slash: write one, or leave the field out",
             ),
+            Problem::Limit(_) => f.write_str("limit"),
             Problem::NoFields => write!(f, "{NO_FIELDS}: correct it, or the field's path"),
         }
     }
 }
 
-impl std::error::Error for BadReference {}
+impl std::error::Error for BadReference {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.problem {
+            Problem::Limit(exceeded) => Some(exceeded),
+            _ => None,
+        }
+    }
+}
 
 /// Gives every name that was changed to those who have the former one. `ids` are those of the resources, in their order.
 pub fn correct(
@@ -112,6 +132,7 @@ pub fn correct(
     ids: &[Id],
     known: &[NameReference],
     origin: Origin,
+    budget: &Budget,
 ) -> Result<(), BadReference> {
     let by_kind = by_kind(known);
     let choice = Choice::among(resources, ids);
@@ -119,6 +140,7 @@ pub fn correct(
     for (at, resource) in resources.iter_mut().enumerate() {
         let original = choice.original_gvk(at);
         let fields = fields_of(&by_kind, &original, known);
+        budget.spend(fields.len());
         if fields.is_empty() {
             continue;
         }
@@ -134,10 +156,15 @@ pub fn correct(
         }
         for (of, field) in fields {
             let mut naming =
-                Naming { choice: &choice, referrer: &referrer, of, field, origin, referrals: &mut referrals };
-            follow_field(field, &mut resource.node, &mut |node| naming.name(node)).map_err(|(origin, problem)| {
-                BadReference { field: Arc::clone(&field.path), of: Box::new(ids[at].clone()), origin, problem }
-            })?;
+                Naming { choice: &choice, referrer: &referrer, of, field, origin, budget, referrals: &mut referrals };
+            follow_field(field, &mut resource.node, budget, &mut |node| naming.name(node)).map_err(
+                |(origin, problem)| BadReference {
+                    field: Arc::clone(&field.path),
+                    of: Box::new(ids[at].clone()),
+                    origin,
+                    problem,
+                },
+            )?;
         }
     }
     drop(choice);
@@ -198,6 +225,7 @@ struct Naming<'a> {
     of: &'a Gvk,
     field: &'a FieldSpec,
     origin: Origin,
+    budget: &'a Budget,
     referrals: &'a mut Vec<(usize, Id)>,
 }
 
@@ -251,9 +279,12 @@ impl Naming<'_> {
         within: Option<Option<&str>>,
         at: Origin,
     ) -> Result<Option<usize>, (Origin, Problem)> {
+        let limit = |exceeded| (at, Problem::Limit(exceeded));
+        self.budget.steps(self.choice.cost(name, within)).map_err(limit)?;
         let chosen = self.choice.choose(name, self.of, self.referrer, &self.field.path, within);
         let chosen = chosen.map_err(|several| (at, Problem::Several(several)))?;
         if let Some(named) = chosen {
+            self.budget.hold(NODE + self.choice.name(named).len()).map_err(limit)?;
             self.referrals.push((named, self.referrer.id.clone()));
         }
         Ok(chosen)

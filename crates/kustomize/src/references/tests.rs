@@ -34,7 +34,7 @@ fn ids(resources: &[Resource]) -> Vec<Id> {
 
 fn correct_all(resources: &mut [Resource]) -> Result<(), BadReference> {
     let ids = ids(resources);
-    correct(resources, &ids, &Defaults::get().name_reference, Origin::default().on(7))
+    correct(resources, &ids, &Defaults::get().name_reference, Origin::default().on(7), &Budget::default())
 }
 
 const CONFIG: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\n";

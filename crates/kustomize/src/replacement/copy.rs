@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::field_path::{Step, at, at_mut};
+use crate::limits::{Budget, Exceeded, Weight};
 use crate::node::{Content, Node, Style, Tag};
 use crate::origin::Origin;
 
@@ -27,12 +28,20 @@ pub(super) fn own_texts(node: &mut Node) {
     }
 }
 
-pub(super) fn size(node: &Node) -> usize {
-    match &node.content {
-        Content::Scalar(_) => 1,
-        Content::Seq(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Content::Map(map) => 1 + map.iter().map(|(_, node)| size(node)).sum::<usize>(),
-    }
+/// Counts a value in the place of a node, before it is put there: texts that are put into themselves double each time.
+pub(super) fn account(
+    node: &Node,
+    value: &Node,
+    options: Option<&FieldOptions>,
+    budget: &Budget,
+) -> Result<(), Exceeded> {
+    let (old, new) = (Weight::of(node), Weight::of(value));
+    let is_part = options.is_some_and(|options| !options.delimiter.is_empty());
+    let kept = if is_part { old.bytes } else { 0 };
+    budget.steps(old.nodes + new.nodes + kept / 8)?;
+    budget.hold(new.bytes.saturating_add(kept))?;
+    budget.release(old.bytes);
+    Ok(())
 }
 
 pub(super) fn depth(node: &Node) -> usize {
@@ -84,17 +93,20 @@ pub(super) fn set(
         Some(options) => {
             let is_null = value.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null);
             let text = if is_null { "" } else { text };
-            let mut parts: Vec<&str> = own.text.split(&*options.delimiter).collect();
-            match usize::try_from(options.index) {
-                Err(_) => parts.insert(0, text),
-                Ok(index) => match parts.get_mut(index) {
-                    Some(part) => *part = text,
-                    None => parts.push(text),
-                },
-            }
-            parts.join(&options.delimiter).into()
+            with_part(&own.text, options, text).into()
         }
     };
     node.origin = origin;
     Ok(())
+}
+
+/// A text with another part in it: in the place of the one with this number, behind all others, or before them.
+pub(super) fn with_part(own: &str, options: &FieldOptions, part: &str) -> String {
+    let delimiter = &*options.delimiter;
+    let Ok(index) = usize::try_from(options.index) else { return format!("{part}{delimiter}{own}") };
+    let before = index.checked_sub(1).map(|before| own.match_indices(delimiter).nth(before));
+    let start = before.map_or(Some(0), |found| found.map(|(at, _)| at + delimiter.len()));
+    let Some(start) = start else { return format!("{own}{delimiter}{part}") };
+    let end = own[start..].find(delimiter).map_or(own.len(), |at| start + at);
+    format!("{}{part}{}", &own[..start], &own[end..])
 }

@@ -17,17 +17,18 @@ use std::sync::Arc;
 
 use crate::field_path::{self, Leaf, Matching, PathError, Step, at, at_mut};
 use crate::identity::Id;
+use crate::limits::{Budget, Exceeded, NODE};
 use crate::node::{Content, Node, Scalar, Tag};
 use crate::noted::Noted;
 use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::selector::{BadSelector, Selector, TargetSelection};
-use copy::{depth, holds_notes, own_texts, set, settle, size};
+use copy::{account, depth, holds_notes, own_texts, set, settle};
 
 /// The field of a source or target that names none.
 const DEFAULT_PATH: &str = "metadata.name";
-/// How many nodes of maps and lists all replacements together may copy, so that one that copies a map into itself again and again ends.
-const MAX_COPIED: usize = 2_000_000;
+/// What it costs to find a field and to write it.
+const WRITTEN: usize = 50;
 /// The deepest that a copied value may end up.
 const MAX_DEPTH: usize = 1000;
 
@@ -38,6 +39,8 @@ pub struct Replacement {
     pub value: Option<Arc<str>>,
     /// None if there is no such field.
     pub targets: Option<Vec<Target>>,
+    /// Where it is written.
+    pub origin: Origin,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,10 +98,10 @@ pub enum ReplacementError {
         "`{path}` leads into a text of {id} that {why}: kustomize would write it anew in a way that is not known here, so take that away or replace the whole text"
     )]
     Text { path: Arc<str>, id: Box<Id>, why: String },
-    #[error(
-        "a copy of the value for `{path}` in {id} would be too large or too deep: replacements copy it into itself"
-    )]
-    TooLarge { path: Arc<str>, id: Box<Id> },
+    #[error("a copy of the value for `{path}` in {id} would be too deep: replacements copy it into itself")]
+    TooDeep { path: Arc<str>, id: Box<Id> },
+    #[error("limit")]
+    Limit(#[from] Exceeded),
 }
 
 /// As kustomize writes it in messages.
@@ -117,19 +120,23 @@ impl fmt::Display for Source {
     }
 }
 
-/// Carries out replacements, one after the other. Texts that are written are from `origin`; copied maps and lists keep where they came from.
+/// Carries out replacements, one after the other. Texts that are written are from `origin`; copied maps and lists keep where they came from. An error comes with
+/// where the replacement is.
 pub fn replace(
     resources: &mut [Resource],
     replacements: &[Replacement],
     origin: Origin,
-) -> Result<(), ReplacementError> {
+    budget: &Budget,
+) -> Result<(), (Origin, ReplacementError)> {
     let ids: Vec<Vec<Id>> = resources.iter().map(Resource::written_ids).collect();
-    let mut work = Work { resources, ids: Vec::new(), called: BTreeMap::new(), origin, copied: 0 };
+    let mut work = Work { resources, ids: Vec::new(), called: BTreeMap::new(), origin, budget };
     for (at, ids) in ids.into_iter().enumerate() {
         work.ids.push(Vec::new());
         work.learn(at, ids);
     }
-    replacements.iter().try_for_each(|replacement| work.replace(replacement))
+    replacements
+        .iter()
+        .try_for_each(|replacement| work.replace(replacement).map_err(|error| (replacement.origin, error)))
 }
 
 /// What is copied.
@@ -149,13 +156,13 @@ struct Work<'r> {
     /// Where those are that have or had a name.
     called: BTreeMap<Arc<str>, BTreeSet<usize>>,
     origin: Origin,
-    /// Nodes so far.
-    copied: usize,
+    budget: &'r Budget,
 }
 
 impl Work<'_> {
     /// Keeps what a resource is and was called, which it may be no longer.
     fn learn(&mut self, resource: usize, ids: Vec<Id>) {
+        self.budget.spend(2 * ids.len());
         if self.ids[resource] == ids {
             return;
         }
@@ -173,7 +180,10 @@ impl Work<'_> {
     fn called(&self, name: Option<&str>) -> Vec<usize> {
         match name {
             Some(name) => self.called.get(name).into_iter().flatten().copied().collect(),
-            None => (0..self.ids.len()).collect(),
+            None => {
+                self.budget.spend(self.ids.len());
+                (0..self.ids.len()).collect()
+            }
         }
     }
 
@@ -194,7 +204,10 @@ impl Work<'_> {
     }
 
     fn source(&self, source: &Source) -> Result<Value, ReplacementError> {
-        let is_it = |at: &usize| self.ids[*at].iter().any(|id| id.is_selected(&source.id));
+        let is_it = |at: &usize| {
+            self.budget.spend(2 * self.ids[*at].len());
+            self.ids[*at].iter().any(|id| id.is_selected(&source.id))
+        };
         let name = Some(&*source.id.name).filter(|name| !name.is_empty());
         let mut found = self.called(name).into_iter().filter(is_it);
         let source_text = || source.to_string();
@@ -219,10 +232,12 @@ impl Work<'_> {
             return Ok(Value::Field { resource, place });
         };
         let Content::Scalar(scalar) = &node.content else { return Err(ReplacementError::Delimiter { path }) };
-        let parts: Vec<&str> = scalar.text.split(&*options.delimiter).collect();
-        let part = usize::try_from(options.index).ok().and_then(|index| parts.get(index));
-        let index = || ReplacementError::Index { index: options.index, path, parts: parts.len() };
-        let text = (*part.ok_or_else(index)?).into();
+        self.budget.spend(scalar.text.len() / 8);
+        let mut parts = scalar.text.split(&*options.delimiter);
+        let part = usize::try_from(options.index).ok().and_then(|index| parts.nth(index));
+        let count = || scalar.text.split(&*options.delimiter).count();
+        let index = || ReplacementError::Index { index: options.index, path, parts: count() };
+        let text = part.ok_or_else(index)?.into();
         Ok(Value::Fixed(Node::new(Content::Scalar(Scalar { text, tag: scalar.tag }), node.origin)))
     }
 
@@ -230,10 +245,11 @@ impl Work<'_> {
         let select = target.select.as_ref().ok_or(ReplacementError::NoSelect)?;
         let wrong = |bad| ReplacementError::Selector { source: Box::new(bad) };
         let selection = TargetSelection::new(select, &target.reject).map_err(wrong)?;
+        self.budget.steps(selection.size())?;
         let default = [Arc::from(DEFAULT_PATH)];
         let paths = if target.paths.is_empty() { &default[..] } else { &target.paths };
         for resource in self.called(selection.only_name()) {
-            if selection.is_about(&self.resources[resource], &self.ids[resource]).map_err(wrong)? {
+            if selection.is_about(&self.resources[resource], &self.ids[resource], self.budget).map_err(wrong)? {
                 for path in paths {
                     self.write(resource, path, target.options.as_ref(), value)?;
                 }
@@ -252,7 +268,8 @@ impl Work<'_> {
         value: &mut Value,
     ) -> Result<(), ReplacementError> {
         let Some(current) = self.current(value) else { return Ok(()) };
-        let origin = self.origin;
+        self.budget.steps(WRITTEN + path.len())?;
+        let (origin, budget) = (self.origin, self.budget);
         let create = options.is_some_and(|options| options.create).then(|| Leaf::of(&current));
         let wrong = |error: Option<PathError>| ReplacementError::Field {
             path: Arc::clone(path),
@@ -262,22 +279,27 @@ impl Work<'_> {
         };
         let parts = field_path::split(path).map_err(|error| wrong(Some(error)))?;
         let root = &mut self.resources[resource].node;
-        match structured::write(root, &parts, &current, create, origin) {
-            Ok(true) => return Ok(()),
+        match structured::write(root, &parts, &current, create, origin, budget) {
+            Ok(true) => return Ok(budget.steps(0)?),
             Ok(false) => {}
             Err(why) => {
                 let (path, id) = (Arc::clone(path), first(&self.ids[resource]));
                 return Err(ReplacementError::Text { path, id, why: why.to_string() });
             }
         }
-        let matching = Matching::of(root, &parts, create, origin).map_err(|error| wrong(Some(error)))?;
+        let matching = Matching::of(root, &parts, create, origin, budget).map_err(|error| wrong(Some(error)))?;
         if matching.is_empty() {
             return Err(wrong(None));
         }
         if matching.has_lost_collection && options.is_some_and(|options| !options.delimiter.is_empty()) {
             return Err(ReplacementError::Delimiter { path: Arc::clone(path) });
         }
-        matching.found.iter().try_for_each(|place| self.put(resource, place, path, options, value))
+        // Where they are is known as long as they are written to.
+        let places = matching.found.len() * NODE;
+        budget.hold(places)?;
+        matching.found.iter().try_for_each(|place| self.put(resource, place, path, options, value))?;
+        budget.release(places);
+        Ok(())
     }
 
     /// Writes the value to one place.
@@ -298,16 +320,14 @@ impl Work<'_> {
             // What the source stands in is about to go.
             *value = Value::Fixed(copy.clone());
         }
-        if copy.as_scalar().is_none() {
-            self.copied += size(&copy);
-            if self.copied > MAX_COPIED || place.len() + depth(&copy) > MAX_DEPTH {
-                return Err(ReplacementError::TooLarge { path: Arc::clone(path), id: first(&self.ids[resource]) });
-            }
+        if copy.as_scalar().is_none() && place.len() + depth(&copy) > MAX_DEPTH {
+            return Err(ReplacementError::TooDeep { path: Arc::clone(path), id: first(&self.ids[resource]) });
         }
         let noted = self.noted(value, place, &copy);
-        let resource = &mut self.resources[resource];
+        let (budget, resource) = (self.budget, &mut self.resources[resource]);
         let Some(node) = at_mut(&mut resource.node, place) else { return Ok(()) };
         let old = node.as_scalar().map(|scalar| Arc::clone(&scalar.text));
+        account(node, &copy, options, budget)?;
         if !resource.shared.is_empty() {
             own_texts(&mut copy);
         }
@@ -316,7 +336,7 @@ impl Work<'_> {
         let Some(node) = at_mut(&mut resource.node, place) else { return Ok(()) };
         if let Some(old) = old.filter(|_| !resource.shared.is_empty()) {
             let new = node.clone();
-            resource.spread(&old, &new);
+            resource.spread(&old, &new, budget);
         }
         resource.forget_what_is_lost();
         if let Some(noted) = noted {

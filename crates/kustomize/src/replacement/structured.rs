@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use crate::field_path::{Leaf, Matching, at, at_mut, find};
 use crate::json::{self, Layout};
+use crate::limits::{Budget, Weight};
 use crate::node::{Content, Node, Tag};
 use crate::origin::Origin;
 use crate::read::read_first;
 
 use super::layout::{self, Unwritten};
+
+/// What it costs to read a byte, and to write it anew.
+const READ: usize = 16;
 
 /// Whether a path led into a text and the value was written there. If not, nothing has changed.
 pub(super) fn write(
@@ -18,10 +22,13 @@ pub(super) fn write(
     value: &Node,
     create: Option<Leaf>,
     origin: Origin,
+    budget: &Budget,
 ) -> Result<bool, Unwritten> {
     let Some((place, rest, mut inner)) = (1..parts.len()).find_map(|length| {
         let place = find(root, &parts[..length]).ok().flatten()?;
         let text = at(root, &place)?.as_text()?;
+        budget.spend(READ * text.len());
+        budget.steps(0).ok()?;
         Some((place, &parts[length..], read_first(text).ok()?))
     }) else {
         return Ok(false);
@@ -31,7 +38,7 @@ pub(super) fn write(
     else {
         return Ok(false);
     };
-    let matching = match Matching::of(inner, rest, create, origin) {
+    let matching = match Matching::of(inner, rest, create, origin, budget) {
         Ok(matching) if !matching.is_empty() => matching,
         _ => return Ok(false),
     };
@@ -44,6 +51,7 @@ pub(super) fn write(
             _ => *node = value.clone(),
         }
     }
+    budget.spend(matching.found.len() * Weight::of(value).nodes);
     let written = if is_json { as_json(inner, &text) } else { Some(layout::write(inner, &text)?) };
     let Some(written) = written else { return Ok(false) };
     scalar.text = written.into();

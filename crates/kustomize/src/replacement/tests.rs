@@ -1,6 +1,8 @@
 //! Replacements, and what they refuse.
 
+use super::copy::with_part;
 use super::*;
+use crate::limits::{Limit, Limits};
 use crate::origin::Sources;
 use crate::read::read;
 
@@ -14,7 +16,7 @@ const THING: &str =
 fn copied(from: &str, to: &str, options: Option<FieldOptions>) -> Replacement {
     let source = Source { id: Id { name: "a".into(), ..Id::default() }, path: from.into(), options: None };
     let target = Target { select: Some(Selector::default()), paths: vec![to.into()], options, ..Target::default() };
-    Replacement { source: Some(source), value: None, targets: Some(vec![target]) }
+    Replacement { source: Some(source), value: None, targets: Some(vec![target]), origin: Origin::default() }
 }
 
 fn create() -> Option<FieldOptions> {
@@ -28,7 +30,7 @@ fn a_text_is_from_the_replacement_and_a_copied_map_from_where_it_stood() {
     let by = sources.add("kustomization.yaml".into(), Some("replacements".into())).on(3);
     let mut resources = resources(THING, file);
     let both = [copied("spec.from", "spec.to", None), copied("spec.map", "spec.into", None)];
-    replace(&mut resources, &both, by).unwrap();
+    replace(&mut resources, &both, by, &Budget::default()).unwrap();
     let node = |path: &[&str]| resources[0].node.at(path).unwrap().clone();
     assert_eq!((node(&["spec", "to"]).as_text(), node(&["spec", "to"]).origin), (Some("x"), by));
     assert_eq!(node(&["spec", "into", "k"]).origin, file.on(1));
@@ -37,17 +39,40 @@ fn a_text_is_from_the_replacement_and_a_copied_map_from_where_it_stood() {
 #[test]
 fn a_map_that_is_copied_into_itself_ends() {
     let doubled: Vec<_> = (0..40).map(|at| copied("spec", &format!("spec.copy{at}"), create())).collect();
-    let told = replace(&mut resources(THING, Origin::default()), &doubled, Origin::default());
-    assert!(matches!(told, Err(ReplacementError::TooLarge { .. })), "{told:?}");
+    let budget = Budget::new(Limits { held_bytes: 1 << 20, ..Limits::default() });
+    let told = replace(&mut resources(THING, Origin::default()), &doubled, Origin::default(), &budget);
+    let held = |error: &ReplacementError| matches!(error, ReplacementError::Limit(limit) if limit.limit == Limit::Held);
+    assert!(told.as_ref().is_err_and(|(_, error)| held(error)), "{told:?}");
     let deeper = vec![copied("spec.map", "spec.map.deeper", create()); 3_000];
-    let told = replace(&mut resources(THING, Origin::default()), &deeper, Origin::default());
+    let told = replace(&mut resources(THING, Origin::default()), &deeper, Origin::default(), &Budget::default());
     assert!(told.is_err(), "{told:?}");
+}
+
+#[test]
+fn a_text_that_is_put_into_itself_ends() {
+    let options = FieldOptions { delimiter: "-".into(), index: 1, ..FieldOptions::default() };
+    let doubled = vec![copied("spec.to", "spec.to", Some(options)); 60];
+    let budget = Budget::new(Limits { held_bytes: 1 << 20, ..Limits::default() });
+    let text = THING.replace("old", "old-x");
+    let told = replace(&mut resources(&text, Origin::default()), &doubled, Origin::default(), &budget);
+    assert!(told.is_err_and(|(_, error)| matches!(error, ReplacementError::Limit(_))));
+}
+
+#[test]
+fn a_part_of_a_text_is_replaced_or_added_at_an_end() {
+    let with =
+        |index| with_part("a--b-c", &FieldOptions { delimiter: "-".into(), index, ..FieldOptions::default() }, "x");
+    let parts: Vec<String> = [-1, 0, 1, 2, 3, 4].into_iter().map(with).collect();
+    assert_eq!(parts, ["x-a--b-c", "x--b-c", "a-x-b-c", "a--x-c", "a--b-x", "a--b-c-x"]);
 }
 
 #[test]
 fn mistakes_name_the_field_and_the_resource() {
     let told = |replacement: Replacement| {
-        replace(&mut resources(THING, Origin::default()), &[replacement], Origin::default()).unwrap_err().to_string()
+        replace(&mut resources(THING, Origin::default()), &[replacement], Origin::default(), &Budget::default())
+            .unwrap_err()
+            .1
+            .to_string()
     };
     assert_eq!(
         told(copied("spec.from", "spec.none", None)),
@@ -71,6 +96,7 @@ fn a_text_whose_anchors_would_be_lost_is_not_written() {
         &mut resources(text, Origin::default()),
         &[copied("spec.from", "spec.file.a", None)],
         Origin::default(),
+        &Budget::default(),
     );
-    assert!(matches!(told, Err(ReplacementError::Text { .. })));
+    assert!(matches!(told, Err((_, ReplacementError::Text { .. }))));
 }

@@ -60,6 +60,11 @@ impl LabelSelector {
         }
     }
 
+    /// How many labels are asked for.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether it asks for nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

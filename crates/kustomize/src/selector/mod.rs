@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::field_spec::shown;
 use crate::identity::{Gvk, Id};
-use crate::node::{Content, Node};
+use crate::limits::{Budget, Exceeded};
+use crate::node::{Content, Map, Node};
 use crate::pattern::{BadPattern, Pattern};
 use crate::resource::Resource;
 
@@ -18,6 +19,9 @@ use labels::{BadLabelSelector, LabelSelector};
 
 /// Tells which kinds are known to be in no namespace.
 pub type Scope<'s> = &'s dyn Fn(&Gvk) -> bool;
+
+/// What it costs to look at a resource.
+const LOOK: usize = 4;
 
 /// A selector as it is written. What is empty is any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub enum BadSelector {
     /// Kustomize takes its items for names and values in turn, and panics where one is left.
     #[error("`metadata.{field}` of {resource} is a list, and cannot be selected by: write a map of texts")]
     List { field: &'static str, resource: Box<Id> },
+    #[error("limit")]
+    Limit(#[from] Exceeded),
 }
 
 /// A selector that can be asked.
@@ -59,8 +65,8 @@ fn pattern(field: &'static str, text: &str) -> Result<Option<Pattern>, BadSelect
     Pattern::whole(text).map(Some).map_err(|source| BadSelector::Pattern { field, source })
 }
 
-fn fits(pattern: Option<&Pattern>, text: &str) -> bool {
-    pattern.is_none_or(|pattern| pattern.is_match(text))
+fn fits(pattern: Option<&Pattern>, text: &str, budget: &Budget) -> bool {
+    pattern.is_none_or(|pattern| pattern.is_match(text, budget))
 }
 
 impl Selection {
@@ -76,21 +82,28 @@ impl Selection {
         })
     }
 
-    /// Whether a resource is selected, as patches do it. Its first name and namespace count as much as those of now; its kind is that of now.
-    pub fn is_about(&self, resource: &Resource, scope: Scope<'_>) -> Result<bool, BadSelector> {
-        let former = resource.former.first();
-        let name = self.name.as_ref();
-        Ok((fits(name, resource.name()) || former.is_some_and(|former| fits(name, &former.name)))
-            && self.is_of_kind(resource)
-            && (self.namespace.is_none() || self.is_in(resource, scope))
-            && self.is_labelled(resource)?
-            && self.is_annotated(resource)?)
+    /// How many steps it took to make.
+    pub(crate) fn size(&self) -> usize {
+        let patterns = [&self.group, &self.version, &self.kind, &self.name, &self.namespace];
+        patterns.into_iter().flatten().map(Pattern::size).sum()
     }
 
-    fn is_of_kind(&self, resource: &Resource) -> bool {
+    /// Whether a resource is selected, as patches do it. Its first name and namespace count as much as those of now; its kind is that of now.
+    pub fn is_about(&self, resource: &Resource, scope: Scope<'_>, budget: &Budget) -> Result<bool, BadSelector> {
+        budget.steps(LOOK)?;
+        let former = resource.former.first();
+        let name = self.name.as_ref();
+        Ok((fits(name, resource.name(), budget) || former.is_some_and(|former| fits(name, &former.name, budget)))
+            && self.is_of_kind(resource, budget)
+            && (self.namespace.is_none() || self.is_in(resource, scope, budget))
+            && self.is_labelled(resource, budget)?
+            && self.is_annotated(resource, budget)?)
+    }
+
+    fn is_of_kind(&self, resource: &Resource, budget: &Budget) -> bool {
         let api_version = resource.node.at(&["apiVersion"]).and_then(Node::as_text).unwrap_or_default();
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        self.is_of(group, version, resource.kind())
+        self.is_of(group, version, resource.kind(), budget)
     }
 
     /// The one name that is selected, if it is but one.
@@ -98,29 +111,32 @@ impl Selection {
         self.name.as_ref().and_then(Pattern::only)
     }
 
-    fn is_in(&self, resource: &Resource, scope: Scope<'_>) -> bool {
+    fn is_in(&self, resource: &Resource, scope: Scope<'_>, budget: &Budget) -> bool {
         let namespace = self.namespace.as_ref();
-        fits(namespace, resource.first_id(scope).effective_namespace())
-            || fits(namespace, resource.id(scope).effective_namespace())
+        fits(namespace, resource.first_id(scope).effective_namespace(), budget)
+            || fits(namespace, resource.id(scope).effective_namespace(), budget)
     }
 
-    fn is_of(&self, group: &str, version: &str, kind: &str) -> bool {
-        fits(self.group.as_ref(), group) && fits(self.version.as_ref(), version) && fits(self.kind.as_ref(), kind)
+    fn is_of(&self, group: &str, version: &str, kind: &str, budget: &Budget) -> bool {
+        fits(self.group.as_ref(), group, budget)
+            && fits(self.version.as_ref(), version, budget)
+            && fits(self.kind.as_ref(), kind, budget)
     }
 
     /// Whether all of an id fits. The namespace is the one that is written.
-    fn is_called(&self, id: &Id) -> bool {
-        self.is_of(&id.gvk.group, &id.gvk.version, &id.gvk.kind)
-            && fits(self.name.as_ref(), &id.name)
-            && fits(self.namespace.as_ref(), &id.namespace)
+    fn is_called(&self, id: &Id, budget: &Budget) -> bool {
+        budget.spend(1);
+        self.is_of(&id.gvk.group, &id.gvk.version, &id.gvk.kind, budget)
+            && fits(self.name.as_ref(), &id.name, budget)
+            && fits(self.namespace.as_ref(), &id.namespace, budget)
     }
 
-    fn is_labelled(&self, resource: &Resource) -> Result<bool, BadSelector> {
-        is_match(&self.labels, "labelSelector", resource, "labels")
+    fn is_labelled(&self, resource: &Resource, budget: &Budget) -> Result<bool, BadSelector> {
+        is_match(&self.labels, "labelSelector", resource, "labels", budget)
     }
 
-    fn is_annotated(&self, resource: &Resource) -> Result<bool, BadSelector> {
-        is_match(&self.annotations, "annotationSelector", resource, "annotations")
+    fn is_annotated(&self, resource: &Resource, budget: &Budget) -> Result<bool, BadSelector> {
+        is_match(&self.annotations, "annotationSelector", resource, "annotations", budget)
     }
 }
 
@@ -129,6 +145,7 @@ fn is_match(
     name: &'static str,
     resource: &Resource,
     field: &'static str,
+    budget: &Budget,
 ) -> Result<bool, BadSelector> {
     let selector = selector.as_ref().map_err(|bad| BadSelector::Labels { field: name, source: bad.clone() })?;
     let node = resource.node.at(&["metadata", field]);
@@ -138,6 +155,7 @@ fn is_match(
         return Err(BadSelector::List { field, resource: shown(&resource.node) });
     }
     let map = node.and_then(Node::as_map);
+    budget.spend(selector.len() * (1 + map.map_or(0, Map::len) / 8));
     Ok(selector.is_match(|key| map.and_then(|map| map.get(key)).map(|node| node.as_text().unwrap_or_default())))
 }
 
@@ -146,13 +164,15 @@ pub fn select<'r>(
     resources: impl Iterator<Item = (usize, &'r Resource)>,
     selection: &Selection,
     scope: Scope<'_>,
+    budget: &Budget,
 ) -> Result<Vec<usize>, BadSelector> {
     let mut found = Vec::new();
     for (at, resource) in resources {
-        if selection.is_about(resource, scope)? {
+        if selection.is_about(resource, scope, budget)? {
             found.push(at);
         }
     }
+    budget.steps(0)?;
     Ok(found)
 }
 
@@ -179,6 +199,12 @@ impl TargetSelection {
         })
     }
 
+    /// How many steps it took to make.
+    pub(crate) fn size(&self) -> usize {
+        let rejected = self.reject.iter().filter_map(|(by_name, _)| by_name.as_ref());
+        self.select.size() + rejected.map(Selection::size).sum::<usize>()
+    }
+
     /// The one name that is selected, if it is but one, and nothing else has to be asked before.
     pub fn only_name(&self) -> Option<&str> {
         let can_be_asked = |selection: &Selection| selection.labels.is_ok() && selection.annotations.is_ok();
@@ -187,10 +213,11 @@ impl TargetSelection {
     }
 
     /// `ids` are what the resource is and was called ([`Resource::written_ids`]).
-    pub fn is_about(&self, resource: &Resource, ids: &[Id]) -> Result<bool, BadSelector> {
+    pub fn is_about(&self, resource: &Resource, ids: &[Id], budget: &Budget) -> Result<bool, BadSelector> {
+        budget.steps(LOOK * (1 + self.reject.len()))?;
         let has_labels = |selection: &Selection| {
-            let is_annotated = selection.is_annotated(resource)?;
-            Ok::<_, BadSelector>(selection.is_labelled(resource)? && is_annotated)
+            let is_annotated = selection.is_annotated(resource, budget)?;
+            Ok::<_, BadSelector>(selection.is_labelled(resource, budget)? && is_annotated)
         };
         if !has_labels(&self.select)? {
             return Ok(false);
@@ -201,8 +228,11 @@ impl TargetSelection {
             }
         }
         let is_rejected = |(by_name, _): &(Option<Selection>, _)| {
-            by_name.as_ref().is_some_and(|selection| ids.iter().any(|id| selection.is_called(id)))
+            by_name.as_ref().is_some_and(|selection| ids.iter().any(|id| selection.is_called(id, budget)))
         };
-        Ok(!self.reject.iter().any(is_rejected) && ids.iter().any(|id| self.select.is_called(id)))
+        let is_rejected = self.reject.iter().any(is_rejected);
+        let is_selected = !is_rejected && ids.iter().any(|id| self.select.is_called(id, budget));
+        budget.steps(0)?;
+        Ok(is_selected)
     }
 }

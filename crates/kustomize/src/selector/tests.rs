@@ -27,7 +27,8 @@ fn nothing(_: &Gvk) -> bool {
 
 #[test]
 fn a_patch_selects_by_the_first_name_and_the_namespace_of_now_alike() {
-    let is_about = |selector: &Selector| Selection::new(selector).unwrap().is_about(&web(), &nothing).unwrap();
+    let is_about =
+        |selector: &Selector| Selection::new(selector).unwrap().is_about(&web(), &nothing, &Budget::default()).unwrap();
     for selector in [named("web", ""), named("pre-.*", ""), named("web", "shop"), named("pre-web", "default")] {
         assert!(is_about(&selector), "{selector:?}");
     }
@@ -39,7 +40,10 @@ fn a_patch_selects_by_the_first_name_and_the_namespace_of_now_alike() {
 #[test]
 fn a_replacement_selects_by_names_that_were_had_at_one_time() {
     let is_about = |select: &Selector, reject: &[Selector]| {
-        TargetSelection::new(select, reject).unwrap().is_about(&web(), &web().written_ids()).unwrap()
+        TargetSelection::new(select, reject)
+            .unwrap()
+            .is_about(&web(), &web().written_ids(), &Budget::default())
+            .unwrap()
     };
     assert!(is_about(&named("web", "default"), &[]));
     assert!(!is_about(&named("web", "shop"), &[]));
@@ -52,12 +56,18 @@ fn a_replacement_selects_by_names_that_were_had_at_one_time() {
 #[test]
 fn labels_are_asked_only_of_what_fits_otherwise() {
     let bad = Selector { labels: "a in".into(), ..named("other", "") };
-    assert_eq!(select([(0, &web())].into_iter(), &Selection::new(&bad).unwrap(), &nothing), Ok(Vec::new()));
+    assert_eq!(
+        select([(0, &web())].into_iter(), &Selection::new(&bad).unwrap(), &nothing, &Budget::default()),
+        Ok(Vec::new())
+    );
     let bad = Selector { labels: "a in".into(), ..named("web", "") };
     assert!(matches!(
-        select([(0, &web())].into_iter(), &Selection::new(&bad).unwrap(), &nothing),
+        select([(0, &web())].into_iter(), &Selection::new(&bad).unwrap(), &nothing, &Budget::default()),
         Err(BadSelector::Labels { .. })
     ));
     let by_number = Selector { labels: "n>2,app in (web,api),!x".into(), ..Selector::default() };
-    assert_eq!(select([(0, &web())].into_iter(), &Selection::new(&by_number).unwrap(), &nothing), Ok(vec![0]));
+    assert_eq!(
+        select([(0, &web())].into_iter(), &Selection::new(&by_number).unwrap(), &nothing, &Budget::default()),
+        Ok(vec![0])
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::limits::Budget;
 use crate::pattern::{BadPattern, Pattern};
 
 /// The name of images, with which a tag and a digest may stand.
@@ -23,12 +24,21 @@ impl ImageName {
         pattern.map(Self::Pattern).map_err(|bad| BadPattern { pattern: written.into(), ..bad })
     }
 
+    /// How many steps it took to make.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Plain(_) => 1,
+            Self::Pattern(pattern) => pattern.size(),
+        }
+    }
+
     /// Whether an image has such a name, and behind it nothing but a tag and a digest.
-    pub(super) fn is_of(&self, image: &str) -> bool {
+    pub(super) fn is_of(&self, image: &str, budget: &Budget) -> bool {
         let name = match self {
             Self::Plain(name) => name,
-            Self::Pattern(pattern) => return pattern.is_match(image),
+            Self::Pattern(pattern) => return pattern.is_match(image, budget),
         };
+        budget.spend(1 + name.len().min(image.len()) / 8);
         let mut rest = image.chars();
         let has_name = name.chars().all(|own| rest.next().is_some_and(|c| own == c || own == '.' && c != '\n'));
         has_name && is_tag_and_digest(rest.as_str())
@@ -52,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_name_is_a_regular_expression_with_a_tag_and_a_digest_behind_it() {
-        let is = |name: &str, image: &str| ImageName::new(name).map(|name| name.is_of(image));
+        let is = |name: &str, image: &str| ImageName::new(name).map(|name| name.is_of(image, &Budget::default()));
         for (name, image) in [
             ("nginx", "nginx"),
             ("nginx", "nginx:"),

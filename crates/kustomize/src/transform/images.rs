@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::TransformError;
 use super::image_name::ImageName;
 use crate::field_spec::{Create, FieldProblem, FieldSpec, set_plain, shown};
+use crate::limits::Budget;
 use crate::node::{Content, Node};
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -27,18 +28,20 @@ pub fn images(
     image: &NewImage,
     specs: &[FieldSpec],
     origin: Origin,
+    budget: &Budget,
 ) -> Result<(), TransformError> {
     let name = ImageName::new(&image.name)
         .map_err(|problem| TransformError::Pattern { name: Arc::clone(&image.name), problem })?;
-    let update = &mut |node: &mut Node| update(node, &name, image, origin);
+    budget.steps(name.size())?;
+    let update = &mut |node: &mut Node| update(node, &name, image, origin, budget);
     for resource in resources.iter_mut().filter(|resource| has_images(resource)) {
         let id = shown(&resource.node);
-        in_containers(&mut resource.node, update)
+        in_containers(&mut resource.node, budget, update)
             .map_err(|problem| TransformError::Containers { resource: id, problem })?;
     }
     for resource in resources.iter_mut().filter(|resource| has_images(resource)) {
         for spec in specs {
-            resource.set_fields(spec, Create::Nothing, origin, update)?;
+            resource.set_fields(spec, Create::Nothing, origin, budget, update)?;
         }
     }
     Ok(())
@@ -52,13 +55,14 @@ fn has_images(resource: &Resource) -> bool {
 type Update<'u> = dyn FnMut(&mut Node) -> Result<(), FieldProblem> + 'u;
 
 /// Finds the images of everything that is called containers.
-fn in_containers(node: &mut Node, update: &mut Update<'_>) -> Result<(), FieldProblem> {
+fn in_containers(node: &mut Node, budget: &Budget, update: &mut Update<'_>) -> Result<(), FieldProblem> {
+    budget.steps(2)?;
     match &mut node.content {
         Content::Scalar(_) => {}
-        Content::Seq(items) => items.iter_mut().try_for_each(|item| in_containers(item, update))?,
+        Content::Seq(items) => items.iter_mut().try_for_each(|item| in_containers(item, budget, update))?,
         Content::Map(map) => {
             for (name, field) in map.iter_mut() {
-                in_containers(field, update)?;
+                in_containers(field, budget, update)?;
                 if matches!(&**name, "containers" | "initContainers") {
                     of_items(field, update)?;
                 }
@@ -79,12 +83,21 @@ fn of_items(list: &mut Node, update: &mut Update<'_>) -> Result<(), FieldProblem
     Ok(())
 }
 
-fn update(node: &mut Node, name: &ImageName, image: &NewImage, origin: Origin) -> Result<(), FieldProblem> {
+fn update(
+    node: &mut Node,
+    name: &ImageName,
+    image: &NewImage,
+    origin: Origin,
+    budget: &Budget,
+) -> Result<(), FieldProblem> {
     let Some(old) = node.as_text() else { return Err(FieldProblem::kind("ScalarNode", node)) };
-    if !name.is_of(old) {
+    let is_meant = name.is_of(old, budget);
+    budget.steps(0)?;
+    if !is_meant {
         return Ok(());
     }
     let new = image.of(old);
+    budget.hold(new.len())?;
     // What stays as it is stays where it came from.
     let origin = if new == old { node.origin } else { origin };
     set_plain(node, &new, origin)

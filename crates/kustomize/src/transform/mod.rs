@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use crate::field_spec::{FieldError, FieldProblem};
 use crate::identity::{Gvk, Id};
+use crate::limits::Exceeded;
 use crate::noted::NotNoted;
 use crate::pattern::BadPattern;
 
@@ -65,6 +66,8 @@ pub enum TransformError {
         shown(.gvks)
     )]
     NoReplicas { name: Arc<str>, gvks: Vec<Gvk> },
+    #[error("limit")]
+    Limit(#[from] Exceeded),
 }
 
 fn shown(gvks: &[Gvk]) -> String {

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use super::TransformError;
 use crate::field_spec::{Create, FieldSpec, set_plain};
 use crate::identity::Gvk;
+use crate::limits::{Budget, NODE};
 use crate::node::{Node, Tag};
 use crate::noted::IsClusterScoped;
 use crate::origin::Origin;
 use crate::resource::Resource;
 
+/// What it costs to note what a resource was called.
+const NOTED: usize = 100;
 /// The field whose change is noted.
 const NAME: &str = "metadata/name";
 
@@ -19,6 +22,13 @@ enum Side {
     Behind,
 }
 
+#[derive(Clone, Copy)]
+struct Affix<'a> {
+    side: Side,
+    text: &'a Arc<str>,
+    origin: Origin,
+}
+
 /// Puts a prefix before the fields of resources that the field specs are about.
 pub fn prefix(
     resources: &mut [Resource],
@@ -26,8 +36,10 @@ pub fn prefix(
     specs: &[FieldSpec],
     is_cluster_scoped: IsClusterScoped<'_>,
     origin: Origin,
+    budget: &Budget,
 ) -> Result<(), TransformError> {
-    resources.iter_mut().try_for_each(|resource| put(resource, Side::Before, text, specs, is_cluster_scoped, origin))
+    let affix = Affix { side: Side::Before, text, origin };
+    resources.iter_mut().try_for_each(|resource| put(resource, affix, specs, is_cluster_scoped, budget))
 }
 
 /// Puts a suffix behind the fields of resources that the field specs are about.
@@ -37,8 +49,10 @@ pub fn suffix(
     specs: &[FieldSpec],
     is_cluster_scoped: IsClusterScoped<'_>,
     origin: Origin,
+    budget: &Budget,
 ) -> Result<(), TransformError> {
-    resources.iter_mut().try_for_each(|resource| put(resource, Side::Behind, text, specs, is_cluster_scoped, origin))
+    let affix = Affix { side: Side::Behind, text, origin };
+    resources.iter_mut().try_for_each(|resource| put(resource, affix, specs, is_cluster_scoped, budget))
 }
 
 /// Kinds whose name means something to others.
@@ -52,16 +66,16 @@ fn keeps_its_name(gvk: &Gvk) -> bool {
 
 fn put(
     resource: &mut Resource,
-    side: Side,
-    text: &Arc<str>,
+    Affix { side, text, origin }: Affix<'_>,
     specs: &[FieldSpec],
     is_cluster_scoped: IsClusterScoped<'_>,
-    origin: Origin,
+    budget: &Budget,
 ) -> Result<(), TransformError> {
     let gvk = resource.original_gvk();
     if keeps_its_name(&gvk) {
         return Ok(());
     }
+    budget.steps(NOTED + specs.len())?;
     for spec in specs.iter().filter(|spec| gvk.is_selected(&spec.gvk)) {
         // What is empty is not noted. It may still put fields there that are missing.
         if &*spec.path == NAME && !text.is_empty() {
@@ -76,8 +90,10 @@ fn put(
             affixes.push(Arc::clone(text));
             resource.note_former(is_cluster_scoped)?;
         }
-        resource.set_fields(spec, Create::Scalar(Tag::Text), origin, &mut |node: &mut Node| {
+        resource.set_fields(spec, Create::Scalar(Tag::Text), origin, budget, &mut |node: &mut Node| {
             let old = node.as_text().unwrap_or_default();
+            // What it was called is kept, too.
+            budget.hold(NODE + text.len() + old.len())?;
             let new = match side {
                 Side::Before => format!("{text}{old}"),
                 Side::Behind => format!("{old}{text}"),

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use super::TransformError;
 use crate::field_spec::{Create, FieldError, FieldProblem, FieldSpec, set_text, shown};
 use crate::identity::Gvk;
+use crate::limits::{Budget, NODE};
 use crate::node::{Content, Node, Scalar, Tag};
 use crate::noted::IsClusterScoped;
 use crate::origin::Origin;
 use crate::resource::Resource;
 
+/// What it costs to note what a resource was called, and to compare it with others.
+const NOTED: usize = 200;
 /// The field that only what can be in a namespace has, whatever field specs say.
 const NAMESPACE: &str = "metadata/namespace";
 /// The field that names a namespace only where this is Kubernetes' own kind.
@@ -56,6 +59,7 @@ pub fn namespace(
     specs: &[FieldSpec],
     is_cluster_scoped: IsClusterScoped<'_>,
     origin: Origin,
+    budget: &Budget,
 ) -> Result<(), TransformError> {
     if namespace.name.is_empty() {
         return Ok(());
@@ -76,7 +80,7 @@ pub fn namespace(
         }
         let before = key(resource);
         resource.note_former(is_cluster_scoped)?;
-        set(resource, namespace, specs, is_cluster_scoped, origin)?;
+        set(resource, namespace, specs, is_cluster_scoped, origin, budget)?;
         if let Some(count) = ids.get_mut(&before) {
             *count -= 1;
         }
@@ -99,17 +103,19 @@ pub(crate) fn set(
     specs: &[FieldSpec],
     is_cluster_scoped: IsClusterScoped<'_>,
     origin: Origin,
+    budget: &Budget,
 ) -> Result<(), TransformError> {
+    budget.steps(NOTED + specs.len())?;
     let gvk = resource.gvk();
     let is_own = gvk.group.is_empty() && &*gvk.version == "v1";
     let is_binding = is_role_binding(&gvk.kind);
     if !is_cluster_scoped(&gvk) {
         let field = FieldSpec::new(Gvk::default(), NAMESPACE, true);
-        apply(&field, resource, Create::Scalar(Tag::Any), namespace, origin)?;
+        apply(&field, resource, Create::Scalar(Tag::Any), namespace, origin, budget)?;
     }
     if is_binding {
         let id = shown(&resource.node);
-        set_subjects(&mut resource.node, namespace, origin)
+        set_subjects(&mut resource.node, namespace, origin, budget)
             .map_err(|problem| TransformError::Subjects { resource: id, problem })?;
     }
     let is_wanted = |spec: &&FieldSpec| match &*spec.path {
@@ -119,7 +125,7 @@ pub(crate) fn set(
         _ => true,
     };
     for spec in specs.iter().filter(is_wanted) {
-        apply(spec, resource, Create::Scalar(Tag::Text), namespace, origin)?;
+        apply(spec, resource, Create::Scalar(Tag::Text), namespace, origin, budget)?;
     }
     Ok(())
 }
@@ -134,9 +140,13 @@ fn apply(
     create: Create,
     namespace: &Namespace,
     origin: Origin,
+    budget: &Budget,
 ) -> Result<(), TransformError> {
-    let set = &mut |node: &mut Node| set_field(node, namespace, origin);
-    resource.set_fields(spec, create, origin, set).map_err(|error: FieldError| match error.problem {
+    let set = &mut |node: &mut Node| {
+        budget.hold(namespace.name.len())?;
+        set_field(node, namespace, origin)
+    };
+    resource.set_fields(spec, create, origin, budget, set).map_err(|error: FieldError| match error.problem {
         FieldProblem::Kind { .. } => TransformError::Namespace(error),
         _ => TransformError::Field(error),
     })
@@ -151,7 +161,7 @@ fn set_field(node: &mut Node, namespace: &Namespace, origin: Origin) -> Result<(
 }
 
 /// Sets the namespace of subjects. Those that are not meant keep theirs.
-fn set_subjects(node: &mut Node, namespace: &Namespace, origin: Origin) -> Result<(), FieldProblem> {
+fn set_subjects(node: &mut Node, namespace: &Namespace, origin: Origin, budget: &Budget) -> Result<(), FieldProblem> {
     let (field, wanted) = match namespace.subjects {
         Subjects::None => return Ok(()),
         Subjects::NamedDefault => ("name", "default"),
@@ -170,9 +180,11 @@ fn set_subjects(node: &mut Node, namespace: &Namespace, origin: Origin) -> Resul
                 node.as_text().ok_or_else(|| FieldProblem::kind("ScalarNode", node)).map(|own| own == wanted)?
             }
         };
+        budget.steps(1)?;
         if !is_meant {
             continue;
         }
+        budget.hold(NODE + namespace.name.len())?;
         if subject.get("namespace").is_none() {
             subject.push("namespace".into(), Node::new(Content::Scalar(Scalar::plain("")), origin));
         }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::TransformError;
 use crate::field_spec::{Create, FieldSpec, set_int};
-use crate::node::Tag;
+use crate::limits::Budget;
+use crate::node::{Node, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
 
@@ -15,12 +16,16 @@ pub fn replicas(
     count: i64,
     specs: &[FieldSpec],
     origin: Origin,
+    budget: &Budget,
 ) -> Result<(), TransformError> {
     let mut is_found = false;
     for spec in specs {
+        let names: usize = resources.iter().map(|resource| 2 + resource.former.len()).sum();
+        budget.steps(names)?;
         for resource in resources.iter_mut().filter(|resource| resource.was_ever(name, &spec.gvk)) {
             is_found = true;
-            resource.set_fields(spec, Create::Scalar(Tag::Int), origin, &mut |node| set_int(node, count, origin))?;
+            let set = &mut |node: &mut Node| set_int(node, count, origin);
+            resource.set_fields(spec, Create::Scalar(Tag::Int), origin, budget, set)?;
         }
     }
     match is_found {

@@ -10,6 +10,7 @@ use super::*;
 use crate::defaults::Defaults;
 use crate::field_spec::FieldSpec;
 use crate::json_patch::JsonPatch;
+use crate::limits::Budget;
 use crate::node::{Content, Node};
 use crate::origin::Origin;
 use crate::read::read;
@@ -60,7 +61,9 @@ fn outcome(what: &str, config: &str, documents: &str) -> Outcome {
     match what {
         "json_patch" => {
             let patch = JsonPatch::parse("patch.yaml", config, Origin::default())?;
-            resources.iter_mut().try_for_each(|resource| patch.apply(&mut resource.node, Origin::default()))?;
+            resources
+                .iter_mut()
+                .try_for_each(|resource| patch.apply(&mut resource.node, Origin::default(), &Budget::default()))?;
         }
         "build" => build(config, &mut resources)?,
         _ => {
@@ -177,34 +180,43 @@ fn image(node: &Node) -> NewImage {
 
 fn transform(what: &str, config: &Node, resources: &mut [Resource]) -> Result<(), Box<dyn Error>> {
     let specs = specs(config.at(&["fieldSpecs"]));
-    let origin = Origin::default();
+    let (origin, budget) = (Origin::default(), &Budget::default());
     match what {
-        "labels" => labels(resources, &entries(config.at(&["labels"])), &specs, origin)?,
-        "annotations" => annotations(resources, &entries(config.at(&["annotations"])), &specs, origin)?,
+        "labels" => labels(resources, &entries(config.at(&["labels"])), &specs, origin, budget)?,
+        "annotations" => annotations(resources, &entries(config.at(&["annotations"])), &specs, origin, budget)?,
         "prefix" | "suffix" if config.at(&["fieldSpecs"]).is_none() => return Err("no field specs".into()),
-        "prefix" => prefix(resources, &text(config, &["prefix"]), &specs, &is_cluster_scoped, origin)?,
-        "suffix" => suffix(resources, &text(config, &["suffix"]), &specs, &is_cluster_scoped, origin)?,
-        "images" => images(resources, &image(config.at(&["imageTag"]).expect("an image")), &specs, origin)?,
+        "prefix" => prefix(resources, &text(config, &["prefix"]), &specs, &is_cluster_scoped, origin, budget)?,
+        "suffix" => suffix(resources, &text(config, &["suffix"]), &specs, &is_cluster_scoped, origin, budget)?,
+        "images" => images(resources, &image(config.at(&["imageTag"]).expect("an image")), &specs, origin, budget)?,
         "replicas" => {
             let count = text(config, &["replica", "count"]).parse().unwrap_or_default();
-            replicas(resources, &text(config, &["replica", "name"]), count, &specs, origin)?;
+            replicas(resources, &text(config, &["replica", "name"]), count, &specs, origin, budget)?;
         }
         "namespace" => {
             let subjects = Subjects::from_written(&text(config, &["setRoleBindingSubjects"])).ok_or("subjects")?;
             let name = text(config, &["metadata", "namespace"]);
             let unset_only = &*text(config, &["unsetOnly"]) == "true";
-            namespace(resources, &Namespace { name, unset_only, subjects }, &specs, &is_cluster_scoped, origin)?;
+            namespace(
+                resources,
+                &Namespace { name, unset_only, subjects },
+                &specs,
+                &is_cluster_scoped,
+                origin,
+                budget,
+            )?;
         }
         "patch6902" => {
             let patch = JsonPatch::parse("patch.yaml", &text(config, &["jsonOp"]), origin)?;
             if patch.is_empty() {
                 return Err("no operations".into());
             }
-            resources.iter_mut().try_for_each(|resource| patch.apply_unnoted(resource, origin))?;
+            resources.iter_mut().try_for_each(|resource| patch.apply_unnoted(resource, origin, budget))?;
         }
         "patch" => {
             let patch = JsonPatch::parse("patch.yaml", &text(config, &["patch"]), origin)?;
-            resources.iter_mut().try_for_each(|resource| patch.apply_to(resource, &is_cluster_scoped, origin))?;
+            resources
+                .iter_mut()
+                .try_for_each(|resource| patch.apply_to(resource, &is_cluster_scoped, origin, budget))?;
         }
         _ => return Err(what.into()),
     }
@@ -216,24 +228,24 @@ fn build(config: &str, resources: &mut [Resource]) -> Result<(), Box<dyn Error>>
     let config = read_one(config)?;
     let (field, node) = config.as_map().and_then(|map| map.iter().next()).ok_or("no field")?;
     let defaults = Defaults::get();
-    let origin = Origin::default();
+    let (origin, budget) = (Origin::default(), &Budget::default());
     let first = || items(node).first().ok_or("no item");
     match &**field {
-        "commonLabels" => labels(resources, &entries(Some(node)), &defaults.common_labels, origin)?,
-        "labels" => labels(resources, &entries(first()?.at(&["pairs"])), &defaults.template_labels, origin)?,
+        "commonLabels" => labels(resources, &entries(Some(node)), &defaults.common_labels, origin, budget)?,
+        "labels" => labels(resources, &entries(first()?.at(&["pairs"])), &defaults.template_labels, origin, budget)?,
         "commonAnnotations" => {
-            annotations(resources, &entries(Some(node)), &defaults.common_annotations, origin)?;
+            annotations(resources, &entries(Some(node)), &defaults.common_annotations, origin, budget)?;
         }
-        "namePrefix" => prefix(resources, &text(node, &[]), &defaults.name_prefix, &is_cluster_scoped, origin)?,
-        "nameSuffix" => suffix(resources, &text(node, &[]), &defaults.name_suffix, &is_cluster_scoped, origin)?,
-        "images" => images(resources, &image(first()?), &defaults.images, origin)?,
+        "namePrefix" => prefix(resources, &text(node, &[]), &defaults.name_prefix, &is_cluster_scoped, origin, budget)?,
+        "nameSuffix" => suffix(resources, &text(node, &[]), &defaults.name_suffix, &is_cluster_scoped, origin, budget)?,
+        "images" => images(resources, &image(first()?), &defaults.images, origin, budget)?,
         "replicas" => {
             let count = text(first()?, &["count"]).parse()?;
-            replicas(resources, &text(first()?, &["name"]), count, &defaults.replicas, origin)?;
+            replicas(resources, &text(first()?, &["name"]), count, &defaults.replicas, origin, budget)?;
         }
         "namespace" => {
             let namespace = Namespace { name: text(node, &[]), unset_only: false, subjects: Subjects::default() };
-            super::namespace(resources, &namespace, &defaults.namespace, &is_cluster_scoped, origin)?;
+            super::namespace(resources, &namespace, &defaults.namespace, &is_cluster_scoped, origin, budget)?;
         }
         other => return Err(other.into()),
     }
@@ -251,7 +263,7 @@ fn what_is_set_comes_from_whoever_set_it_and_the_rest_from_where_it_was() {
     let mut all =
         resources("kind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - image: web:1\n  - image: web:2\n");
     let image = NewImage { name: "web".into(), new_tag: "2".into(), ..NewImage::default() };
-    images(&mut all, &image, &[], by).unwrap();
+    images(&mut all, &image, &[], by, &Budget::default()).unwrap();
     let containers = items(all[0].node.at(&["spec", "containers"]).unwrap());
     let origin = |at: usize| containers[at].at(&["image"]).unwrap().origin;
     assert_eq!((origin(0), origin(1)), (by, Origin::default().on(6)), "the second is as it was");
@@ -262,7 +274,7 @@ fn a_resource_that_helm_made_keeps_its_namespace() {
     let helm = "internal.config.kubernetes.io/helm-generated: 'true'";
     let mut all = resources(&format!("kind: Pod\nmetadata: {{name: a, annotations: {{{helm}}}}}\n"));
     let shop = Namespace { name: "shop".into(), unset_only: false, subjects: Subjects::default() };
-    namespace(&mut all, &shop, &[], &is_cluster_scoped, Origin::default()).unwrap();
+    namespace(&mut all, &shop, &[], &is_cluster_scoped, Origin::default(), &Budget::default()).unwrap();
     assert_eq!((all[0].namespace(), all[0].former.len()), ("", 0));
 }
 
@@ -270,7 +282,7 @@ fn a_resource_that_helm_made_keeps_its_namespace() {
 fn labels_that_are_one_node_are_changed_together_by_whatever_step() {
     let mut all = resources("kind: Deployment\nmetadata: {name: a}\n");
     let app = BTreeMap::from([("app".into(), "one".into())]);
-    labels(&mut all, &app, &Defaults::get().common_labels, Origin::default()).unwrap();
+    labels(&mut all, &app, &Defaults::get().common_labels, Origin::default(), &Budget::default()).unwrap();
     let set = |resource: &mut Resource, text: &str| {
         let metadata = resource.node.as_map_mut().unwrap().get_mut("metadata").unwrap().as_map_mut().unwrap();
         let labels = metadata.get_mut("labels").unwrap().as_map_mut().unwrap();
@@ -278,12 +290,12 @@ fn labels_that_are_one_node_are_changed_together_by_whatever_step() {
     };
     let selector = |resource: &Resource| text(&resource.node, &["spec", "selector", "matchLabels", "app"]);
     for step in ["two", "three"] {
-        all[0].sharing(|resource| set(resource, step));
+        all[0].sharing(&Budget::default(), |resource| set(resource, step));
         assert_eq!(&*selector(&all[0]), step);
     }
     let patch = JsonPatch::parse("p", "- {op: add, path: /spec/x, value: 1}", Origin::default()).unwrap();
-    patch.apply_to(&mut all[0], &is_cluster_scoped, Origin::default()).unwrap();
-    all[0].sharing(|resource| set(resource, "four"));
+    patch.apply_to(&mut all[0], &is_cluster_scoped, Origin::default(), &Budget::default()).unwrap();
+    all[0].sharing(&Budget::default(), |resource| set(resource, "four"));
     assert_eq!(&*selector(&all[0]), "three", "a JSON patch ends it");
 }
 
@@ -292,7 +304,8 @@ fn many_resources_are_put_into_a_namespace_in_time() {
     let text: String = (0..20_000).map(|at| format!("---\nkind: ConfigMap\nmetadata: {{name: c{at}}}\n")).collect();
     let mut all = resources(&text);
     let shop = Namespace { name: "shop".into(), unset_only: false, subjects: Subjects::default() };
-    namespace(&mut all, &shop, &Defaults::get().namespace, &is_cluster_scoped, Origin::default()).unwrap();
+    namespace(&mut all, &shop, &Defaults::get().namespace, &is_cluster_scoped, Origin::default(), &Budget::default())
+        .unwrap();
     assert!(all.iter().all(|resource| resource.namespace() == "shop"));
 }
 
@@ -300,7 +313,9 @@ fn many_resources_are_put_into_a_namespace_in_time() {
 fn messages_name_the_field_and_the_resource() {
     let mut all = resources("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, labels: [x]}\n");
     let specs = [FieldSpec::new(Gvk::default(), "metadata/labels", true)];
-    let error = labels(&mut all, &BTreeMap::from([("a".into(), "b".into())]), &specs, Origin::default()).unwrap_err();
+    let error =
+        labels(&mut all, &BTreeMap::from([("a".into(), "b".into())]), &specs, Origin::default(), &Budget::default())
+            .unwrap_err();
     assert_eq!(error.to_string(), "considering field 'metadata/labels' of object Deployment.v1.apps/a.[noNs]");
     let source = error.source().map(ToString::to_string).unwrap_or_default();
     assert!(source.starts_with("wrong node kind: expected MappingNode but got SequenceNode"), "{source}");

@@ -90,6 +90,7 @@ fn run_build(arguments: &Build, output: &mut impl Write) -> Result<(), Failure> 
             Reorder::None => Order::AsTheyCome,
         },
         managed_by: arguments.enable_managedby_label.then(|| MANAGER.into()),
+        ..Options::default()
     };
     let built = built(&arguments.folder, &options)?;
     for warning in &built.warnings {

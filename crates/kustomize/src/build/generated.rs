@@ -1,0 +1,95 @@
+//! `configMapGenerator` and `secretGenerator`: what they are given, and what becomes of what they make.
+
+use std::sync::Arc;
+
+use super::{Accumulated, BadBuild, Builder};
+use crate::folder::Folder;
+use crate::generator::{Generator, Kind, Options as GeneratorOptions, absorb};
+use crate::identity::Gvk;
+use crate::kustomization::{self, Kustomization};
+use crate::resource::{Behavior, Resource};
+
+/// What it costs to know what a resource is and was called.
+const NAMED: usize = 150;
+
+impl Builder<'_> {
+    pub(super) fn generate(
+        &mut self,
+        folder: &Folder<'_>,
+        kustomization: &Kustomization,
+        all: &mut Accumulated,
+    ) -> Result<(), BadBuild> {
+        let common = kustomization.generator_options.as_ref();
+        let of_maps = kustomization.config_maps.iter().map(|args| (args, false));
+        let mut all_made = Vec::new();
+        for (args, is_secret) in of_maps.chain(kustomization.secrets.iter().map(|args| (args, true))) {
+            let (by, kind) = match is_secret {
+                true => ("secretGenerator", "SecretGenerator"),
+                false => ("configMapGenerator", "ConfigMapGenerator"),
+            };
+            let origin = self.by(folder, by, args.origin);
+            let made = generator(args, common, is_secret).generate(folder, origin);
+            let made = made.map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
+            let mut made = [made];
+            self.hold(&made)?;
+            let step = self.builtin_step(folder, kustomization, kind);
+            self.note_generated(step.as_ref(), &mut made);
+            all_made.extend(made);
+        }
+        self.absorb(all_made, all)
+    }
+
+    /// Adds what was generated, or lets it take the place of what has its name.
+    pub(super) fn absorb(&self, made: Vec<Resource>, all: &mut Accumulated) -> Result<(), BadBuild> {
+        let Some(last) = made.last().map(|resource| resource.node.origin) else { return Ok(()) };
+        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+        let origins: Vec<_> = made.iter().map(|resource| (resource.id(&scope), resource.node.origin)).collect();
+        let names: usize = all.resources.iter().map(|resource| NAMED * (1 + resource.former.len())).sum();
+        let counted = self.budget.resources(all.resources.len() + made.len());
+        counted
+            .and_then(|()| self.budget.steps(names + NAMED * made.len()))
+            .map_err(|error| BadBuild::from(error).or_at(&self.sources, last))?;
+        let absorbed = absorb(&mut all.resources, made, &scope);
+        absorbed.map_err(|error| {
+            let origin = origins.iter().find(|(id, _)| id == error.id()).map_or(last, |(_, origin)| *origin);
+            BadBuild::new(&error).within("merging from generator").or_at(&self.sources, origin)
+        })
+    }
+}
+
+pub(super) fn generator(
+    args: &kustomization::Generator,
+    common: Option<&kustomization::GeneratorOptions>,
+    is_secret: bool,
+) -> Generator {
+    let own = args.options.as_ref().map(generator_options).unwrap_or_default();
+    let options = match common {
+        Some(common) => own.or(&generator_options(common)),
+        None => own,
+    };
+    let behavior = match &*args.behavior {
+        "create" => Behavior::Create,
+        "replace" => Behavior::Replace,
+        "merge" => Behavior::Merge,
+        _ => Behavior::Unspecified,
+    };
+    Generator {
+        kind: if is_secret { Kind::Secret { r#type: Arc::clone(&args.kind_of_secret) } } else { Kind::ConfigMap },
+        name: Arc::clone(&args.name),
+        namespace: Arc::clone(&args.namespace),
+        behavior,
+        literals: args.literals.clone(),
+        files: args.files.clone(),
+        envs: args.envs.clone(),
+        options,
+    }
+}
+
+fn generator_options(written: &kustomization::GeneratorOptions) -> GeneratorOptions {
+    GeneratorOptions {
+        labels: written.labels.clone().unwrap_or_default(),
+        annotations: written.annotations.clone().unwrap_or_default(),
+        disables_hash: written.without_hash,
+        is_immutable: written.immutable,
+    }
+}

@@ -1,0 +1,259 @@
+//! How much one build may cost. What is counted follows from the files alone, never from a clock: the same files are refused with the same words everywhere.
+//!
+//! A build holds one [`Budget`], and whoever goes through resources, or puts something into them, spends from it.
+
+use std::cell::Cell;
+use std::fmt;
+
+use crate::node::{Content, Node};
+
+/// What a build may come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Kustomizations, each as often as it is named: a base that two name, which two name, doubles with each.
+    pub kustomizations: u64,
+    /// How deep bases may name each other.
+    pub depth: usize,
+    /// Resources that are held together.
+    pub resources: u64,
+    /// Bytes of files, each as often as it is read.
+    pub read_bytes: u64,
+    /// Bytes of all nodes: [`NODE`] each, and its text. What is one text in many places counts in each of them, as it will when it is written.
+    pub held_bytes: u64,
+    /// Nodes that are looked at, by patches, selectors, field specs, replacements and references: about ten nanoseconds each.
+    pub steps: u64,
+    /// Bytes that are written.
+    pub output_bytes: u64,
+}
+
+impl Limits {
+    /// Generous against what there is: ten thousand resources through ten levels of bases take a tenth of it.
+    pub const DEFAULT: Self = Self {
+        kustomizations: 10_000,
+        depth: 100,
+        resources: 50_000,
+        read_bytes: 64 << 20,
+        held_bytes: 512 << 20,
+        steps: 500_000_000,
+        output_bytes: 128 << 20,
+    };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What a node takes besides its text.
+pub(crate) const NODE: usize = 96;
+
+/// Which of the [`Limits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Kustomizations,
+    Depth,
+    Resources,
+    Read,
+    Held,
+    Steps,
+    Output,
+    /// One text alone is too large, too deep, or has too many aliases. These are limits of the reader.
+    Text,
+}
+
+/// A build that costs more than it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exceeded {
+    pub limit: Limit,
+    pub most: u64,
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = self.most;
+        match self.limit {
+            Limit::Kustomizations => write!(
+                f,
+                "more than {most} kustomizations are built, each as often as it is named: name fewer, or split the app"
+            ),
+            Limit::Depth => write!(f, "more than {most} bases name each other: name fewer"),
+            Limit::Resources => write!(f, "there are more than {most} resources: split the app"),
+            Limit::Read => write!(
+                f,
+                "more than {most} bytes of files are read, each file as often as it is named: name fewer, or split the app"
+            ),
+            Limit::Held => {
+                write!(f, "the resources grow to more than {most} bytes: put less into them, or split the app")
+            }
+            Limit::Steps => write!(
+                f,
+                "the build takes more than {most} steps: use fewer patches, replacements and field specs, let them select less, or split the app"
+            ),
+            Limit::Text => write!(f, "a text has more than {most} nodes: split it"),
+            Limit::Output => write!(f, "more than {most} bytes are written: split the app"),
+        }
+    }
+}
+
+impl std::error::Error for Exceeded {}
+
+/// What a build has spent.
+#[derive(Debug, Default)]
+pub struct Budget {
+    limits: Limits,
+    kustomizations: Cell<u64>,
+    read: Cell<u64>,
+    held: Cell<u64>,
+    steps: Cell<u64>,
+}
+
+impl Budget {
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// One more kustomization, so deep.
+    pub(crate) fn kustomization(&self, depth: usize) -> Result<(), Exceeded> {
+        check(Limit::Depth, depth as u64, self.limits.depth as u64)?;
+        check(Limit::Kustomizations, add(&self.kustomizations, 1), self.limits.kustomizations)
+    }
+
+    /// So many resources are held together.
+    pub(crate) fn resources(&self, count: usize) -> Result<(), Exceeded> {
+        check(Limit::Resources, count as u64, self.limits.resources)
+    }
+
+    pub(crate) fn read(&self, bytes: usize) -> Result<(), Exceeded> {
+        check(Limit::Read, add(&self.read, bytes), self.limits.read_bytes)
+    }
+
+    /// Something becomes part of the resources.
+    pub(crate) fn hold(&self, bytes: usize) -> Result<(), Exceeded> {
+        check(Limit::Held, add(&self.held, bytes), self.limits.held_bytes)
+    }
+
+    /// One more node with a text.
+    pub(crate) fn hold_text(&self, text: &str) -> Result<(), Exceeded> {
+        self.hold(NODE + text.len())
+    }
+
+    /// What was held has become more, or less.
+    pub(crate) fn grow(&self, before: Weight, after: Weight) -> Result<(), Exceeded> {
+        self.release(before.bytes);
+        self.hold(after.bytes)
+    }
+
+    /// What was held is gone.
+    pub(crate) fn release(&self, bytes: usize) {
+        self.held.set(self.held.get().saturating_sub(bytes as u64));
+    }
+
+    pub(crate) fn steps(&self, count: usize) -> Result<(), Exceeded> {
+        check(Limit::Steps, add(&self.steps, count), self.limits.steps)
+    }
+
+    /// Steps of which it is told when the next ones are asked for.
+    pub(crate) fn spend(&self, count: usize) {
+        add(&self.steps, count);
+    }
+
+    pub(crate) fn output(&self, bytes: usize) -> Result<(), Exceeded> {
+        check(Limit::Output, bytes as u64, self.limits.output_bytes)
+    }
+
+    /// What was spent, for whoever measures.
+    pub fn spent(&self) -> Spent {
+        Spent {
+            kustomizations: self.kustomizations.get(),
+            read_bytes: self.read.get(),
+            held_bytes: self.held.get(),
+            steps: self.steps.get(),
+        }
+    }
+}
+
+/// What a build has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    pub kustomizations: u64,
+    pub read_bytes: u64,
+    pub held_bytes: u64,
+    pub steps: u64,
+}
+
+fn add(cell: &Cell<u64>, count: usize) -> u64 {
+    let sum = cell.get().saturating_add(count as u64);
+    cell.set(sum);
+    sum
+}
+
+fn check(limit: Limit, count: u64, most: u64) -> Result<(), Exceeded> {
+    if count > most { Err(Exceeded { limit, most }) } else { Ok(()) }
+}
+
+/// How many nodes a tree has, and what it holds as [`Limits::held_bytes`] counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Weight {
+    pub(crate) nodes: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Weight {
+    pub(crate) fn of(node: &Node) -> Self {
+        let mut weight = Self::default();
+        weight.add(node);
+        weight.bytes = weight.bytes.saturating_add(weight.nodes * NODE);
+        weight
+    }
+
+    fn add(&mut self, node: &Node) {
+        self.nodes += 1;
+        match &node.content {
+            Content::Scalar(scalar) => self.bytes = self.bytes.saturating_add(scalar.text.len()),
+            Content::Seq(items) => items.iter().for_each(|item| self.add(item)),
+            Content::Map(map) => {
+                for (name, node) in map.iter() {
+                    self.bytes = self.bytes.saturating_add(name.len());
+                    self.add(node);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::Origin;
+    use crate::read::read_document;
+
+    #[test]
+    fn a_limit_holds_what_it_says_and_no_more() {
+        let budget = Budget::new(Limits { steps: 10, held_bytes: 100, ..Limits::default() });
+        assert_eq!(budget.steps(10), Ok(()));
+        assert_eq!(budget.steps(1), Err(Exceeded { limit: Limit::Steps, most: 10 }));
+        assert_eq!(budget.hold(100), Ok(()));
+        budget.release(50);
+        assert_eq!(budget.hold(50), Ok(()));
+        assert_eq!(budget.hold(1), Err(Exceeded { limit: Limit::Held, most: 100 }));
+        assert_eq!(Budget::default().steps(usize::MAX), Err(Exceeded { limit: Limit::Steps, most: 500_000_000 }));
+    }
+
+    #[test]
+    fn what_is_spent_is_told_when_more_is_asked_for() {
+        let budget = Budget::new(Limits { steps: 10, ..Limits::default() });
+        budget.spend(11);
+        assert!(budget.steps(0).is_err());
+    }
+
+    #[test]
+    fn a_weight_is_that_of_all_nodes_and_texts() {
+        let node = read_document("a.yaml", "{a: [bc, d], e: null}", Origin::default()).unwrap().unwrap();
+        assert_eq!(Weight::of(&node), Weight { nodes: 5, bytes: 5 * NODE + 5 + "null".len() });
+    }
+}

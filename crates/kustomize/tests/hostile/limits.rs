@@ -1,0 +1,234 @@
+//! What is too much: cases 53 and 36, of what one build may cost. That the limits are there is all that is tried; without them these tests would not end.
+
+use super::*;
+
+/// Two folders for each level, each of which names both of the next: a few files that are built 2^n times.
+fn doubling(levels: usize) -> Vec<(String, String)> {
+    let folder = |level: usize, side: &str| if level == 0 { "app".to_owned() } else { format!("l{level}{side}") };
+    let mut files = Vec::new();
+    for level in 0..levels {
+        for side in if level == 0 { &["a"][..] } else { &["a", "b"] } {
+            let next = level + 1;
+            let text = format!("resources: [../l{next}a, ../l{next}b]\nnamePrefix: {side}\n");
+            files.push((format!("{}/kustomization.yaml", folder(level, side)), text));
+        }
+    }
+    for side in ["a", "b"] {
+        files.push((
+            format!("l{levels}{side}/kustomization.yaml"),
+            format!("resources: [m.yaml]\nnamePrefix: {side}\n"),
+        ));
+        files.push((format!("l{levels}{side}/m.yaml"), MAP.to_owned()));
+    }
+    files
+}
+
+/// Case 53.
+#[test]
+fn case_53_bases_that_double_with_each_level_are_stopped() {
+    let files = doubling(60);
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let told = limited(&files, DEFAULT, Limit::Kustomizations, "l");
+    assert!(told.contains("limit: more than 10000 kustomizations are built"), "{told}");
+    let few = doubling(3);
+    let few: Vec<(&str, &str)> = few.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    assert_eq!(built(&few).matches("kind: ConfigMap").count(), 8);
+    limited(&few, Limits { resources: 7, ..DEFAULT }, Limit::Resources, "l3b/m.yaml:1: ");
+}
+
+/// Case 53.
+#[test]
+fn case_53_bases_name_each_other_only_so_deep() {
+    let chain = |levels: usize| {
+        let folder = |level| if level == 0 { "app".to_owned() } else { format!("l{level}") };
+        let inner = (0..levels).map(|level| {
+            (format!("{}/kustomization.yaml", folder(level)), format!("resources: [../{}]\n", folder(level + 1)))
+        });
+        let last = [
+            (format!("{}/kustomization.yaml", folder(levels)), ONE.to_owned()),
+            (format!("{}/a.yaml", folder(levels)), MAP.to_owned()),
+        ];
+        Tree(inner.chain(last).map(|(path, text)| (path, text.into_bytes())).collect())
+    };
+    assert!(built_with(&chain(100), DEFAULT).is_ok());
+    let bad = built_with(&chain(101), DEFAULT).unwrap_err();
+    assert_eq!(bad.limit(), Some(Limit::Depth));
+    assert!(
+        bad.to_string().starts_with("l101/kustomization.yaml:1: ")
+            && bad.message.ends_with("limit: more than 100 bases name each other: name fewer"),
+        "{bad}"
+    );
+}
+
+/// Case 53: 10⁵ patches are built or refused, and either is soon known.
+#[test]
+fn case_53_a_hundred_thousand_patches_are_built_or_stopped() {
+    let own = |at: usize| format!("- {{path: p.yaml, target: {{name: c{at}}}}}\n");
+    let each: String = (0..100_000).map(|at| own(at % 100)).collect();
+    let files = |patches: &str| {
+        [
+            ("app/kustomization.yaml", format!("{ONE}patches:\n{patches}")),
+            ("app/a.yaml", maps(100)),
+            ("app/p.yaml", "- {op: add, path: /data, value: {k: v}}\n".to_owned()),
+        ]
+    };
+    assert_eq!(built(&files(&each)).matches("k: v").count(), 100);
+    let all = "- {path: p.yaml, target: {kind: ConfigMap}}\n".repeat(100_000);
+    let limits = Limits { steps: 5_000_000, ..DEFAULT };
+    let told = limited(&files(&all), limits, Limit::Steps, "app/p.yaml:1: ");
+    assert!(told.contains("limit: the build takes more than 5000000 steps: use fewer patches"), "{told}");
+    let pattern = "- {path: p.yaml, target: {name: '(c?c?c?c?c?c?c?c?c?c?){900}x'}}\n".repeat(100_000);
+    limited(&files(&pattern), limits, Limit::Steps, "app/kustomization.yaml:");
+}
+
+/// Case 53: lists whose items lack their keys are merged in the time of their square, and a patch goes through all of a resource.
+#[test]
+fn case_53_a_merge_that_takes_the_square_of_its_input_is_stopped() {
+    let ports = "{a: 1},".repeat(1_000);
+    let containers: String = (0..20).map(|at| format!("      - {{name: c{at}, ports: [{ports}]}}\n")).collect();
+    let deployment = format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d}}\nspec:\n  template:\n    spec:\n      containers:\n{containers}"
+    );
+    let patch =
+        "patches:\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: 1}}'\n";
+    let files = [("app/kustomization.yaml", format!("{ONE}{patch}")), ("app/a.yaml", deployment)];
+    let told = limited(
+        &files,
+        Limits { steps: 10_000_000, ..DEFAULT },
+        Limit::Steps,
+        "app/kustomization.yaml:3: `spec.template.spec.containers.[name=c",
+    );
+    assert!(told.contains(".ports`: limit: "), "{told}");
+}
+
+/// Case 53: many of anything that looks at all resources.
+#[test]
+fn case_53_what_looks_at_everything_many_times_is_stopped() {
+    let limits = Limits { steps: 1_000_000, ..DEFAULT };
+    let many = |field: &str, item: &str| format!("{ONE}{field}:\n{}", format!("- {item}\n").repeat(20_000));
+    for kustomization in [
+        many("images", "{name: x, newTag: z}"),
+        many("labels", "{pairs: {x: z}}"),
+        many("replacements", "{sourceValue: x, targets: [{select: {kind: ConfigMap}, fieldPaths: [kind]}]}"),
+        many("vars", "{name: x, objref: {kind: ConfigMap, apiVersion: v1, name: none}}"),
+        many("patches", "{target: {labelSelector: a=b}, patch: '[{\"op\": \"remove\", \"path\": \"/x\"}]'}"),
+        many(
+            "patchesJson6902",
+            "{target: {version: v1, kind: ConfigMap, name: x.*}, patch: '[{\"op\": \"remove\", \"path\": \"/x\"}]'}",
+        ),
+        format!(
+            "{ONE}buildMetadata: [originAnnotations]\n{}",
+            many("images", "{name: x, newTag: z}").trim_start_matches(ONE)
+        ),
+    ] {
+        let files = [("app/kustomization.yaml", kustomization), ("app/a.yaml", maps(200))];
+        limited(&files, limits, Limit::Steps, "app/");
+    }
+    let specs: String = (0..20_000).map(|at| format!("- {{path: a/b, kind: K{at}}}\n")).collect();
+    let configured = [
+        ("app/kustomization.yaml", format!("{ONE}configurations:\n- c.yaml\n")),
+        ("app/c.yaml", format!("namePrefix:\n{specs}")),
+        ("app/a.yaml", MAP.to_owned()),
+    ];
+    limited(&configured, limits, Limit::Steps, "app/kustomization.yaml:3: ");
+}
+
+/// Case 53: names that many had, each looked for by many.
+#[test]
+fn case_53_references_among_namesakes_are_counted() {
+    let pair = |at: usize| {
+        format!(
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c, namespace: n{at}}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p, namespace: n{at}}}\nspec: {{volumes: [{{name: v, configMap: {{name: c}}}}]}}\n"
+        )
+    };
+    let files = [
+        ("app/kustomization.yaml", format!("{ONE}namePrefix: x-\n")),
+        ("app/a.yaml", (0..1_000).map(pair).collect::<String>()),
+    ];
+    let told = limited(&files, Limits { steps: 2_000_000, ..DEFAULT }, Limit::Steps, "app/a.yaml:");
+    assert!(
+        told.contains("updating name reference in 'spec/volumes/configMap/name' field of 'Pod.v1.[noGrp]/x-p"),
+        "{told}"
+    );
+    assert_eq!(built(&files).matches("name: x-c").count(), 2_000);
+}
+
+const SMALL: Limits = Limits { held_bytes: 4 << 20, ..DEFAULT };
+const GROWN: &str = "limit: the resources grow to more than 4194304 bytes: put less into them, or split the app";
+
+fn numbered(count: usize, item: &str) -> String {
+    (0..count).map(|at| item.replace("AT", &at.to_string())).collect()
+}
+
+/// Case 53: a few bytes that become many, one copy after the other.
+#[test]
+fn case_53_what_is_copied_into_itself_is_stopped() {
+    let text = "- {source: {kind: ConfigMap, fieldPath: data.k}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.k], options: {delimiter: v, index: 9}}]}\n";
+    let map = "- {source: {kind: ConfigMap, fieldPath: data}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.xAT], options: {create: true}}]}\n";
+    for more in [format!("replacements:\n{}", text.repeat(60)), format!("replacements:\n{}", numbered(60, map))] {
+        let told = limited(&with(&more), SMALL, Limit::Held, "app/kustomization.yaml:");
+        assert!(told.ends_with(GROWN), "{told}");
+    }
+    let [kustomization, resource] = with("patches: [{path: p.yaml, target: {kind: ConfigMap}}]\n");
+    let copies = numbered(60, "- {op: copy, from: /data, path: /data/xAT}\n");
+    let told =
+        limited(&[kustomization, resource, ("app/p.yaml", copies)], SMALL, Limit::Held, "app/p.yaml:1: operation ");
+    assert!(told.ends_with(GROWN), "{told}");
+}
+
+/// Case 53: a long text that is put into many places.
+#[test]
+fn case_53_a_long_text_that_is_put_into_everything_is_stopped() {
+    let long = "x".repeat(100_000);
+    let pods = numbered(
+        60,
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {name: pAT}\nspec: {containers: [{args: [a$(V), b$(V)], image: i, name: c}]}\n",
+    );
+    let var = "vars: [{name: V, objref: {apiVersion: v1, kind: Long, name: l}, fieldref: {fieldPath: x}}]\nconfigMapGenerator: [{name: x}]\n";
+    for more in [
+        format!("namePrefix: {long}\n"),
+        format!("namespace: {long}\n"),
+        format!("commonLabels: {{x: {long}}}\n"),
+        format!("images: [{{name: i, newName: {long}}}]\n"),
+        format!("configMapGenerator:\n{}", numbered(60, "- {name: gAT, files: [l.yaml]}\n")),
+        "patches: [{path: l.yaml, target: {kind: Pod}}]\n".to_owned(),
+        var.to_owned(),
+    ] {
+        let files = [
+            ("app/kustomization.yaml", format!("resources: [a.yaml, l.yaml]\n{more}")),
+            ("app/a.yaml", pods.clone()),
+            ("app/l.yaml", format!("apiVersion: v1\nkind: Long\nmetadata: {{name: l}}\nx: {long}\n")),
+        ];
+        let told = limited(&files, SMALL, Limit::Held, if more == var { "app/a.yaml:" } else { "app/" });
+        assert!(told.ends_with(GROWN), "{told}");
+    }
+}
+
+/// Case 53: a file counts as often as it is read.
+#[test]
+fn case_53_files_that_are_read_again_and_again_are_counted() {
+    let limits = Limits { read_bytes: 1 << 20, ..DEFAULT };
+    let file = ("app/l.yaml", format!("{MAP}x: {}\n", "x".repeat(100_000)));
+    for more in [
+        format!("patches:\n{}", "- {path: l.yaml}\n".repeat(20)),
+        format!("configMapGenerator:\n{}", numbered(20, "- {name: gAT, files: [l.yaml]}\n")),
+    ] {
+        let [kustomization, resource] = with(&more);
+        let told = limited(&[kustomization, resource, file.clone()], limits, Limit::Read, "app/kustomization.yaml:");
+        assert!(
+            told.contains("limit: `app/l.yaml` is one file too many: more than 1048576 bytes of files are read"),
+            "{told}"
+        );
+    }
+}
+
+/// Case 53: lines of a text begin with as many blanks as it is deep.
+#[test]
+fn case_53_what_becomes_too_large_when_it_is_written_is_not_written() {
+    let deep: String = (0..90).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    let text = format!("{MAP}{deep}{}t: \"{}\"\n", " ".repeat(90), "x\\n".repeat(100_000));
+    let files = [("app/kustomization.yaml", ONE.to_owned()), ("app/a.yaml", text)];
+    let limits = Limits { output_bytes: 10 << 20, ..DEFAULT };
+    let told = limited(&files, limits, Limit::Output, "app/a.yaml:1: ");
+    assert!(told.ends_with("limit: more than 10485760 bytes are written: split the app"), "{told}");
+}
