@@ -8,3 +8,4 @@ mod function;
 mod fuzz;
 mod hostile;
 mod peer;
+mod places;

@@ -74,6 +74,11 @@ impl BadBuild {
         self
     }
 
+    /// Where it is, for who knows the files.
+    pub(super) fn coming_from(self, origin: Origin) -> Self {
+        Self { origin: self.origin.or(Some(origin)), ..self }
+    }
+
     /// What stands in a field has lines of its own, which are none of the file.
     pub(super) fn of_inner_text(self) -> Self {
         Self { origin: None, ..self }

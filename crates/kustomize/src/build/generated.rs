@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Accumulated, BadBuild, Builder};
+use super::{Accumulated, BadBuild, Builder, NAMED};
 use crate::folder::Folder;
 use crate::generator::{Generator, Kind, Options as GeneratorOptions, absorb};
 use crate::identity::Gvk;
 use crate::kustomization::{self, Kustomization};
 use crate::resource::{Behavior, Resource};
-
-/// What it costs to know what a resource is and was called.
-const NAMED: usize = 150;
 
 impl Builder<'_> {
     pub(super) fn generate(

@@ -48,7 +48,7 @@ use configuration::KnownFields;
 use names::Registered;
 use trail::{Asked, Written};
 
-/// What it costs to put a resource in order.
+/// What it costs to know what a resource is called, and to compare it with others.
 const NAMED: usize = 150;
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// What kustomize 5.8.1 calls itself there.

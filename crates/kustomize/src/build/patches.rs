@@ -153,7 +153,8 @@ impl Builder<'_> {
 
     fn json(&self, patch: &Patch, json: &JsonPatch, origin: Origin, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         let Some(target) = &patch.target else {
-            return Err(BadBuild::of("must specify a target for JSON patch: write `target`".to_owned()));
+            let problem = "must specify a target for JSON patch: write `target`";
+            return Err(BadBuild::of(problem.to_owned()).or_at(&self.sources, patch.origin));
         };
         let selected = self.selected_by_patch(all, target);
         for at in selected.map_err(|error| error.or_at(&self.sources, patch.origin))? {

@@ -1,7 +1,7 @@
 //! Taking in: files of resources, bases and components.
 
 use super::names::Registered;
-use super::{Accumulated, BadBuild, Builder, utf8, vars};
+use super::{Accumulated, BadBuild, Builder, NAMED, utf8, vars};
 use crate::files::FileError;
 use crate::folder::{Folder, is_remote};
 use crate::identity::Id;
@@ -11,9 +11,6 @@ use crate::load::resources;
 use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::schema::{BuiltIn, Schema};
-
-/// What it costs to know what a resource is called.
-const NAMED: usize = 150;
 
 impl Builder<'_> {
     /// Takes in the files of resources and the bases that a kustomization names.

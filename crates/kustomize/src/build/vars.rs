@@ -66,31 +66,8 @@ impl Builder<'_> {
             }
         }
         for var in &all.vars {
-            let of = by_name.get(&*var.name).copied();
-            let Some(of) = of else {
-                let problem = format!(
-                    "var '{}' cannot be mapped to a field in the set of known resources: correct its objref",
-                    var.name
-                );
-                return Err(BadBuild::of(problem));
-            };
-            let missing = || {
-                BadBuild::of(format!(
-                    "field specified in var '{}' not found in corresponding resource: correct its fieldref",
-                    var.name
-                ))
-            };
-            let parts = field_path::split(&var.field_path).map_err(|error| BadBuild::new(&error))?;
-            let parts: Vec<String> = parts.into_iter().flat_map(|part| indexed(&part)).collect();
-            let steps = field_path::find(&of.node, &parts).map_err(|_| missing())?.ok_or_else(missing)?;
-            let found = field_path::at(&of.node, &steps).ok_or_else(missing)?;
-            let Some(scalar) = found.as_scalar() else { continue };
-            let value = match scalar.tag {
-                // Only numbers that are decimal; what looks like an octal one is read so, too.
-                Tag::Int => Value::Number(scalar.text.parse::<i64>().map_err(|_| missing())?.to_string()),
-                _ => scalar.value().map_err(|error| BadBuild::new(&error))?,
-            };
-            if value != Value::Null {
+            let value = value_of(var, by_name.get(&*var.name).copied());
+            if let Some(value) = value.map_err(|error| error.or_at(&self.sources, var.origin))? {
                 values.insert(Arc::clone(&var.name), value);
             }
         }
@@ -106,6 +83,30 @@ impl Builder<'_> {
         }
         Ok(())
     }
+}
+
+/// The value of a variable; none if it is none that stands in a text.
+fn value_of(var: &Var, of: Option<&Resource>) -> Result<Option<Value>, BadBuild> {
+    let name = &var.name;
+    let Some(of) = of else {
+        let problem = "cannot be mapped to a field in the set of known resources: correct its objref";
+        return Err(BadBuild::of(format!("var '{name}' {problem}")));
+    };
+    let missing = || {
+        let problem = "not found in corresponding resource: correct its fieldref";
+        BadBuild::of(format!("field specified in var '{name}' {problem}"))
+    };
+    let parts = field_path::split(&var.field_path).map_err(|error| BadBuild::new(&error))?;
+    let parts: Vec<String> = parts.into_iter().flat_map(|part| indexed(&part)).collect();
+    let steps = field_path::find(&of.node, &parts).map_err(|_| missing())?.ok_or_else(missing)?;
+    let found = field_path::at(&of.node, &steps).ok_or_else(missing)?;
+    let Some(scalar) = found.as_scalar() else { return Ok(None) };
+    let value = match scalar.tag {
+        // Only numbers that are decimal; what looks like an octal one is read so, too.
+        Tag::Int => Value::Number(scalar.text.parse::<i64>().map_err(|_| missing())?.to_string()),
+        _ => scalar.value().map_err(|error| BadBuild::new(&error))?,
+    };
+    Ok(Some(value).filter(|value| *value != Value::Null))
 }
 
 /// A part of a path, and the place in a list that stands behind it: `ports[0]` is `ports` and `0`.
@@ -125,7 +126,10 @@ pub(super) fn merge_var_lists(all: &mut Vec<Var>, more: Vec<Var>) -> Result<(), 
     for var in more {
         match names.insert(Arc::clone(&var.name)) {
             true => all.push(var),
-            false => return Err(BadBuild::of(format!("var '{}' already encountered: rename one of them", var.name))),
+            false => {
+                let problem = format!("var '{}' already encountered: rename one of them", var.name);
+                return Err(BadBuild::of(problem).coming_from(var.origin));
+            }
         }
     }
     all.sort_by(|one, other| one.name.cmp(&other.name));

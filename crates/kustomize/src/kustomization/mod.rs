@@ -109,6 +109,7 @@ pub struct Var {
     pub of_name: Arc<str>,
     pub of_namespace: Arc<str>,
     pub field_path: Arc<str>,
+    pub origin: Origin,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -413,7 +414,8 @@ fn var(node: &Node, path: &str) -> Result<Var, BadField> {
     })?;
     let (gvk, of_name, of_namespace) = of.unwrap_or_default();
     let field_path = field_path.filter(|path| !path.is_empty()).unwrap_or_else(|| "metadata.name".into());
-    let var = Var { name: fields.text_or_empty("name")?, gvk, of_name, of_namespace, field_path };
+    let name = fields.text_or_empty("name")?;
+    let var = Var { name, gvk, of_name, of_namespace, field_path, origin: node.origin };
     fields.end()?;
     Ok(var)
 }

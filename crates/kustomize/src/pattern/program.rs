@@ -137,7 +137,7 @@ impl Program {
     }
 
     pub(super) fn is_match(&self, text: &str, budget: &Budget) -> bool {
-        budget.spend(1 + self.steps.len() / 8);
+        budget.spend(10 + self.steps.len() / 4);
         let mut now = States::new(self.steps.len());
         let mut then = States::new(self.steps.len());
         let mut before = None;
@@ -148,7 +148,7 @@ impl Program {
                 return true;
             }
             let Some(c) = rest.next() else { return false };
-            if budget.steps(now.order.len()).is_err() {
+            if budget.steps(2 * now.order.len()).is_err() {
                 return false;
             }
             let after = rest.clone().next();

@@ -232,3 +232,21 @@ fn case_53_what_becomes_too_large_when_it_is_written_is_not_written() {
     let told = limited(&files, limits, Limit::Output, "app/a.yaml:1: ");
     assert!(told.ends_with("limit: more than 10485760 bytes are written: split the app"), "{told}");
 }
+
+/// The other side of it: what a large fleet is made of is nowhere near.
+#[test]
+fn ten_thousand_resources_are_far_from_every_limit() {
+    let pod = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: dAT}\nspec:\n  template:\n    spec:\n      containers:\n      - {name: c, image: i, envFrom: [{configMapRef: {name: c1}}]}\n";
+    let overlay = "namePrefix: p-\nnamespace: shop\ncommonLabels: {app: web}\nimages: [{name: i, newTag: \"2\"}]\npatches:\n- {target: {kind: Deployment, name: d.*}, patch: '- {op: add, path: /spec/replicas, value: 2}'}\n";
+    let files = [
+        ("app/kustomization.yaml", format!("resources: [../base]\n{overlay}")),
+        ("base/kustomization.yaml", ONE.to_owned()),
+        ("base/a.yaml", maps(5_000) + &numbered(5_000, pod)),
+    ];
+    let built = build(&tree(&files), "app", &Options::default()).expect("it is built");
+    let spent = built.spent;
+    assert_eq!(built.resources.len(), 10_000);
+    let used =
+        [(spent.steps, DEFAULT.steps), (spent.held_bytes, DEFAULT.held_bytes), (spent.read_bytes, DEFAULT.read_bytes)];
+    assert!(used.iter().all(|(used, most)| *used > 0 && used * 10 < *most), "{spent:?}");
+}

@@ -1,0 +1,164 @@
+//! Where something is that is wrong: errors name the file and the line of it, as near as they can.
+
+use crate::case::{BUILT, Case};
+
+use setpoint_kustomize::build::{Options, build};
+
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n";
+
+/// The place of what is wrong, and the rest of the error.
+fn told(files: &[(&str, &str)]) -> (String, String) {
+    let files = files.iter().map(|(path, text)| (format!("{BUILT}/{path}"), (*text).to_owned())).collect();
+    let bad = build(&Case { files, ..Case::default() }, BUILT, &Options::default()).expect_err("it is refused");
+    let place = bad.place.as_ref().map(|(file, line)| format!("{file}:{line}"));
+    (place.unwrap_or_default(), bad.message)
+}
+
+/// Each kustomization with one resource, the place in it, and what is told.
+#[track_caller]
+fn are_at(cases: &[(&str, &str, &str)]) {
+    for (more, place, why) in cases {
+        let kustomization = format!("resources:\n- a.yaml\n{more}");
+        let own = [("kustomization.yaml", kustomization.as_str()), ("a.yaml", MAP)];
+        let others = [
+            ("patch.yaml", "# none\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"),
+            ("kind.yaml", "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: {}}\n"),
+            ("json.yaml", "- {op: remove, path: /none}\n"),
+            ("neither.yaml", "a: b\n"),
+            ("list.yaml", "- 5\n"),
+            ("unknown.yaml", "\nnamePrefx: []\n"),
+            ("conflict.yaml", "namePrefix:\n- {path: metadata/name, create: true}\n"),
+            ("replacement.yaml", "- {sourceValue: a, targets: []}\n- {targets: []}\n"),
+            (
+                "transformer.yaml",
+                "# one\napiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels:\n  a: []\n",
+            ),
+            (
+                "generator.yaml",
+                "\napiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nliterals:\n- a\n",
+            ),
+            ("value.yaml", "apiVersion: builtin\nkind: ValueAddTransformer\nmetadata: {name: v}\n"),
+            (
+                "validator.yaml",
+                "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: v}\nprefix: x\nfieldSpecs: [{path: metadata/name}]\n",
+            ),
+        ];
+        let files: Vec<(&str, &str)> = own.into_iter().chain(others).collect();
+        let (at, message) = told(&files);
+        assert_eq!(at, format!("{BUILT}/{place}"), "{more}: {message}");
+        assert!(message.contains(why), "{more}: {message}");
+    }
+}
+
+#[test]
+fn what_is_taken_in_is_told_where_it_is_or_where_it_is_named() {
+    are_at(&[
+        ("- gone.yaml\n", "kustomization.yaml:3", "`app/gone.yaml` is not there"),
+        ("- a.yaml\n", "a.yaml:1", "(the other is in app/a.yaml:1)"),
+        ("- neither.yaml\n", "neither.yaml:1", "missing kind"),
+        ("bases:\n- ../gone\n", "kustomization.yaml:4", "unable to find one of"),
+        ("components:\n- ../gone\n", "kustomization.yaml:4", "unable to find one of"),
+        ("openapi:\n  path: gone.json\n", "kustomization.yaml:4", "is not there"),
+        ("openapi:\n  version: v0\n", "kustomization.yaml:4", "OpenAPI version is not built in"),
+        ("crds:\n- list.yaml\n", "list.yaml:1", "a map of definitions is expected"),
+        ("crds:\n- gone.yaml\n", "kustomization.yaml:4", "is not there"),
+        ("helmCharts:\n- {name: a}\n", "kustomization.yaml:4", "`helmCharts`"),
+        ("sortOptions:\n  order: none\n", "kustomization.yaml:4", "must be one of [fifo, legacy]"),
+    ]);
+}
+
+#[test]
+fn patches_are_told_by_their_file_or_their_entry() {
+    are_at(&[
+        ("patches:\n- path: patch.yaml\n", "patch.yaml:2", "no matches for Id"),
+        ("patches:\n- path: kind.yaml\n", "kind.yaml:2", "`data.k`: wrong node kind"),
+        ("patches:\n- path: neither.yaml\n", "neither.yaml:1", "unable to parse SM or JSON patch"),
+        ("patches:\n- path: gone.yaml\n", "kustomization.yaml:4", "is not there"),
+        ("patches:\n- path: json.yaml\n", "kustomization.yaml:4", "must specify a target"),
+        ("patches:\n- {path: json.yaml, target: {kind: ConfigMap}}\n", "json.yaml:1", "operation 1 of the JSON patch"),
+        ("patches:\n- {path: json.yaml, target: {name: '('}}\n", "kustomization.yaml:4", "is no pattern"),
+        (
+            "patches:\n- path: json.yaml\n  target: {kind: X}\n- patch: 'a: ['\n",
+            "kustomization.yaml:6",
+            "unable to parse SM or JSON patch",
+        ),
+        (
+            "patches:\n- patch: |-\n    apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: b}\n",
+            "kustomization.yaml:4",
+            "no matches for Id",
+        ),
+        ("patchesStrategicMerge:\n- kind.yaml\n- patch.yaml\n", "kind.yaml:2", "wrong node kind"),
+        ("patchesStrategicMerge:\n- gone.yaml\n", "kustomization.yaml:4", "is not there"),
+        (
+            "patchesStrategicMerge:\n- |-\n  apiVersion: v1\n  kind: X\n  metadata: {name: b}\n",
+            "kustomization.yaml:4",
+            "no matches for Id",
+        ),
+        (
+            "patchesJson6902:\n- {path: json.yaml, target: {version: v1, kind: ConfigMap, name: a}}\n",
+            "kustomization.yaml:4",
+            "operation 1",
+        ),
+        ("patchesJson6902:\n- {path: json.yaml}\n", "kustomization.yaml:4", "must specify the target name"),
+    ]);
+}
+
+#[test]
+fn generators_and_plugins_are_told_by_their_entry_or_document() {
+    are_at(&[
+        ("configMapGenerator:\n- name: x\n- literals: [a=b]\n", "kustomization.yaml:5", "a configmap must have a name"),
+        ("configMapGenerator:\n- {name: x, files: [gone]}\n", "kustomization.yaml:4", "a file cannot be had"),
+        (
+            "secretGenerator:\n- name: b\n- {name: x, behavior: merge}\n",
+            "kustomization.yaml:5",
+            "does not exist; cannot merge",
+        ),
+        ("configMapGenerator:\n- name: b\n- name: a\n", "kustomization.yaml:5", "behavior must be merge or replace"),
+        ("generators:\n- generator.yaml\n", "generator.yaml:2", "invalid literal source a"),
+        ("generators:\n- gone.yaml\n", "kustomization.yaml:4", "is not there"),
+        ("generators:\n- patch.yaml\n", "patch.yaml:2", "external plugins disabled"),
+        ("transformers:\n- transformer.yaml\n", "transformer.yaml:6", "labels.a: a text is expected"),
+        ("transformers:\n- value.yaml\n", "value.yaml:1", "must specify at least one target"),
+        ("transformers:\n- generator.yaml\n", "generator.yaml:2", "not a transformer"),
+        ("validators:\n- validator.yaml\n", "validator.yaml:1", "validator shouldn't modify the resource map"),
+    ]);
+}
+
+#[test]
+fn transformers_and_their_configuration_are_told_by_field() {
+    are_at(&[
+        ("configurations:\n- unknown.yaml\n", "unknown.yaml:2", "unknown field \"namePrefx\""),
+        ("configurations:\n- gone.yaml\n", "kustomization.yaml:4", "is not there"),
+        ("configurations:\n- conflict.yaml\n", "kustomization.yaml:4", "conflicting fieldspecs"),
+        (
+            "replicas:\n- {name: a, count: 1}\n- {name: b, count: 1}\n",
+            "kustomization.yaml:4",
+            "resource with name a does not match",
+        ),
+        (
+            "images:\n- {name: a, newTag: b}\n- {name: '(', newTag: b}\n",
+            "kustomization.yaml:5",
+            "is used as a regular expression",
+        ),
+        (
+            "labels:\n- {pairs: {a: b}, fields: [{path: data/k, create: true}]}\n",
+            "kustomization.yaml:4",
+            "considering field 'data/k'",
+        ),
+        ("replacements:\n- sourceValue: a\n", "kustomization.yaml:4", "must specify a source and at least one target"),
+        (
+            "replacements:\n- {sourceValue: a, targets: []}\n- path: replacement.yaml\n",
+            "replacement.yaml:2",
+            "must specify a source",
+        ),
+        ("replacements:\n- path: neither.yaml\n", "neither.yaml:1", "unknown field"),
+        ("replacements:\n- path: gone.yaml\n", "kustomization.yaml:4", "is not there"),
+        (
+            "replacements:\n- {sourceValue: a, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.none]}]}\n",
+            "kustomization.yaml:4",
+            "unable to find field \"data.none\"",
+        ),
+        ("vars:\n- {name: A, objref: {kind: X, name: x}}\n", "kustomization.yaml:4", "cannot be mapped to a field"),
+        ("vars:\n- {name: A}\n- {name: A}\n", "kustomization.yaml:5", "already encountered"),
+    ]);
+}
