@@ -11,6 +11,7 @@ use setpoint_documents::{FieldProblem, Manifest};
 use setpoint_kustomize::build::{BadBuild, Built, Options, build};
 use setpoint_kustomize::files::{FileError, Files, RemoteFolder};
 use setpoint_kustomize::kustomization::FILE_NAMES;
+use setpoint_kustomize::limits::Limits as BuildLimits;
 use setpoint_kustomize::node::{Content, NoValue, Node, Scalar, Tag, Value as Written};
 use setpoint_kustomize::origin::{Origin, Sources};
 use setpoint_kustomize::resource::Resource;
@@ -24,7 +25,7 @@ use crate::content::ContentFiles;
 use crate::external::{self, NotGiven, Wanted};
 use crate::problem::{Problem, Problems};
 use crate::rendering::Recordings;
-use crate::request::{Input, NotRendered, RemoteBase, Request};
+use crate::request::{Input, Limits, NotRendered, RemoteBase, Request};
 use crate::walk::Naming;
 
 /// Whether a folder holds a kustomization.
@@ -96,7 +97,8 @@ impl Kustomized<'_> {
             most_bytes: self.request.limits.file_bytes,
             blind: RefCell::default(),
         };
-        let options = Options { is_restricted: self.request.kustomize.is_restricted, ..Options::default() };
+        let limits = limits_of(self.request.limits);
+        let options = Options { is_restricted: self.request.kustomize.is_restricted, limits, ..Options::default() };
         let built = build(&files, self.input.path.as_str(), &options);
         files.blind.into_inner().map_or(Ok(built), Err)
     }
@@ -158,10 +160,11 @@ impl Kustomized<'_> {
     }
 
     fn problem(&self, bad: BadBuild) -> Problem {
+        let class = if bad.limit().is_some() { Class::Limit } else { Class::Value };
         let Some((file, line)) = bad.place else {
             return Problem::found(self.naming.name(&self.input.path), bad.message, "what was accepted before stays");
         };
-        Diagnostic::new(Class::Value, self.place(&file, line), bad.message).into()
+        Diagnostic::new(class, self.place(&file, line), bad.message).into()
     }
 
     fn manifests(
@@ -305,6 +308,20 @@ fn scalar_of(scalar: &Scalar) -> Result<Value, FieldProblem> {
 fn below(name: &str, bad: FieldProblem) -> FieldProblem {
     let joint = if bad.path.is_empty() || bad.path.starts_with('[') { "" } else { "." };
     FieldProblem { path: format!("{name}{joint}{}", bad.path), ..bad }
+}
+
+/// What is held of a resource while it is built, in bytes of what it renders to.
+const HELD: u64 = 10;
+
+/// What a build may come to: it stops where the app's limits would refuse what it gives.
+fn limits_of(app: Limits) -> BuildLimits {
+    let rendered = app.rendered_bytes as u64;
+    BuildLimits {
+        resources: app.objects as u64,
+        held_bytes: rendered.saturating_mul(HELD),
+        output_bytes: rendered,
+        ..BuildLimits::DEFAULT
+    }
 }
 
 /// The files of a version, and those of the versions that stand for remote bases.

@@ -106,8 +106,23 @@ fn a_kustomization_and_plain_files_may_be_one_app() {
 fn limits_hold_for_what_a_kustomization_makes() {
     let limits = |limits: Limits| problems(render_with(tree(), limits)).join("\n");
     assert!(limits(Limits { file_bytes: 30, ..Limits::default() }).contains("the limit is 30"));
-    assert!(limits(Limits { objects: 0, ..Limits::default() }).contains("they declare 1 objects or more"));
+    let told = limits(Limits { objects: 0, ..Limits::default() });
+    assert!(
+        told.starts_with("base/map.yaml:1:1: ") && told.contains("limit: there are more than 0 resources"),
+        "{told}"
+    );
     assert!(limits(Limits { object_bytes: 10, ..Limits::default() }).contains("the limit for one object is 10"));
+}
+
+#[test]
+fn a_build_stops_where_it_would_grow_beyond_what_the_app_may_render() {
+    let limits = Limits { rendered_bytes: 1_000, ..Limits::default() };
+    let read = with(&tree(), "base/map.yaml", &(map() + &"# \n".repeat(9_000)));
+    assert!(render_with(read, limits).is_ok(), "what is only read does not count");
+    let long = format!("resources: [../base]\nnamePrefix: {}\n", "x".repeat(20_000));
+    let told = problems(render_with(with(&tree(), "app/kustomization.yaml", &long), limits));
+    assert!(told[0].starts_with("app/kustomization.yaml:"), "{told:?}");
+    assert!(told[0].contains("limit: the resources grow to more than 10000 bytes"), "{told:?}");
 }
 
 /// A tree of which the base cannot be read.
@@ -185,6 +200,30 @@ fn parameters_are_put_in_with_their_types() {
     assert_eq!(spec("replicas"), Some(Value::str("3")), "what is in quotes is a text");
     assert_eq!(spec("code"), Some(Value::str("004")), "a text stays one");
     assert_eq!(spec("tag"), Some(Value::str("v-004")));
+}
+
+#[test]
+fn a_parameter_of_a_megabyte_is_not_put_in_ten_thousand_times() {
+    let text = object("ConfigMap", "settings")
+        + "data:\n"
+        + &(0..10_000).map(|at| format!("  k{at}: ${{LONG}}\n")).collect::<String>();
+    let parameters = Value::map([("LONG", Value::str(&"x".repeat(1 << 20)))]);
+    let told = problems(with_parameters(&text, &parameters, &Kustomize::default()));
+    assert_eq!(told.len(), 1, "the first of them is told");
+    assert!(told[0].starts_with("base/map.yaml:") && told[0].contains("grows beyond 67108864 bytes"), "{told:?}");
+    assert!(told[0].ends_with("use shorter values, or fewer of them"), "{told:?}");
+}
+
+/// Flux 2.9 broke its own definitions by it.
+#[test]
+fn the_schema_of_a_definition_keeps_what_looks_like_a_parameter() {
+    let text = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\nspec:\n  group: ${GROUP}\n  versions:\n  - name: v1\n    schema: {description: '${UNKNOWN} and ${', pattern: '^${GROUP}$'}\n";
+    let parameters = Value::map([("GROUP", Value::str("b"))]);
+    let rendered = with_parameters(text, &parameters, &Kustomize::default()).unwrap();
+    let spec = rendered.resources[0].body.get("spec").cloned().expect("a spec");
+    assert_eq!(spec.get("group"), Some(&Value::str("b")));
+    let shown = format!("{spec:?}");
+    assert!(shown.contains("${UNKNOWN} and ${") && shown.contains("^${GROUP}$"), "{shown}");
 }
 
 #[test]
