@@ -389,7 +389,11 @@ impl Files for TreeFiles<'_> {
         let before = &path[..path.len() - within.len()];
         // What is not there is told by who reads it.
         let real = self.ask(path, Tree::real_path)?;
-        Ok(real.map_or_else(|| path.to_owned(), |real| format!("{before}{real}")))
+        Ok(match real {
+            None => path.to_owned(),
+            Some(root) if root.is_root() => before.trim_end_matches('/').to_owned(),
+            Some(real) => format!("{before}{real}"),
+        })
     }
 
     fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {

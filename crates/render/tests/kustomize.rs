@@ -307,6 +307,13 @@ fn a_remote_base_is_read_from_the_store_that_was_declared_for_it() {
 }
 
 #[test]
+fn a_remote_base_may_be_the_root_of_its_repository() {
+    let whole = with(&repository(), "kustomization.yaml", "resources: [deploy/overlay]\n");
+    let rendered = with_upstream("https://github.com/org/repo?ref=v1.2", &whole, &upstream()).unwrap();
+    assert_eq!(names(&rendered), ["ConfigMap my-settings"]);
+}
+
+#[test]
 fn case_49_and_50_what_was_not_declared_is_never_fetched() {
     for url in [
         "https://github.com/org/other//deploy?ref=v1.2",
