@@ -117,6 +117,36 @@ fn what_is_wrong_is_told_by_file_and_line() {
 }
 
 #[test]
+fn what_is_too_much_is_told_by_file_and_line_too() {
+    let tree = tree();
+    let twice = "resources: [../base]\npatches:\n- path: more.yaml\nreplacements:\n- sourceValue: x\n";
+    fs::write(tree.path().join("prod/kustomization.yaml"), twice).unwrap();
+    let run = run_in(tree.path(), &["kustomize", "build", "prod"]);
+    assert_eq!(run.code, Some(4));
+    assert!(
+        run.complaints.contains("prod/kustomization.yaml:5: replacements must specify a source"),
+        "{}",
+        run.complaints
+    );
+    fs::write(tree.path().join("prod/kustomization.yaml"), "resources:\n- ../base\n- ../base\n").unwrap();
+    let run = run_in(tree.path(), &["kustomize", "build", "prod"]);
+    assert!(run.complaints.contains("base/web.yaml:1: "), "{}", run.complaints);
+    assert!(run.complaints.contains("/base/web.yaml:1): keep one of them"), "{}", run.complaints);
+    let long = format!("resources: [../base]\nnamePrefix: {}\n", "x".repeat(4 << 20));
+    fs::write(tree.path().join("prod/kustomization.yaml"), &long).unwrap();
+    let many: String =
+        (0..200).map(|at| format!("---\napiVersion: v1\nkind: Secret\nmetadata: {{name: s{at}}}\n")).collect();
+    fs::write(tree.path().join("base/web.yaml"), many).unwrap();
+    let run = run_in(tree.path(), &["kustomize", "build", "prod"]);
+    assert_eq!((run.code, run.output.as_str()), (Some(4), ""));
+    assert!(run.complaints.contains("prod/kustomization.yaml:2: "), "{}", &run.complaints[..200]);
+    assert!(
+        run.complaints.contains("limit: the resources grow to more than 536870912 bytes"),
+        "it ends with what to do"
+    );
+}
+
+#[test]
 fn a_folder_behind_a_link_is_read_where_it_is() {
     let tree = tree();
     fs::create_dir(tree.path().join("elsewhere")).unwrap();
