@@ -222,7 +222,7 @@ mod tests {
     fn what_is_unknown_or_of_another_kind_is_refused_with_its_place() {
         let node = node("resources: a\nnamePrefix: 5\npatches:\n- yes\nother: 1\n");
         let fields = Fields::of(&node, "").unwrap();
-        let shown = |error: BadField| (error.origin.line, error.to_string());
+        let shown = |error: BadField| (error.origin.line(), error.to_string());
         let list = shown(fields.texts("resources").unwrap_err());
         assert_eq!(list, (1, "resources: a list is expected, not a text: correct it".to_owned()));
         let text = shown(fields.text("namePrefix").unwrap_err());

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A place that a node came from. The files are in [`Sources`].
+/// A place that a node came from. The files are in [`Sources`]. There are many nodes: these are bytes, so that one has room for its style beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
-    source: u32,
-    /// Counted from 1; 0 if it is no line's.
-    pub line: u32,
+    source: [u8; 4],
+    line: [u8; 3],
 }
+
+/// Further lines are told as this one. No file is large enough to have them.
+const LAST_LINE: u32 = 0xff_ffff;
 
 /// A file, and what was done with it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +46,7 @@ impl Sources {
             self.all.push(wanted);
             new
         });
-        Origin { source, line: 0 }
+        Origin { source: source.to_be_bytes(), ..Origin::default() }
     }
 
     /// The same, with files called otherwise.
@@ -60,12 +62,20 @@ impl Sources {
     }
 
     pub fn get(&self, origin: Origin) -> &Source {
-        self.all.get(origin.source as usize).unwrap_or(&self.all[0])
+        self.all.get(u32::from_be_bytes(origin.source) as usize).unwrap_or(&self.all[0])
     }
 }
 
 impl Origin {
+    /// Counted from 1; 0 if it is no line's.
+    pub fn line(self) -> u32 {
+        let [high, middle, low] = self.line;
+        u32::from_be_bytes([0, high, middle, low])
+    }
+
+    #[must_use]
     pub fn on(self, line: u32) -> Self {
-        Self { line, ..self }
+        let [_, high, middle, low] = line.min(LAST_LINE).to_be_bytes();
+        Self { line: [high, middle, low], ..self }
     }
 }

@@ -48,7 +48,7 @@ fn collect(node: &Node, path: String, sources: &Sources, all: &mut Vec<Set>) {
 
 fn set(field: String, value: &str, origin: Origin, sources: &Sources) -> Set {
     let source = sources.get(origin);
-    Set { field, value: Some(value.into()), file: Arc::clone(&source.file), line: origin.line, by: source.by.clone() }
+    Set { field, value: Some(value.into()), file: Arc::clone(&source.file), line: origin.line(), by: source.by.clone() }
 }
 
 fn joined(path: &str, name: &str) -> String {
@@ -200,7 +200,7 @@ mod tests {
             ("", "", 1),
         ] {
             let (found, at) = find(&node, path).unwrap();
-            assert_eq!((at.as_str(), found.origin.line), (field, line), "{path}");
+            assert_eq!((at.as_str(), found.origin.line()), (field, line), "{path}");
         }
     }
 

@@ -243,7 +243,7 @@ mod tests {
         let error =
             put(&mut resources, &Defaults::get().var_reference, &values(), Origin::default(), &Budget::default())
                 .unwrap_err();
-        assert_eq!(error.origin.line, 6);
+        assert_eq!(error.origin.line(), 6);
         assert!(error.problem.to_string().contains("invalid value type expect a string"), "{error}");
     }
 }

@@ -201,7 +201,7 @@ impl Kustomized<'_> {
     }
 
     fn place_of(&self, origin: Origin, sources: &Sources) -> Place {
-        self.place(&sources.get(origin).file, origin.line)
+        self.place(&sources.get(origin).file, origin.line())
     }
 
     fn place(&self, file: &str, line: u32) -> Place {

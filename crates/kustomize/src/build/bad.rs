@@ -62,13 +62,13 @@ impl BadBuild {
     }
 
     pub(super) fn at(mut self, file: &str, origin: Origin) -> Self {
-        self.place = Some((file.to_owned(), origin.line));
+        self.place = Some((file.to_owned(), origin.line()));
         self
     }
 
     /// Where it is written, unless that is known better already.
     pub(super) fn or_at(mut self, sources: &Sources, origin: Origin) -> Self {
-        let of = |origin: Origin| Some((sources.get(origin).file.to_string(), origin.line.max(1)));
+        let of = |origin: Origin| Some((sources.get(origin).file.to_string(), origin.line().max(1)));
         let known = |origin| of(origin).filter(|(file, _)| !file.is_empty());
         self.place = self.place.or_else(|| self.origin.take().and_then(known)).or_else(|| known(origin));
         self

@@ -303,7 +303,7 @@ impl Builder<'_> {
             true => folder.path().into(),
             false => Arc::clone(&self.sources.get(at).file),
         };
-        self.sources.add(file, Some(field.into())).on(at.line)
+        self.sources.add(file, Some(field.into())).on(at.line())
     }
 
     /// Puts hashes behind the names of what wants them.

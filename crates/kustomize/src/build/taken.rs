@@ -220,7 +220,7 @@ impl Builder<'_> {
     fn shown(&self, origin: Origin) -> String {
         match &*self.sources.get(origin).file {
             "" => String::new(),
-            file => format!("{file}:{}", origin.line.max(1)),
+            file => format!("{file}:{}", origin.line().max(1)),
         }
     }
 }

@@ -11,7 +11,10 @@ use crate::resource::Resource;
 impl Built {
     /// As `kustomize build` writes it.
     pub fn to_yaml(&self) -> Result<String, BadBuild> {
-        let mut out = String::new();
+        // What is never written takes no memory. A text that grows takes that of its former selves, too.
+        let about = sum(self.resources.iter().map(|resource| size(&resource.node, 0)));
+        let most = usize::try_from(self.limits.output_bytes).unwrap_or(usize::MAX);
+        let mut out = String::with_capacity(about.saturating_add(about / 4).min(most));
         for (at, resource) in self.resources.iter().enumerate() {
             if at > 0 {
                 out.push_str("---\n");

@@ -65,7 +65,7 @@ fn told(resource: &str, patch: &str) -> Vec<String> {
     fn tell(node: &Node, path: &str, sources: &Sources, lines: &mut Vec<String>) {
         let source = &sources.get(node.origin).file;
         match &node.content {
-            Content::Scalar(scalar) => lines.push(format!("{path}={} {source}:{}", scalar.text, node.origin.line)),
+            Content::Scalar(scalar) => lines.push(format!("{path}={} {source}:{}", scalar.text, node.origin.line())),
             Content::Seq(items) => items.iter().for_each(|item| tell(item, &format!("{path}[]"), sources, lines)),
             Content::Map(map) => {
                 map.iter().for_each(|(name, node)| tell(node, &format!("{path}.{name}"), sources, lines));

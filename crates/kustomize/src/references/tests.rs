@@ -48,7 +48,7 @@ fn whoever_names_a_renamed_resource_is_given_its_new_name() {
     let names: Vec<_> =
         volumes.iter().map(|volume| volume.at(&["configMap", "name"]).and_then(Node::as_text)).collect();
     assert_eq!(names, [Some("new-config"), Some("other"), None]);
-    assert_eq!(volumes[0].at(&["configMap", "name"]).unwrap().origin.line, 7, "and it is known who set it");
+    assert_eq!(volumes[0].at(&["configMap", "name"]).unwrap().origin.line(), 7, "and it is known who set it");
     assert_eq!(resources[0].referred_by.len(), 1);
     assert_eq!(&*resources[0].referred_by[0].name, "new-pod");
 }
@@ -105,7 +105,7 @@ fn bindings_name_accounts_across_namespaces_and_roles_by_their_kind() {
 fn a_field_that_leads_nowhere_is_told_with_its_place() {
     let mut resources = renamed(&format!("{CONFIG}---\n{}", POD.replace("spec:\n", "spec: x\nrest:\n")), "new-");
     let error = correct_all(&mut resources).unwrap_err();
-    assert_eq!((error.origin.line, error.problem.clone()), (8, Problem::NoFields));
+    assert_eq!((error.origin.line(), error.problem.clone()), (8, Problem::NoFields));
     assert!(error.to_string().contains("expected sequence or mapping node"), "{error}");
 }
 

@@ -167,7 +167,7 @@ fn an_undeclared_variable_is_told_with_its_place_and_what_to_do() {
     let problems = problems(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: ns}\nspec:\n  list:\n  - a\n  - x.y/z: b ${TEXT:-${NONE}} c\n  ${NONE^^}: 1\n",
     );
-    let told: Vec<(u32, String)> = problems.iter().map(|p| (p.origin.line, p.to_string())).collect();
+    let told: Vec<(u32, String)> = problems.iter().map(|p| (p.origin.line(), p.to_string())).collect();
     let help = "variable not set (strict mode): declare it, write a default as in `${NAME:=default}`, escape it as `$${NAME}`, or leave the resource alone by the annotation `kustomize.toolkit.fluxcd.io/substitute: disabled`";
     assert_eq!(
         told,
@@ -233,7 +233,7 @@ fn what_was_put_in_knows_where_it_came_from() {
     let origin = Origin::default().on(99);
     substitute(&mut resources, &scalars(), Undeclared::Refuse, origin).unwrap();
     let lines: Vec<u32> =
-        resources[0].node.at(&["spec"]).unwrap().as_map().unwrap().iter().map(|(_, node)| node.origin.line).collect();
+        resources[0].node.at(&["spec"]).unwrap().as_map().unwrap().iter().map(|(_, node)| node.origin.line()).collect();
     assert_eq!(lines, [99, 4, 99, 6]);
 }
 
