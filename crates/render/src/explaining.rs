@@ -8,7 +8,7 @@ use setpoint_yaml::Source;
 use crate::kustomize::{self, Kustomized, Made};
 use crate::plain::SUFFIXES;
 use crate::problem::Problems;
-use crate::rendering::Recordings;
+use crate::rendering::{Recordings, render};
 use crate::request::{Input, NotRendered, Request};
 use crate::walk::{Naming, files_below};
 
@@ -35,6 +35,8 @@ pub fn explain(request: &Request<'_>, wanted: &Wanted<'_>) -> Result<Explanation
         all.push(traced(request, input, &recordings, &mut problems)?);
     }
     let all = problems.or_value(all).map_err(NotRendered::from)?;
+    // A version that would be refused declares nothing: what of it cannot be read is not told as not being there.
+    render(request)?;
     let all: Vec<_> = all.iter().map(|traced| (traced.resources.as_slice(), &traced.sources)).collect();
     Ok(explain_among(&all, wanted)?)
 }
@@ -57,7 +59,7 @@ fn traced(
     }
 }
 
-/// What files declare as they stand. A file that holds no resources is content of one: it was accepted so.
+/// What files declare as they stand. A file that holds no resources is content of one, if the version renders at all.
 fn written(input: &Input, tree: &dyn Tree, naming: &Naming, problems: &mut Problems) -> Result<Made, StoreError> {
     let mut made = Made::default();
     for path in files_below(tree, &input.path, naming, problems)? {

@@ -78,8 +78,8 @@ pub fn each_file(
     let (mut ahead, mut left_out) = (vec![StorePath::root()], Vec::new());
     let (mut files, mut bytes) = (0, 0);
     while let Some(folder) = ahead.pop() {
-        let listing = tree.list(&folder)?;
-        for entry in listing.iter().flat_map(|listing| listing.entries.iter()) {
+        let listing = tree.list(&folder)?.ok_or_else(|| gone(&folder))?;
+        for entry in listing.entries.iter() {
             let path = folder.join(&entry.name).map_err(|bad| NotGiven::Refused { what: bad.to_string() })?;
             files += usize::from(entry.kind != EntryKind::Directory);
             match entry.kind {
@@ -89,10 +89,10 @@ pub fn each_file(
                 EntryKind::Submodule => {}
                 EntryKind::File | EntryKind::Executable => match tree.read(&path) {
                     Ok(blob) => {
-                        let content = blob.as_ref().map_or(&[][..], |blob| &blob.bytes);
+                        let content = blob.ok_or_else(|| gone(&path))?.bytes;
                         bytes += content.len();
                         check(files, bytes, limits)?;
-                        take(&path, Found::File { bytes: content, executable: entry.kind == EntryKind::Executable })?;
+                        take(&path, Found::File { bytes: &content, executable: entry.kind == EntryKind::Executable })?;
                     }
                     Err(StoreError::Refused { .. }) => left_out.push(path),
                     Err(blind) => return Err(blind.into()),
@@ -102,6 +102,11 @@ pub fn each_file(
         }
     }
     Ok(left_out)
+}
+
+/// What is listed and not there is no empty folder or file: less would be rendered without it, and the rest be taken for gone.
+fn gone(path: &StorePath) -> StoreError {
+    StoreError::damaged(format!("`{path}` is listed in this version, and cannot be read"))
 }
 
 /// A link that leads nowhere is none to whoever reads.

@@ -31,7 +31,6 @@ pub use explaining::{NotExplained, explain};
 pub use external::{External, NotGiven};
 pub use problem::Problem;
 pub use rendering::render;
-
 pub use request::{
     Input, Kustomize, Limits, NotRendered, ReadSets, RemoteBase, Rendered, RenderedResource, Request, Trees,
 };

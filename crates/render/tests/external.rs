@@ -7,7 +7,7 @@ use setpoint_core::fields::Fields;
 use setpoint_core::value::Value;
 use setpoint_render::external::{Found, TreeLimits, Wanted, each_file};
 use setpoint_render::{External, Input, Kustomize, Limits, NotGiven, NotRendered, Rendered, Request, Trees, render};
-use setpoint_store::{MemoryTree, Tree};
+use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
 
 use crate::scene::{names, object, path, problems, store};
 
@@ -155,6 +155,37 @@ fn everything_is_handed_over_and_links_by_what_they_lead_to() {
         ("folder", "-> a/b"),
     ];
     assert_eq!(all, expected.map(|(path, what)| (path.to_owned(), what.to_owned())));
+}
+
+/// A tree that lists a file and a folder that it does not have.
+#[derive(Debug)]
+struct Promising(MemoryTree, &'static str);
+
+impl Tree for Promising {
+    fn read(&self, path: &StorePath) -> Result<Option<Blob>, StoreError> {
+        if path.as_str() == self.1 { Ok(None) } else { self.0.read(path) }
+    }
+
+    fn list(&self, path: &StorePath) -> Result<Option<Listing>, StoreError> {
+        if path.as_str() == self.1 { Ok(None) } else { self.0.list(path) }
+    }
+
+    fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
+        self.0.id_at(path)
+    }
+
+    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError> {
+        self.0.real_path(path)
+    }
+}
+
+#[test]
+fn what_is_listed_and_cannot_be_had_is_never_handed_over_as_empty() {
+    for missing in ["a/b", "a/b/c.txt"] {
+        let tree = Promising(MemoryTree::of([("a/b/c.txt", "x"), ("d.txt", "y")]), missing);
+        let told = handed_over(&tree, TreeLimits::default());
+        assert!(matches!(told, Err(NotGiven::Store(StoreError::Damaged { .. }))), "{missing}: {told:?}");
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ Examples:
 
 Exit codes:
   0  told
-  1  could not run: no such folder, or no agent answers
+  1  could not run: no such folder; of an app, whatever the agent does not answer
   4  the kustomization is wrong, or has no such resource or field")]
 pub(super) struct Explain {
     /// The resource as it is rendered, as `Kind/name`; of a name that has a hash behind it, what is before the hash will do

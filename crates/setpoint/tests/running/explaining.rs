@@ -67,5 +67,10 @@ async fn what_cannot_be_explained_is_told_with_what_there_is() {
         assert_eq!((run.code, run.output.as_str()), (Some(1), ""), "{arguments:?}");
         assert!(run.complaints.contains(told), "{}", run.complaints);
     }
+    // What cannot be read is not told as not being there.
+    let broken = lab.write("apps/hello/farewell.yaml", "kind: File\nmetadata: { name: farewell\n").commit();
+    agent.until_app("hello", "is told of the refused version", |detail| detail.refused.is_some()).await;
+    let run = lab.command(&["explain", "--app", "hello", "File/farewell", "--rev", &broken]);
+    assert!(run.complaints.contains("apps/hello/farewell.yaml:"), "{}", run.complaints);
     agent.stop().await;
 }
