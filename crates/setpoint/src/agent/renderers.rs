@@ -34,13 +34,18 @@ pub(super) struct Renderers {
     /// By their digests. Once read they are as they were, whatever becomes of the file.
     opened: Mutex<Vec<Arc<Pinned>>>,
     /// What was written last: the apps of a store are mostly rendered from the same version.
-    written: Mutex<Option<Written>>,
+    written: Mutex<Option<((StoreName, ObjectId), Written)>>,
+}
+
+/// The same programs, which are given nothing that was written before.
+#[derive(Debug)]
+pub(super) struct Afresh<'a> {
+    renderers: &'a Renderers,
 }
 
 /// A version on disk.
 #[derive(Clone, Debug)]
 struct Written {
-    of: (StoreName, ObjectId),
     tree: Arc<Tree>,
     left_out: Arc<[StorePath]>,
 }
@@ -93,16 +98,28 @@ impl Renderers {
         )
     }
 
+    /// One that reads only what it wrote itself, a moment ago: what may lead to a delete rests on the store, and not on what lay on a disk.
+    pub(super) fn afresh(&self) -> Afresh<'_> {
+        Afresh { renderers: self }
+    }
+
+    /// The version on disk, written if it is not there.
     fn written(&self, wanted: &Wanted<'_>) -> Result<Written, NotGiven> {
         let root = wanted.tree.list(&StorePath::root())?.map(|listing| listing.id);
         let Some(root) = root else { return Err(NotGiven::Refused { what: "the store is empty".to_owned() }) };
         let of = (wanted.store.clone(), root);
         let mut last = locked(&self.written);
-        if let Some(there) = last.as_ref().filter(|there| there.of == of) {
+        if let Some((_, there)) = last.as_ref().filter(|(there, _)| *there == of) {
             return Ok(there.clone());
         }
         // Makes room before it takes more.
         *last = None;
+        let written = self.write(wanted)?;
+        *last = Some((of, written.clone()));
+        Ok(written)
+    }
+
+    fn write(&self, wanted: &Wanted<'_>) -> Result<Written, NotGiven> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(|source| {
             let path = self.folder.display().to_string();
             unwritten(&NotWritten::Unwritable { path, source })
@@ -116,14 +133,11 @@ impl Renderers {
             added.map_err(|error| unwritten(&error))
         })?;
         let tree = Arc::new(tree.finish().map_err(|error| unwritten(&error))?);
-        Ok(last.insert(Written { of, tree, left_out: left_out.into() }).clone())
+        Ok(Written { tree, left_out: left_out.into() })
     }
-}
 
-impl External for Renderers {
-    fn render(&self, wanted: &Wanted<'_>) -> Result<String, NotGiven> {
+    fn render_from(&self, written: &Written, wanted: &Wanted<'_>) -> Result<String, NotGiven> {
         let pinned = self.pinned(wanted.digest)?;
-        let written = self.written(wanted)?;
         let folder = if wanted.folder.is_root() { "." } else { wanted.folder.as_str() };
         let (tree, is_restricted) = (written.tree.path(), wanted.is_restricted);
         let job = Job { tree, folder, is_restricted, limits: &self.limits, stop: &self.stop };
@@ -134,6 +148,21 @@ impl External for Renderers {
             }),
             Err(error) => Err(not_given(&error, &written.left_out)),
         }
+    }
+}
+
+impl External for Renderers {
+    fn render(&self, wanted: &Wanted<'_>) -> Result<String, NotGiven> {
+        // Before anything is written for it.
+        self.pinned(wanted.digest)?;
+        self.render_from(&self.written(wanted)?, wanted)
+    }
+}
+
+impl External for Afresh<'_> {
+    fn render(&self, wanted: &Wanted<'_>) -> Result<String, NotGiven> {
+        self.renderers.pinned(wanted.digest)?;
+        self.renderers.render_from(&self.renderers.write(wanted)?, wanted)
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use setpoint_api::answer::AppState;
+use setpoint_core::time::Span;
 use setpoint_render_external::Pinned;
 use tempfile::TempDir;
 
-use super::lab::{Lab, file_document};
+use super::lab::{Lab, file_document, withholds};
 
 /// The program of renderer.c, linked statically as whatever runs in the sandbox must be. Made from nothing but this binary, which may be run by somebody
 /// to whom all other folders are closed.
@@ -145,6 +146,40 @@ async fn programs_that_hang_keep_no_other_app_waiting_and_end_with_the_agent() {
         }
     };
     tokio::time::timeout(Duration::from_secs(15), gone).await.expect("what they read is gone with them");
+}
+
+/// Has the program read something else from now on, as a disk might.
+fn spoil_what_was_written(lab: &Lab, app: &str, answer: &str) {
+    let trees: Vec<PathBuf> = fs::read_dir(lab.data().join("trees"))
+        .expect("it is there")
+        .map(|tree| tree.expect("it is ours").path())
+        .collect();
+    assert_eq!(trees.len(), 1, "the version was written: {trees:?}");
+    let file = trees[0].join(format!("apps/{app}/answer"));
+    fs::remove_file(&file).and_then(|()| fs::write(&file, answer)).expect("it is ours");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delete_rests_on_the_store_and_not_on_what_was_written_for_the_program_before() {
+    let mut lab = Lab::new();
+    lab.settings.quarantine = Span::seconds(3);
+    let digest = digest(answering());
+    lab.render_by(answering(), &digest);
+    lab.app_with("hello", &external(&digest));
+    let (greeting, colours) = (file_document("greeting", "Hello\n"), file_document("colours", "red\n"));
+    kustomized(&mut lab, "hello", "ours\n", &format!("{greeting}---\n{colours}"));
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    lab.write("apps/hello/answer", &greeting);
+    let second = lab.commit();
+    agent.hint().await;
+    agent.until_app("hello", "keeps what was removed", |detail| withholds(detail, "deletes are withheld for")).await;
+    // Whoever believed this would find that the removed file is declared, and keep it for ever.
+    spoil_what_was_written(&lab, "hello", &format!("{greeting}---\n{colours}"));
+    agent.until("the removed file is gone", async |_| lab.text("colours").is_none().then_some(())).await;
+    agent.until_converged("hello", &second).await;
+    agent.stop().await;
 }
 
 mod envtest {
