@@ -147,6 +147,9 @@ impl Scalar {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map(Vec<(Arc<str>, Node)>);
 
+/// So many fields a map grows to one by one.
+const SMALL: usize = 4;
+
 impl Map {
     pub const EMPTY: Self = Self(Vec::new());
 
@@ -174,12 +177,16 @@ impl Map {
     pub fn set(&mut self, name: &str, node: Node) {
         match self.get_mut(name) {
             Some(own) => *own = node,
-            None => self.0.push((name.into(), node)),
+            None => self.push(name.into(), node),
         }
     }
 
     /// Adds a field that is known not to be there.
     pub(crate) fn push(&mut self, name: Arc<str>, node: Node) {
+        // Most maps are small, and most of what they are made of: room for fields that never come would be half of it.
+        if self.0.len() < SMALL {
+            self.0.reserve_exact(1);
+        }
         self.0.push((name, node));
     }
 
