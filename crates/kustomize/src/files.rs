@@ -20,6 +20,11 @@ pub trait Files {
         Ok(path.to_owned())
     }
 
+    /// A file as people are told of it.
+    fn told(&self, path: &str) -> String {
+        path.to_owned()
+    }
+
     /// The folder that an URL stands for. Nothing is fetched: what nobody declared is not there.
     fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {
         Err(BadPath::Remote(url.to_owned()).into())
@@ -64,7 +69,7 @@ impl Files for Counted<'_> {
     fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
         let bytes = self.files.read(path)?;
         let counted = self.budget.read(bytes.len());
-        counted.map(|()| bytes).map_err(|source| FileError::Limit { path: path.to_owned(), source })
+        counted.map(|()| bytes).map_err(|source| FileError::Limit { path: self.told(path), source })
     }
 
     fn real_folder(&self, path: &str) -> Result<String, FileError> {
@@ -73,6 +78,10 @@ impl Files for Counted<'_> {
 
     fn real_file(&self, path: &str) -> Result<String, FileError> {
         self.files.real_file(path)
+    }
+
+    fn told(&self, path: &str) -> String {
+        self.files.told(path)
     }
 
     fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {

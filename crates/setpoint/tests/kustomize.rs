@@ -131,7 +131,13 @@ fn what_is_too_much_is_told_by_file_and_line_too() {
     fs::write(tree.path().join("prod/kustomization.yaml"), "resources:\n- ../base\n- ../base\n").unwrap();
     let run = run_in(tree.path(), &["kustomize", "build", "prod"]);
     assert!(run.complaints.contains("base/web.yaml:1: "), "{}", run.complaints);
-    assert!(run.complaints.contains("/base/web.yaml:1): keep one of them"), "{}", run.complaints);
+    assert!(run.complaints.contains("(the other is in base/web.yaml:1): keep one of them"), "{}", run.complaints);
+    let run = run_in(&tree.path().join("base"), &["kustomize", "build", "../prod"]);
+    assert!(run.complaints.contains("(the other is in web.yaml:1): keep one of them"), "{}", run.complaints);
+    let (folder, elsewhere) = (tree.path().canonicalize().unwrap(), tempfile::tempdir().unwrap());
+    let run = run_in(elsewhere.path(), &["kustomize", "build", folder.join("prod").to_str().unwrap()]);
+    let full = format!("(the other is in {}/base/web.yaml:1): keep one of them", folder.display());
+    assert!(run.complaints.contains(&full), "{}", run.complaints);
     let long = format!("resources: [../base]\nnamePrefix: {}\n", "x".repeat(4 << 20));
     fs::write(tree.path().join("prod/kustomization.yaml"), &long).unwrap();
     let many: String =

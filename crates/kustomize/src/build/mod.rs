@@ -216,7 +216,7 @@ impl Builder<'_> {
         let kustomization = Kustomization::of(document.as_ref())
             .map_err(|error| BadBuild::of(format!("invalid Kustomization: {error}")).at(&path, error.origin))?;
         for (old, new) in &kustomization.deprecated {
-            self.warnings.push(format!("{path}: '{old}' is deprecated: write it as '{new}'"));
+            self.warnings.push(format!("{}: '{old}' is deprecated: write it as '{new}'", self.files.told(&path)));
         }
         Ok(kustomization)
     }

@@ -66,7 +66,7 @@ impl Builder<'_> {
         let text = utf8(file, bytes)?;
         self.warn_of_schemas(file, text);
         let origin = self.sources.add(file.into(), None);
-        let what = format!("accumulating resources from '{file}'");
+        let what = format!("accumulating resources from '{}'", self.files.told(file));
         let loaded = resources(file, text, origin)
             .map_err(|error| BadBuild::new(&error).within(&what).or_at(&self.sources, origin))?;
         self.hold(&loaded)?;
@@ -91,7 +91,7 @@ impl Builder<'_> {
             comment.contains("\"x-kubernetes-patch-") || comment.contains("\"$ref\"")
         };
         if let Some(at) = text.lines().position(has_schema) {
-            let line = at + 1;
+            let (file, line) = (self.files.told(file), at + 1);
             self.warnings
                 .push(format!("{file}:{line}: the schema in this comment is not read: name it under `openapi`"));
         }
@@ -220,7 +220,7 @@ impl Builder<'_> {
     fn shown(&self, origin: Origin) -> String {
         match &*self.sources.get(origin).file {
             "" => String::new(),
-            file => format!("{file}:{}", origin.line().max(1)),
+            file => format!("{}:{}", self.files.told(file), origin.line().max(1)),
         }
     }
 }

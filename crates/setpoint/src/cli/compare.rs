@@ -83,7 +83,8 @@ impl Comparing<'_> {
     fn compared(&self, path: &Path) -> Result<ComparedFolder, Failure> {
         let full = folder(path)?;
         let options = Options { is_restricted: self.is_restricted(), ..Options::default() };
-        let ours = build(&Disk, &full, &options).and_then(|built| built.to_yaml()).map_err(|bad| bad.to_string());
+        let disk = Disk::new();
+        let ours = build(&disk, &full, &options).and_then(|built| built.to_yaml()).map_err(|bad| disk.complaint(&bad));
         let theirs = self.theirs(&full)?;
         let pair =
             Pair { ours: ours.as_deref().map_err(String::as_str), theirs: theirs.as_deref().map_err(String::as_str) };

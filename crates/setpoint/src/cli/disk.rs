@@ -4,42 +4,64 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use setpoint_kustomize::build::BadBuild;
 use setpoint_kustomize::files::{FileError, Files};
 
 use super::{Failure, unusable};
 use crate::exit::Exit;
 
-pub(super) struct Disk;
+pub(super) struct Disk {
+    /// Where people are who are told of files.
+    here: Option<String>,
+}
+
+impl Disk {
+    pub(super) fn new() -> Self {
+        Self { here: folder(Path::new(".")).ok() }
+    }
+
+    /// What is wrong, and where.
+    pub(super) fn complaint(&self, bad: &BadBuild) -> String {
+        match &bad.place {
+            Some((file, line)) => format!("{}:{line}: {}", self.told(file), bad.message),
+            None => bad.message.clone(),
+        }
+    }
+
+    /// What is not there is told by who reads it.
+    fn real(&self, path: &str) -> Result<String, FileError> {
+        match at(path).canonicalize() {
+            Ok(full) => match full.to_str() {
+                Some(text) => Ok(text.trim_start_matches('/').to_owned()),
+                None => Err(FileError::Unreadable {
+                    path: self.told(path),
+                    reason: "a link leads to a name that is not UTF-8".to_owned(),
+                }),
+            },
+            Err(error) => match failed(self.told(path), &error) {
+                FileError::Missing { .. } => Ok(path.to_owned()),
+                other => Err(other),
+            },
+        }
+    }
+}
 
 impl Files for Disk {
     fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
         let full = at(path);
-        std::fs::read(&full).map(Into::into).map_err(|error| failed(path, &error))
+        std::fs::read(&full).map(Into::into).map_err(|error| failed(self.told(path), &error))
+    }
+
+    fn told(&self, path: &str) -> String {
+        seen_from(path, self.here.as_deref())
     }
 
     fn real_folder(&self, path: &str) -> Result<String, FileError> {
-        real(path)
+        self.real(path)
     }
 
     fn real_file(&self, path: &str) -> Result<String, FileError> {
-        real(path)
-    }
-}
-
-/// What is not there is told by who reads it.
-fn real(path: &str) -> Result<String, FileError> {
-    match at(path).canonicalize() {
-        Ok(full) => match full.to_str() {
-            Some(text) => Ok(text.trim_start_matches('/').to_owned()),
-            None => Err(FileError::Unreadable {
-                path: path.to_owned(),
-                reason: "a link leads to a name that is not UTF-8".to_owned(),
-            }),
-        },
-        Err(error) => match failed(path, &error) {
-            FileError::Missing { path } => Ok(path),
-            other => Err(other),
-        },
+        self.real(path)
     }
 }
 
@@ -47,8 +69,7 @@ fn at(path: &str) -> PathBuf {
     Path::new("/").join(path)
 }
 
-fn failed(path: &str, error: &io::Error) -> FileError {
-    let path = path.to_owned();
+fn failed(path: String, error: &io::Error) -> FileError {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::Missing { path },
         io::ErrorKind::IsADirectory => FileError::Folder { path },

@@ -10,7 +10,7 @@ use setpoint_kustomize::order::Order;
 use setpoint_yaml::visible_text;
 
 use super::compare::{self, Compare};
-use super::disk::{Disk, folder, seen_from};
+use super::disk::{Disk, folder};
 use super::{Context, Failure, unusable};
 use crate::doors;
 use crate::exit::Exit;
@@ -110,16 +110,11 @@ fn run_build(arguments: &Build, output: &mut impl Write) -> Result<(), Failure> 
 /// Builds the kustomization of a folder.
 pub(super) fn built(path: &Path, options: &Options) -> Result<Built, Failure> {
     let folder = folder(path)?;
-    build(&Disk, &folder, options).map_err(|bad| wrong(&bad))
+    build(&Disk::new(), &folder, options).map_err(|bad| wrong(&bad))
 }
 
 fn wrong(bad: &BadBuild) -> Failure {
-    let here = folder(Path::new(".")).ok();
-    let text = match &bad.place {
-        Some((file, line)) => format!("{}:{line}: {}", seen_from(file, here.as_deref()), bad.message),
-        None => bad.message.clone(),
-    };
-    Failure::Told(Exit::Failed, visible_text(&text))
+    Failure::Told(Exit::Failed, visible_text(&Disk::new().complaint(bad)))
 }
 
 fn write_each(built: &Built, folder: &Path) -> Result<(), Failure> {
