@@ -28,7 +28,7 @@ pub struct Limits {
 
 impl Limits {
     /// Generous against what there is: ten thousand resources through ten levels of bases take less than a tenth of any of it. The worst of thirty inputs that were
-    /// made to stay within it, or to get as far as it lets them, takes 9 s of one processor and 530 MiB in release mode.
+    /// made to stay within it, or to get as far as it lets them, takes about ten seconds of one processor and 530 MiB in release mode.
     pub const DEFAULT: Self = Self {
         kustomizations: 10_000,
         depth: 100,
