@@ -299,6 +299,6 @@ fn control(tape: &mut Tape, store: StoreName, target: TargetIdentity) -> AppCont
         closed: Vec::new(),
         deadline: Span::minutes(6),
         on_failure: [OnFailure::Rollback, OnFailure::Hold, OnFailure::Alert][tape.pick("on failure", 3) as usize],
-        renders_apart: false,
+        renders_apart: tape.happens("renders apart", 300),
     }
 }

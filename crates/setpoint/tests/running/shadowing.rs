@@ -123,6 +123,37 @@ async fn a_shadow_that_cannot_be_run_is_told_and_holds_nothing_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_a_newer_one_overtakes_is_passed_over_and_told() {
+    let mut lab = Lab::new();
+    let digest = digest(answering());
+    lab.render_by(answering(), &digest);
+    lab.app_with("hello", &shadow(&digest, 10));
+    kustomized(&mut lab, "hello", "one\n", "#endless\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    // The other program is still at the first.
+    let mut versions = Vec::new();
+    for content in ["two\n", "three\n"] {
+        kustomized(&mut lab, "hello", content, &ours("hello", content));
+        versions.push(lab.commit());
+        agent.hint().await;
+        agent.until_converged("hello", versions.last().expect("it was committed")).await;
+    }
+    let overtaken = |detail: &AppDetail| standing(detail).passed_over == 1;
+    let detail = agent.until_app("hello", "has passed one over", overtaken).await;
+    assert_eq!((standing(&detail).compared, standing(&detail).different.len()), (0, 0));
+    let passed = agent.said().into_iter().find(|line| line.contains("is passed over, because"));
+    let passed = passed.expect("it is said");
+    let places = versions
+        .iter()
+        .map(|version| passed.find(&version[..7]).unwrap_or_else(|| panic!("{version} is named: {passed}")));
+    assert!(places.is_sorted(), "{passed}");
+    assert!(lab.told(&["get", "hello"]).contains("1, because newer versions came"));
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn damaged_counts_are_begun_anew_which_is_said_and_nothing_stays_of_a_shadow_that_is_gone() {
     let mut lab = Lab::new();
     let digest = digest(answering());
