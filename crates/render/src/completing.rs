@@ -13,6 +13,7 @@ use crate::request::{Limits, Request};
 pub(crate) struct Completing<'a> {
     request: &'a Request<'a>,
     contents: ContentFiles<'a>,
+    totals: &'a mut Totals,
     /// Files that resources take content from, each with where it is said.
     takes: Vec<(StorePath, Place)>,
     /// A file could not be read for another reason than what the version declares.
@@ -20,12 +21,17 @@ pub(crate) struct Completing<'a> {
 }
 
 impl<'a> Completing<'a> {
-    pub(crate) fn new(request: &'a Request<'a>, contents: ContentFiles<'a>) -> Self {
-        Self { request, contents, takes: Vec::new(), blind: None }
+    pub(crate) fn new(request: &'a Request<'a>, contents: ContentFiles<'a>, totals: &'a mut Totals) -> Self {
+        Self { request, contents, totals, takes: Vec::new(), blind: None }
     }
 
     pub(crate) fn complete(&mut self, manifest: &mut Manifest) -> Vec<FieldProblem> {
+        // It is refused as a whole: nothing more is read for it.
+        if self.totals.is_over() {
+            return Vec::new();
+        }
         let (size, most) = (canonical::to_bytes(&manifest.body).len(), self.request.limits.object_bytes);
+        self.totals.add_object(size);
         if size > most {
             let message = format!("the {} has {size} bytes, the limit for one object is {most}", manifest.kind);
             return vec![FieldProblem::new("", message, "split it, or take large content from a file")];
@@ -33,6 +39,7 @@ impl<'a> Completing<'a> {
         let mut problems = Vec::new();
         match self.contents.put_into(manifest) {
             Ok(Some(taken)) => {
+                self.totals.grow(canonical::to_bytes(&manifest.body).len().saturating_sub(size));
                 self.takes.extend(taken.file.map(|file| (file, manifest.place.clone())));
                 problems.extend(taken.problem);
             }
@@ -41,6 +48,11 @@ impl<'a> Completing<'a> {
         }
         problems.extend((self.request.check)(&manifest.api_version, &manifest.kind, &manifest.body));
         problems
+    }
+
+    /// The app has come to more than it may.
+    pub(crate) fn is_over(&self) -> bool {
+        self.totals.is_over()
     }
 
     /// The files that content was taken from, unless one could not be read.
@@ -62,9 +74,13 @@ impl Totals {
         Self { limits, objects: 0, bytes: 0 }
     }
 
-    pub(crate) fn add(&mut self, manifest: &Manifest) {
+    fn add_object(&mut self, bytes: usize) {
         self.objects += 1;
-        self.bytes += canonical::to_bytes(&manifest.body).len();
+        self.grow(bytes);
+    }
+
+    fn grow(&mut self, bytes: usize) {
+        self.bytes += bytes;
     }
 
     pub(crate) fn is_over(&self) -> bool {

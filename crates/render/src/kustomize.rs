@@ -175,16 +175,15 @@ impl Kustomized<'_> {
     ) -> Result<Vec<Manifest>, StoreError> {
         let most_bytes = self.request.limits.file_bytes;
         let contents = ContentFiles { tree: self.tree, folder: &self.input.path, most_bytes };
-        let mut completing = Completing::new(self.request, contents);
+        let mut completing = Completing::new(self.request, contents, totals);
         let mut manifests = Vec::with_capacity(built.resources.len());
         for resource in &built.resources {
-            if problems.is_full() || totals.is_over() {
+            if problems.is_full() || completing.is_over() {
                 break;
             }
             let place = self.place_of(name_of(&resource.node).origin, &built.sources);
             let body = value_of(&resource.node).map_err(|bad| vec![bad]);
             let manifest = body.and_then(|body| Manifest::of_value(body, place)).and_then(|mut manifest| {
-                totals.add(&manifest);
                 let found = completing.complete(&mut manifest);
                 if found.is_empty() { Ok(manifest) } else { Err(found) }
             });

@@ -70,10 +70,7 @@ impl<'a> Plain<'a> {
             if problems.is_full() || totals.is_over() {
                 return Ok(());
             }
-            if let Some(file) = self.read_file(input, path, tree, naming, problems)? {
-                file.outcome.iter().flatten().for_each(|manifest| totals.add(manifest));
-                self.files.push(file);
-            }
+            self.files.extend(self.read_file(input, path, (tree, naming), totals, problems)?);
         }
         Ok(())
     }
@@ -82,8 +79,8 @@ impl<'a> Plain<'a> {
         &self,
         input: &Input,
         path: StorePath,
-        tree: &dyn Tree,
-        naming: &Naming,
+        (tree, naming): (&dyn Tree, &Naming),
+        totals: &mut Totals,
         problems: &mut Problems,
     ) -> Result<Option<FileRead>, StoreError> {
         let name = naming.name(&path);
@@ -95,7 +92,7 @@ impl<'a> Plain<'a> {
             return Ok(None);
         }
         let contents = ContentFiles { tree, folder: &input.path, most_bytes: most };
-        let mut completing = Completing::new(self.request, contents);
+        let mut completing = Completing::new(self.request, contents, totals);
         let outcome = Source::decode(&name, &blob.bytes).and_then(|source| {
             read_resources_with(&name, source.text(), &mut |manifest| completing.complete(manifest))
         });

@@ -41,3 +41,27 @@ fn files_and_renders_have_a_largest_size() {
     let told = problems(render_with(tree, Limits { rendered_bytes: bytes - 1, ..Limits::default() }));
     assert!(told[0].contains(&format!("they render to {bytes} bytes or more")), "{told:?}");
 }
+
+#[test]
+fn content_from_files_counts_and_is_not_taken_any_more_once_there_is_too_much() {
+    let files: String = (0..100)
+        .map(|n| {
+            format!(
+                "apiVersion: host.setpoint.dev/v1\nkind: File\nmetadata: {{ name: f{n} }}\nspec: {{ path: /f{n}, contentFrom: blob.txt }}\n---\n"
+            )
+        })
+        .collect();
+    let blob = "x".repeat(1_000);
+    let plain = MemoryTree::of([("app/files.yaml", files.as_str()), ("app/blob.txt", &blob)]);
+    let kustomized = MemoryTree::of([
+        ("app/kustomization.yaml", "resources: [files.yaml]\n"),
+        ("app/files.yaml", &files),
+        ("app/blob.txt", &blob),
+    ]);
+    for tree in [plain, kustomized] {
+        assert!(render_with(tree.clone(), Limits { rendered_bytes: 120_000, ..Limits::default() }).is_ok());
+        let told = problems(render_with(tree, Limits { rendered_bytes: 30_000, ..Limits::default() }));
+        let over = told[0].split(' ').find_map(|word| word.parse::<usize>().ok()).expect("it says how much");
+        assert!((30_000..32_000).contains(&over), "{told:?}");
+    }
+}
