@@ -41,7 +41,7 @@ fn documents_are_resources_of_their_kind_scope_and_name() {
 
 #[test]
 fn what_was_accepted_reads_back_as_it_was_written() {
-    let more = "  parameters: { ratio: 0.5, word: \"n\\u00f6\\t\", deep: [{ a: null }, true] }\n  sync:\n    windows: [{ deny: \"0 18 * * 5\", for: 62h, zone: Europe/Berlin }]\n";
+    let more = "  parameters: { ratio: 0.5, small: 1.2e-7, large: 123456789012345678901234567890, word: \"n\\u00f6\\t\", deep: [{ a: null }, true] }\n  sync:\n    windows: [{ deny: \"0 18 * * 5\", for: 62h, zone: Europe/Berlin }]\n";
     let written = documents(&app("shop", more));
     let bundle = bundle(&written);
     let stored = Bundle::from_bytes(&bundle.to_bytes(), bundle.digest()).unwrap();

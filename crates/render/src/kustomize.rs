@@ -236,7 +236,7 @@ fn variable(name: &Arc<str>, value: &Value) -> Result<(Arc<str>, Scalar), String
         Value::Str(text) => (Arc::clone(text), Tag::Text),
         Value::Seq(_) | Value::Map(_) | Value::Secret(_) | Value::Deferred(_) => {
             return Err(format!(
-                "`{name}` is a collection: a parameter of a kustomization is a text, a number, a boolean or null"
+                "`{name}` is no scalar: a parameter of a kustomization is a text, a number, a boolean or null"
             ));
         }
     };

@@ -387,6 +387,17 @@ impl Field for Window {
     }
 }
 
+/// A parameter that is written otherwise than it will be put into a text: a version `1.20` would become 1.2 there.
+fn misread<'n>(name: Node<'n>, written: Node<'n>, parameters: &Value) -> Option<(Node<'n>, &'n str, String)> {
+    let (Kind::Scalar(name), Kind::Scalar(text)) = (name.kind(), written.kind()) else { return None };
+    let read = match parameters.get(name)? {
+        Value::Num(number) => number.to_string(),
+        Value::Bool(value) => value.to_string(),
+        _ => return None,
+    };
+    (read != text).then_some((written, text, read))
+}
+
 /// Values handed to the renderer: a map of anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters(Value);
@@ -404,10 +415,18 @@ impl Field for Parameters {
     }
 
     fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
-        if !matches!(node.kind(), Kind::Mapping(_)) {
+        let Kind::Mapping(entries) = node.kind() else {
             return reader.report(Class::Type, node, "parameters are a mapping", "write them as `name: value`");
+        };
+        let value = value_of(node, DIALECT, &mut reader.found)?;
+        let entries = entries.merged().into_iter();
+        let misread: Vec<_> = entries.filter_map(|(name, written)| misread(name, written, &value)).collect();
+        for (written, text, read) in &misread {
+            let problem = format!("`{text}` is read as {read}, and would be put in as that");
+            let help = format!("write {read} if that is meant, or \"{text}\" in quotes");
+            reader.report::<()>(Class::Value, *written, problem, help);
         }
-        value_of(node, DIALECT, &mut reader.found).map(Self)
+        misread.is_empty().then_some(Self(value))
     }
 
     fn show(&self) -> String {

@@ -208,3 +208,29 @@ error[type]: `commit`: expected a string, found an integer
 ",
     );
 }
+
+#[test]
+fn a_parameter_that_would_be_put_in_as_something_else_is_refused() {
+    let head = "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: { name: shop }\nspec:\n  component: shop\n  environment: prod\n  inputs: [{ name: main, store: platform, path: shop }]\n  target: here\n";
+    says(
+        &format!("{head}  parameters:\n    TAG: 1.20\n    ON: True\n"),
+        "
+error[value]: `parameters`: `1.20` is read as 1.2, and would be put in as that
+  --> control.yaml:10:10
+   |
+10 |     TAG: 1.20
+   |          ^^^^
+   = help: write 1.2 if that is meant, or \"1.20\" in quotes
+
+error[value]: `parameters`: `True` is read as true, and would be put in as that
+  --> control.yaml:11:9
+   |
+11 |     ON: True
+   |         ^^^^
+   = help: write true if that is meant, or \"True\" in quotes
+",
+    );
+    for written in ["1.2", "\"1.20\"", "-3", "true", "0.5", "\"0x10\"", "1.20.0", "{ deep: 1.20 }"] {
+        read_documents("control.yaml", &format!("{head}  parameters: {{ TAG: {written} }}\n")).expect(written);
+    }
+}
