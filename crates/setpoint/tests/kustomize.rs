@@ -105,6 +105,57 @@ fn the_order_and_the_restriction_are_kustomizes_own_flags() {
 }
 
 #[test]
+fn a_script_written_for_kustomize_gives_its_flags_and_gets_its_files() {
+    let tree = tree();
+    let flags = [
+        "--enable-helm",
+        "--helm-command",
+        "helm",
+        "--helm-kube-version",
+        "1.31",
+        "--helm-api-versions=v1",
+        "--helm-debug",
+        "--enable-alpha-plugins",
+        "--enable-exec",
+        "--as-current-user",
+        "--network",
+        "--network-name",
+        "bridge",
+        "-e",
+        "A=b",
+        "--env=C=d",
+        "--mount",
+        "type=bind",
+        "--stack-trace",
+    ];
+    let run = run_in(tree.path(), &[&["kustomize", "build"], &flags[..], &["prod", "--output", "json"]].concat());
+    assert_eq!((run.code, run.output.as_str(), run.complaints.as_str()), (Some(0), "", ""));
+    assert_eq!(fs::read_to_string(tree.path().join("json")).unwrap(), BUILT, "it is a file, and no form of the answer");
+    fs::write(tree.path().join("prod/kustomization.yaml"), "helmCharts: [{name: a}]\n").unwrap();
+    let refused = run_in(tree.path(), &["kustomize", "build", "--enable-helm", "prod"]);
+    assert_eq!(refused.code, Some(4));
+    assert!(refused.complaints.contains("`helmCharts` is not run while rendering"), "{}", refused.complaints);
+}
+
+#[test]
+fn two_resources_that_would_be_one_file_are_refused_before_anything_is_written() {
+    let tree = tree();
+    let map = |kind: &str| format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: x}}\n");
+    fs::write(tree.path().join("base/web.yaml"), format!("{}---\n{}", map("Thing"), map("THING"))).unwrap();
+    fs::write(tree.path().join("base/kustomization.yaml"), "resources: [web.yaml]\n").unwrap();
+    let each = tree.path().join("each");
+    fs::create_dir(&each).unwrap();
+    let run = run_in(tree.path(), &["kustomize", "build", "base", "-o", "each"]);
+    assert_eq!(run.code, Some(4));
+    assert!(
+        run.complaints.contains("would both be `v1_thing_x.yaml`: write all resources to one file"),
+        "{}",
+        run.complaints
+    );
+    assert_eq!(fs::read_dir(&each).unwrap().count(), 0);
+}
+
+#[test]
 fn what_is_wrong_is_told_by_file_and_line() {
     let tree = tree();
     fs::write(tree.path().join("base/kustomization.yaml"), "resources: [web.yaml]\nnamePrefx: a\n").unwrap();

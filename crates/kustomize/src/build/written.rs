@@ -42,10 +42,16 @@ impl Built {
                     "{id} cannot be the name of a file: write all resources to one file"
                 )));
             }
-            let text: &mut String = files.entry(file).or_default();
-            let before = text.len();
-            self.write(resource, text, written)?;
-            written += text.len() - before;
+            let mut text = String::new();
+            self.write(resource, &mut text, written)?;
+            written += text.len();
+            if files.insert(file.clone(), text).is_some() {
+                // Kustomize would keep the last of them.
+                return Err(BadBuild::of(format!(
+                    "{id} and another resource would both be `{file}`: write all resources to one file"
+                ))
+                .or_at(&self.sources, resource.node.origin));
+            }
         }
         Ok(files)
     }

@@ -1,5 +1,6 @@
 //! `setpoint kustomize build`: what a kustomization of this machine's disk declares, as kustomize itself would write it. Its neighbour is in `compare.rs`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use setpoint_yaml::visible_text;
 
 use super::compare::{self, Compare};
 use super::disk::{Disk, folder};
-use super::{Context, Failure, unusable};
+use super::{Context, Failure, Form, unusable};
 use crate::doors;
 use crate::exit::Exit;
 
@@ -25,7 +26,7 @@ pub(super) enum Command {
 /// Writes what a kustomization declares
 ///
 /// Output and flags are those of `kustomize build`, of which this may take the place in scripts. Nothing is fetched and nothing else is run: for remote
-/// bases, charts and plugins see `setpoint schema app`.
+/// bases, charts and plugins see `setpoint schema app`. Flags for those (`--enable-helm`, `--enable-exec`, `--network` …) are taken, and have no effect.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,8 +46,11 @@ pub(super) struct Build {
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
     /// Write to this file, or one file for each resource into this folder
-    #[arg(short = 'o', value_name = "PATH", id = "to")]
+    #[arg(short = 'o', long = "output", value_name = "PATH", id = "to")]
     to: Option<PathBuf>,
+    /// Takes the place of the `--output` of all other commands: here it is kustomize's.
+    #[arg(long, hide = true, value_enum, default_value_t = Form::Text, id = "output")]
+    form: Form,
     /// The order of resources, unless the kustomization has `sortOptions`: by kind, or as they come
     #[arg(long, value_enum, value_name = "ORDER", default_value_t = Reorder::Legacy)]
     reorder: Reorder,
@@ -56,6 +60,39 @@ pub(super) struct Build {
     /// Label all resources to be managed by kustomize
     #[arg(long)]
     enable_managedby_label: bool,
+    #[command(flatten)]
+    of_programs: OfPrograms,
+}
+
+/// Flags of kustomize for the programs that it starts. Scripts give them whether a kustomization needs them or not; one that does is refused.
+#[derive(Debug, Args)]
+struct OfPrograms {
+    #[arg(hide = true, long)]
+    enable_helm: bool,
+    #[arg(hide = true, long)]
+    helm_command: Option<OsString>,
+    #[arg(hide = true, long)]
+    helm_kube_version: Option<OsString>,
+    #[arg(hide = true, long)]
+    helm_api_versions: Vec<OsString>,
+    #[arg(hide = true, long)]
+    helm_debug: bool,
+    #[arg(hide = true, long)]
+    enable_alpha_plugins: bool,
+    #[arg(hide = true, long)]
+    enable_exec: bool,
+    #[arg(hide = true, long)]
+    as_current_user: bool,
+    #[arg(hide = true, long)]
+    network: bool,
+    #[arg(hide = true, long)]
+    network_name: Option<OsString>,
+    #[arg(hide = true, long, short)]
+    env: Vec<OsString>,
+    #[arg(hide = true, long)]
+    mount: Vec<OsString>,
+    #[arg(hide = true, long)]
+    stack_trace: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
