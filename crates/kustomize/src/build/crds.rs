@@ -22,6 +22,8 @@ const NAME_KEY: &str = "x-kubernetes-object-ref-name-key";
 
 /// How many fields may be visited. A definition that is referred to from many places is visited from each.
 const MOST_FIELDS: usize = 10_000;
+/// How deep definitions may refer to each other.
+const DEEPEST: usize = 100;
 
 impl Builder<'_> {
     pub(super) fn custom_resources(
@@ -125,6 +127,11 @@ impl<'n> Visit<'_, 'n> {
         let Some(properties) = self.definitions.get(name) else { return Ok(()) };
         if !within.insert(name) {
             return Err(BadBuild::of(format!("the definition `{name}` refers to itself: take the reference out")));
+        }
+        if within.len() > DEEPEST {
+            return Err(BadBuild::of(format!(
+                "definitions refer to each other more than {DEEPEST} levels deep: refer to fewer"
+            )));
         }
         for (field, property) in properties.iter() {
             self.left = self.left.checked_sub(1).ok_or_else(|| {

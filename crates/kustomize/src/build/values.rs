@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{BadBuild, Builder};
 use crate::field_path;
+use crate::field_spec::beginning;
 use crate::fields::{BadField, Fields};
 use crate::folder::Folder;
 use crate::identity::Gvk;
@@ -72,10 +73,11 @@ impl Builder<'_> {
             let done = transform::set_namespace(resource, &namespace, &[], &scope, origin, self.budget);
             return done.map_err(|error| BadBuild::new(&error));
         }
-        let within = format!("adding a value at `{}` of {} `{}`", place.path, resource.kind(), resource.name());
+        let within =
+            format!("adding a value at `{}` of {} `{}`", beginning(&place.path), resource.kind(), resource.name());
         let before = Weight::of(&resource.node);
         self.budget.steps(1 + before.nodes)?;
-        let put = field_path::reach(&mut resource.node, &parts(&place.path), origin);
+        let put = field_path::reach(&mut resource.node, &field_path::split_at(&place.path, '/'), origin);
         let node = put.map_err(|error| BadBuild::new(&error).within(&within))?;
         let Content::Scalar(scalar) = &node.content else {
             return Err(
@@ -111,22 +113,6 @@ fn place(node: &Node, path: &str) -> Result<Place, BadField> {
     };
     let help = "correct it".to_owned();
     Err(BadField { path: path.to_owned(), origin: node.origin, problem: problem.to_owned(), help })
-}
-
-/// The parts of a path. A slash behind a backslash is part of a name.
-fn parts(path: &str) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
-    for part in path.split('/') {
-        match parts.last_mut() {
-            Some(last) if last.ends_with('\\') => {
-                last.pop();
-                last.push('/');
-                last.push_str(part);
-            }
-            _ => parts.push(part.to_owned()),
-        }
-    }
-    parts
 }
 
 /// A path with one more part in it, as Go's `filepath` joins them.

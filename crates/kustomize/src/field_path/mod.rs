@@ -62,26 +62,30 @@ pub enum PathError {
 
 /// The parts of a path. A dot after a backslash is part of a name, and so is one between brackets.
 pub fn split(path: &str) -> Result<Vec<String>, PathError> {
+    let parts = bracketed(split_at(path.strip_prefix('.').unwrap_or(path), '.'));
+    check_length(parts.len())?;
+    Ok(parts)
+}
+
+/// The parts of a path with this between them. Behind a backslash it is part of a name.
+pub(crate) fn split_at(path: &str, joint: char) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    let mut written = path.split('.').peekable();
-    if path.starts_with('.') {
-        written.next();
-    }
-    for part in written {
+    for part in path.split(joint) {
         match parts.last_mut() {
             Some(last) if last.ends_with('\\') => {
                 last.pop();
-                last.push('.');
+                last.push(joint);
                 last.push_str(part);
             }
             _ => parts.push(part.to_owned()),
         }
     }
-    let parts = bracketed(parts);
-    match parts.len() {
-        0..=MAX_PARTS => Ok(parts),
-        parts => Err(PathError::TooLong { parts }),
-    }
+    parts
+}
+
+/// Whether a path may have so many parts. What is made on its way is as deep as it is long.
+pub(crate) fn check_length(parts: usize) -> Result<(), PathError> {
+    if parts > MAX_PARTS { Err(PathError::TooLong { parts }) } else { Ok(()) }
 }
 
 /// Joins what stands between brackets. They are kept where a value is compared.

@@ -1,12 +1,13 @@
 //! The way to one node, on which what is missing is made.
 
-use super::{PathError, Step, is_bracketed, items, pair, step, wrong_kind};
+use super::{PathError, Step, check_length, is_bracketed, items, pair, step, wrong_kind};
 use crate::node::{Content, Map, Node, Scalar};
 use crate::origin::Origin;
 
 /// The node at a path, made if it is not there: a text, or what the next part of the path needs.
 pub fn reach<'n>(node: &'n mut Node, parts: &[String], origin: Origin) -> Result<&'n mut Node, PathError> {
     let parts: Vec<&str> = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
+    check_length(parts.len())?;
     let mut here = node;
     for (at, part) in parts.iter().enumerate() {
         let found = step(here, part)?;

@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::field_path::split_at;
 use crate::fields::{BadField, Fields};
 use crate::identity::Gvk;
 use crate::node::Node;
 
 pub use visit::{Create, FieldError, FieldProblem, set_entry, set_int, set_plain, set_text};
-pub(crate) use visit::{field_name, shown};
+pub(crate) use visit::{beginning, field_name, shown};
 
 /// A field of the resources that a selector is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -77,18 +78,7 @@ impl FieldSpec {
     /// The names of its path.
     pub(crate) fn names(&self) -> Vec<String> {
         let path = self.path.strip_prefix('/').unwrap_or(&self.path);
-        let mut names: Vec<String> = Vec::new();
-        for part in path.split('/') {
-            match names.last_mut() {
-                Some(last) if last.ends_with('\\') => {
-                    last.pop();
-                    last.push('/');
-                    last.push_str(part);
-                }
-                _ => names.push(part.to_owned()),
-            }
-        }
-        names
+        split_at(path, '/')
     }
 }
 

@@ -1,8 +1,10 @@
 //! The fields of a resource that a field spec is about: found, or put there, and given to whoever sets them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::FieldSpec;
+use crate::field_path::{PathError, check_length};
 use crate::identity::{Gvk, Id};
 use crate::limits::{Budget, Exceeded};
 use crate::node::{Content, Map, Node, Scalar, Style, Tag, is_bare_name};
@@ -19,7 +21,7 @@ pub enum Create {
 
 /// A field that is not what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("considering field '{path}' of object {resource}")]
+#[error("considering field '{}' of object {resource}", beginning(path))]
 pub struct FieldError {
     pub path: Arc<str>,
     pub resource: Box<Id>,
@@ -43,8 +45,18 @@ pub enum FieldProblem {
     Name { name: String },
     #[error("wrong node kind: expected {expected} but got {found}; correct the resource or the path")]
     Kind { expected: &'static str, found: &'static str },
+    #[error(transparent)]
+    Path(#[from] PathError),
     #[error("limit")]
     Limit(#[from] Exceeded),
+}
+
+/// A path as far as one wants to read it.
+pub(crate) fn beginning(path: &str) -> Cow<'_, str> {
+    match path.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &path[..end]).into(),
+        None => path.into(),
+    }
 }
 
 impl FieldProblem {
@@ -75,11 +87,9 @@ impl FieldSpec {
         budget.spend(8 + self.path.len() / 2);
         let create = if self.create { create } else { Create::Nothing };
         let visit = &mut Visit { create, origin, budget, set };
-        visit.node(node, &self.names()).map_err(|problem| FieldError {
-            path: Arc::clone(&self.path),
-            resource: shown(node),
-            problem,
-        })
+        let names = self.names();
+        let visited = check_length(names.len()).map_err(FieldProblem::from).and_then(|()| visit.node(node, &names));
+        visited.map_err(|problem| FieldError { path: Arc::clone(&self.path), resource: shown(node), problem })
     }
 }
 

@@ -67,6 +67,46 @@ fn case_37_nothing_is_made_deeper_than_can_be_gone_through() {
     assert!(told.starts_with("app/kustomization.yaml:"), "{told}");
 }
 
+/// Case 37: nor may paths and definitions.
+#[test]
+fn case_37_no_path_is_longer_and_no_definition_deeper_than_can_be_gone_through() {
+    let path = vec!["a"; 100_000].join("/");
+    let labels = with(&format!("labels: [{{pairs: {{x: z}}, fields: [{{create: true, path: {path}}}]}}]\n"));
+    let known = [
+        ("app/kustomization.yaml", format!("{ONE}commonAnnotations: {{x: z}}\nconfigurations: [c.yaml]\n")),
+        ("app/a.yaml", MAP.to_owned()),
+        ("app/c.yaml", format!("commonAnnotations: [{{create: true, path: {path}}}]\n")),
+    ];
+    let added = [
+        ("app/kustomization.yaml", format!("{ONE}transformers: [t.yaml]\n")),
+        ("app/a.yaml", MAP.to_owned()),
+        (
+            "app/t.yaml",
+            format!(
+                "apiVersion: builtin\nkind: ValueAddTransformer\nmetadata: {{name: t}}\nvalue: x\ntargets: [{{fieldPath: {path}}}]\n"
+            ),
+        ),
+    ];
+    for files in [&labels[..], &known, &added] {
+        let told = refused(files).to_string();
+        assert!(
+            told.starts_with("app/") && told.contains("a path has at most 500 parts, and this one 100000"),
+            "{told}"
+        );
+        assert!(told.len() < 1_000, "{told}");
+    }
+    let property =
+        |at: usize| format!("properties: {{f: {{$ref: d{at}}}, apiVersion: {{}}, kind: {{}}, metadata: {{}}}}");
+    let chain: String = (0..9_000).map(|at| format!("d{at}: {{Schema: {{{}}}}}\n", property(at + 1))).collect();
+    let crds = [
+        ("app/kustomization.yaml", format!("{ONE}crds: [c.yaml]\n")),
+        ("app/a.yaml", MAP.to_owned()),
+        ("app/c.yaml", chain),
+    ];
+    let told = refused(&crds).to_string();
+    assert!(told.contains("definitions refer to each other more than 100 levels deep"), "{told}");
+}
+
 /// Case 38.
 #[test]
 fn case_38_keys_are_written_once_and_scalars_are_what_go_yaml_reads() {
