@@ -1,9 +1,12 @@
 //! Kustomizations to resources, equal to kustomize 5.8.1: in process, without a checkout, and each node of a resource knows where it came from.
 //!
-//! - [`node`]: the tree that everything works on; `style`: how its scalars are written. [`origin`]: where its nodes came from. [`read`]: texts to nodes. [`load`]: nodes to resources.
-//! - [`folder`]: where the paths of a kustomization lead.
+//! - [`build`]: from a folder with a kustomization to what it declares. Begin here.
+//! - [`node`]: the tree that everything works on; `style`: how its scalars are written. [`origin`]: where its nodes came from. [`read`]: texts to nodes, taken apart by `documents`. [`load`]: nodes to resources.
+//! - [`files`]: what is asked of a tree. [`folder`]: where the paths of a kustomization lead.
 //! - [`kustomization`]: a `kustomization.yaml`. [`fields`]: documents of kustomize's own.
 //! - [`field_spec`]: which fields transformers are about. [`defaults`]: those that they are about if nobody says otherwise.
+//! - [`generator`]: ConfigMaps and Secrets that are made; [`hash`]: what is put behind their names. [`selector`] and [`pattern`]: which resources are meant. [`replacement`] and
+//!   [`field_path`]: values that are copied, and where.
 //! - [`transform`]: what is done to resources, and what is noted of it ([`noted`], [`shared`]). [`json_patch`]: patches of RFC 6902.
 //! - [`annotations`]: those that kustomize keeps for itself.
 //! - [`identity`]: what resources are called. [`resource`]: one on its way through a kustomization.
@@ -17,6 +20,7 @@
 pub mod annotations;
 pub mod build;
 pub mod defaults;
+mod documents;
 pub mod explanation;
 pub mod field_path;
 pub mod field_spec;

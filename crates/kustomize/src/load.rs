@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use setpoint_yaml::Diagnostics;
 
+use crate::documents::Parts;
 use crate::node::{Content, Map, NoValue, Node, Scalar, Style, Tag, Value};
 use crate::origin::Origin;
 use crate::read::read;
@@ -29,6 +30,7 @@ pub fn resources(name: &str, text: &str, origin: Origin) -> Result<Vec<Resource>
     if let [list] = nodes.as_slice()
         && matches!(kind(list), "List" | "ResourceList")
         && let Some(items) = list.at(&["items"])
+        && Parts::of(name, text).is_ok_and(|parts| parts.len() == 1)
     {
         nodes = match &items.content {
             Content::Seq(items) => items.clone(),
@@ -149,6 +151,27 @@ mod tests {
         is("kind: AllowList\nmetadata: {name: a}\n", &["AllowList/a"]);
         is(&format!("kind: List\nitems:\n- kind: List\n  items: [{ITEM}]\n"), &["ConfigMap/x"]);
         is("---\n# nothing\n---\n{}\n---\nnull\n", &[]);
+    }
+
+    #[test]
+    fn documents_are_what_stands_between_lines_that_begin_with_dashes() {
+        let (one, two) = ("kind: Pod\nmetadata: {name: a}\n", "kind: Pod\nmetadata: {name: b}\n");
+        let both = ["Pod/a", "Pod/b"];
+        for between in ["---\n", "---   \n", "--- # c\n", "---# c\n", "---\r\n", "---\n---\n", "# x\n---\n# y\n---\n"] {
+            assert_eq!(names(&format!("{one}{between}{two}")).unwrap(), both, "{between:?}");
+        }
+        assert_eq!(names(&format!("--- # first\n{one}---")).unwrap(), ["Pod/a"]);
+        for between in ["--- !!map\n", "--- &x\n", "-----BEGIN\n", "--- {kind: Pod}\n"] {
+            let error = names(&format!("{one}{between}{two}")).unwrap_err();
+            assert_eq!(error, "MalformedYAMLError", "{between:?}");
+        }
+        for text in [
+            format!("{one}...\n{two}"),
+            format!("{one}--- {{kind: Pod, metadata: {{name: b}}}}"),
+            format!("{one}---\n{two}").replace('\n', "\r"),
+        ] {
+            assert_eq!(names(&text).unwrap_err(), "MalformedYAMLError", "{text:?}");
+        }
     }
 
     #[test]

@@ -5,58 +5,44 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_yaml::{
-    Class, Diagnostic, Diagnostics, Dialect, Entries, Kind, Node as Written, Place, Scalar as Resolved, Source, Style,
+    Class, Diagnostic, Diagnostics, Dialect, Entries, Kind, Node as Written, Scalar as Resolved, Source, Style,
     Tag as WrittenTag, parse, parse_each, parse_with_repeats,
 };
 
+use crate::documents::Parts;
 use crate::node::{Content, Map, Node, Scalar, Style as NodeStyle, Tag};
 use crate::origin::Origin;
 
 /// Reads the resources of a text. Documents that are empty or null are left out.
 pub fn read(name: &str, text: &str, origin: Origin) -> Result<Vec<Node>, Diagnostics> {
-    check_directives(name, text)?;
+    let parts = Parts::of(name, text)?;
     let mut reading = Reading { is_resource: true, ..Reading::new(origin, Dialect::GoYamlV3) };
-    let (mut nodes, mut problem) = (Vec::new(), None);
-    parse_each(Source::new(name, text), |document| {
-        if problem.is_none() {
-            match reading.node(document.root(), false) {
-                Ok(node) if node.is_null() => {}
-                Ok(node) => nodes.push(node),
-                Err(found) => problem = Some(found),
+    let (mut nodes, mut problem, mut last) = (Vec::new(), None, None);
+    parse_each(Source::new(name, &parts.text), |document| {
+        if problem.is_some() {
+            return;
+        }
+        let root = document.root();
+        match reading.node(root, false) {
+            Ok(node) if node.is_null() => {}
+            Ok(node) => {
+                let part = parts.at(root.span().start());
+                if last.replace(part) == Some(part) {
+                    problem = Some(unseparated(root));
+                }
+                nodes.push(node);
             }
+            Err(found) => problem = Some(found),
         }
     })?;
     problem.map_or(Ok(nodes), Err)
 }
 
-/// Kustomize splits a text at `---` before it reads it, so that a directive stands in a document without a start.
-fn check_directives(name: &str, text: &str) -> Result<(), Diagnostics> {
-    let text = text.trim_start_matches('\u{feff}');
-    if !text.starts_with('%') && !text.contains("\n%") {
-        return Ok(());
-    }
-    let mut is_before_content = true;
-    for (at, line) in text.lines().enumerate() {
-        if is_before_content && line.starts_with('%') {
-            let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
-            let place = Place {
-                file: name.to_owned(),
-                line: line_number,
-                column: 1,
-                width: 1,
-                text: line.to_owned(),
-                left_out: 0,
-            };
-            let problem = "did not find expected <document start> behind a directive".to_owned();
-            return Err(Diagnostic::new(Class::Syntax, place, problem).with_help("remove the directive").into());
-        }
-        is_before_content = match line.trim_start() {
-            "" => is_before_content,
-            trimmed if trimmed.starts_with('#') => is_before_content,
-            _ => line.starts_with("---") || line.starts_with("..."),
-        };
-    }
-    Ok(())
+/// Kustomize does not see it.
+fn unseparated(root: Written<'_>) -> Diagnostics {
+    let problem = "kustomize reads only the document before this one".to_owned();
+    let help = "write `---` on a line of its own before it, with line breaks that are `\\n`";
+    Diagnostic::new(Class::Syntax, root.place(), problem).with_help(help).into()
 }
 
 /// Reads the first document of a text, which is all that kustomize reads of its own ones; `None` if it is empty.
@@ -184,7 +170,7 @@ impl Reading {
         Ok(map)
     }
 
-    /// A key as JSON has it: whatever it is, its text. Of a resource one that is a number or the like is refused: kustomize cannot write what has one.
+    /// A key as JSON has it: whatever it is, its text, and a word like `yes` what it means in kustomize's own documents. Of a resource one that is a number or the like is refused: kustomize cannot write what has one.
     fn name(&mut self, key: Written<'_>) -> Result<Arc<str>, Diagnostics> {
         let Kind::Scalar(text) = key.kind() else {
             let problem = Diagnostic::new(Class::Type, key.place(), "a key is a collection".to_owned());
@@ -196,6 +182,16 @@ impl Reading {
             );
             let problem = Diagnostic::new(Class::Type, key.place(), problem);
             return Err(problem.with_help("write it in quotes").into());
+        }
+        if self.dialect == Dialect::GoYamlV2
+            && key.style() == Style::Plain
+            && let Some(Ok(resolved)) = key.resolve(self.dialect)
+        {
+            return Ok(match resolved {
+                Resolved::Bool(value) => self.names.get(if value { "true" } else { "false" }),
+                Resolved::Int(digits) => self.names.get(&digits),
+                _ => self.names.get(text),
+            });
         }
         Ok(self.names.get(text))
     }

@@ -54,6 +54,7 @@ fn are_at(cases: &[(&str, &str, &str)]) {
 fn what_is_taken_in_is_told_where_it_is_or_where_it_is_named() {
     are_at(&[
         ("- gone.yaml\n", "kustomization.yaml:3", "`app/gone.yaml` is not there"),
+        ("- github.com/a/b.yaml\n", "kustomization.yaml:3", "`github.com/a/b.yaml` is on another machine"),
         ("- a.yaml\n", "a.yaml:1", "(the other is in app/a.yaml:1)"),
         ("- neither.yaml\n", "neither.yaml:1", "missing kind"),
         ("bases:\n- ../gone\n", "kustomization.yaml:4", "unable to find one of"),

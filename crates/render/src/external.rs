@@ -4,6 +4,7 @@
 use std::fmt;
 
 use setpoint_core::name::StoreName;
+use setpoint_kustomize::kustomization::FILE_NAMES;
 use setpoint_kustomize::load::{NoResources, resources};
 use setpoint_kustomize::origin::Sources;
 use setpoint_kustomize::resource::Resource;
@@ -39,7 +40,17 @@ pub enum NotGiven {
     Unavailable { what: String },
     /// The version could not be read.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
+}
+
+/// What is wrong with a version stays so; what could not be read may be read later.
+impl From<StoreError> for NotGiven {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Refused { what, fix } => Self::Refused { what: format!("{what}; {fix}") },
+            blind => Self::Store(blind),
+        }
+    }
 }
 
 /// How much of a version is handed over.
@@ -94,8 +105,11 @@ pub fn each_file(
                         check(files, bytes, limits)?;
                         take(&path, Found::File { bytes: &content, executable: entry.kind == EntryKind::Executable })?;
                     }
-                    Err(StoreError::Refused { .. }) => left_out.push(path),
-                    Err(blind) => return Err(blind.into()),
+                    // Without it another file of the folder would be taken for the kustomization.
+                    Err(StoreError::Refused { .. }) if !path.name().is_some_and(|name| FILE_NAMES.contains(&name)) => {
+                        left_out.push(path);
+                    }
+                    Err(error) => return Err(error.into()),
                 },
             }
             check(files, bytes, limits)?;
@@ -118,8 +132,7 @@ fn follow(
     match tree.real_path(path) {
         Ok(Some(to)) => take(path, Found::Link { to: &to }),
         Ok(None) => Ok(()),
-        Err(StoreError::Refused { what, fix }) => Err(NotGiven::Refused { what: format!("{what}; {fix}") }),
-        Err(blind) => Err(blind.into()),
+        Err(error) => Err(error.into()),
     }
 }
 

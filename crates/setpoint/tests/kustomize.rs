@@ -204,6 +204,16 @@ fn what_is_too_much_is_told_by_file_and_line_too() {
 }
 
 #[test]
+fn a_file_without_an_end_is_refused() {
+    let tree = tree();
+    fs::remove_file(tree.path().join("prod/more.yaml")).unwrap();
+    symlink("/dev/zero", tree.path().join("prod/more.yaml")).unwrap();
+    let run = run_in(tree.path(), &["kustomize", "build", "prod", "--load-restrictor", "LoadRestrictionsNone"]);
+    assert_eq!((run.code, run.output.as_str()), (Some(4), ""));
+    assert!(run.complaints.contains("limit: `prod/more.yaml` is one file too many"), "{}", run.complaints);
+}
+
+#[test]
 fn a_folder_behind_a_link_is_read_where_it_is() {
     let tree = tree();
     fs::create_dir(tree.path().join("elsewhere")).unwrap();
@@ -279,9 +289,11 @@ mod envtest {
     fn what_only_one_of_them_renders_is_a_difference_and_what_neither_does_a_failure() {
         let tree = tree();
         let with = kustomize().display().to_string();
-        // Without a repository around it the folder is all that the other program may read.
         let arguments = ["kustomize", "compare", "prod", "--with", &with, "--output", "json"];
         let run = run_in(tree.path(), &arguments);
+        assert_eq!((run.code, run.output.as_str()), (Some(1), ""), "nobody said what the other program may read");
+        assert!(run.complaints.contains("is in no Git repository: say with `--root DIR`"), "{}", run.complaints);
+        let run = run_in(tree.path(), &[&arguments[..], &["--root", "prod"]].concat());
         assert_eq!(run.code, Some(2), "{}", run.output);
         let told: serde_json::Value = serde_json::from_str(&run.output).unwrap();
         assert_eq!(told["folders"][0]["verdict"], "different");

@@ -62,7 +62,7 @@ impl BadBuild {
     }
 
     pub(super) fn at(mut self, file: &str, origin: Origin) -> Self {
-        self.place = Some((file.to_owned(), origin.line()));
+        self.place = Some((file.to_owned(), origin.line().max(1)));
         self
     }
 
@@ -93,10 +93,10 @@ impl BadBuild {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
 
-    /// What was tried before, if this says no more than that it failed, too.
-    pub(super) fn beside(self, other: &dyn Error) -> Self {
+    /// What was tried before and is likelier meant, if this says no more than that it failed, too.
+    pub(super) fn behind(self, first: &dyn Error) -> Self {
         match self.is_absent {
-            true => Self { message: format!("{} (and as a file: {other})", self.message), ..self },
+            true => Self { message: format!("{first} (and as a folder: {})", self.message), ..self },
             false => self,
         }
     }

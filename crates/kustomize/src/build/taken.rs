@@ -3,7 +3,7 @@
 use super::names::Registered;
 use super::{Accumulated, BadBuild, Builder, NAMED, utf8, vars};
 use crate::files::FileError;
-use crate::folder::{Folder, is_remote};
+use crate::folder::Folder;
 use crate::identity::Id;
 use crate::kustomization::Kustomization;
 use crate::limits::Weight;
@@ -41,14 +41,12 @@ impl Builder<'_> {
         known: &mut Registered,
         depth: usize,
     ) -> Result<(), BadBuild> {
-        if is_remote(path) {
-            return self.base(folder, path, all, known, depth);
-        }
+        // Also what looks like a repository may be a file: some keep copies under the name of where they come from.
         let as_file = folder.file(path).and_then(|file| self.files.read(&file).map(|bytes| (file, bytes)));
         let (file, bytes) = match as_file {
             Ok(found) => found,
             Err(limit @ FileError::Limit { .. }) => return Err(BadBuild::new(&limit)),
-            Err(no_file) => return self.base(folder, path, all, known, depth).map_err(|error| error.beside(&no_file)),
+            Err(no_file) => return self.base(folder, path, all, known, depth).map_err(|error| error.behind(&no_file)),
         };
         let mut loaded = self.loaded(&file, &bytes)?;
         self.note_file(folder, path, &mut loaded)?;
@@ -119,7 +117,7 @@ impl Builder<'_> {
         self.append(&mut all.resources, taken.resources, known)
             .map_err(|error| error.within(&format!("recursed merging from path '/{}'", base.path)))?;
         all.fields.merge(&taken.fields, self.budget)?;
-        vars::merge_var_lists(&mut all.vars, taken.vars)
+        vars::merge_var_lists(&mut all.vars, taken.vars, self.budget)
     }
 
     pub(super) fn component(

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Accumulated, BadBuild, Builder};
+use super::{Accumulated, BadBuild, Builder, NAMED};
 use crate::identity::{Gvk, Id};
 use crate::kustomization::{Kustomization, Var};
+use crate::limits::Budget;
 use crate::node::{Tag, Value};
 use crate::resource::Resource;
 use crate::{field_path, variables};
@@ -21,7 +22,7 @@ impl Builder<'_> {
             let merged = self.budget.steps(names).map_err(BadBuild::from).and_then(|()| self.note_var(all, var));
             merged.map_err(|error| error.or_at(&self.sources, kustomization.place_of_item("vars", at)))?;
         }
-        merge_var_lists(&mut all.vars, kustomization.vars.clone())
+        merge_var_lists(&mut all.vars, kustomization.vars.clone(), self.budget)
             .map_err(|error| error.or_at(&self.sources, kustomization.place("vars")))
     }
 
@@ -121,7 +122,11 @@ fn indexed(part: &str) -> Vec<String> {
 }
 
 /// Adds variables, of which none may be there already.
-pub(super) fn merge_var_lists(all: &mut Vec<Var>, more: Vec<Var>) -> Result<(), BadBuild> {
+pub(super) fn merge_var_lists(all: &mut Vec<Var>, more: Vec<Var>, budget: &Budget) -> Result<(), BadBuild> {
+    if more.is_empty() {
+        return Ok(());
+    }
+    budget.steps(NAMED * (all.len() + more.len()))?;
     let mut names: BTreeSet<Arc<str>> = all.iter().map(|own| Arc::clone(&own.name)).collect();
     for var in more {
         match names.insert(Arc::clone(&var.name)) {

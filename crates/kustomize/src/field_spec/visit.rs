@@ -32,9 +32,9 @@ pub struct FieldError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldProblem {
     #[error(
-        "expected sequence or mapping node before `{field}`, but there is the scalar `{text}`; correct the resource or the path"
+        "expected sequence or mapping node before `{field}`, but there is a scalar; correct the resource or the path"
     )]
-    Scalar { field: String, text: Arc<str> },
+    Scalar { field: String },
     #[error("cannot set or create an empty field name; remove the slash that is too many")]
     NoName,
     #[error("`{field}` names an item of a list, and there is a map; write the list's name with `[]` behind it instead")]
@@ -129,9 +129,7 @@ impl Visit<'_> {
                 Some(field) => self.node(field, rest),
                 None => Ok(()),
             },
-            Content::Scalar(scalar) => {
-                Err(FieldProblem::Scalar { field: name.clone(), text: Arc::clone(&scalar.text) })
-            }
+            Content::Scalar(_) => Err(FieldProblem::Scalar { field: name.clone() }),
         }
     }
 

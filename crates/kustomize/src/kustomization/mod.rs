@@ -1,6 +1,7 @@
 //! A `kustomization.yaml`: what may stand in it, and what old ways of writing it mean.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::field_spec::FieldSpec;
@@ -125,7 +126,7 @@ pub struct LegacySort {
 }
 
 /// A ConfigMap or a Secret to be made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Generator {
     pub namespace: Arc<str>,
     pub name: Arc<str>,
@@ -137,6 +138,14 @@ pub struct Generator {
     /// Of a Secret.
     pub kind_of_secret: Arc<str>,
     pub origin: Origin,
+}
+
+/// Without what may be secret.
+impl fmt::Debug for Generator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let literals = self.literals.len();
+        f.debug_struct("Generator").field("name", &self.name).field("literals", &literals).finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,9 +160,9 @@ impl Kustomization {
     /// Reads a document. `None` stands for an empty one.
     pub fn of(document: Option<&Node>) -> Result<Self, BadField> {
         let Some(document) = document else { return Err(empty(Origin::default())) };
-        if let Some((text, origin)) = document.as_map().and_then(unwritable_field) {
+        if let Some((name, origin)) = document.as_map().and_then(unwritable_field) {
             return Err(BadField {
-                path: format!("{text:?}"),
+                path: name.to_owned(),
                 origin,
                 problem: "yaml: control characters are not allowed".to_owned(),
                 help: "remove them".to_owned(),
@@ -245,14 +254,15 @@ fn origins(node: &Node) -> Vec<Origin> {
 fn unwritable_field(fields: &Map) -> Option<(&str, Origin)> {
     let is_generated = ["configMapGenerator", "secretGenerator"].iter().any(|field| fields.get(field).is_some());
     let is_handed_on = |name: &str| is_generated || !name.eq_ignore_ascii_case("generatorOptions");
-    fields.iter().filter(|(name, _)| is_handed_on(name)).find_map(|(_, node)| unwritable(node))
+    let mut handed_on = fields.iter().filter(|(name, _)| is_handed_on(name));
+    handed_on.find_map(|(name, node)| Some((&**name, unwritable(node)?)))
 }
 
-/// A text with a character that kustomize cannot hand on to what carries a field out: JSON has it as it is, and YAML does not.
-fn unwritable(node: &Node) -> Option<(&str, Origin)> {
+/// Where there is a text with a character that kustomize cannot hand on to what carries a field out: JSON has it as it is, and YAML does not.
+fn unwritable(node: &Node) -> Option<Origin> {
     let is_refused = |c: char| matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
     match &node.content {
-        Content::Scalar(scalar) => scalar.text.contains(is_refused).then_some((&*scalar.text, node.origin)),
+        Content::Scalar(scalar) => scalar.text.contains(is_refused).then_some(node.origin),
         Content::Seq(items) => items.iter().find_map(unwritable),
         Content::Map(map) => map.iter().find_map(|(_, node)| unwritable(node)),
     }

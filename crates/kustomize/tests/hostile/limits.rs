@@ -250,3 +250,17 @@ fn ten_thousand_resources_are_far_from_every_limit() {
         [(spent.steps, DEFAULT.steps), (spent.held_bytes, DEFAULT.held_bytes), (spent.read_bytes, DEFAULT.read_bytes)];
     assert!(used.iter().all(|(used, most)| *used > 0 && used * 10 < *most), "{spent:?}");
 }
+
+/// Case 53: each base hands its variables on, and has those of others compared with them.
+#[test]
+fn case_53_variables_that_are_handed_on_again_and_again_are_counted() {
+    let vars = |from: usize| {
+        numbered(1_000, &format!("- {{name: V{from}x-AT, objref: {{kind: ConfigMap, name: a, apiVersion: v1}}}}\n"))
+    };
+    let mut files = vec![("app/a.yaml".to_owned(), MAP.to_owned())];
+    let bases: String = (0..50).map(|at| format!("- b{at}\n")).collect();
+    files.push(("app/kustomization.yaml".to_owned(), format!("resources:\n- a.yaml\n{bases}")));
+    files.extend((0..50).map(|at| (format!("app/b{at}/kustomization.yaml"), format!("vars:\n{}", vars(at)))));
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    limited(&files, Limits { steps: 100_000_000, ..DEFAULT }, Limit::Steps, "app/kustomization.yaml:");
+}

@@ -44,7 +44,7 @@ pub(super) struct Compare {
     /// The other program: a kustomize that is linked statically, as its releases are
     #[arg(long, value_name = "PROGRAM")]
     with: PathBuf,
-    /// All that it may read [default: the repository that the folder is in, else the folder]
+    /// All that it may read [default: the Git repository that the folder is in]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// Whether a kustomization may name files outside of its own folder
@@ -108,7 +108,11 @@ impl Comparing<'_> {
         let could_not = |text: String| Failure::Told(Exit::CouldNotRun, text);
         let root = match &self.arguments.root {
             Some(root) => PathBuf::from(format!("/{}", folder(root)?)),
-            None => repository_of(Path::new(&format!("/{full}"))),
+            None => repository_of(Path::new(&format!("/{full}"))).ok_or_else(|| {
+                could_not(format!(
+                    "/{full} is in no Git repository: say with `--root DIR` what the other program may read, with all bases in it"
+                ))
+            })?,
         };
         let Ok(within) = Path::new(&format!("/{full}")).strip_prefix(&root).map(Path::to_owned) else {
             return Err(could_not(format!("/{full} is not below {}: name another `--root`", root.display())));
@@ -128,7 +132,7 @@ impl Comparing<'_> {
     }
 }
 
-/// The nearest folder above that holds a repository; else the folder itself.
-fn repository_of(folder: &Path) -> PathBuf {
-    folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder).to_owned()
+/// The nearest folder above that holds a repository.
+fn repository_of(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().find(|above| above.join(".git").exists()).map(Path::to_owned)
 }

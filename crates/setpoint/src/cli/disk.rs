@@ -1,14 +1,19 @@
 //! Kustomizations on this machine's disk. Its root is the root of the tree, so that paths are those that people know.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use setpoint_kustomize::build::BadBuild;
 use setpoint_kustomize::files::{FileError, Files};
+use setpoint_kustomize::limits::Limits;
 
 use super::{Failure, unusable};
 use crate::exit::Exit;
+
+/// More is refused, once it was counted.
+const MOST_READ: u64 = Limits::DEFAULT.read_bytes;
 
 pub(super) struct Disk {
     /// Where people are who are told of files.
@@ -48,8 +53,7 @@ impl Disk {
 
 impl Files for Disk {
     fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
-        let full = at(path);
-        std::fs::read(&full).map(Into::into).map_err(|error| failed(self.told(path), &error))
+        read(&at(path)).map(Into::into).map_err(|error| failed(self.told(path), &error))
     }
 
     fn told(&self, path: &str) -> String {
@@ -63,6 +67,15 @@ impl Files for Disk {
     fn real_file(&self, path: &str) -> Result<String, FileError> {
         self.real(path)
     }
+}
+
+/// What a file holds, and a little more than one build may read at most: a device would have no end.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let about = file.metadata()?.len().min(MOST_READ);
+    let mut bytes = Vec::with_capacity(usize::try_from(about).unwrap_or_default());
+    file.take(MOST_READ + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn at(path: &str) -> PathBuf {

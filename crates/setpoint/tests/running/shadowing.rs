@@ -154,6 +154,27 @@ async fn a_version_that_a_newer_one_overtakes_is_passed_over_and_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_was_not_compared_when_the_agent_stopped_is_compared_by_the_next_one() {
+    let mut lab = Lab::new();
+    let (digest, late) = (digest(answering()), lab.path().join("installed-later"));
+    lab.render_by(&late, &digest);
+    lab.app_with("hello", &shadow(&digest, 10));
+    kustomized(&mut lab, "hello", "one\n", &ours("hello", "one\n"));
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    let troubled = |detail: &AppDetail| standing(detail).trouble.is_some();
+    agent.until_app("hello", "has a shadow in trouble", troubled).await;
+    agent.stop().await;
+
+    fs::copy(answering(), &late).expect("it is ours");
+    let mut agent = lab.start().await;
+    let detail = until_compared(&mut agent, "hello", 1).await;
+    assert_eq!((standing(&detail).different.len(), &standing(&detail).trouble), (0, &None));
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn damaged_counts_are_begun_anew_which_is_said_and_nothing_stays_of_a_shadow_that_is_gone() {
     let mut lab = Lab::new();
     let digest = digest(answering());
@@ -172,7 +193,7 @@ async fn damaged_counts_are_begun_anew_which_is_said_and_nothing_stays_of_a_shad
     fs::write(&file, "{").expect("it is ours");
     let mut agent = lab.start().await;
     agent.until_converged("hello", &first).await;
-    until_compared(&mut agent, "hello", 0).await;
+    until_compared(&mut agent, "hello", 1).await;
     assert!(says(&agent, "is counted anew: its file is damaged"), "{:?}", agent.said());
 
     // Without a shadow nothing of it stays.

@@ -83,14 +83,21 @@ impl Shadows {
 
     /// Works through what waits, and through what comes meanwhile. Takes as long as the other program does.
     pub(super) fn work(&self) {
+        // Whatever ends it, the next one who takes a version has somebody work again.
+        let _working = Working(self);
         loop {
             let next = {
                 let mut desk = self.desk();
                 let next = desk.waiting.pop_first().filter(|_| !self.renderers.is_stopped());
+                // Under the same lock: what is taken from now on finds nobody who works.
                 desk.working = next.is_some();
                 next
             };
             let Some((app, job)) = next else { return };
+            // It may have been taken again while it was compared.
+            if !self.wants(&app, &job.shadow, &job.revision) {
+                continue;
+            }
             let outcome = self.compared(&job);
             self.note(&app, &job, outcome);
         }
@@ -154,7 +161,7 @@ impl Shadows {
             Err(_) if self.renderers.is_stopped() => return,
             Err(error) => {
                 let trouble = format!("{} could not be compared: {}", job.revision, told(&error));
-                self.say(app, &format!("{trouble}; the next version is"));
+                self.say(app, &format!("{trouble}; it is tried again with the next commit"));
                 desk.troubles.insert(app.clone(), trouble);
                 return;
             }
@@ -185,6 +192,7 @@ impl Shadows {
         });
         if known.digest != digest {
             *known = Comparisons::new(app, digest);
+            desk.troubles.remove(app);
         }
         known
     }
@@ -205,6 +213,15 @@ impl Shadows {
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody works through what waits.
+struct Working<'s>(&'s Shadows);
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.desk().working = false;
     }
 }
 

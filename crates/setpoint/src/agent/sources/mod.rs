@@ -415,8 +415,11 @@ impl Sources for Provider {
             let Rendering { app, revision, accepted, descends_from, documents } = wanted;
             let memory = Memory::Asked { accepted: accepted.as_ref().map(|accepted| accepted.bundle) };
             let candidate = self.candidate(app, revision, memory, *documents).await;
-            if matches!(candidate, Candidate::Rendered(_) | Candidate::Refused(_)) {
-                self.shadow(app, revision, *documents).await;
+            match (&candidate, accepted) {
+                (Candidate::Rendered(_) | Candidate::Refused(_), _) => self.shadow(app, revision, *documents).await,
+                // The last version that gave something else may not be compared yet: the agent was stopped, or the program could not be run.
+                (Candidate::Unchanged, Some(accepted)) => self.shadow(app, &accepted.revision, *documents).await,
+                _ => {}
             }
             let resources = match candidate {
                 Candidate::Unchanged => return RenderOutcome::Unchanged,
