@@ -249,10 +249,9 @@ fn a_variable_that_nobody_declared_is_told_by_file_and_line_or_kept() {
 
 #[test]
 fn a_parameter_that_is_no_variable_is_refused() {
-    for (name, value, told) in [
-        ("A-B", Value::int(1), "'A-B' var name is invalid"),
-        ("LIST", Value::Seq(Vec::new()), "`LIST` is no scalar"),
-    ] {
+    for (name, value, told) in
+        [("A-B", Value::int(1), "'A-B' var name is invalid"), ("LIST", Value::Seq(Vec::new()), "`LIST` is no scalar")]
+    {
         let problems = problems(with_parameters(&map(), &Value::map([(name, value)]), &Kustomize::default()));
         assert!(problems[0].starts_with("spec.parameters of the App: ") && problems[0].contains(told), "{problems:?}");
     }

@@ -1,10 +1,11 @@
 //! The text of a patch: JSON if it begins with a bracket, and else YAML as `sigs.k8s.io/yaml` reads it, of which the first document counts.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 use setpoint_yaml::go::json_float;
-use setpoint_yaml::{Dialect, Kind, Node as Written, Scalar as Resolved, Source, parse};
+use setpoint_yaml::{Dialect, Kind, Node as Written, Scalar as Resolved, Source, parse_with_repeats};
 
 use super::{JsonPatch, NoPatch, Operation};
 use crate::node::{Content, Map, Node, Scalar, Tag};
@@ -17,7 +18,7 @@ impl JsonPatch {
             let value: Value = serde_json::from_str(text).map_err(|error| NoPatch::Json(error.to_string()))?;
             from_json(value, origin)
         } else {
-            let documents = parse(Source::new(name, text)).map_err(NoPatch::Yaml)?;
+            let documents = parse_with_repeats(Source::new(name, text)).map_err(NoPatch::Yaml)?;
             match documents.first() {
                 Some(document) => from_yaml(document.root(), origin)?,
                 None => return Ok(Self::default()),
@@ -74,14 +75,17 @@ fn from_yaml(written: Written<'_>, origin: Origin) -> Result<Node, NoPatch> {
             Content::Seq(items.iter().map(|item| from_yaml(item, origin)).collect::<Result<_, NoPatch>>()?)
         }
         Kind::Mapping(entries) => {
-            let mut map = Map::default();
+            let mut fields = BTreeMap::new();
             for (key, value) in entries.merged() {
                 let name = match key.kind() {
                     Kind::Scalar(_) => scalar(key)?.text,
                     _ => return Err(NoPatch::NotOperations),
                 };
-                map.push(name, from_yaml(value, origin)?);
+                // Of names that are the same the last one counts: `y` and `yes` are both `true`.
+                fields.insert(name, from_yaml(value, origin)?);
             }
+            let mut map = Map::with_capacity(fields.len());
+            fields.into_iter().for_each(|(name, value)| map.push(name, value));
             Content::Map(map)
         }
     };

@@ -55,3 +55,12 @@ fn a_patch_of_many_operations_is_applied_in_time() {
     let Content::Seq(items) = &node.at(&["spec", "list"]).unwrap().content else { panic!("a list") };
     assert_eq!(items.len(), 20_002);
 }
+
+#[test]
+fn of_names_that_are_the_same_to_kustomize_the_last_one_counts() {
+    let (node, ..) =
+        patched("- {op: add, path: /elsewhere, path: /spec/new, value: {y: '1', yes: '2', 0x1: a, 1: b}}").unwrap();
+    let fields: Vec<_> = node.at(&["spec", "new"]).and_then(Node::as_map).unwrap().iter().collect();
+    let texts: Vec<_> = fields.iter().map(|(name, node)| (&***name, node.as_text().unwrap())).collect();
+    assert_eq!(texts, [("1", "b"), ("true", "2")]);
+}
