@@ -41,6 +41,27 @@ pub fn resources(name: &str, text: &str, origin: Origin) -> Result<Vec<Resource>
     Ok(nodes.into_iter().map(Resource::new).collect())
 }
 
+/// The resources of a text that stands in a field. All that is in them is where the field is.
+pub(crate) fn inline_resources(name: &str, text: &str, origin: Origin) -> Result<Vec<Resource>, NoResources> {
+    let mut resources = resources(name, text, origin)?;
+    resources.iter_mut().for_each(|resource| place(&mut resource.node, origin));
+    Ok(resources)
+}
+
+fn place(node: &mut Node, origin: Origin) {
+    node.origin = origin;
+    match &mut node.content {
+        Content::Scalar(_) => {}
+        Content::Seq(items) => items.iter_mut().for_each(|item| place(item, origin)),
+        Content::Map(map) => map.iter_mut().for_each(|(_, node)| place(node, origin)),
+    }
+}
+
+/// Whether a text that holds no resources may be meant as the path of a file. What may not, may hold a secret, and is never told.
+pub(crate) fn is_like_a_path(text: &str) -> bool {
+    !text.contains(['\n', '{', '}', '[', ']']) && !text.contains(": ") && !text.ends_with(':')
+}
+
 fn kind(node: &Node) -> &str {
     text_at(node, &["kind"])
 }

@@ -34,6 +34,27 @@ fn what_would_start_a_program_is_refused_with_what_to_do_instead() {
 }
 
 #[test]
+fn a_document_that_is_written_in_a_field_is_never_told() {
+    for field in ["generators", "transformers", "validators", "patchesStrategicMerge"] {
+        for text in [
+            "kind: Secret\n  stringData: {a: hush}",
+            "kind: [\n  hush",
+            "{kind: Secret, stringData: {a: hush}}",
+            "kind: Secret, a: hush",
+            "a: hush",
+            "hush:",
+            "# hush",
+        ] {
+            let kustomization = format!("{field}:\n- |-\n  {text}\n");
+            let Err(error) = case(&[("kustomization.yaml", &kustomization)]).build() else { continue };
+            assert!(!error.contains("hush") && error.contains("kustomization.yaml:2"), "{text}: {error}");
+        }
+    }
+    let error = refused(&[("kustomization.yaml", "transformers: [hush.yaml]\n")]);
+    assert!(error.contains("`app/hush.yaml` is not there"), "{error}");
+}
+
+#[test]
 fn what_kustomize_crashes_on_is_refused() {
     let circle = "Bee: {Schema: {properties: {kind: {}, apiVersion: {}, metadata: {}, next: {$ref: Bee}}}}\n";
     let error = refused(&[("kustomization.yaml", "crds: [crd.yaml]\n"), ("crd.yaml", circle)]);

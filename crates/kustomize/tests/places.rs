@@ -121,6 +121,16 @@ fn generators_and_plugins_are_told_by_their_entry_or_document() {
         ("transformers:\n- transformer.yaml\n", "transformer.yaml:6", "labels.a: a text is expected"),
         ("transformers:\n- value.yaml\n", "value.yaml:1", "must specify at least one target"),
         ("transformers:\n- generator.yaml\n", "generator.yaml:2", "not a transformer"),
+        (
+            "transformers:\n- value.yaml\n- |-\n  apiVersion: builtin\n  kind: LabelTransformer\n  metadata: {name: l}\n  labels: []\n",
+            "kustomization.yaml:5",
+            "labels: a map of texts is expected",
+        ),
+        (
+            "generators:\n- |-\n  apiVersion: builtin\n  kind: X\n",
+            "kustomization.yaml:4",
+            "generators[0]: missing metadata.name",
+        ),
         ("validators:\n- validator.yaml\n", "validator.yaml:1", "validator shouldn't modify the resource map"),
     ]);
 }
@@ -147,12 +157,15 @@ fn transformers_and_their_configuration_are_told_by_field() {
             "considering field 'data/k'",
         ),
         ("replacements:\n- sourceValue: a\n", "kustomization.yaml:4", "must specify a source and at least one target"),
+        ("replacements:\n- path: replacement.yaml\n", "replacement.yaml:2", "must specify a source"),
+        ("replacements:\n- path: neither.yaml\n", "neither.yaml:1", "must specify a source"),
+        ("replacements:\n- path: a.yaml\n- {path: a.yaml, a: b}\n", "kustomization.yaml:5", "unknown field \"a\""),
+        ("replacements:\n- {path: a.yaml, source: {}}\n", "kustomization.yaml:4", "both path and inline replacement"),
         (
-            "replacements:\n- {sourceValue: a, targets: []}\n- path: replacement.yaml\n",
-            "replacement.yaml:2",
-            "must specify a source",
+            "replacements:\n- {sourceValue: a, targets: [{select: {}, reject: [null]}]}\n",
+            "kustomization.yaml:4",
+            "targets[0].reject[0]: a selector is expected",
         ),
-        ("replacements:\n- path: neither.yaml\n", "neither.yaml:1", "unknown field"),
         ("replacements:\n- path: gone.yaml\n", "kustomization.yaml:4", "is not there"),
         (
             "replacements:\n- {sourceValue: a, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.none]}]}\n",

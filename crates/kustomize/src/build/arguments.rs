@@ -6,76 +6,83 @@ use setpoint_yaml::go::written_number;
 use super::BadBuild;
 use crate::fields::is_yes;
 use crate::load::in_json;
-use crate::node::{Content, Node, Scalar, Tag, Value};
+use crate::node::{Content, Map, Node, Scalar, Tag, Value};
 use crate::resource::Resource;
 
+const FIELD_SPEC: &[&str] = &["group", "version", "kind", "path", "create"];
 const SELECTOR: &[&str] = &["group", "version", "kind", "name", "namespace", "annotationSelector", "labelSelector"];
 
-/// The fields of the document of a generator.
-const GENERATOR: &[&str] = &["behavior", "env", "envs", "files", "literals", "name", "namespace", "options", "type"];
+/// A replacement in a file of its own, as opposed to one in the document of a plugin.
+const REPLACEMENT: &str = "Replacement";
 
-/// The fields of the document of a transformer.
-const TRANSFORMER: &[&str] = &[
-    "annotations",
-    "fieldSpecs",
-    "imageTag",
-    "jsonOp",
-    "labels",
-    "options",
-    "patch",
-    "patches",
-    "path",
-    "paths",
-    "prefix",
-    "replacements",
-    "replica",
-    "setRoleBindingSubjects",
-    "suffix",
-    "target",
-    "targetFilePath",
-    "targets",
-    "unsetOnly",
-    "value",
-];
+/// What may stand in the document of a plugin beside its apiVersion and kind, and its metadata if nothing of that is an argument.
+fn fields_of(plugin: &str) -> &'static [&'static str] {
+    match plugin {
+        "AnnotationsTransformer" => &["annotations", "fieldSpecs"],
+        "ConfigMapGenerator" => {
+            &["behavior", "env", "envs", "files", "literals", "metadata", "name", "namespace", "options"]
+        }
+        "IAMPolicyGenerator" => &["cloud", "kubernetesService", "serviceAccount"],
+        "ImageTagTransformer" => &["fieldSpecs", "imageTag"],
+        "LabelTransformer" => &["fieldSpecs", "labels"],
+        "NamespaceTransformer" => &["fieldSpecs", "metadata", "setRoleBindingSubjects", "unsetOnly"],
+        "PatchJson6902Transformer" => &["jsonOp", "path", "target"],
+        "PatchStrategicMergeTransformer" => &["patches", "paths"],
+        "PatchTransformer" => &["options", "patch", "path", "target"],
+        "PrefixSuffixTransformer" => &["fieldSpecs", "prefix", "suffix"],
+        "PrefixTransformer" => &["fieldSpecs", "prefix"],
+        REPLACEMENT => &["source", "sourceValue", "targets"],
+        "ReplacementTransformer" => &["replacements"],
+        "ReplicaCountTransformer" => &["fieldSpecs", "replica"],
+        "SecretGenerator" => {
+            &["behavior", "env", "envs", "files", "literals", "metadata", "name", "namespace", "options", "type"]
+        }
+        "SuffixTransformer" => &["fieldSpecs", "suffix"],
+        "ValueAddTransformer" => &["targetFilePath", "targets", "value"],
+        _ => &[],
+    }
+}
 
 /// What may stand in a map that is in the field of this name; `None` if anything may.
-fn known(field: &str) -> Option<&'static [&'static str]> {
+fn known(plugin: &str, field: &str) -> Option<&'static [&'static str]> {
     Some(match field {
         "target" | "selector" | "select" | "reject" => SELECTOR,
         "source" => &["group", "version", "kind", "name", "namespace", "fieldPath", "options"],
-        "options" => &[
-            "allowNameChange",
-            "allowKindChange",
-            "labels",
-            "annotations",
-            "disableNameSuffixHash",
-            "immutable",
-            "delimiter",
-            "index",
-            "encoding",
-            "create",
-        ],
+        "options" => match plugin {
+            "PatchTransformer" => &["allowNameChange", "allowKindChange"],
+            "ConfigMapGenerator" | "SecretGenerator" => {
+                &["labels", "annotations", "disableNameSuffixHash", "immutable"]
+            }
+            _ => &["delimiter", "index", "encoding", "create"],
+        },
         "imageTag" => &["name", "newName", "tagSuffix", "newTag", "digest"],
         "replica" => &["name", "count"],
-        "fieldSpecs" => &["group", "version", "kind", "path", "create"],
+        "fieldSpecs" => FIELD_SPEC,
         "replacements" => &["path", "source", "sourceValue", "targets"],
-        // Of a replacement, or of a value to add.
-        "targets" => &["select", "reject", "fieldPaths", "options", "selector", "fieldPath", "filePathPosition"],
+        "targets" if plugin == "ValueAddTransformer" => &["selector", "fieldPath", "filePathPosition"],
+        "targets" => &["select", "reject", "fieldPaths", "options"],
+        "metadata" => &["name", "namespace", "labels", "annotations"],
+        "kubernetesService" => &["name", "namespace"],
+        "serviceAccount" => &["name", "projectId"],
         _ => return None,
     })
 }
 
 /// Whether a field wants a text, and gets one whatever stands there.
-fn wants_text(within: &str, field: &str) -> bool {
-    match within {
-        "labels" | "annotations" | "imageTag" => true,
-        "replica" => field == "name",
-        "replacements" => field == "sourceValue",
-        "" => matches!(field, "prefix" | "suffix" | "value" | "patch" | "path" | "jsonOp" | "targetFilePath"),
-        "fieldSpecs" => field == "path",
-        "options" => matches!(field, "delimiter" | "encoding"),
-        "target" | "selector" | "select" | "reject" => matches!(field, "annotationSelector" | "labelSelector"),
-        "source" | "targets" => field == "fieldPath",
+fn wants_text(plugin: &str, within: &str, field: &str) -> bool {
+    match (plugin, within) {
+        ("ReplacementTransformer", _) => within == "replacements" && field == "path",
+        ("IAMPolicyGenerator", _) => false,
+        (_, "labels" | "annotations" | "imageTag") => true,
+        (_, "metadata") => matches!(field, "name" | "namespace"),
+        (_, "replica") => field == "name",
+        (_, "") => {
+            matches!(field, "sourceValue" | "value" | "patch" | "patches" | "path" | "jsonOp" | "targetFilePath")
+        }
+        (_, "fieldSpecs") => field == "path",
+        (_, "options") => matches!(field, "delimiter" | "encoding"),
+        (_, "target" | "selector" | "select" | "reject") => matches!(field, "annotationSelector" | "labelSelector"),
+        (_, "source" | "targets") => field == "fieldPath",
         _ => false,
     }
 }
@@ -85,14 +92,23 @@ pub(super) fn arguments(plugin: &Resource) -> Result<Node, BadBuild> {
     let mut arguments = in_json(&plugin.node).map_err(|problem| {
         BadBuild::of(format!("marshalling yaml from {} `{}`: {problem}: correct it", plugin.kind(), plugin.name()))
     })?;
-    let top = if plugin.kind().ends_with("Generator") { GENERATOR } else { TRANSFORMER };
-    prepare(&mut arguments, "", Some(top));
+    match plugin.kind() {
+        kind @ ("PrefixTransformer" | "SuffixTransformer" | "PrefixSuffixTransformer") => {
+            prepare_affixes(&mut arguments, fields_of(kind));
+        }
+        kind => prepare(&mut arguments, kind, "", Some(fields_of(kind))),
+    }
     Ok(arguments)
 }
 
 /// Replacements in a file of their own, which is read in the same way.
 pub(super) fn prepare_replacements(document: &mut Node) {
-    prepare(document, "replacements", None);
+    prepare(document, REPLACEMENT, "", Some(fields_of(REPLACEMENT)));
+}
+
+/// A file of the places that a value is added to.
+pub(super) fn prepare_targets(document: &mut Node) {
+    prepare(document, "ValueAddTransformer", "", Some(&["targets"]));
 }
 
 /// A file of `configurations`, whose paths are texts whatever stands there.
@@ -107,24 +123,70 @@ pub(super) fn prepare_configuration(document: &mut Node) {
     }
 }
 
-fn prepare(node: &mut Node, within: &str, known_here: Option<&[&str]>) {
+fn prepare(node: &mut Node, plugin: &str, within: &str, known_here: Option<&[&str]>) {
     match &mut node.content {
         Content::Scalar(_) => {}
-        Content::Seq(items) => items.iter_mut().for_each(|item| prepare(item, within, known_here)),
+        Content::Seq(items) => items.iter_mut().for_each(|item| prepare(item, plugin, within, known_here)),
         Content::Map(map) => {
-            let is_known =
-                |name: &str| known_here.is_none_or(|known| known.iter().any(|own| own.eq_ignore_ascii_case(name)));
-            map.retain(|name| is_known(name));
+            let own_name = |name: &str| known_here?.iter().copied().find(|own| own.eq_ignore_ascii_case(name));
+            map.retain(|name| known_here.is_none() || own_name(name).is_some());
             for (name, node) in map.iter_mut() {
-                if wants_text(within, name) {
+                let name = own_name(name).unwrap_or(name);
+                if wants_text(plugin, within, name) {
                     as_text(node);
                 }
                 // Those of what a generator makes are part of another type.
                 let name = if within == "options" { "an option" } else { name };
-                prepare(node, name, known(name));
+                prepare(node, plugin, name, known(plugin, name));
             }
         }
     }
+}
+
+/// The arguments of what puts something before or behind names. Kustomize reads them with another reader: names have a case, every scalar is a text where one
+/// is wanted, words of YAML 1.1 are booleans, and items that are null are passed over.
+fn prepare_affixes(arguments: &mut Node, known: &[&str]) {
+    let Some(fields) = arguments.as_map_mut() else { return };
+    fields.retain(|name| known.contains(&name));
+    for (name, node) in fields.iter_mut() {
+        match &mut node.content {
+            Content::Seq(specs) if **name == *"fieldSpecs" => {
+                specs.retain(|spec| !spec.is_null());
+                specs.iter_mut().filter_map(Node::as_map_mut).for_each(prepare_spec);
+            }
+            _ => as_whole_text(node),
+        }
+    }
+}
+
+fn prepare_spec(spec: &mut Map) {
+    spec.retain(|name| FIELD_SPEC.contains(&name));
+    for (name, node) in spec.iter_mut() {
+        match &**name {
+            "create" => as_boolean(node),
+            _ => as_whole_text(node),
+        }
+    }
+}
+
+/// As it is written in YAML that was made of JSON.
+fn as_whole_text(node: &mut Node) {
+    let Content::Scalar(scalar) = &mut node.content else { return };
+    match (scalar.tag, scalar.value()) {
+        (Tag::Int | Tag::Float, Ok(Value::Number(json))) => *scalar = Scalar::text(written_number(&json)),
+        (Tag::Bool, _) => as_text(node),
+        _ => {}
+    }
+}
+
+fn as_boolean(node: &mut Node) {
+    let Content::Scalar(scalar) = &mut node.content else { return };
+    let value = match (scalar.tag, &*scalar.text) {
+        (Tag::Text, "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON") => "true",
+        (Tag::Text, "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF") => "false",
+        _ => return,
+    };
+    *scalar = Scalar { text: value.into(), tag: Tag::Bool };
 }
 
 fn as_text(node: &mut Node) {

@@ -13,6 +13,7 @@ mod patched;
 mod patches;
 mod plugins;
 mod replacements;
+mod service_account;
 mod taken;
 mod trail;
 mod transformers;

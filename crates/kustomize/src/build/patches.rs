@@ -12,7 +12,7 @@ use crate::identity::{Gvk, Id};
 use crate::json_patch::JsonPatch;
 use crate::kustomization::{Patch, Target};
 use crate::limits::Weight;
-use crate::load::resources;
+use crate::load::{inline_resources, is_like_a_path, resources};
 use crate::merge::{Merged, is_total, merge};
 use crate::node::{Content, Map, Node, Scalar, Tag, is_bare_name};
 use crate::origin::Origin;
@@ -23,23 +23,38 @@ use crate::selector::{Selection, Selector, select};
 /// What it costs to merge a node.
 const MERGED: usize = 12;
 
+/// Strategic merge patches without a target.
+pub(super) struct StrategicPatches<'w> {
+    /// The field that paths are in.
+    pub(super) field: &'static str,
+    /// Files, or patches as they are written.
+    pub(super) paths: &'w [Arc<str>],
+    /// Patches as they are written.
+    pub(super) inline: Option<&'w str>,
+}
+
 impl Builder<'_> {
-    /// Those of `patchesStrategicMerge`: files, or patches as they are written.
+    /// Carries out those of `patchesStrategicMerge`, of which there are some.
     pub(super) fn strategic_patches(
         &mut self,
         folder: &Folder<'_>,
-        written: &[Arc<str>],
+        StrategicPatches { field, paths, inline }: StrategicPatches<'_>,
         places: &dyn Fn(usize) -> Origin,
         all: &mut Patched<'_>,
     ) -> Result<(), BadBuild> {
         let mut patches = Vec::new();
-        for (at, text) in written.iter().enumerate() {
+        for (at, text) in paths.iter().enumerate() {
             let loaded = self.strategic_patch(folder, text, places(at));
-            patches.extend(loaded.map_err(|error| error.or_at(&self.sources, places(at)))?);
+            let told = |error: BadBuild| error.within(&format!("{field}[{at}]")).or_at(&self.sources, places(at));
+            patches.extend(loaded.map_err(told)?);
         }
-        if patches.is_empty() && !written.is_empty() {
-            let problem = format!("patch appears to be empty; files={written:?}: write a patch there");
-            return Err(BadBuild::of(problem).or_at(&self.sources, places(0)));
+        if let Some(inline) = inline {
+            let loaded = self.inline_patches(folder, inline, places(0));
+            patches.extend(loaded.map_err(|error| error.within("patches").or_at(&self.sources, places(0)))?);
+        }
+        if patches.is_empty() {
+            let problem = "patch appears to be empty: write a patch there";
+            return Err(BadBuild::of(problem.to_owned()).or_at(&self.sources, places(0)));
         }
         patches.into_iter().try_for_each(|(patch, place)| {
             let found = self.namesake(&patch, all).map_err(|error| error.or_at(&self.sources, place))?;
@@ -57,20 +72,31 @@ impl Builder<'_> {
         text: &str,
         at: Origin,
     ) -> Result<Vec<(Resource, Origin)>, BadBuild> {
+        let no_patch = match self.inline_patches(folder, text, at) {
+            Err(no_patch) if no_patch.limit().is_none() && !text.contains('\n') => no_patch,
+            done => return done,
+        };
+        let file = folder.file(text).map_err(|error| BadBuild::new(&error));
+        let loaded = file.and_then(|path| self.load(&path));
+        let loaded = loaded
+            .map_err(|error| if is_like_a_path(text) || error.limit().is_some() { error } else { no_patch })?
+            .into_iter();
+        Ok(loaded.map(|patch| (patch.node.origin, patch)).map(|(place, patch)| (patch, place)).collect())
+    }
+
+    /// The patches of a text, and where each of them is.
+    fn inline_patches(
+        &mut self,
+        folder: &Folder<'_>,
+        text: &str,
+        at: Origin,
+    ) -> Result<Vec<(Resource, Origin)>, BadBuild> {
         let origin = self.by(folder, "patchesStrategicMerge", at);
         self.budget.steps(text.len())?;
-        match resources("<patchesStrategicMerge>", text, origin) {
-            Ok(patches) => {
-                self.hold(&patches)?;
-                Ok(patches.into_iter().map(|patch| (patch, at)).collect())
-            }
-            Err(no_patch) if text.contains('\n') => Err(BadBuild::new(&no_patch).of_inner_text()),
-            Err(_) => {
-                let path = folder.file(text).map_err(|error| BadBuild::new(&error))?;
-                let loaded = self.load(&path)?.into_iter();
-                Ok(loaded.map(|patch| (patch.node.origin, patch)).map(|(place, patch)| (patch, place)).collect())
-            }
-        }
+        let patches = inline_resources("<patchesStrategicMerge>", text, origin);
+        let patches = patches.map_err(|error| BadBuild::new(&error).of_inner_text())?;
+        self.hold(&patches)?;
+        Ok(patches.into_iter().map(|patch| (patch, at)).collect())
     }
 
     /// One of `patches`, or of `patchesJson6902`.

@@ -7,18 +7,18 @@ use super::arguments::arguments;
 use super::generated::generator;
 use super::names::Registered;
 use super::patched::Patched;
-use super::replacements::replacement;
+use super::patches::StrategicPatches;
+use super::service_account::service_account;
 use super::trail::Step;
 use super::{Accumulated, BadBuild, Builder};
 use crate::field_spec::FieldSpec;
 use crate::fields::{BadField, Fields};
 use crate::folder::Folder;
 use crate::identity::Gvk;
-use crate::kustomization::{self, Kustomization};
-use crate::load::resources;
-use crate::node::{Content, Map, Node};
+use crate::kustomization::{self, Kustomization, Patch};
+use crate::load::{inline_resources, is_like_a_path};
+use crate::node::Node;
 use crate::origin::Origin;
-use crate::replacement;
 use crate::resource::Resource;
 use crate::transform::{self, Namespace, NewImage, Subjects};
 
@@ -53,15 +53,20 @@ impl Builder<'_> {
     }
 
     fn generated(&self, folder: &Folder<'_>, plugin: &Resource, is_secret: bool) -> Result<Resource, BadBuild> {
+        let bad = |error: BadField| BadBuild::new(&error);
         let mut written = arguments(plugin)?;
+        let fields = Fields::of(&written, "").map_err(bad)?;
+        let (name, namespace) = metadata(&fields).map_err(bad)?;
         // Old ways of writing are only known in a kustomization.
-        written.as_map_mut().map(|fields| fields.remove("env"));
-        let mut args = kustomization::generator(&written, "", is_secret).map_err(|error| BadBuild::new(&error))?;
+        fields.text("env").map_err(bad)?;
+        let is_argument = |name: &str| !["env", "metadata"].iter().any(|other| other.eq_ignore_ascii_case(name));
+        written.as_map_mut().into_iter().for_each(|fields| fields.retain(is_argument));
+        let mut args = kustomization::generator(&written, "", is_secret).map_err(bad)?;
         if args.name.is_empty() {
-            args.name = plugin.name().into();
+            args.name = name;
         }
         if args.namespace.is_empty() {
-            args.namespace = plugin.namespace().into();
+            args.namespace = namespace;
         }
         let generator = generator(&args, None, is_secret);
         generator.generate(folder, plugin.node.origin).map_err(|error| BadBuild::new(&error))
@@ -110,8 +115,8 @@ impl Builder<'_> {
         let mut paths = Vec::new();
         for (at, entry) in named.iter().enumerate() {
             let place = kustomization.place_of_item(field, at);
-            let origin = self.sources.add(folder.path().into(), None);
-            match resources("<inline>", entry, origin) {
+            let origin = self.by(folder, field, place);
+            match inline_resources("<inline>", entry, origin) {
                 Ok(mut inline) => {
                     self.hold(&inline)?;
                     let file = Arc::clone(&self.sources.get(kustomization.origin).file);
@@ -119,12 +124,20 @@ impl Builder<'_> {
                     self.append(&mut all.resources, inline, &mut known)
                         .map_err(|error| error.or_at(&self.sources, place))?;
                 }
-                Err(_) => paths.push((entry, place)),
+                Err(no_plugin) => {
+                    let no_plugin = BadBuild::new(&no_plugin).of_inner_text().within(&format!("{field}[{at}]"));
+                    paths.push((entry, place, no_plugin));
+                }
             }
         }
-        for (path, place) in paths {
-            self.take_in(folder, path, &mut all, &mut known, depth)
-                .map_err(|error| error.or_at(&self.sources, place))?;
+        for (path, place, no_plugin) in paths {
+            let taken = match path.contains('\n') {
+                true => Err(no_plugin),
+                false => self
+                    .take_in(folder, path, &mut all, &mut known, depth)
+                    .map_err(|error| if is_like_a_path(path) || error.limit().is_some() { error } else { no_plugin }),
+            };
+            taken.map_err(|error| error.or_at(&self.sources, place))?;
         }
         Ok(all.resources)
     }
@@ -148,75 +161,101 @@ impl Builder<'_> {
                 Ok(())
             }
             "PatchStrategicMergeTransformer" => {
-                let mut written = fields.texts("paths").map_err(bad)?;
-                written.extend(fields.text("patches").map_err(bad)?);
-                let mut patched = Patched::new(all);
-                self.strategic_patches(folder, &written, &|_| origin, &mut patched)?;
-                patched.end();
-                Ok(())
+                let (paths, inline) = (fields.texts("paths").map_err(bad)?, fields.text("patches").map_err(bad)?);
+                self.run_strategic_patches(folder, &paths, inline.as_deref(), origin, all)
             }
             "PatchJson6902Transformer" => {
-                let mut written = arguments(plugin)?;
-                if let Some(fields) = written.as_map_mut()
-                    && let Some(operations) = fields.remove("jsonOp")
-                {
-                    fields.set("patch", operations);
-                }
-                let patch = kustomization::patch(&written, "").map_err(bad)?;
+                let patch = Patch {
+                    path: fields.text_or_empty("path").map_err(bad)?,
+                    patch: fields.text_or_empty("jsonOp").map_err(bad)?,
+                    target: fields.inner("target", kustomization::target).map_err(bad)?,
+                    may_change_name: false,
+                    may_change_kind: false,
+                    origin,
+                };
                 self.json_patch(folder, &patch, all)
             }
             "ReplacementTransformer" => {
-                let read = |node: &Node, path: &str| replacement(node, path);
-                let replacements = fields.list("replacements", read).map_err(bad)?;
-                replacement::replace(all, &replacements, origin, self.budget)
-                    .map_err(|(at, error)| BadBuild::new(&error).or_at(&self.sources, at))
+                let entries = fields.list("replacements", kustomization::replacement_entry).map_err(bad)?;
+                self.replace_all(folder, &entries, origin, all)
             }
             "ValueAddTransformer" => self.add_value(folder, fields, origin, all),
             "HashTransformer" => self.add_hashes(all),
-            "NamespaceTransformer" | "PrefixTransformer" | "SuffixTransformer" | "PrefixSuffixTransformer" => {
-                self.run_names(plugin, fields, &specs()?, origin, all)
+            "PrefixTransformer" | "SuffixTransformer" | "PrefixSuffixTransformer" => {
+                self.run_affixes(plugin, fields, origin, all)
             }
+            "NamespaceTransformer" => self.run_namespace(fields, &specs()?, origin, all),
             _ => self.run_values(plugin, fields, &specs()?, origin, all),
         }
     }
 
-    fn run_names(
+    fn run_strategic_patches(
+        &mut self,
+        folder: &Folder<'_>,
+        paths: &[Arc<str>],
+        inline: Option<&str>,
+        origin: Origin,
+        all: &mut Vec<Resource>,
+    ) -> Result<(), BadBuild> {
+        let inline = inline.filter(|inline| !inline.is_empty());
+        if paths.is_empty() && inline.is_none() {
+            let problem = "empty file path and empty patch content: write `paths` or `patches`";
+            return Err(BadBuild::of(problem.to_owned()));
+        }
+        let mut patched = Patched::new(all);
+        let written = StrategicPatches { field: "paths", paths, inline };
+        self.strategic_patches(folder, written, &|_| origin, &mut patched)?;
+        patched.end();
+        Ok(())
+    }
+
+    fn run_affixes(
         &self,
         plugin: &Resource,
+        fields: &Fields<'_>,
+        origin: Origin,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        let bad = |error: BadField| BadBuild::new(&error);
+        let (prefix, suffix) =
+            (fields.text_or_empty("prefix").map_err(bad)?, fields.text_or_empty("suffix").map_err(bad)?);
+        if fields.node("fieldSpecs").is_none() {
+            let problem =
+                "fieldSpecs is not expected to be nil: write `fieldSpecs`, for example `[{path: metadata/name}]`";
+            return Err(BadBuild::of(problem.to_owned()));
+        }
+        let specs = fields.list("fieldSpecs", FieldSpec::read).map_err(bad)?;
+        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
+        // One that is empty still makes the fields that are missing.
+        if plugin.kind() != "SuffixTransformer" {
+            let done = transform::prefix(all, &prefix, &specs, &scope, origin, self.budget);
+            done.map_err(|error| BadBuild::new(&error))?;
+        }
+        if plugin.kind() != "PrefixTransformer" {
+            let done = transform::suffix(all, &suffix, &specs, &scope, origin, self.budget);
+            done.map_err(|error| BadBuild::new(&error))?;
+        }
+        Ok(())
+    }
+
+    fn run_namespace(
+        &self,
         fields: &Fields<'_>,
         specs: &[FieldSpec],
         origin: Origin,
         all: &mut [Resource],
     ) -> Result<(), BadBuild> {
         let bad = |error: BadField| BadBuild::new(&error);
+        let subjects = fields.text_or_empty("setRoleBindingSubjects").map_err(bad)?;
+        let subjects = Subjects::from_written(&subjects).ok_or_else(|| {
+            let known = "must be one of \"defaultOnly\", \"none\" or \"allServiceAccounts\"";
+            BadBuild::of(format!("invalid value \"{subjects}\" for setRoleBindingSubjects: {known}"))
+        })?;
+        let unset_only = fields.flag("unsetOnly").map_err(bad)?.unwrap_or_default();
+        let (_, name) = metadata(fields).map_err(bad)?;
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-        let done = match plugin.kind() {
-            "PrefixTransformer" | "SuffixTransformer" | "PrefixSuffixTransformer" => {
-                let (prefix, suffix) =
-                    (fields.text_or_empty("prefix").map_err(bad)?, fields.text_or_empty("suffix").map_err(bad)?);
-                let prefixed = match prefix.is_empty() {
-                    true => Ok(()),
-                    false => transform::prefix(all, &prefix, specs, &scope, origin, self.budget),
-                };
-                match suffix.is_empty() {
-                    true => prefixed,
-                    false => {
-                        prefixed.and_then(|()| transform::suffix(all, &suffix, specs, &scope, origin, self.budget))
-                    }
-                }
-            }
-            _ => {
-                let subjects = fields.text_or_empty("setRoleBindingSubjects").map_err(bad)?;
-                let subjects = Subjects::from_written(&subjects).ok_or_else(|| {
-                    let known = "must be one of \"defaultOnly\", \"none\" or \"allServiceAccounts\"";
-                    BadBuild::of(format!("invalid value \"{subjects}\" for setRoleBindingSubjects: {known}"))
-                })?;
-                let unset_only = fields.flag("unsetOnly").map_err(bad)?.unwrap_or_default();
-                let namespace = Namespace { name: plugin.namespace().into(), unset_only, subjects };
-                transform::namespace(all, &namespace, specs, &scope, origin, self.budget)
-            }
-        };
-        done.map_err(|error| BadBuild::new(&error))
+        transform::namespace(all, &Namespace { name, unset_only, subjects }, specs, &scope, origin, self.budget)
+            .map_err(|error| BadBuild::new(&error))
     }
 
     fn run_values(
@@ -261,30 +300,15 @@ impl Builder<'_> {
     }
 }
 
-/// The account of a service that acts as one of Google's cloud.
-fn service_account(plugin: &Resource) -> Result<Resource, BadBuild> {
-    let text = |path: &[&str]| plugin.node.at(path).and_then(Node::as_text).unwrap_or_default();
-    match text(&["cloud"]) {
-        "gke" => {}
-        cloud => return Err(BadBuild::of(format!("cloud provider {cloud} not supported yet: write gke"))),
-    }
-    let origin = plugin.node.origin;
-    let account = text(&["serviceAccount", "name"]);
-    let account = format!("{account}@{}.iam.gserviceaccount.com", text(&["serviceAccount", "projectId"]));
-    let map = |fields: Vec<(&str, Node)>| {
-        let mut map = Map::default();
-        fields.into_iter().for_each(|(name, node)| map.set(name, node));
-        Node::new(Content::Map(map), origin)
-    };
-    let annotations = map(vec![("iam.gke.io/gcp-service-account", Node::text(account, origin))]);
-    let name = Node::text(text(&["kubernetesService", "name"]), origin);
-    let mut metadata = vec![("annotations", annotations), ("name", name)];
-    match text(&["kubernetesService", "namespace"]) {
-        "" => {}
-        namespace => metadata.push(("namespace", Node::text(namespace, origin))),
-    }
-    let kind = [("apiVersion", Node::text("v1", origin)), ("kind", Node::text("ServiceAccount", origin))];
-    Ok(Resource::new(map(kind.into_iter().chain([("metadata", map(metadata))]).collect())))
+/// The name and the namespace of a plugin that takes them for what it makes.
+fn metadata(fields: &Fields<'_>) -> Result<(Arc<str>, Arc<str>), BadField> {
+    let metadata = fields.inner("metadata", |node: &Node, path: &str| {
+        let fields = Fields::of(node, path)?;
+        fields.text_map("labels")?;
+        fields.text_map("annotations")?;
+        Ok((fields.text_or_empty("name")?, fields.text_or_empty("namespace")?))
+    })?;
+    Ok(metadata.unwrap_or_default())
 }
 
 /// The kind of a builtin plugin. Others are programs, and none is started while rendering.

@@ -1,80 +1,54 @@
-//! Replacements as they are written.
+//! Replacements: those of a kustomization, or of a plugin, with those of the files that are named there.
 
-use crate::fields::{BadField, Fields};
-use crate::identity::Id;
-use crate::node::Node;
-use crate::replacement::{FieldOptions, Replacement, Source, Target};
-use crate::selector::Selector;
+use super::arguments::prepare_replacements;
+use super::{BadBuild, Builder};
+use crate::fields::BadField;
+use crate::folder::Folder;
+use crate::kustomization::{ReplacementEntry, replacement};
+use crate::node::Content;
+use crate::origin::Origin;
+use crate::replacement::{self, Replacement};
+use crate::resource::Resource;
 
-/// Reads one; `path` is where it stands.
-pub(super) fn replacement(node: &Node, path: &str) -> Result<Replacement, BadField> {
-    let fields = Fields::of(node, path)?;
-    fields.text("path")?;
-    let targets = match fields.node("targets") {
-        None => None,
-        Some(_) => Some(fields.list("targets", target)?),
-    };
-    let replacement = Replacement {
-        source: fields.inner("source", source)?,
-        value: fields.text("sourceValue")?,
-        targets,
-        origin: node.origin,
-    };
-    fields.end()?;
-    Ok(replacement)
-}
+impl Builder<'_> {
+    /// Carries them out, by `origin`.
+    pub(super) fn replace_all(
+        &mut self,
+        folder: &Folder<'_>,
+        entries: &[ReplacementEntry],
+        origin: Origin,
+        all: &mut [Resource],
+    ) -> Result<(), BadBuild> {
+        let mut replacements = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match entry {
+                ReplacementEntry::Inline(replacement) => replacements.push((**replacement).clone()),
+                ReplacementEntry::File { path, origin } => {
+                    let read = self.replacements_in(folder, path);
+                    replacements.extend(read.map_err(|error| error.or_at(&self.sources, *origin))?);
+                }
+            }
+        }
+        replacement::replace(all, &replacements, origin, self.budget)
+            .map_err(|(at, error)| BadBuild::new(&error).or_at(&self.sources, at))
+    }
 
-fn id(fields: &Fields<'_>) -> Result<Id, BadField> {
-    Ok(Id {
-        gvk: fields.gvk()?,
-        name: fields.text_or_empty("name")?,
-        namespace: fields.text_or_empty("namespace")?,
-        is_cluster_scoped: false,
-    })
-}
-
-fn source(node: &Node, path: &str) -> Result<Source, BadField> {
-    let fields = Fields::of(node, path)?;
-    let source = Source {
-        id: id(&fields)?,
-        path: fields.text_or_empty("fieldPath")?,
-        options: fields.inner("options", options)?,
-    };
-    fields.end()?;
-    Ok(source)
-}
-
-fn target(node: &Node, path: &str) -> Result<Target, BadField> {
-    let fields = Fields::of(node, path)?;
-    let target = Target {
-        select: fields.inner("select", selector)?,
-        reject: fields.list("reject", selector)?,
-        paths: fields.texts("fieldPaths")?,
-        options: fields.inner("options", options)?,
-    };
-    fields.end()?;
-    Ok(target)
-}
-
-fn selector(node: &Node, path: &str) -> Result<Selector, BadField> {
-    let fields = Fields::of(node, path)?;
-    let selector = Selector {
-        id: id(&fields)?,
-        labels: fields.text_or_empty("labelSelector")?,
-        annotations: fields.text_or_empty("annotationSelector")?,
-    };
-    fields.end()?;
-    Ok(selector)
-}
-
-fn options(node: &Node, path: &str) -> Result<FieldOptions, BadField> {
-    let fields = Fields::of(node, path)?;
-    let options = FieldOptions {
-        delimiter: fields.text_or_empty("delimiter")?,
-        index: fields.integer("index")?.unwrap_or_default(),
-        encoding: fields.text_or_empty("encoding")?,
-        create: fields.flag("create")?.unwrap_or_default(),
-    };
-    fields.end()?;
-    Ok(options)
+    /// A file holds one replacement or a list of them.
+    fn replacements_in(&mut self, folder: &Folder<'_>, path: &str) -> Result<Vec<Replacement>, BadBuild> {
+        let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
+        let text = self.text(&path)?;
+        let mut document = self.document(&path, &text)?;
+        document.iter_mut().for_each(prepare_replacements);
+        let bad = |error: BadField| BadBuild::new(&error);
+        match document.as_ref().map(|document| (document, &document.content)) {
+            Some((document, Content::Map(_))) => Ok(vec![replacement(document, &path).map_err(bad)?]),
+            Some((_, Content::Seq(items))) => items.iter().map(|item| replacement(item, &path).map_err(bad)).collect(),
+            _ => {
+                let problem = format!(
+                    "unsupported replacement type encountered within replacement path: write a replacement or a list of them into `{path}`"
+                );
+                Err(BadBuild::of(problem).at(&path, Origin::default().on(1)))
+            }
+        }
+    }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::arguments::prepare_replacements;
 use super::patched::Patched;
-use super::replacements::replacement;
+use super::patches::StrategicPatches;
 use super::{Accumulated, BadBuild, Builder};
 use crate::defaults::Defaults;
 use crate::field_spec::FieldSpec;
@@ -12,9 +11,6 @@ use crate::folder::Folder;
 use crate::identity::Gvk;
 use crate::kustomization::{Kustomization, Label};
 use crate::limits::Budget;
-use crate::node::{Content, Node};
-use crate::origin::Origin;
-use crate::replacement::{self, Replacement};
 use crate::resource::Resource;
 use crate::transform::{self, Namespace, NewImage, Subjects};
 
@@ -30,7 +26,12 @@ impl Builder<'_> {
         let mut patched = Patched::new(all);
         if !kustomization.strategic_patches.is_empty() {
             let places = |at| kustomization.place_of_item("patchesStrategicMerge", at);
-            self.strategic_patches(folder, &kustomization.strategic_patches, &places, &mut patched)?;
+            let written = StrategicPatches {
+                field: "patchesStrategicMerge",
+                paths: &kustomization.strategic_patches,
+                inline: None,
+            };
+            self.strategic_patches(folder, written, &places, &mut patched)?;
             self.note_patched(folder, kustomization, "PatchStrategicMergeTransformer", &mut patched)?;
         }
         for patch in &kustomization.patches {
@@ -179,41 +180,12 @@ impl Builder<'_> {
         kustomization: &Kustomization,
         all: &mut [Resource],
     ) -> Result<(), BadBuild> {
-        let mut replacements = Vec::new();
-        for written in &kustomization.replacements {
-            let read = match written.at(&["path"]).and_then(Node::as_text) {
-                Some(path) if !path.is_empty() => self.replacements_in(folder, path),
-                _ => replacement_of(written, "replacements").map(|replacement| vec![replacement]),
-            };
-            replacements.extend(read.map_err(|error| error.or_at(&self.sources, written.origin))?);
-        }
         if kustomization.replacements.is_empty() {
             return Ok(());
         }
         let origin = self.by(folder, "replacements", kustomization.place("replacements"));
-        replacement::replace(all, &replacements, origin, self.budget)
-            .map_err(|(at, error)| BadBuild::new(&error).or_at(&self.sources, at))?;
+        self.replace_all(folder, &kustomization.replacements, origin, all)?;
         self.note(folder, kustomization, "ReplacementTransformer", all)
-    }
-
-    /// A file holds one replacement or a list of them.
-    fn replacements_in(&mut self, folder: &Folder<'_>, path: &str) -> Result<Vec<Replacement>, BadBuild> {
-        let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
-        let text = self.text(&path)?;
-        let mut document = self.document(&path, &text)?;
-        document.iter_mut().for_each(prepare_replacements);
-        match document {
-            Some(Node { content: Content::Seq(items), .. }) => {
-                items.iter().map(|item| replacement_of(item, &path)).collect()
-            }
-            Some(document) if document.as_map().is_some() => Ok(vec![replacement_of(&document, &path)?]),
-            _ => {
-                let problem = format!(
-                    "unsupported replacement type encountered within replacement path: write a replacement or a list of them into `{path}`"
-                );
-                Err(BadBuild::of(problem).at(&path, Origin::default().on(1)))
-            }
-        }
     }
 }
 
@@ -234,8 +206,4 @@ fn label_fields(label: &Label, specs: &Defaults, budget: &Budget) -> Result<Vec<
         add(&[FieldSpec::new(Gvk::default(), "metadata/labels", true)])?;
     }
     Ok(fields)
-}
-
-fn replacement_of(written: &Node, path: &str) -> Result<Replacement, BadBuild> {
-    replacement(written, path).map_err(|error| BadBuild::new(&error))
 }

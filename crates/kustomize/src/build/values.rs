@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::arguments::prepare_targets;
 use super::{BadBuild, Builder};
 use crate::field_path;
 use crate::field_spec::beginning;
@@ -60,8 +61,8 @@ impl Builder<'_> {
         }
         let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
         let text = self.text(&path)?;
-        let document = self.document(&path, &text)?;
-        let Some(document) = document else { return Ok(Vec::new()) };
+        let Some(mut document) = self.document(&path, &text)? else { return Ok(Vec::new()) };
+        prepare_targets(&mut document);
         let places = Fields::of(&document, "").and_then(|fields| fields.list("targets", place));
         places.map_err(|error| BadBuild::new(&error).at(&path, error.origin))
     }

@@ -1,5 +1,7 @@
 //! A `kustomization.yaml`: what may stand in it, and what old ways of writing it mean.
 
+mod replacements;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +11,9 @@ use crate::fields::{BadField, Fields, Texts};
 use crate::identity::Gvk;
 use crate::node::{Content, Map, Node};
 use crate::origin::Origin;
+
+pub use replacements::ReplacementEntry;
+pub(crate) use replacements::{replacement, replacement_entry};
 
 /// The names that a folder's kustomization may have. Only one of them may be there.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -32,8 +37,7 @@ pub struct Kustomization {
     pub json_patches: Vec<Patch>,
     pub patches: Vec<Patch>,
     pub images: Vec<Image>,
-    /// Each a node of its own: inline, or the path of a file with several.
-    pub replacements: Vec<Node>,
+    pub replacements: Vec<ReplacementEntry>,
     pub replicas: Vec<Replica>,
     pub vars: Vec<Var>,
     pub sort: Option<Sort>,
@@ -231,7 +235,7 @@ impl Kustomization {
         self.patches = fields.list("patches", patch)?;
         self.images = fields.list("images", image)?;
         self.images.extend(fields.list("imageTags", image)?);
-        self.replacements = fields.list("replacements", |node, _| Ok(node.clone()))?;
+        self.replacements = fields.list("replacements", replacements::entry)?;
         self.replicas = fields.list("replicas", replica)?;
         self.vars = fields.list("vars", var)?;
         self.sort = fields.inner("sortOptions", sort)?;

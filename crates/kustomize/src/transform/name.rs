@@ -98,6 +98,10 @@ fn put(
                 Side::Before => format!("{text}{old}"),
                 Side::Behind => format!("{old}{text}"),
             };
+            // Kustomize has no way to set a text that is empty.
+            if new.is_empty() {
+                return Ok(());
+            }
             let origin = if new == old { node.origin } else { origin };
             set_plain(node, &new, origin)
         })?;
