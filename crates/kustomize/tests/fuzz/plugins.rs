@@ -4,7 +4,7 @@ use super::document::{Yaml, list, map, raw, text};
 use super::words::NAMESPACES;
 use super::world::World;
 
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "PrefixTransformer",
     "SuffixTransformer",
     "LabelTransformer",
@@ -18,13 +18,21 @@ const KINDS: [&str; 13] = [
     "HashTransformer",
     "PatchStrategicMergeTransformer",
     "PatchJson6902Transformer",
+    "PrefixSuffixTransformer",
 ];
+
+/// Fields of some plugins, which others pass over.
+const FIELDS: &[&str] =
+    &["prefix", "suffix", "patch", "patches", "options", "type", "fieldSpecs", "labels", "nonsense"];
 
 impl World {
     pub(super) fn transformers(&mut self, folder: &str) -> Yaml {
         let mut plugin = self.transformer(folder);
+        self.mistake(&mut plugin);
         plugin.set("apiVersion", text("builtin"));
-        plugin.set("metadata", map([("name", text("plugin"))]));
+        if plugin.get_mut("metadata").is_none() {
+            plugin.set("metadata", map([("name", text("plugin"))]));
+        }
         self.named_plugin(folder, "transformer", &plugin)
     }
 
@@ -39,6 +47,25 @@ impl World {
                 list([raw(format!("../{own}"))])
             }
             _ => list([raw(self.add_named(folder, &format!("{name}.yaml"), plugin))]),
+        }
+    }
+
+    /// Some are written with a mistake: a field is missing, null, in another case, or one that others have.
+    fn mistake(&mut self, plugin: &mut Yaml) {
+        let Yaml::Map(fields) = plugin else { return };
+        if !self.dice.percent(20) || fields.is_empty() {
+            return;
+        }
+        let at = self.dice.below(fields.len());
+        match self.dice.below(4) {
+            _ if fields[at].0 == "kind" => {}
+            0 => drop(fields.remove(at)),
+            1 => fields[at].1 = raw("null"),
+            2 => fields[at].0 = fields[at].0.to_uppercase(),
+            _ => {
+                let field = self.dice.pick(FIELDS);
+                plugin.set(field, raw(self.dice.pick(&["x", "5", "[]", "{}"])));
+            }
         }
     }
 
@@ -57,7 +84,7 @@ impl World {
                 let name = map([("name", text("plugin")), ("namespace", text(self.dice.pick(NAMESPACES)))]);
                 map([("metadata", name), ("fieldSpecs", list([field("metadata/namespace")]))])
             }
-            8 => map([("replacements", self.inline_replacements())]),
+            8 => map([("replacements", self.replacements(folder))]),
             9 => self.added_values(),
             10 => map([]),
             11 => {
@@ -67,11 +94,16 @@ impl World {
                     false => map([("paths", self.strategic_patches(folder))]),
                 }
             }
-            _ => {
+            12 => {
                 let thing = self.thing();
                 let operations = Yaml::Lines(self.operations(&thing));
                 map([("target", self.target(&thing)), ("jsonOp", operations)])
             }
+            _ => map([
+                ("prefix", text("x-")),
+                ("suffix", text("-x")),
+                ("fieldSpecs", list([field(self.dice.pick(&["metadata/name", "data/key"]))])),
+            ]),
         };
         if number == 5 {
             plugin.set("fieldSpecs", list([map([("path", raw("spec/replicas")), ("create", raw("true"))])]));
@@ -156,6 +188,7 @@ impl World {
             Some(name) => name.clone(),
             None => text("web"),
         };
+        self.mistake(&mut plugin);
         plugin.set("apiVersion", text("builtin"));
         plugin.set("kind", text(if is_secret { "SecretGenerator" } else { "ConfigMapGenerator" }));
         plugin.set("metadata", map([("name", name)]));

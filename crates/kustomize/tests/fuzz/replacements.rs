@@ -29,10 +29,15 @@ impl World {
             (Yaml::List(mut items), true) if items.len() == 1 => self.add_named(folder, &name, &items.remove(0)),
             (all, _) => self.add_named(folder, &name, &all),
         };
-        list([map([("path", raw(way))])])
+        let mut entry = map([(self.dice.pick(&["path", "path", "path", "Path"]), raw(way))]);
+        if self.dice.percent(10) {
+            let field = self.dice.pick(&["source", "sourceValue", "targets", "nonsense"]);
+            entry.set(field, raw(self.dice.pick(&["{}", "[]", "null", "x"])));
+        }
+        list([entry])
     }
 
-    pub(super) fn inline_replacements(&mut self) -> Yaml {
+    fn inline_replacements(&mut self) -> Yaml {
         let number = 1 + self.dice.below(2);
         list((0..number).map(|_| self.replacement()).collect::<Vec<_>>())
     }
