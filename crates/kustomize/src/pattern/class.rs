@@ -1,30 +1,31 @@
 //! Sets of characters: what stands in brackets, and the ones that have a name.
 
-use unicode_properties::UnicodeGeneralCategory as _;
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup};
+use super::category::Category;
+use super::letter_case::Cases;
 
 /// A set of characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Class {
-    pub(super) items: Vec<Item>,
-    pub(super) is_negated: bool,
+    /// In order, and apart from one another.
+    ranges: Vec<(char, char)>,
+    /// Each once.
+    named: Vec<Named>,
+    is_negated: bool,
     /// Without regard to case.
-    pub(super) is_folded: bool,
+    is_folded: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Item {
-    Range(char, char),
-    /// Of ASCII, by ranges; or whatever is not in them.
-    Named(&'static [(char, char)], bool),
-    Category(Category, bool),
+/// A set that has a name, or whatever is not in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) set: Set,
+    pub(super) is_negated: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Category {
-    Any,
-    Group(GeneralCategoryGroup),
-    One(GeneralCategory),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Set {
+    Ascii(&'static [(char, char)]),
+    Category(Category),
 }
 
 pub(super) const DIGIT: &[(char, char)] = &[('0', '9')];
@@ -52,94 +53,82 @@ pub(super) fn posix(name: &str) -> Option<&'static [(char, char)]> {
     })
 }
 
-impl Category {
-    /// By its short name.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        use {GeneralCategory as C, GeneralCategoryGroup as G};
-        Some(match name {
-            "Any" => Self::Any,
-            "L" => Self::Group(G::Letter),
-            "M" => Self::Group(G::Mark),
-            "N" => Self::Group(G::Number),
-            "P" => Self::Group(G::Punctuation),
-            "S" => Self::Group(G::Symbol),
-            "Z" => Self::Group(G::Separator),
-            "Lu" => Self::One(C::UppercaseLetter),
-            "Ll" => Self::One(C::LowercaseLetter),
-            "Lt" => Self::One(C::TitlecaseLetter),
-            "Lm" => Self::One(C::ModifierLetter),
-            "Lo" => Self::One(C::OtherLetter),
-            "Nd" => Self::One(C::DecimalNumber),
-            "Nl" => Self::One(C::LetterNumber),
-            "No" => Self::One(C::OtherNumber),
-            "Pc" => Self::One(C::ConnectorPunctuation),
-            "Pd" => Self::One(C::DashPunctuation),
-            "Ps" => Self::One(C::OpenPunctuation),
-            "Pe" => Self::One(C::ClosePunctuation),
-            "Po" => Self::One(C::OtherPunctuation),
-            "Sc" => Self::One(C::CurrencySymbol),
-            "Sm" => Self::One(C::MathSymbol),
-            "Zs" => Self::One(C::SpaceSeparator),
-            "Cc" => Self::One(C::Control),
-            _ => return None,
-        })
-    }
-
-    fn has(&self, c: char) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Group(group) => c.general_category_group() == *group,
-            Self::One(one) => c.general_category() == *one,
-        }
-    }
-}
-
-impl Item {
-    fn has(&self, c: char) -> bool {
-        match self {
-            Self::Range(low, high) => (*low..=*high).contains(&c),
-            Self::Named(ranges, _) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)),
-            Self::Category(category, _) => category.has(c),
-        }
-    }
-
-    fn is_negated(&self) -> bool {
-        matches!(self, Self::Named(_, true) | Self::Category(_, true))
+impl Named {
+    fn has(self, c: char, cases: &Cases) -> bool {
+        let is_in = |c| match self.set {
+            Set::Ascii(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)),
+            Set::Category(category) => category.has(c),
+        };
+        cases.of(c).any(is_in) != self.is_negated
     }
 }
 
 impl Class {
-    pub(super) fn of(item: Item, is_folded: bool) -> Self {
-        Self { items: vec![item], is_negated: false, is_folded }
+    pub(super) fn new(is_negated: bool, is_folded: bool) -> Self {
+        Self { ranges: Vec::new(), named: Vec::new(), is_negated, is_folded }
     }
 
-    pub(super) fn has(&self, c: char) -> bool {
-        let is_in = |item: &Item| {
-            let found = if self.is_folded { variants(c).any(|c| item.has(c)) } else { item.has(c) };
-            found != item.is_negated()
-        };
-        self.items.iter().any(is_in) != self.is_negated
+    /// However often characters are written, they take no more than once.
+    pub(super) fn add(&mut self, low: char, high: char) {
+        if self.ranges.len() == self.ranges.capacity() {
+            self.tidy();
+            // As many again before the next time.
+            self.ranges.reserve(1 + self.ranges.len());
+        }
+        self.ranges.push((low, high));
     }
-}
 
-/// A character in all its cases.
-fn variants(c: char) -> impl Iterator<Item = char> {
-    let lower = one(c.to_lowercase()).unwrap_or(c);
-    let upper = one(c.to_uppercase()).unwrap_or(c);
-    // The signs for kelvin and the long s are the only ones that are another case of a letter of ASCII.
-    let sign = match lower {
-        'k' => '\u{212a}',
-        's' => '\u{17f}',
-        _ => c,
-    };
-    let base = match c {
-        '\u{17f}' => 's',
-        _ => lower,
-    };
-    [c, lower, upper, sign, base].into_iter()
-}
+    pub(super) fn add_named(&mut self, named: Named) {
+        if !self.named.contains(&named) {
+            self.named.push(named);
+        }
+    }
 
-fn one(mut chars: impl Iterator<Item = char>) -> Option<char> {
-    let first = chars.next()?;
-    chars.next().is_none().then_some(first)
+    /// To be asked, once all is in it.
+    pub(super) fn finished(mut self) -> Self {
+        self.tidy();
+        self.ranges.shrink_to_fit();
+        self
+    }
+
+    fn tidy(&mut self) {
+        self.ranges.sort_unstable();
+        self.ranges.dedup_by(|next, kept| {
+            let is_joined = u32::from(next.0) <= u32::from(kept.1) + 1;
+            if is_joined {
+                kept.1 = kept.1.max(next.1);
+            }
+            is_joined
+        });
+    }
+
+    /// How many steps it takes to ask for a character.
+    pub(super) fn cost(&self) -> usize {
+        let searched = self.ranges.len().checked_ilog2().map_or(0, |times| times as usize);
+        let once = 1 + searched / 2 + 2 * self.named.len();
+        if self.is_folded { once * 2 } else { once }
+    }
+
+    /// How many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let (range, named) = (size_of::<(char, char)>(), size_of::<Named>());
+        size_of::<Self>() + self.ranges.capacity() * range + self.named.capacity() * named
+    }
+
+    pub(super) fn is_folded(&self) -> bool {
+        self.is_folded
+    }
+
+    /// Whether a character is in it, of which all cases are given if any class is without regard to case.
+    pub(super) fn has(&self, c: char, cases: &Cases) -> bool {
+        let plain = Cases::none();
+        let cases = if self.is_folded { cases } else { &plain };
+        let is_in = cases.of(c).any(|c| self.is_in_range(c)) || self.named.iter().any(|named| named.has(c, cases));
+        is_in != self.is_negated
+    }
+
+    fn is_in_range(&self, c: char) -> bool {
+        let behind = self.ranges.partition_point(|(low, _)| *low <= c);
+        behind > 0 && c <= self.ranges[behind - 1].1
+    }
 }

@@ -1,11 +1,13 @@
 //! Regular expressions as Go writes them (RE2), because that is what selectors and field paths of kustomizations hold. Only whether a text matches is asked,
 //! so there are no captures; the time is bounded by the size of the pattern times that of the text, and spent from a budget.
 //!
-//! - `parse`: the syntax. `class`: sets of characters. `program`: what is run.
+//! - `parse`: the syntax. `class`: sets of characters, `category` those that Unicode names, and `letter_case` what they are without regard to case. `program`: what is run.
 //!
-//! Other than in Go, scripts (`\p{Greek}`) are not known, and a pattern of more than 100,000 steps is refused.
+//! Other than in Go, a pattern of more than 100,000 steps is refused, and characters that Unicode added after version 15.0 have their category and script.
 
+mod category;
 mod class;
+mod letter_case;
 mod parse;
 mod program;
 #[cfg(test)]
@@ -25,7 +27,8 @@ pub struct Pattern(Way);
 enum Way {
     Whole(Arc<str>),
     Within(Arc<str>),
-    Program(Arc<Program>),
+    /// Made from so many bytes.
+    Program(Arc<Program>, usize),
 }
 
 /// A pattern that is none. The words of the problem are Go's.
@@ -43,7 +46,7 @@ impl Pattern {
             return Ok(Self(Way::Within(pattern.into())));
         }
         match parse::parse(pattern).and_then(|tree| Program::new(&tree)) {
-            Ok(program) => Ok(Self(Way::Program(Arc::new(program)))),
+            Ok(program) => Ok(Self(Way::Program(Arc::new(program), pattern.len()))),
             Err(problem) => Err(BadPattern { pattern: pattern.into(), problem }),
         }
     }
@@ -64,11 +67,11 @@ impl Pattern {
         }
     }
 
-    /// How many steps it took to make.
+    /// How many steps it took to make. As many as it takes bytes: so whoever keeps many of them comes to the end of the steps before that of the memory.
     pub(crate) fn size(&self) -> usize {
         match &self.0 {
             Way::Whole(literal) | Way::Within(literal) => 1 + literal.len() / 8,
-            Way::Program(program) => program.len().saturating_mul(4),
+            Way::Program(program, written) => program.bytes() + 2 * written,
         }
     }
 
@@ -83,7 +86,7 @@ impl Pattern {
                 budget.spend(1 + text.len() / 8);
                 text.contains(&**literal)
             }
-            Way::Program(program) => program.is_match(text, budget),
+            Way::Program(program, _) => program.is_match(text, budget),
         }
     }
 }

@@ -1,7 +1,11 @@
 //! The syntax of patterns. What Go refuses is refused, with the same words.
 
-use super::class::{Category, Class, DIGIT, Item, SPACE, WORD, posix};
-use super::program::{Place, Tree};
+use std::sync::Arc;
+
+use super::category::Category;
+use super::class::{Class, DIGIT, Named, SPACE, Set, WORD, posix};
+use super::letter_case::Cases;
+use super::program::{MAX_STEPS, Place, TOO_LARGE, Tree};
 
 /// The most that something is repeated, also by repetitions in one another.
 const MAX_REPEAT: u32 = 1000;
@@ -21,10 +25,14 @@ struct Parser<'p> {
     rest: &'p str,
     flags: Flags,
     depth: usize,
+    /// How many parts were read.
+    parts: usize,
+    /// Whether nothing that follows closes the name of a class.
+    has_no_names: bool,
 }
 
 pub(super) fn parse(pattern: &str) -> Parsed<Tree> {
-    let mut parser = Parser { rest: pattern, flags: Flags::default(), depth: 0 };
+    let mut parser = Parser { rest: pattern, flags: Flags::default(), depth: 0, parts: 0, has_no_names: false };
     let tree = parser.alternatives()?;
     if !parser.rest.is_empty() {
         return Err("unexpected )");
@@ -62,6 +70,7 @@ impl<'p> Parser<'p> {
                 None | Some(')') => break,
                 Some('|') => {
                     self.next();
+                    self.count()?;
                     all.push(Tree::All(std::mem::take(&mut one)));
                 }
                 Some(_) => self.piece(&mut one)?,
@@ -76,16 +85,15 @@ impl<'p> Parser<'p> {
         if self.eat("\\Q") {
             let (literal, rest) = self.rest.split_once("\\E").unwrap_or((self.rest, ""));
             self.rest = rest;
-            one.extend(literal.chars().map(|c| self.character(c)));
+            for c in literal.chars() {
+                self.count()?;
+                one.push(self.character(c));
+            }
             return Ok(());
         }
         if let Some((least, most)) = self.repetition()? {
             let tree = one.pop().ok_or("missing argument to repetition operator")?;
-            let tree = Tree::Repeat { tree: Box::new(tree), least, most };
-            if repeated(&tree) > MAX_REPEAT {
-                return Err("invalid repeat count");
-            }
-            one.push(tree);
+            one.push(repeat(tree, least, most)?);
             let mut ahead = Self { ..*self };
             return match ahead.repetition()? {
                 Some(_) => Err("invalid nested repetition operator"),
@@ -93,9 +101,16 @@ impl<'p> Parser<'p> {
             };
         }
         if let Some(tree) = self.atom()? {
+            self.count()?;
             one.push(tree);
         }
         Ok(())
+    }
+
+    /// One more part. It counts before the repetitions are known, since a long text would be much more when it is read.
+    fn count(&mut self) -> Parsed<()> {
+        self.parts += 1;
+        if self.parts > MAX_STEPS { Err(TOO_LARGE) } else { Ok(()) }
     }
 
     fn repetition(&mut self) -> Parsed<Option<(u32, Option<u32>)>> {
@@ -125,9 +140,14 @@ impl<'p> Parser<'p> {
         let Some(c) = self.next() else { return Ok(None) };
         Ok(Some(match c {
             '(' => return self.group(),
-            '[' => Tree::Class(self.brackets()?),
-            '.' if self.flags.dot_is_all => Tree::Class(any_but(Vec::new())),
-            '.' => Tree::Class(any_but(vec![Item::Range('\n', '\n')])),
+            '[' => Tree::Class(Arc::new(self.brackets()?)),
+            '.' => {
+                let mut class = Class::new(true, false);
+                if !self.flags.dot_is_all {
+                    class.add('\n', '\n');
+                }
+                Tree::Class(Arc::new(class.finished()))
+            }
             '^' => Tree::At(if self.flags.by_lines { Place::LineStart } else { Place::Start }),
             '$' => Tree::At(if self.flags.by_lines { Place::LineEnd } else { Place::End }),
             '\\' => self.escape()?,
@@ -136,7 +156,12 @@ impl<'p> Parser<'p> {
     }
 
     fn character(&self, c: char) -> Tree {
-        Tree::Class(Class::of(Item::Range(c, c), self.flags.ignores_case))
+        if !self.flags.ignores_case {
+            return Tree::Character(c);
+        }
+        let mut class = Class::new(false, false);
+        Cases::others(c).of(c).for_each(|c| class.add(c, c));
+        Tree::Class(Arc::new(class.finished()))
     }
 
     fn group(&mut self) -> Parsed<Option<Tree>> {
@@ -207,33 +232,33 @@ impl<'p> Parser<'p> {
             self.next();
             return Ok(Tree::At(place));
         }
-        if let Some(item) = self.named()? {
-            return Ok(Tree::Class(Class::of(item, self.flags.ignores_case)));
+        if let Some(named) = self.named()? {
+            let mut class = Class::new(false, self.flags.ignores_case);
+            class.add_named(named);
+            return Ok(Tree::Class(Arc::new(class.finished())));
         }
         let c = self.escaped()?;
         Ok(self.character(c))
     }
 
     /// A class that has a name, after its backslash.
-    fn named(&mut self) -> Parsed<Option<Item>> {
-        let item = match self.peek() {
-            Some('d') => Item::Named(DIGIT, false),
-            Some('D') => Item::Named(DIGIT, true),
-            Some('s') => Item::Named(SPACE, false),
-            Some('S') => Item::Named(SPACE, true),
-            Some('w') => Item::Named(WORD, false),
-            Some('W') => Item::Named(WORD, true),
-            Some(c @ ('p' | 'P')) => {
+    fn named(&mut self) -> Parsed<Option<Named>> {
+        let Some(c) = self.peek() else { return Ok(None) };
+        let ranges = match c.to_ascii_lowercase() {
+            'd' => DIGIT,
+            's' => SPACE,
+            'w' => WORD,
+            'p' => {
                 self.next();
                 return self.category(c == 'P').map(Some);
             }
             _ => return Ok(None),
         };
         self.next();
-        Ok(Some(item))
+        Ok(Some(Named { set: Set::Ascii(ranges), is_negated: c.is_ascii_uppercase() }))
     }
 
-    fn category(&mut self, mut is_negated: bool) -> Parsed<Item> {
+    fn category(&mut self, mut is_negated: bool) -> Parsed<Named> {
         const UNKNOWN: &str = "invalid character class range";
         let name = if self.eat("{") {
             let (name, rest) = self.rest.split_once('}').ok_or(UNKNOWN)?;
@@ -250,7 +275,8 @@ impl<'p> Parser<'p> {
             self.rest = rest;
             name
         };
-        Category::named(name).map(|category| Item::Category(category, is_negated)).ok_or(UNKNOWN)
+        let set = Category::named(name).map(Set::Category).ok_or(UNKNOWN)?;
+        Ok(Named { set, is_negated })
     }
 
     /// One character, after its backslash.
@@ -298,26 +324,26 @@ impl<'p> Parser<'p> {
 
     fn brackets(&mut self) -> Parsed<Class> {
         let is_negated = self.eat("^");
-        let mut class = Class { items: Vec::new(), is_negated, is_folded: self.flags.ignores_case };
+        let mut class = Class::new(is_negated, self.flags.ignores_case);
         let mut is_first = true;
         loop {
             match self.peek().ok_or("missing closing ]")? {
                 ']' if !is_first => {
                     self.next();
-                    return Ok(class);
+                    return Ok(class.finished());
                 }
                 _ => {}
             }
             is_first = false;
-            if let Some(item) = self.posix()? {
-                class.items.push(item);
+            if let Some(named) = self.posix()? {
+                class.add_named(named);
                 continue;
             }
             if self.rest.starts_with('\\') {
                 let before = self.rest;
                 self.next();
-                if let Some(item) = self.named()? {
-                    class.items.push(item);
+                if let Some(named) = self.named()? {
+                    class.add_named(named);
                     continue;
                 }
                 self.rest = before;
@@ -333,7 +359,7 @@ impl<'p> Parser<'p> {
             if high < low {
                 return Err("invalid character class range");
             }
-            class.items.push(Item::Range(low, high));
+            class.add(low, high);
         }
     }
 
@@ -344,48 +370,57 @@ impl<'p> Parser<'p> {
         }
     }
 
-    fn posix(&mut self) -> Parsed<Option<Item>> {
-        let Some(inner) = self.rest.strip_prefix("[:") else { return Ok(None) };
-        let Some((name, rest)) = inner.split_once(":]") else { return Ok(None) };
+    fn posix(&mut self) -> Parsed<Option<Named>> {
+        let Some(inner) = self.rest.strip_prefix("[:").filter(|_| !self.has_no_names) else { return Ok(None) };
+        let Some((name, rest)) = inner.split_once(":]") else {
+            self.has_no_names = true;
+            return Ok(None);
+        };
         let (name, is_negated) = name.strip_prefix('^').map_or((name, false), |name| (name, true));
         let ranges = posix(name).ok_or("invalid character class range")?;
         self.rest = rest;
-        Ok(Some(Item::Named(ranges, is_negated)))
+        Ok(Some(Named { set: Set::Ascii(ranges), is_negated }))
     }
-}
-
-fn any_but(items: Vec<Item>) -> Class {
-    Class { items, is_negated: true, is_folded: false }
 }
 
 /// `{2}`, `{2,}` or `{2,3}`, and what follows. Anything else is text.
 fn counts(text: &str) -> Option<((u32, Option<u32>), &str)> {
-    let (counts, rest) = text.strip_prefix('{')?.split_once('}')?;
-    let number = |digits: &str| {
-        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
-        // What is too large for a number is too large anyway.
-        (is_number && !digits.is_empty()).then(|| digits.parse().unwrap_or(u32::MAX))
+    let (least, rest) = number(text.strip_prefix('{')?)?;
+    let (most, rest) = match rest.strip_prefix(',') {
+        None => (Some(least), rest),
+        Some(rest) if rest.starts_with('}') => (None, rest),
+        Some(rest) => number(rest).map(|(most, rest)| (Some(most), rest))?,
     };
-    let found = match counts.split_once(',') {
-        None => number(counts).map(|count| (count, Some(count))),
-        Some((least, "")) => number(least).map(|least| (least, None)),
-        Some((least, most)) => Some((number(least)?, Some(number(most)?))),
+    Some(((least, most), rest.strip_prefix('}')?))
+}
+
+/// A number that a text begins with, and what follows.
+fn number(text: &str) -> Option<(u32, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    let is_number = !digits.is_empty() && (digits == "0" || !digits.starts_with('0'));
+    // What is too large for a number is too large anyway.
+    is_number.then(|| (digits.parse().unwrap_or(u32::MAX), rest))
+}
+
+fn repeat(tree: Tree, least: u32, most: Option<u32>) -> Parsed<Tree> {
+    let own = match (least, most) {
+        (0 | 1, None) | (0, Some(1)) => 1,
+        (least, None) => least,
+        (_, Some(most)) => most,
     };
-    found.map(|found| (found, rest))
+    let times = repeated(&tree).saturating_mul(own.max(1));
+    if times > MAX_REPEAT {
+        return Err("invalid repeat count");
+    }
+    Ok(Tree::Repeat { tree: Box::new(tree), least, most, times })
 }
 
 /// How often the innermost is repeated by counts.
 fn repeated(tree: &Tree) -> u32 {
     match tree {
-        Tree::Class(_) | Tree::At(_) => 1,
+        Tree::Character(_) | Tree::Class(_) | Tree::At(_) => 1,
         Tree::All(trees) | Tree::Any(trees) => trees.iter().map(repeated).max().unwrap_or(1),
-        Tree::Repeat { tree, least, most } => {
-            let times = match (least, most) {
-                (0 | 1, None) | (0, Some(1)) => 1,
-                (least, None) => *least,
-                (_, Some(most)) => *most,
-            };
-            repeated(tree).saturating_mul(times.max(1))
-        }
+        Tree::Repeat { times, .. } => *times,
     }
 }

@@ -1,19 +1,42 @@
 //! A pattern as steps, all of which that are possible are taken at once: a text is read once, whatever the pattern.
 
+use std::sync::Arc;
+
 use super::class::Class;
+use super::letter_case::Cases;
 use crate::limits::Budget;
 
-/// More are refused.
-const MAX_STEPS: usize = 100_000;
+/// More are refused, whether they are written or come from repetitions.
+pub(super) const MAX_STEPS: usize = 100_000;
+pub(super) const TOO_LARGE: &str = "expression too large";
 
 /// A pattern as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Tree {
-    Class(Class),
+    Character(char),
+    /// One for all of its repetitions.
+    Class(Arc<Class>),
     At(Place),
     All(Vec<Tree>),
     Any(Vec<Tree>),
-    Repeat { tree: Box<Tree>, least: u32, most: Option<u32> },
+    Repeat {
+        tree: Box<Tree>,
+        least: u32,
+        most: Option<u32>,
+        /// How often the innermost is repeated, by all counts around it.
+        times: u32,
+    },
+}
+
+impl Tree {
+    fn class_bytes(&self) -> usize {
+        match self {
+            Self::Character(_) | Self::At(_) => 0,
+            Self::Class(class) => class.bytes(),
+            Self::All(trees) | Self::Any(trees) => trees.iter().map(Self::class_bytes).sum(),
+            Self::Repeat { tree, .. } => tree.class_bytes(),
+        }
+    }
 }
 
 /// A place between characters.
@@ -29,30 +52,50 @@ pub(super) enum Place {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Class(Class),
+    Character(char),
+    Class(Arc<Class>),
     At(Place),
     Fork(usize, usize),
     Goto(usize),
     Match,
 }
 
+impl Step {
+    /// What it costs to take it with one character.
+    fn cost(&self) -> usize {
+        match self {
+            Self::Class(class) => 2 + class.cost(),
+            _ => 2,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     steps: Vec<Step>,
+    /// Parts of the pattern, each as often as it is repeated, also where nothing comes of it.
+    parts: usize,
+    /// Of the classes, each once.
+    class_bytes: usize,
+    is_folded: bool,
 }
 
 /// Steps that are possible now, each once.
 struct States {
     order: Vec<usize>,
     seen: Vec<bool>,
+    cost: usize,
+    /// Those that are yet to be looked at, while some are added.
+    open: Vec<usize>,
 }
 
 impl States {
     fn new(size: usize) -> Self {
-        Self { order: Vec::new(), seen: vec![false; size] }
+        Self { order: Vec::new(), seen: vec![false; size], cost: 0, open: Vec::new() }
     }
 
     fn clear(&mut self) {
+        self.cost = 0;
         for at in self.order.drain(..) {
             self.seen[at] = false;
         }
@@ -61,35 +104,45 @@ impl States {
 
 impl Program {
     pub(super) fn new(tree: &Tree) -> Result<Self, &'static str> {
-        let mut program = Self { steps: Vec::new() };
+        let mut program = Self { steps: Vec::new(), parts: 0, class_bytes: tree.class_bytes(), is_folded: false };
         program.add(tree)?;
         program.push(Step::Match)?;
+        program.steps.shrink_to_fit();
         Ok(program)
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.steps.len()
+    /// How many bytes it takes. Parts of which nothing comes take time to make, so that they count too.
+    pub(super) fn bytes(&self) -> usize {
+        self.steps.len() * size_of::<Step>() + self.class_bytes + self.parts
     }
 
     fn push(&mut self, step: Step) -> Result<usize, &'static str> {
         if self.steps.len() >= MAX_STEPS {
-            return Err("expression too large");
+            return Err(TOO_LARGE);
         }
         self.steps.push(step);
         Ok(self.steps.len() - 1)
     }
 
     fn add(&mut self, tree: &Tree) -> Result<(), &'static str> {
+        self.parts += 1;
+        if self.parts > 4 * MAX_STEPS {
+            return Err(TOO_LARGE);
+        }
         match tree {
+            Tree::Character(c) => {
+                self.push(Step::Character(*c))?;
+            }
             Tree::Class(class) => {
-                self.push(Step::Class(class.clone()))?;
+                self.is_folded |= class.is_folded();
+                self.push(Step::Class(Arc::clone(class)))?;
             }
             Tree::At(place) => {
                 self.push(Step::At(*place))?;
             }
             Tree::All(trees) => trees.iter().try_for_each(|tree| self.add(tree))?,
             Tree::Any(trees) => self.alternatives(trees)?,
-            Tree::Repeat { tree, least, most } => self.repeat(tree, *least, *most)?,
+            Tree::Repeat { tree, least, most, .. } => self.repeat(tree, *least, *most)?,
         }
         Ok(())
     }
@@ -148,15 +201,18 @@ impl Program {
                 return true;
             }
             let Some(c) = rest.next() else { return false };
-            if budget.steps(2 * now.order.len()).is_err() {
+            if budget.steps(now.cost).is_err() {
                 return false;
             }
             let after = rest.clone().next();
+            let cases = if self.is_folded { Cases::others(c) } else { Cases::none() };
             for &at in &now.order {
-                if let Step::Class(class) = &self.steps[at]
-                    && class.has(c)
-                    && self.reach(at + 1, Some(c), after, &mut then)
-                {
+                let is_passed = match &self.steps[at] {
+                    Step::Character(own) => *own == c,
+                    Step::Class(class) => class.has(c, &cases),
+                    _ => false,
+                };
+                if is_passed && self.reach(at + 1, Some(c), after, &mut then) {
                     return true;
                 }
             }
@@ -168,18 +224,20 @@ impl Program {
 
     /// Adds a step and all that follow from it without reading. Whether the end is among them.
     fn reach(&self, from: usize, before: Option<char>, next: Option<char>, states: &mut States) -> bool {
-        let mut open = vec![from];
-        while let Some(at) = open.pop() {
+        states.open.push(from);
+        while let Some(at) = states.open.pop() {
             if std::mem::replace(&mut states.seen[at], true) {
                 continue;
             }
+            let step = &self.steps[at];
             states.order.push(at);
-            match &self.steps[at] {
+            states.cost += step.cost();
+            match step {
                 Step::Match => return true,
-                Step::Goto(to) => open.push(*to),
-                Step::Fork(one, other) => open.extend([*other, *one]),
-                Step::At(place) if place.is_between(before, next) => open.push(at + 1),
-                Step::At(_) | Step::Class(_) => {}
+                Step::Goto(to) => states.open.push(*to),
+                Step::Fork(one, other) => states.open.extend([*other, *one]),
+                Step::At(place) if place.is_between(before, next) => states.open.push(at + 1),
+                Step::At(_) | Step::Character(_) | Step::Class(_) => {}
             }
         }
         false

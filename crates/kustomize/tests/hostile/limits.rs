@@ -153,6 +153,25 @@ fn case_53_references_among_namesakes_are_counted() {
     assert_eq!(built(&files).matches("name: x-c").count(), 2_000);
 }
 
+/// Case 53: a class of many characters is no more than one when it is made, and what it takes to ask it is counted.
+#[test]
+fn case_53_patterns_of_large_classes_are_counted() {
+    let letters: String = ('\u{4e00}'..'\u{9e00}').step_by(2).collect();
+    let patch = "patch: '- {op: test, path: /kind, value: ConfigMap}'";
+    let target = |name: &str| format!("{ONE}patches: [{{target: {{name: '{name}'}}, {patch}}}]\n");
+    let image = |name: &str| format!("{ONE}images: [{{name: '{name}', newTag: x}}]\n");
+    let long = MAP.replace("name: a", &format!("name: {}", "a".repeat(200)));
+    let files = |kustomization: String| [("app/kustomization.yaml", kustomization), ("app/a.yaml", long.clone())];
+    let limits = Limits { steps: 400_000, ..DEFAULT };
+    for name in [format!("[{letters}]{{900}}"), format!("[{}]{{900}}", "ab".repeat(50_000))] {
+        built_with(&tree(&files(target(&name))), limits).expect("the class is there once");
+        built_with(&tree(&files(image(&name))), limits).expect("the class is there once");
+    }
+    let names: String = (0..500).map(|at| format!("---\n{}", long.replace("aaaa", &format!("a{at}")))).collect();
+    let files = [("app/kustomization.yaml", target(&format!("[^{letters}]*c"))), ("app/a.yaml", names)];
+    limited(&files, Limits { steps: 1_200_000, ..DEFAULT }, Limit::Steps, "app/");
+}
+
 const SMALL: Limits = Limits { held_bytes: 4 << 20, ..DEFAULT };
 const GROWN: &str = "limit: the resources grow to more than 4194304 bytes: put less into them, or split the app";
 
