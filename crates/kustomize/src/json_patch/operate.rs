@@ -10,6 +10,9 @@ use crate::origin::Origin;
 /// Deeper trees would exhaust whoever goes through them.
 const DEEPEST: usize = 1000;
 
+/// What it costs to copy a node, to go through it, and to drop it in the end.
+const COPIED: usize = 8;
+
 /// A place of an operation: what holds it, and what it is called there.
 struct Place<'n> {
     holder: &'n mut Node,
@@ -26,27 +29,29 @@ impl Operation {
         budget: &Budget,
         copied: &mut usize,
     ) -> Result<(), Problem> {
-        budget.steps(1 + self.value.as_ref().map_or(0, size))?;
+        budget.steps(1 + COPIED * self.value.as_ref().map_or(0, size))?;
         match &*self.op {
             "add" => {
                 let value = self.value_or_null(origin);
-                self.place(root, "path", self.path.as_ref(), budget)?.add(self, value)
+                self.place(root, "path", self.path.as_ref(), budget)?.add(self, value, budget)
             }
-            "remove" => self.place(root, "path", self.path.as_ref(), budget)?.remove(self).map(drop),
+            "remove" => self.place(root, "path", self.path.as_ref(), budget)?.remove(self, budget).map(drop),
             "replace" => self.replace(root, origin, budget),
             "move" => {
-                let value = self.place(root, "from", self.from.as_ref(), budget)?.remove(self)?;
-                self.place(root, "path", self.path.as_ref(), budget)?.add(self, value)
+                let value = self.place(root, "from", self.from.as_ref(), budget)?.remove(self, budget)?;
+                // How deep it is, is seen by going through it.
+                budget.steps(2 * size(&value))?;
+                self.place(root, "path", self.path.as_ref(), budget)?.add(self, value, budget)
             }
             "copy" => {
                 let found = self.place(root, "from", self.from.as_ref(), budget)?.get(self)?.cloned();
                 let value = found.unwrap_or_else(|| null(origin));
                 // Copies of copies double with each operation.
                 let weight = Weight::of(&value);
-                budget.steps(weight.nodes)?;
+                budget.steps(COPIED * weight.nodes)?;
                 budget.hold(weight.bytes)?;
                 *copied += weight.bytes;
-                self.place(root, "path", self.path.as_ref(), budget)?.add(self, value)
+                self.place(root, "path", self.path.as_ref(), budget)?.add(self, value, budget)
             }
             "test" => self.test(root, budget),
             _ => Err(Problem::UnknownOp { op: Arc::clone(&self.op) }),
@@ -113,6 +118,7 @@ impl Operation {
     ) -> Result<Place<'n>, Problem> {
         let op = || Arc::clone(&self.op);
         let path = path.ok_or_else(|| Problem::NoText { op: op(), field })?;
+        budget.steps(path.len() / 4)?;
         let missing = || Problem::Missing { op: op(), field, path: Arc::clone(path) };
         let (first, rest) = path.split_once('/').ok_or_else(missing)?;
         if !first.is_empty() {
@@ -147,20 +153,23 @@ impl Place<'_> {
         }
     }
 
-    fn remove(self, operation: &Operation) -> Result<Node, Problem> {
+    fn remove(self, operation: &Operation, budget: &Budget) -> Result<Node, Problem> {
         let len = self.len();
         let at = if matches!(self.holder.content, Content::Seq(_)) { self.item(operation, len)? } else { 0 };
         let no_key =
             || Problem::NoKey { op: Arc::clone(&operation.op), path: operation.shown_path(), key: self.key.clone() };
         match &mut self.holder.content {
             Content::Map(map) => map.remove(&self.key).ok_or_else(no_key),
-            Content::Seq(items) => Ok(items.remove(at)),
+            Content::Seq(items) => {
+                budget.steps(len - at)?;
+                Ok(items.remove(at))
+            }
             Content::Scalar(_) => Err(no_key()),
         }
     }
 
     /// Puts a field, or an item before the one that is there. Behind the last is `-`, its number, or -1.
-    fn add(self, operation: &Operation, value: Node) -> Result<(), Problem> {
+    fn add(self, operation: &Operation, value: Node, budget: &Budget) -> Result<(), Problem> {
         self.check_depth(&value)?;
         let len = self.len();
         let at = match &self.holder.content {
@@ -170,7 +179,11 @@ impl Place<'_> {
         };
         match &mut self.holder.content {
             Content::Map(map) => map.set(&self.key, value),
-            Content::Seq(items) => items.insert(at, value),
+            Content::Seq(items) => {
+                // Those behind it make room.
+                budget.steps(len - at)?;
+                items.insert(at, value);
+            }
             Content::Scalar(_) => {}
         }
         Ok(())
@@ -213,11 +226,13 @@ fn unescaped(name: &str) -> String {
     let mut parts = name.split('~');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        match part.as_bytes().first() {
-            Some(b'0') => text.push_str(&format!("~{}", &part[1..])),
-            Some(b'1') => text.push_str(&format!("/{}", &part[1..])),
-            _ => text.push_str(&format!("~{part}")),
-        }
+        let (c, rest) = match part.as_bytes().first() {
+            Some(b'0') => ('~', &part[1..]),
+            Some(b'1') => ('/', &part[1..]),
+            _ => ('~', part),
+        };
+        text.push(c);
+        text.push_str(rest);
     }
     text
 }

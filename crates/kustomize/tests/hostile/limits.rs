@@ -172,6 +172,24 @@ fn case_53_patterns_of_large_classes_are_counted() {
     limited(&files, Limits { steps: 1_200_000, ..DEFAULT }, Limit::Steps, "app/");
 }
 
+/// Case 53: what is moved is gone through, to see how deep it is.
+#[test]
+fn case_53_what_is_moved_to_and_fro_is_counted() {
+    let moves = "- {op: move, from: /p/big, path: /q/big}\n- {op: move, from: /q/big, path: /p/big}\n";
+    let files = |times: usize| {
+        let big = format!("{MAP}p: {{big: [{}]}}\nq: {{}}\n", "0,".repeat(10_000));
+        let kustomization = format!("{ONE}patches: [{{path: p.yaml, target: {{kind: ConfigMap}}}}]\n");
+        [("app/kustomization.yaml", kustomization), ("app/a.yaml", big), ("app/p.yaml", moves.repeat(times))]
+    };
+    let limits = Limits { steps: 5_000_000, ..DEFAULT };
+    limited(&files(1_000), limits, Limit::Steps, "app/p.yaml:1: operation ");
+    assert!(built_with(&tree(&files(10)), limits).is_ok());
+    let names = format!("- {{op: test, path: /{}, value: null}}\n", "~1".repeat(5_000));
+    let [kustomization, resource, _] = files(0);
+    let tests = [kustomization, resource, ("app/p.yaml", names.repeat(100))];
+    limited(&tests, Limits { steps: 300_000, ..DEFAULT }, Limit::Steps, "app/p.yaml:1: operation ");
+}
+
 const SMALL: Limits = Limits { held_bytes: 4 << 20, ..DEFAULT };
 const GROWN: &str = "limit: the resources grow to more than 4194304 bytes: put less into them, or split the app";
 
