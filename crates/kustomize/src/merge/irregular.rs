@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::list::Other;
 use super::{Kind, Left, Merger, NoMerge, Place, Reason, is_empty_map, is_null, text};
+use crate::limits::Weight;
 use crate::node::{Content, Node, Scalar};
 use crate::schema::{Cursor, ListMerge};
 
@@ -44,11 +45,13 @@ impl<'a> Merger<'a> {
         if count > MAX_ITEMS {
             return Err(NoMerge::new(Reason::TooIrregular { count }));
         }
-        self.budget.steps(count * count).map_err(|exceeded| NoMerge::new(exceeded.into()))?;
         let keys = match how {
             ListMerge::ByKeys(keys) => keys.clone(),
             _ => vec![""],
         };
+        // Each item is compared with all, of which each may be there once for every key.
+        let all = own.iter().chain(other.items()).map(|item| compared(item, &keys));
+        self.spend(count.saturating_mul(keys.len()).saturating_mul(all.sum()))?;
         let mut items = std::mem::take(own);
         let own_count = items.len();
         let patch = match &mut other {
@@ -64,8 +67,21 @@ impl<'a> Merger<'a> {
         if let (Other::Patch(patches), PatchItems::Some(at)) = (other, &desk.patch) {
             patches.extend(at.iter().map(|at| desk.items[*at].clone()));
         }
+        self.hold(&desk.items, &result)?;
         own.extend(result.iter().map(|at| desk.items[*at].clone()));
         Ok(())
+    }
+}
+
+impl Merger<'_> {
+    /// Whether all that an item comes to may be held: one that lacks keys is there once for each.
+    fn hold(self, items: &[Node], result: &[usize]) -> Result<(), NoMerge> {
+        let weights: Vec<usize> = items.iter().map(|item| Weight::of(item).bytes).collect();
+        let bytes = result.iter().fold(0, |sum: usize, at| sum.saturating_add(weights[*at]));
+        let held = self.budget.hold(bytes);
+        // Whoever merges counts what is left in the end.
+        self.budget.release(bytes);
+        held.map_err(|exceeded| NoMerge::new(exceeded.into()))
     }
 }
 
@@ -249,6 +265,15 @@ impl Desk<'_, '_> {
         let shown: Vec<String> = self.keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
         format!("[{}]", shown.join(","))
     }
+}
+
+/// How many steps it takes to compare an item.
+fn compared(item: &Node, keys: &[&str]) -> usize {
+    let of = |key: &str| match item.as_map() {
+        Some(map) => 1 + map.len() / 8 + map.get(key).map(text).unwrap_or_default().len() / 8,
+        None => 1 + text(item).len() / 8,
+    };
+    keys.iter().map(|key| of(key)).sum()
 }
 
 /// Values that differ only where one of them is empty become the same.

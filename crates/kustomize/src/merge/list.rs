@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Left, Merger, NoMerge, Place, is_empty_map, is_null};
-use crate::node::Node;
+use crate::node::{Map, Node};
 use crate::schema::{Cursor, ListMerge};
 
 /// What a list is merged with.
@@ -46,6 +46,7 @@ impl<'a> Merger<'a> {
         if own.is_empty() && other.items().is_empty() {
             return Ok(());
         }
+        self.spend(sought(&mut own.iter().chain(other.items()), how))?;
         let used = used_keys(&own.iter().chain(other.items()), how);
         match (names(own, &used), names(other.items(), &used)) {
             (Some(owns), Some(patches)) => {
@@ -54,6 +55,13 @@ impl<'a> Merger<'a> {
             _ => self.irregular(own, other, how, known),
         }
     }
+}
+
+/// How many steps it takes to look for the keys in all items, beyond the one that each of their nodes takes.
+fn sought<'n>(items: &mut impl Iterator<Item = &'n Node>, how: &ListMerge<'_>) -> usize {
+    let ListMerge::ByKeys(keys) = how else { return 0 };
+    let fields: usize = items.map(|item| 1 + item.as_map().map_or(0, Map::len) / 8).sum();
+    fields.saturating_mul(keys.len())
 }
 
 /// The keys that any item has. None are those of a set.

@@ -133,6 +133,9 @@ impl Left {
     }
 }
 
+/// How items are merged, and what is known of them.
+type Associative<'a> = (ListMerge<'a>, Option<Cursor<'a>>);
+
 #[derive(Clone, Copy)]
 struct Merger<'a> {
     schema: &'a Schema,
@@ -167,7 +170,7 @@ impl<'a> Merger<'a> {
         patch: &mut Vec<Node>,
         known: Option<Cursor<'a>>,
     ) -> Result<Left, NoMerge> {
-        let Some((how, items)) = associative(known) else { return Ok(Left::Patch) };
+        let Some((how, items)) = self.associative(known)? else { return Ok(Left::Patch) };
         match Directive::take_from_list(patch)? {
             Directive::Delete => Ok(Left::Nothing),
             Directive::Replace => self.list(patch, Other::Same, &how, items).map(|()| Left::Patch),
@@ -178,13 +181,13 @@ impl<'a> Merger<'a> {
     fn merge_fields(self, own: &mut Map, patch: &mut Map, known: Option<Cursor<'a>>) -> Result<(), NoMerge> {
         let mut patches: BTreeMap<Arc<str>, &mut Node> =
             patch.iter_mut().map(|(name, node)| (Arc::clone(name), node)).collect();
-        let below = |name: &str| known.and_then(|known| known.field(name));
+        let below = |name: &str| self.below(known, name);
         own.try_retain(|name, node| {
             check_name(name)?;
             let Some(patch) = patches.remove(name) else {
-                return self.keep_field(node, below(name)).map_err(|problem| problem.under(name));
+                return self.keep_field(node, below(name)?).map_err(|problem| problem.under(name));
             };
-            let left = self.merge(node, patch, below(name)).map_err(|problem| problem.under(name))?;
+            let left = self.merge(node, patch, below(name)?).map_err(|problem| problem.under(name))?;
             if left == Left::Patch {
                 replace(node, patch);
             }
@@ -192,7 +195,7 @@ impl<'a> Merger<'a> {
         })?;
         for (name, patch) in patches {
             check_name(&name)?;
-            if self.take(patch, below(&name), Place::Empty).map_err(|problem| problem.under(&name))? {
+            if self.take(patch, below(&name)?, Place::Empty).map_err(|problem| problem.under(&name))? {
                 settle(patch);
                 own.push(name, patch.clone());
             }
@@ -213,11 +216,10 @@ impl<'a> Merger<'a> {
             Content::Scalar(scalar) => return Ok(scalar.tag != Tag::Null || !scalar.text.is_empty()),
             Content::Map(map) => map.try_retain(|name, node| {
                 check_name(name)?;
-                let below = known.and_then(|known| known.field(name));
-                self.keep_field(node, below).map_err(|problem| problem.under(name))
+                self.keep_field(node, self.below(known, name)?).map_err(|problem| problem.under(name))
             })?,
             Content::Seq(items) => {
-                if let Some((how, known)) = associative(known) {
+                if let Some((how, known)) = self.associative(known)? {
                     self.list(items, Other::Nothing, &how, known)?;
                 }
             }
@@ -232,7 +234,9 @@ impl<'a> Merger<'a> {
             // Where nothing is, kustomize lets a directive stand that it does not know.
             (Content::Map(map), Place::Empty) => Directive::take_from_map(map).unwrap_or(Directive::Merge),
             (Content::Map(map), Place::Same) => Directive::take_from_map(map)?,
-            (Content::Seq(items), Place::Same) if associative(known).is_some() => Directive::take_from_list(items)?,
+            (Content::Seq(items), Place::Same) if self.associative(known)?.is_some() => {
+                Directive::take_from_list(items)?
+            }
             _ => Directive::Merge,
         };
         if directive == Directive::Delete {
@@ -241,7 +245,7 @@ impl<'a> Merger<'a> {
         match &mut patch.content {
             Content::Map(map) => self.take_fields(map, known)?,
             Content::Seq(items) => {
-                if let Some((how, known)) = associative(known) {
+                if let Some((how, known)) = self.associative(known)? {
                     self.list(items, Other::Same, &how, known)?;
                 }
             }
@@ -252,10 +256,26 @@ impl<'a> Merger<'a> {
 
     fn take_fields(self, patch: &mut Map, known: Option<Cursor<'a>>) -> Result<(), NoMerge> {
         patch.try_retain(|name, node| {
-            let below = known.and_then(|known| known.field(name));
             settle(node);
-            self.take(node, below, Place::Same).map_err(|problem| problem.under(name))
+            self.take(node, self.below(known, name)?, Place::Same).map_err(|problem| problem.under(name))
         })
+    }
+
+    /// What is known of a field.
+    fn below(self, known: Option<Cursor<'a>>, name: &str) -> Result<Option<Cursor<'a>>, NoMerge> {
+        let below = known.and_then(|known| known.field(name));
+        self.spend(self.schema.take_steps()).map(|()| below)
+    }
+
+    /// How the items of a list are merged, unless all are replaced.
+    fn associative(self, known: Option<Cursor<'a>>) -> Result<Option<Associative<'a>>, NoMerge> {
+        let how = known.map(|known| (known.list(), known));
+        let how = how.filter(|(how, _)| *how != ListMerge::Replace).map(|(how, known)| (how, known.items()));
+        self.spend(self.schema.take_steps()).map(|()| how)
+    }
+
+    fn spend(self, steps: usize) -> Result<(), NoMerge> {
+        self.budget.steps(steps).map_err(|exceeded| NoMerge::new(exceeded.into()))
     }
 
     /// A node of which nothing is known may say itself what it is.
@@ -275,15 +295,6 @@ enum Place {
     Empty,
     /// Itself, since what it is part of was taken.
     Same,
-}
-
-/// How the items of a list are merged, unless all are replaced.
-fn associative<'a>(known: Option<Cursor<'a>>) -> Option<(ListMerge<'a>, Option<Cursor<'a>>)> {
-    let known = known?;
-    match known.list() {
-        ListMerge::Replace => None,
-        how => Some((how, known.items())),
-    }
 }
 
 /// Puts quotes around a text that YAML 1.1 would read as something else: all fields are set anew on the way.

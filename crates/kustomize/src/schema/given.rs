@@ -1,8 +1,10 @@
 //! A schema from an OpenAPI document.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::part::{Part, Said};
 use super::{BuiltIn, Cursor as AnyCursor, ListMerge, kubernetes};
 use crate::node::{Content, Map, Node};
 
@@ -12,6 +14,8 @@ const MERGE_KEY: &str = "x-kubernetes-patch-merge-key";
 const MERGE_KEYS: &str = "x-kubernetes-list-map-keys";
 /// How many references may lead to one another. Kustomize follows those in a circle forever.
 const MAX_REFERENCES: usize = 64;
+/// So many bytes of a text are gone through in a step.
+const BYTES: usize = 8;
 
 /// A document that is no schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,19 +33,21 @@ pub enum NoSchema {
 /// What an OpenAPI document says.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
-    definitions: BTreeMap<Arc<str>, Node>,
+    definitions: BTreeMap<Arc<str>, Part>,
     /// The names of definitions, by `apiVersion kind`.
     kinds: BTreeMap<String, Arc<str>>,
     /// Whether a kind is in a namespace, by `apiVersion kind`.
     scopes: BTreeMap<String, bool>,
     pub(super) built_in: BuiltIn,
+    /// The steps that it took to answer, of which nobody was told yet.
+    steps: Cell<usize>,
 }
 
 /// What it says of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     given: &'a Given,
-    node: &'a Node,
+    part: &'a Part,
 }
 
 impl Given {
@@ -54,7 +60,7 @@ impl Given {
             Some(node) => node.as_map().map(Some).ok_or_else(|| no_map(field)),
         };
         let (definitions, kinds, scopes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut given = Self { definitions, kinds, scopes, built_in };
+        let mut given = Self { definitions, kinds, scopes, built_in, steps: Cell::default() };
         for (name, definition) in part("definitions")?.into_iter().flat_map(Map::iter) {
             given.define(name, definition)?;
         }
@@ -65,7 +71,7 @@ impl Given {
     }
 
     fn define(&mut self, name: &Arc<str>, definition: &Node) -> Result<(), NoSchema> {
-        self.definitions.insert(Arc::clone(name), definition.clone());
+        self.definitions.insert(Arc::clone(name), Part::of(definition));
         if let Some(Content::Seq(kinds)) = definition.at(&[KINDS]).map(|node| &node.content) {
             for kind in kinds.iter().filter_map(Node::as_map) {
                 self.kinds.insert(named(kind, name)?, Arc::clone(name));
@@ -85,33 +91,45 @@ impl Given {
 
     pub(super) fn resource(&self, api_version: &str, kind: &str) -> Option<Cursor<'_>> {
         let name = self.kinds.get(&format!("{api_version} {kind}"))?;
-        Some(Cursor { given: self, node: self.definitions.get(name)? })
+        self.spend(1 + name.len() / BYTES);
+        Some(Cursor { given: self, part: self.definitions.get(name)? })
+    }
+
+    fn spend(&self, steps: usize) {
+        self.steps.set(self.steps.get().saturating_add(steps));
+    }
+
+    /// How many steps it took to answer since this was asked.
+    pub(super) fn take_steps(&self) -> usize {
+        self.steps.take()
     }
 
     pub(super) fn is_namespaced(&self, api_version: &str, kind: &str) -> Option<bool> {
         self.scopes.get(&format!("{api_version} {kind}")).copied()
     }
 
-    /// What a node says, or what it refers to.
-    fn resolve<'a>(&'a self, mut node: &'a Node) -> Option<AnyCursor<'a>> {
+    /// What a part says, or what it refers to.
+    fn resolve<'a>(&'a self, mut part: &'a Part) -> Option<AnyCursor<'a>> {
         for _ in 0..MAX_REFERENCES {
-            let reference = match node.at(&["$ref"]).and_then(Node::as_text) {
-                None | Some("") => return Some(AnyCursor::Given(Cursor { given: self, node })),
+            let reference = match part.at("$ref").and_then(Part::as_text) {
+                None | Some("") => return Some(AnyCursor::Given(Cursor { given: self, part })),
                 Some(reference) => reference.strip_prefix("#/definitions/")?,
             };
+            // It is read, taken apart and looked up.
+            self.spend(10 + reference.len() / BYTES);
             let own = || self.referred(reference).map(Ok);
             match self.built_in.first(own, || kubernetes::definition(reference).map(Err))? {
-                Ok(own) => node = own,
+                Ok(own) => part = own,
                 Err(built_in) => return Some(AnyCursor::Kubernetes(built_in)),
             }
         }
         None
     }
 
-    fn referred(&self, reference: &str) -> Option<&Node> {
+    fn referred(&self, reference: &str) -> Option<&Part> {
         let mut names = reference.split('/').map(unescaped);
         let definition = self.definitions.get(&*names.next()?)?;
-        names.try_fold(definition, |node, name| node.as_map()?.get(&name))
+        names.try_fold(definition, |part, name| part.at(&name))
     }
 }
 
@@ -132,30 +150,33 @@ fn unescaped(part: &str) -> String {
 
 impl<'a> Cursor<'a> {
     pub(super) fn field(self, name: &str) -> Option<AnyCursor<'a>> {
-        let others = || self.node.at(&["additionalProperties"]).filter(|node| node.as_map().is_some());
-        let field = self.node.at(&["properties", name]).or_else(others)?;
+        self.given.spend(1);
+        let others = || self.part.at("additionalProperties").filter(|part| part.is_map());
+        let field = self.part.at("properties").and_then(|fields| fields.at(name)).or_else(others)?;
         self.given.resolve(field)
     }
 
     pub(super) fn items(self) -> Option<AnyCursor<'a>> {
-        let is_list = match &self.node.at(&["type"])?.content {
-            Content::Scalar(scalar) => &*scalar.text == "array",
-            Content::Seq(types) => matches!(types.as_slice(), [only] if only.as_text() == Some("array")),
-            Content::Map(_) => false,
+        let is_list = match &self.part.at("type")?.0 {
+            Said::Text(text) => &**text == "array",
+            Said::List(types) => matches!(types.as_slice(), [only] if only.as_text() == Some("array")),
+            Said::Map(_) => false,
         };
-        let items = self.node.at(&["items"]).filter(|node| is_list && node.as_map().is_some())?;
+        let items = self.part.at("items").filter(|part| is_list && part.is_map())?;
         self.given.resolve(items)
     }
 
     pub(super) fn list(self) -> ListMerge<'a> {
-        let strategy = self.node.at(&[STRATEGY]).and_then(Node::as_text).unwrap_or_default();
+        let strategy = self.part.at(STRATEGY).and_then(Part::as_text).unwrap_or_default();
+        self.given.spend(1 + strategy.len() / BYTES);
         if !strategy.split(',').any(|word| word == "merge") {
             return ListMerge::Replace;
         }
-        let keys: Vec<&str> = match self.node.at(&[MERGE_KEYS]).map(|node| &node.content) {
-            Some(Content::Seq(keys)) => keys.iter().filter_map(Node::as_text).collect(),
-            _ => self.node.at(&[MERGE_KEY]).and_then(Node::as_text).into_iter().collect(),
+        let keys: Vec<&str> = match self.part.at(MERGE_KEYS).map(|part| &part.0) {
+            Some(Said::List(keys)) => keys.iter().filter_map(Part::as_text).collect(),
+            _ => self.part.at(MERGE_KEY).and_then(Part::as_text).into_iter().collect(),
         };
+        self.given.spend(keys.len());
         if keys.is_empty() { ListMerge::Set } else { ListMerge::ByKeys(keys) }
     }
 }

@@ -1,10 +1,11 @@
 //! What OpenAPI says of resources, as far as kustomize asks: how the lists in them are merged, and which kinds are in no namespace.
 //!
 //! - [`kubernetes`]: the kinds that kustomize knows by itself, from a table in the binary. Nothing of it is read before it is asked for.
-//! - [`given`]: a document that a kustomization names under `openapi`.
+//! - [`given`]: a document that a kustomization names under `openapi`. [`part`]: a part of it.
 
 mod given;
 mod kubernetes;
+mod part;
 #[cfg(test)]
 mod tests;
 
@@ -75,6 +76,11 @@ impl Schema {
             }
             _ => built_in(),
         }
+    }
+
+    /// How many steps the answers took since this was asked. The built-in one knows so little of each node that whoever asks counts it.
+    pub(crate) fn take_steps(&self) -> usize {
+        self.0.as_ref().map_or(0, Given::take_steps)
     }
 
     /// Whether Kubernetes has a kind.

@@ -190,6 +190,43 @@ fn case_53_what_is_moved_to_and_fro_is_counted() {
     limited(&tests, Limits { steps: 300_000, ..DEFAULT }, Limit::Steps, "app/p.yaml:1: operation ");
 }
 
+/// Case 53: a schema is asked for every field of a resource, and may say much of each.
+#[test]
+fn case_53_what_a_schema_says_of_every_field_is_counted() {
+    let thing = "x-kubernetes-group-version-kind: [{group: e.com, version: v1, kind: T}]";
+    let fields = numbered(500, "fAT: {}, ");
+    let list = |said: &str| format!("{{type: array, items: {{}}, x-kubernetes-patch-strategy: {said}}}");
+    let keys = numbered(1_000, "kAT, ");
+    let chain = numbered(60, "\"cAT\": {$ref: \"#/definitions/cNEXT\"}, ");
+    let chain = (0..60).fold(chain, |chain, at| chain.replacen("cNEXT", &format!("c{}", at + 1), 1));
+    for (definitions, fields) in [
+        (format!("c: {{{thing}, additionalProperties: {{$ref: \"#/definitions/c0\"}}}}, {chain} c60: {{}}"), fields),
+        (
+            format!("c: {{{thing}, additionalProperties: {{$ref: \"#/definitions/{}\"}}}}", "x".repeat(10_000)),
+            numbered(500, "fAT: {}, "),
+        ),
+        (
+            format!("c: {{{thing}, additionalProperties: {}}}", list(&format!("'{}'", "x,".repeat(5_000)))),
+            numbered(500, "fAT: [], "),
+        ),
+        (
+            format!(
+                "c: {{{thing}, additionalProperties: {}}}",
+                list(&format!("merge, x-kubernetes-list-map-keys: [{keys}]"))
+            ),
+            numbered(500, "fAT: [{k1: a}, {k2: b}], "),
+        ),
+    ] {
+        let resource = format!("{{apiVersion: e.com/v1, kind: T, metadata: {{name: a}}, {fields}}}\n");
+        let files = [
+            ("app/kustomization.yaml", format!("{ONE}openapi: {{path: o.json}}\npatches: [{{path: a.yaml}}]\n")),
+            ("app/a.yaml", resource),
+            ("app/o.json", format!("{{definitions: {{{definitions}}}}}\n")),
+        ];
+        limited(&files, Limits { steps: 200_000, ..DEFAULT }, Limit::Steps, "app/a.yaml:1: ");
+    }
+}
+
 const SMALL: Limits = Limits { held_bytes: 4 << 20, ..DEFAULT };
 const GROWN: &str = "limit: the resources grow to more than 4194304 bytes: put less into them, or split the app";
 
