@@ -10,7 +10,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::limits::Exceeded;
+use crate::limits::{Budget, Exceeded};
 use crate::node::{Content, Node, Tag};
 use crate::pattern::BadPattern;
 
@@ -152,9 +152,23 @@ fn text_of(node: &Node) -> &str {
 
 /// The one node at a path, if there is one. Parts that are empty are left out.
 pub fn find(node: &Node, parts: &[String]) -> Result<Option<Vec<Step>>, PathError> {
+    look(node, parts, |_| Ok(()))
+}
+
+/// The same, and what it takes is spent.
+pub(crate) fn find_within(node: &Node, parts: &[String], budget: &Budget) -> Result<Option<Vec<Step>>, PathError> {
+    look(node, parts, |here| Ok(budget.steps(looked_at(here))?))
+}
+
+fn look(
+    node: &Node,
+    parts: &[String],
+    spend: impl Fn(&Node) -> Result<(), PathError>,
+) -> Result<Option<Vec<Step>>, PathError> {
     let mut steps = Vec::new();
     let mut here = node;
     for part in parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()) {
+        spend(here)?;
         let step = step(here, part)?;
         let next = match &step {
             Some(Step::Field(name)) => here.as_map().and_then(|map| map.get(name)),
@@ -166,6 +180,15 @@ pub fn find(node: &Node, parts: &[String]) -> Result<Option<Vec<Step>>, PathErro
         here = next;
     }
     Ok(Some(steps))
+}
+
+/// How many steps it takes to look for a field or an item.
+fn looked_at(node: &Node) -> usize {
+    match &node.content {
+        Content::Scalar(_) => 2,
+        Content::Seq(items) => 2 + items.len(),
+        Content::Map(map) => 2 + map.len() / 4,
+    }
 }
 
 fn step(here: &Node, part: &str) -> Result<Option<Step>, PathError> {

@@ -139,8 +139,12 @@ pub fn correct(
     let mut referrals: Vec<(usize, Id)> = Vec::new();
     for (at, resource) in resources.iter_mut().enumerate() {
         let original = choice.original_gvk(at);
-        let fields = fields_of(&by_kind, &original, known);
-        budget.spend(fields.len());
+        let fields = fields_of(&by_kind, &original, known, budget).map_err(|exceeded| BadReference {
+            field: "nameReference".into(),
+            of: Box::new(ids[at].clone()),
+            origin: resource.node.origin,
+            problem: Problem::Limit(exceeded),
+        })?;
         if fields.is_empty() {
             continue;
         }
@@ -204,13 +208,16 @@ fn fields_of<'k>(
     by_kind: &BTreeMap<&str, Vec<(usize, usize)>>,
     gvk: &Gvk,
     known: &'k [NameReference],
-) -> Vec<(&'k Gvk, &'k FieldSpec)> {
+    budget: &Budget,
+) -> Result<Vec<(&'k Gvk, &'k FieldSpec)>, Exceeded> {
     let of = |kind: &str| by_kind.get(kind).map(Vec::as_slice).unwrap_or_default();
     let any = if gvk.kind.is_empty() { &[][..] } else { of("") };
     let mut places: Vec<(usize, usize)> = of(&gvk.kind).iter().chain(any).copied().collect();
     places.sort_unstable();
+    // Those of another group or version are looked at, too.
+    budget.steps(2 * places.len())?;
     let fields = places.into_iter().map(|(of, at)| (&known[of].referred, &known[of].fields[at]));
-    fields.filter(|(_, field)| gvk.is_selected(&field.gvk)).collect()
+    Ok(fields.filter(|(_, field)| gvk.is_selected(&field.gvk)).collect())
 }
 
 /// The names of a field's path. A mark of lists says nothing here.

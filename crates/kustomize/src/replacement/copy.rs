@@ -9,6 +9,9 @@ use crate::origin::Origin;
 
 use super::{FieldOptions, ReplacementError};
 
+/// What it costs to copy a node as often as it is on the way, and to drop the one in its place.
+pub(super) const COPIED: usize = 16;
+
 /// Whether what is noted of a resource stands there or below, as kustomize has it.
 pub(super) fn holds_notes(place: &[Step]) -> bool {
     let is = |step: &Step, wanted: &str| matches!(step, Step::Field(name) if **name == *wanted);
@@ -38,7 +41,7 @@ pub(super) fn account(
     let (old, new) = (Weight::of(node), Weight::of(value));
     let is_part = options.is_some_and(|options| !options.delimiter.is_empty());
     let kept = if is_part { old.bytes } else { 0 };
-    budget.steps(old.nodes + new.nodes + kept / 8)?;
+    budget.steps(COPIED * (old.nodes + new.nodes) + kept / 8)?;
     budget.hold(new.bytes.saturating_add(kept))?;
     budget.release(old.bytes);
     Ok(())

@@ -222,7 +222,8 @@ impl Work<'_> {
             id: Box::new(source.id.clone()),
             source: Box::new(error),
         };
-        let place = field_path::split(&path).and_then(|parts| field_path::find(root, &parts)).map_err(wrong)?;
+        let found = field_path::split(&path).and_then(|parts| field_path::find_within(root, &parts, self.budget));
+        let place = found.map_err(wrong)?;
         let no_value = || ReplacementError::NoValue { path: Arc::clone(&path), id: Box::new(source.id.clone()) };
         let place = place.ok_or_else(no_value)?;
         // Kustomize sees what it noted there.

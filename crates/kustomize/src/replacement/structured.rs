@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::field_path::{Leaf, Matching, at, at_mut, find};
+use crate::field_path::{Leaf, Matching, at, at_mut, find_within};
 use crate::json::{self, Layout};
 use crate::limits::{Budget, Weight};
 use crate::node::{Content, Node, Tag};
 use crate::origin::Origin;
 use crate::read::read_first;
 
+use super::copy::COPIED;
 use super::layout::{self, Unwritten};
 
 /// What it costs to read a byte, and to write it anew.
@@ -25,7 +26,7 @@ pub(super) fn write(
     budget: &Budget,
 ) -> Result<bool, Unwritten> {
     let Some((place, rest, mut inner)) = (1..parts.len()).find_map(|length| {
-        let place = find(root, &parts[..length]).ok().flatten()?;
+        let place = find_within(root, &parts[..length], budget).ok().flatten()?;
         let text = at(root, &place)?.as_text()?;
         budget.spend(READ * text.len());
         budget.steps(0).ok()?;
@@ -51,7 +52,7 @@ pub(super) fn write(
             _ => *node = value.clone(),
         }
     }
-    budget.spend(matching.found.len() * Weight::of(value).nodes);
+    budget.spend(COPIED * matching.found.len() * Weight::of(value).nodes);
     let written = if is_json { as_json(inner, &text) } else { Some(layout::write(inner, &text)?) };
     let Some(written) = written else { return Ok(false) };
     scalar.text = written.into();

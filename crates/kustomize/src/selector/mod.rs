@@ -56,7 +56,12 @@ pub struct Selection {
     /// A mistake in one counts once a resource is asked for its labels, as in kustomize.
     labels: Result<LabelSelector, BadLabelSelector>,
     annotations: Result<LabelSelector, BadLabelSelector>,
+    /// How many bytes of selectors of labels and annotations were read.
+    read: usize,
 }
+
+/// What a byte of a selector of labels costs to read, and to keep.
+const READ: usize = 16;
 
 fn pattern(field: &'static str, text: &str) -> Result<Option<Pattern>, BadSelector> {
     if text.is_empty() {
@@ -79,13 +84,14 @@ impl Selection {
             namespace: pattern("namespace", &selector.id.namespace)?,
             labels: LabelSelector::parse(&selector.labels),
             annotations: LabelSelector::parse(&selector.annotations),
+            read: selector.labels.len() + selector.annotations.len(),
         })
     }
 
     /// How many steps it took to make.
     pub(crate) fn size(&self) -> usize {
         let patterns = [&self.group, &self.version, &self.kind, &self.name, &self.namespace];
-        patterns.into_iter().flatten().map(Pattern::size).sum()
+        patterns.into_iter().flatten().map(Pattern::size).sum::<usize>() + READ * self.read
     }
 
     /// Whether a resource is selected, as patches do it. Its first name and namespace count as much as those of now; its kind is that of now.
@@ -201,7 +207,7 @@ impl TargetSelection {
 
     /// How many steps it took to make.
     pub(crate) fn size(&self) -> usize {
-        let rejected = self.reject.iter().filter_map(|(by_name, _)| by_name.as_ref());
+        let rejected = self.reject.iter().flat_map(|(by_name, by_labels)| [by_name, by_labels]).flatten();
         self.select.size() + rejected.map(Selection::size).sum::<usize>()
     }
 

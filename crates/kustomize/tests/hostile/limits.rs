@@ -227,6 +227,43 @@ fn case_53_what_a_schema_says_of_every_field_is_counted() {
     }
 }
 
+/// Case 53: what is read or copied for each of many, and what is looked at in vain.
+#[test]
+fn case_53_what_is_done_again_for_each_of_many_is_counted() {
+    let limits = Limits { steps: 2_000_000, ..DEFAULT };
+    let values = numbered(1_000, "vAT,");
+    let labels = format!("{{labelSelector: 'a in ({values}b)', kind: ConfigMap}}");
+    let patch = |target: &str| format!("- {{target: {target}, patch: '- {{op: test, path: /kind, value: x}}'}}\n");
+    let targets =
+        |select: &str| format!("- {{sourceValue: b, targets: [{{select: {select}, fieldPaths: [data.k]}}]}}\n");
+    let path = format!("\"s.{}\",", vec!["a"; 80].join("."));
+    let deep = (0..80).fold("b".to_owned(), |deep, _| format!("{{a: {deep}}}"));
+    let large = format!("s: [{}]\nt: 0\n", "{a: b},".repeat(5_000));
+    let copy = "- {source: {kind: ConfigMap, fieldPath: s}, targets: [{select: {kind: ConfigMap}, fieldPaths: [t]}]}\n";
+    for (more, resource) in [
+        (format!("patches:\n{}", patch(&labels).repeat(50)), String::new()),
+        (format!("replacements:\n{}", targets(&labels).repeat(50)), String::new()),
+        (
+            format!(
+                "replacements: [{{sourceValue: b, targets: [{{select: {{kind: ConfigMap}}, fieldPaths: [{}]}}]}}]\n",
+                path.repeat(500)
+            ),
+            format!("s: {deep}\n"),
+        ),
+        (format!("replacements:\n{}", copy.repeat(20)), large),
+    ] {
+        let files = [("app/kustomization.yaml", format!("{ONE}{more}")), ("app/a.yaml", format!("{MAP}{resource}"))];
+        limited(&files, limits, Limit::Steps, "app/kustomization.yaml:");
+    }
+    let specs = numbered(10_000, "  - {path: aAT, kind: ConfigMap, group: g}\n");
+    let configured = [
+        ("app/kustomization.yaml", format!("{ONE}configurations: [c.yaml]\nnamePrefix: p-\n")),
+        ("app/c.yaml", format!("nameReference:\n- kind: Secret\n  fieldSpecs:\n{specs}")),
+        ("app/a.yaml", maps(200)),
+    ];
+    limited(&configured, limits, Limit::Steps, "app/");
+}
+
 const SMALL: Limits = Limits { held_bytes: 4 << 20, ..DEFAULT };
 const GROWN: &str = "limit: the resources grow to more than 4194304 bytes: put less into them, or split the app";
 
