@@ -1,12 +1,11 @@
 //! Replacements: the value of one field, or a text, is written to others.
 //!
-//! - `copy`: a value that is put somewhere. `structured`: fields in the JSON or YAML that a text holds. `layout`, `scalar_layout`: how that YAML is written anew.
+//! - `copy`: a value that is put somewhere. `structured`: fields in the JSON or YAML that a text holds. `layout`: how that YAML is written anew.
 //!
 //! A scalar takes the text of the value and keeps what it was read as; anything else is replaced by the value as it is.
 
 mod copy;
 mod layout;
-mod scalar_layout;
 mod structured;
 #[cfg(test)]
 mod tests;
@@ -95,7 +94,7 @@ pub enum ReplacementError {
     #[error("unable to find {}field \"{path}\" in replacement target {id}{}", if *.create { "or create " } else { "" }, if *.create { "" } else { ": correct the path, or set `options.create`" })]
     Field { path: Arc<str>, id: Box<Id>, create: bool, source: Option<Box<PathError>> },
     #[error(
-        "`{path}` leads into a text of {id} that {why}: kustomize would write it anew in a way that is not known here, so take that away or replace the whole text"
+        "`{path}` leads into a text of {id} that {why}: kustomize would write it anew in another way, so take that away or replace the whole text"
     )]
     Text { path: Arc<str>, id: Box<Id>, why: String },
     #[error("a copy of the value for `{path}` in {id} would be too deep: replacements copy it into itself")]

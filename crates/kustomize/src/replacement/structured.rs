@@ -49,17 +49,24 @@ pub(super) fn write(
         let Some(node) = at_mut(inner, place) else { continue };
         match &mut node.content {
             Content::Scalar(own) => own.text = value.as_text().unwrap_or_default().into(),
+            _ if !is_json && !is_bare(value) => return Err(Unwritten::Collection),
             _ => *node = value.clone(),
         }
     }
     budget.spend(COPIED * matching.found.len() * Weight::of(value).nodes);
-    let written = if is_json { as_json(inner, &text) } else { Some(layout::write(inner, &text)?) };
+    let written =
+        if is_json { as_json(inner, &text) } else { Some(layout::write(inner, &text, rest, &matching.found)?) };
     let Some(written) = written else { return Ok(false) };
     scalar.text = written.into();
     if let Some(node) = at_mut(root, &place) {
         node.origin = origin;
     }
     Ok(true)
+}
+
+/// Whether it is a text of the kustomization: all else may have comments and quotes, which kustomize takes along where it replaces a map or a list.
+fn is_bare(value: &Node) -> bool {
+    value.as_scalar().is_some_and(|own| own.tag == Tag::Any)
 }
 
 fn as_json(inner: &mut Node, text: &str) -> Option<String> {

@@ -90,13 +90,13 @@ fn mistakes_name_the_field_and_the_resource() {
 }
 
 #[test]
-fn a_text_whose_anchors_would_be_lost_is_not_written() {
-    let text = "{apiVersion: v1, kind: Thing, metadata: {name: a}, spec: {from: x, file: \"a: &b 1\\nc: *b\\n\"}}";
-    let told = replace(
-        &mut resources(text, Origin::default()),
-        &[copied("spec.from", "spec.file.a", None)],
-        Origin::default(),
-        &Budget::default(),
-    );
-    assert!(matches!(told, Err((_, ReplacementError::Text { .. }))));
+fn a_text_that_would_be_written_otherwise_is_left_alone() {
+    let text = "{apiVersion: v1, kind: Thing, metadata: {name: a}, spec: {from: x, map: {k: v}, file: \"a: {}\\nb: &b 1\\nc: *b\\n\"}}";
+    for (from, to) in [("spec.from", "spec.file.c"), ("spec.from", "spec.file.a"), ("spec.map", "spec.file.a")] {
+        let mut resources = resources(text, Origin::default());
+        let before = resources[0].node.clone();
+        let told = replace(&mut resources, &[copied(from, to, None)], Origin::default(), &Budget::default());
+        assert!(matches!(told, Err((_, ReplacementError::Text { .. }))), "{to}: {told:?}");
+        assert_eq!(resources[0].node, before);
+    }
 }
