@@ -31,6 +31,7 @@ pub(super) enum Unwritten {
     Alias,
     Tag,
     Comment,
+    /// Kustomize drops all but the first.
     Documents,
     Key,
     /// A line break of Unicode outside of double quotes.
@@ -45,6 +46,9 @@ pub(super) enum Unwritten {
 pub(super) fn write(now: &Node, text: &str, path: &[String], places: &[Vec<Step>]) -> Result<String, Unwritten> {
     let Ok(documents) = parse(Source::new("", text)) else { return Err(Unwritten::Lines) };
     let Some(document) = documents.first() else { return Err(Unwritten::Lines) };
+    if documents.len() > 1 {
+        return Err(Unwritten::Documents);
+    }
     let root = document.root();
     let mut pieces = Pieces::default();
     pieces.add(root, false)?;
@@ -57,9 +61,6 @@ pub(super) fn write(now: &Node, text: &str, path: &[String], places: &[Vec<Step>
     if !has_comments(text, &pieces.scalars) {
         let bare = NotedDocument { head: String::new(), foot: String::new(), root: Noted::bare(root) };
         return write::document(now, &bare);
-    }
-    if documents.len() > 1 {
-        return Err(Unwritten::Documents);
     }
     let scanned = scan::scan(text, &pieces.scalars)?;
     write::document(now, &attach::attach(root, &scanned)?)
@@ -142,7 +143,7 @@ impl std::fmt::Display for Unwritten {
             Self::Alias => "holds anchors, where only a scalar that no alias or merge key brings along can be set, at a path of plain names",
             Self::Tag => "holds tags of maps, lists or keys, or such as YAML does not know",
             Self::Comment => "holds comments besides tabs, `\\r`, `?` or directives",
-            Self::Documents => "holds comments and several documents",
+            Self::Documents => "holds several documents, of which only the first would be left",
             Self::Key => "holds keys of several lines, of more than 128 bytes, or with anchors",
             Self::Lines => "holds line breaks of Unicode",
             Self::Changed => "holds a block whose lines would change (`|+` before a comment at the end, `>+`, or `>` with indented lines)",

@@ -62,7 +62,7 @@ fn what_may_be_written_otherwise_is_refused() {
         ("a: 1 # c\r\n", Unwritten::Comment),
         ("b: [x,\n\t# c\n  y]\na: 1\n", Unwritten::Comment),
         ("? b # c\n: 1\na: 1\n", Unwritten::Comment),
-        ("a: 1 # c\n---\nb: 2\n", Unwritten::Documents),
+        ("a: 1\n---\nb: 2\n", Unwritten::Documents),
         ("a: 1\nb: !!map {}\n", Unwritten::Tag),
         ("a: 1\n&x b: 2\n", Unwritten::Key),
         ("a: 1\nb: 'x\u{2028}y'\n", Unwritten::Lines),
