@@ -27,7 +27,7 @@ pub struct BadSubstitution {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error(
-        "variable not set (strict mode): declare it, write a default as in `${{NAME:=default}}`, escape it as `$${{NAME}}`, or leave the resource alone by the annotation `{}: disabled`",
+        "variable not set (strict mode): declare it, write a default as in `${{NAME:=default}}`, escape it as `$${{NAME}}`, leave the resource alone by the annotation `{}: disabled`, or write `kustomize: {{undeclared: keep}}` in the App to leave alone all that is not declared",
         super::ANNOTATION
     )]
     Undeclared,

@@ -168,7 +168,7 @@ fn an_undeclared_variable_is_told_with_its_place_and_what_to_do() {
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: ns}\nspec:\n  list:\n  - a\n  - x.y/z: b ${TEXT:-${NONE}} c\n  ${NONE^^}: 1\n",
     );
     let told: Vec<(u32, String)> = problems.iter().map(|p| (p.origin.line(), p.to_string())).collect();
-    let help = "variable not set (strict mode): declare it, write a default as in `${NAME:=default}`, escape it as `$${NAME}`, or leave the resource alone by the annotation `kustomize.toolkit.fluxcd.io/substitute: disabled`";
+    let help = "variable not set (strict mode): declare it, write a default as in `${NAME:=default}`, escape it as `$${NAME}`, leave the resource alone by the annotation `kustomize.toolkit.fluxcd.io/substitute: disabled`, or write `kustomize: {undeclared: keep}` in the App to leave alone all that is not declared";
     assert_eq!(
         told,
         [
