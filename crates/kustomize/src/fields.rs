@@ -178,15 +178,15 @@ fn text(node: &Node, path: &str) -> Result<Arc<str>, BadField> {
     }
 }
 
-/// Something of another kind than expected.
+/// Something of another kind than expected. What it says is not told: it may be meant as a secret's literal.
 pub fn wrong(path: &str, node: &Node, expected: &str) -> BadField {
     let (found, help) = match &node.content {
-        Content::Map(_) => ("a map", "correct it".to_owned()),
-        Content::Seq(_) => ("a list", "correct it".to_owned()),
-        Content::Scalar(Scalar { text, tag }) => match tag {
-            Tag::Bool => ("a boolean", format!("write \"{text}\" if the word is meant")),
-            Tag::Int | Tag::Float => ("a number", format!("write \"{text}\" if the text is meant")),
-            _ => ("a text", "correct it".to_owned()),
+        Content::Map(_) => ("a map", "correct it"),
+        Content::Seq(_) => ("a list", "correct it"),
+        Content::Scalar(Scalar { tag, .. }) => match tag {
+            Tag::Bool => ("a boolean", "write it in quotes if the word is meant"),
+            Tag::Int | Tag::Float => ("a number", "write it in quotes if the text is meant"),
+            _ => ("a text", "correct it"),
         },
     };
     let path = if path.is_empty() { "the document" } else { path };
@@ -194,7 +194,7 @@ pub fn wrong(path: &str, node: &Node, expected: &str) -> BadField {
         path: path.to_owned(),
         origin: node.origin,
         problem: format!("{expected} is expected, not {found}"),
-        help,
+        help: help.to_owned(),
     }
 }
 
@@ -228,12 +228,12 @@ mod tests {
         let text = shown(fields.text("namePrefix").unwrap_err());
         assert_eq!(
             text,
-            (2, "namePrefix: a text is expected, not a number: write \"5\" if the text is meant".to_owned())
+            (2, "namePrefix: a text is expected, not a number: write it in quotes if the text is meant".to_owned())
         );
         let item = shown(fields.texts("patches").unwrap_err());
         assert_eq!(
             item,
-            (4, "patches[0]: a text is expected, not a boolean: write \"yes\" if the word is meant".to_owned())
+            (4, "patches[0]: a text is expected, not a boolean: write it in quotes if the word is meant".to_owned())
         );
         let unknown = shown(fields.end().unwrap_err());
         assert_eq!(unknown, (5, "other: unknown field \"other\": remove it, or correct its name".to_owned()));

@@ -29,7 +29,7 @@ impl Writer<'_> {
             Content::Scalar(scalar) => match scalar.value()? {
                 Value::Null => self.out.push_str("null"),
                 Value::Bool(value) => self.out.push_str(if value { "true" } else { "false" }),
-                Value::Number(digits) => self.number(digits)?,
+                Value::Number(digits) => self.number(&digits)?,
                 Value::Text(text) => push_text(&text, self.out),
             },
             Content::Seq(items) if items.is_empty() => self.out.push_str("[]"),
@@ -58,13 +58,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn number(&mut self, digits: String) -> Result<(), NoValue> {
+    fn number(&mut self, digits: &str) -> Result<(), NoValue> {
         if !self.layout.has_floats {
-            self.out.push_str(&digits);
+            self.out.push_str(digits);
             return Ok(());
         }
         let float = digits.parse().ok().and_then(json_float);
-        self.out.push_str(&float.ok_or(NoValue::NonFinite { text: digits.into() })?);
+        self.out.push_str(&float.ok_or(NoValue::NonFinite)?);
         Ok(())
     }
 

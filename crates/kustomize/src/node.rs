@@ -62,13 +62,13 @@ pub enum Value {
     Text(Arc<str>),
 }
 
-/// A scalar whose text is not what its tag says, or that JSON has no word for.
+/// A scalar whose text is not what its tag says, or that JSON has no word for. The text is not told: it may have been taken from a Secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoValue {
-    #[error("`{text}` stands where {wanted} was read")]
-    Other { text: Arc<str>, wanted: &'static str },
-    #[error("`{text}` is no number of JSON")]
-    NonFinite { text: Arc<str> },
+    #[error("something else stands where {wanted} was read")]
+    Other { wanted: &'static str },
+    #[error("what stands there is no number of JSON")]
+    NonFinite,
 }
 
 impl Tag {
@@ -117,14 +117,14 @@ impl Scalar {
         let wanted = if self.tag == Tag::Any { found } else { self.tag };
         let fits = found == wanted || (wanted, found) == (Tag::Float, Tag::Int);
         if !fits {
-            return Err(NoValue::Other { text: Arc::clone(&self.text), wanted: wanted.describe() });
+            return Err(NoValue::Other { wanted: wanted.describe() });
         }
         Ok(match Dialect::GoYamlV3.resolve(&self.text) {
             Resolved::Null => Value::Null,
             Resolved::Bool(value) => Value::Bool(value),
             Resolved::Int(digits) if found == Tag::Int && wanted == Tag::Int => Value::Number(digits.into_owned()),
-            Resolved::Int(digits) | Resolved::Float(digits) => Value::Number(self.float(&digits)?),
-            Resolved::NonFinite(_) => return Err(NoValue::NonFinite { text: Arc::clone(&self.text) }),
+            Resolved::Int(digits) | Resolved::Float(digits) => Value::Number(float(&digits)?),
+            Resolved::NonFinite(_) => return Err(NoValue::NonFinite),
             Resolved::Str(text) => match Timestamp::parse(text) {
                 Some(time) => Value::Text(time.to_string().into()),
                 None => Value::Text(Arc::clone(&self.text)),
@@ -132,15 +132,14 @@ impl Scalar {
         })
     }
 
-    fn float(&self, digits: &str) -> Result<String, NoValue> {
-        let no_number = || NoValue::NonFinite { text: Arc::clone(&self.text) };
-        digits.parse().ok().and_then(json_float).ok_or_else(no_number)
-    }
-
     /// Whether it was read as null. What was put there later and reads like it is a text on its way.
     pub fn is_null(&self) -> bool {
         self.tag == Tag::Null
     }
+}
+
+fn float(digits: &str) -> Result<String, NoValue> {
+    digits.parse().ok().and_then(json_float).ok_or(NoValue::NonFinite)
 }
 
 /// The fields of a node, in the order they were written.
@@ -342,7 +341,7 @@ mod tests {
         is("18446744073709551616", &number("18446744073709552000"));
         is("2020-01-01", &Value::Text("2020-01-01T00:00:00Z".into()));
         is("v1", &Value::Text("v1".into()));
-        assert!(matches!(Scalar::plain(".inf").value(), Err(NoValue::NonFinite { .. })));
+        assert!(matches!(Scalar::plain(".inf").value(), Err(NoValue::NonFinite)));
     }
 
     #[test]

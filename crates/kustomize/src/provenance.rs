@@ -1,8 +1,9 @@
-//! Which base, patch, generator or transformer set what of a resource.
+//! Which base, patch, generator or transformer set what of a resource, and which of its fields cannot be written.
 
 use std::sync::Arc;
 
-use crate::node::{Content, Node};
+use crate::identity::Id;
+use crate::node::{Content, NoValue, Node};
 use crate::origin::{Origin, Sources};
 use crate::resource::Resource;
 
@@ -97,12 +98,19 @@ pub fn find<'n>(root: &'n Node, path: &str) -> Result<(&'n Node, String), NoFiel
     Ok((node, at))
 }
 
+impl Step {
+    /// A path with this step behind it.
+    fn below(&self, path: &str) -> String {
+        match self {
+            Self::Name(name) => joined(path, name),
+            Self::Index(index) => format!("{path}[{index}]"),
+            Self::Item(field, value) => format!("{path}[{field}={value}]"),
+        }
+    }
+}
+
 fn missing(node: &Node, at: &str, step: &Step) -> NoField {
-    let missing = match step {
-        Step::Name(name) => joined(at, name),
-        Step::Index(index) => format!("{at}[{index}]"),
-        Step::Item(field, value) => format!("{at}[{field}={value}]"),
-    };
+    let missing = step.below(at);
     let known = match &node.content {
         Content::Map(map) => map.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", "),
         Content::Seq(items) => format!("{} items", items.len()),
@@ -155,9 +163,48 @@ pub fn is_secret_field(field: &str) -> bool {
     ["data", "stringData"].iter().any(|name| field.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '['])))
 }
 
+/// A field without a value that could be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{resource}, field `{field}`: {problem}: put a value of its kind there")]
+pub(crate) struct BadValue {
+    resource: Box<Id>,
+    field: String,
+    problem: NoValue,
+    /// Of what stands there.
+    pub(crate) origin: Origin,
+}
+
+/// Refuses a resource in which something has no value.
+pub(crate) fn check_values(resource: &Resource) -> Result<(), BadValue> {
+    check(&resource.node).map_err(|(steps, origin, problem)| {
+        let field = steps.iter().rev().fold(String::new(), |path, step| step.below(&path));
+        BadValue { resource: Box::new(resource.id(&|_| false)), field, problem, origin }
+    })
+}
+
+/// What has no value comes with the steps that lead to it, the last first.
+fn check(node: &Node) -> Result<(), (Vec<Step>, Origin, NoValue)> {
+    let below = |step: Step| {
+        move |(mut steps, origin, problem): (Vec<Step>, Origin, NoValue)| {
+            steps.push(step);
+            (steps, origin, problem)
+        }
+    };
+    match &node.content {
+        Content::Scalar(scalar) => scalar.value().map(drop).map_err(|problem| (Vec::new(), node.origin, problem)),
+        Content::Seq(items) => {
+            items.iter().enumerate().try_for_each(|(at, item)| check(item).map_err(below(Step::Index(at))))
+        }
+        Content::Map(map) => {
+            map.iter().try_for_each(|(name, node)| check(node).map_err(|bad| below(Step::Name(name.to_string()))(bad)))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::{Scalar, Tag};
     use crate::read::read;
 
     const TEXT: &str = "kind: A\nmetadata:\n  annotations: {a.b/c: d}\nspec:\n  list:\n  - {name: x, value: 1}\n  - name: y\n    value: 2\n  none: []\n";
@@ -224,5 +271,24 @@ mod tests {
     fn only_what_a_secret_keeps_is_secret() {
         assert!(is_secret_field("data.password") && is_secret_field("stringData[\"a.b\"]"));
         assert!(!is_secret_field("metadata.name") && !is_secret_field("database.x"));
+    }
+
+    #[test]
+    fn what_has_no_value_is_told_by_its_field_and_not_by_what_it_says() {
+        let mut sources = Sources::default();
+        let mut resource = Resource::new(node(&mut sources));
+        assert_eq!(check_values(&resource), Ok(()));
+        let put = sources.add("kustomization.yaml".into(), Some("replacements".into())).on(3);
+        let value = Scalar { text: "hunter2".into(), tag: Tag::Int };
+        let spec = resource.node.as_map_mut().unwrap().get_mut("spec").unwrap();
+        spec.as_map_mut()
+            .unwrap()
+            .set("none", Node::new(Content::Seq(vec![Node::new(Content::Scalar(value), put)]), put));
+        let bad = check_values(&resource).unwrap_err();
+        assert_eq!(
+            bad.to_string(),
+            "A.[noVer].[noGrp]/[noName].[noNs], field `spec.none[0]`: something else stands where an integer was read: put a value of its kind there"
+        );
+        assert_eq!(bad.origin, put);
     }
 }

@@ -136,6 +136,40 @@ fn generators_and_plugins_are_told_by_their_entry_or_document() {
 }
 
 #[test]
+fn what_a_replacement_takes_from_a_secret_is_not_told_where_it_does_not_fit() {
+    let files = [
+        (
+            "kustomization.yaml",
+            "resources: [all.yaml]\nreplacements:\n- source: {kind: Secret, fieldPath: stringData.a}\n  targets: [{select: {kind: Deployment}, fieldPaths: [spec.replicas]}]\n",
+        ),
+        (
+            "all.yaml",
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: hunter2}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 1}\n",
+        ),
+    ];
+    let files = files.map(|(path, text)| (format!("{BUILT}/{path}"), text.to_owned()));
+    let case = Case { files: files.into(), ..Case::default() };
+    let built = build(&case, BUILT, &Options::default()).expect("it is found out when it is written");
+    let bad = built.to_yaml().expect_err("there is no such number");
+    assert_eq!(
+        bad.to_string(),
+        "app/kustomization.yaml:3: Deployment.v1.apps/web.[noNs], field `spec.replicas`: something else stands where an integer was read: put a value of its kind there"
+    );
+}
+
+#[test]
+fn a_secret_that_is_no_pair_is_told_by_its_number() {
+    let secret = |literal: &str| format!("secretGenerator:\n- {{name: s, literals: [a=b, {literal}]}}\n");
+    for (literal, why) in [
+        ("hunter2", "invalid literal source 2 of the secret `s`"),
+        ("123456", "secretGenerator[0].literals[1]: a text is expected, not a number: write it in quotes"),
+    ] {
+        let (_, message) = told(&[("kustomization.yaml", &secret(literal))]);
+        assert!(message.contains(why) && !message.contains(literal), "{message}");
+    }
+}
+
+#[test]
 fn transformers_and_their_configuration_are_told_by_field() {
     are_at(&[
         ("configurations:\n- unknown.yaml\n", "unknown.yaml:2", "unknown field \"namePrefx\""),

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::sync::Arc;
 
 use setpoint_core::value::Value;
@@ -12,6 +11,7 @@ use setpoint_kustomize::build::{BadBuild, Built, Options, build};
 use setpoint_kustomize::files::{FileError, Files, RemoteFolder};
 use setpoint_kustomize::kustomization::FILE_NAMES;
 use setpoint_kustomize::limits::Limits as BuildLimits;
+use setpoint_kustomize::load::NoResources;
 use setpoint_kustomize::node::{Content, NoValue, Node, Scalar, Tag, Value as Written};
 use setpoint_kustomize::origin::{Origin, Sources};
 use setpoint_kustomize::resource::Resource;
@@ -182,7 +182,7 @@ impl Kustomized<'_> {
                 break;
             }
             let place = self.place_of(name_of(&resource.node).origin, &built.sources);
-            let body = value_of(&resource.node).map_err(|bad| vec![bad]);
+            let body = value_of(&resource.node).map_err(|bad| vec![of_resource(resource, bad)]);
             let manifest = body.and_then(|body| Manifest::of_value(body, place)).and_then(|mut manifest| {
                 let found = completing.complete(&mut manifest);
                 if found.is_empty() { Ok(manifest) } else { Err(found) }
@@ -222,9 +222,15 @@ pub(crate) struct Made {
     pub(crate) sources: Sources,
 }
 
-/// An error with what it came of.
-fn told(error: &dyn Error) -> String {
-    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+/// What is wrong with a text, without a line of it: that may hold a secret.
+fn told(bad: &NoResources) -> String {
+    match bad {
+        NoResources::Malformed(found) => {
+            let first = found.iter().next().map(|first| format!(": line {}: {}", first.place.line, first.message));
+            format!("{bad}{}", first.unwrap_or_default())
+        }
+        NoResources::Incomplete { .. } | NoResources::NoItems { .. } | NoResources::NoValue { .. } => bad.to_string(),
+    }
 }
 
 /// A parameter as a variable.
@@ -241,6 +247,12 @@ fn variable(name: &Arc<str>, value: &Value) -> Result<(Arc<str>, Scalar), String
         }
     };
     Ok((Arc::clone(name), Scalar { text, tag }))
+}
+
+/// A problem with a value, which may come from a line that says nothing of the resource it is in.
+fn of_resource(resource: &Resource, bad: FieldProblem) -> FieldProblem {
+    let message = format!("{} (of the {} `{}`)", bad.message, resource.kind(), resource.name());
+    FieldProblem { message, ..bad }
 }
 
 /// Where a resource is named, as far as it is.
@@ -287,20 +299,22 @@ fn value_of(node: &Node) -> Result<Value, FieldProblem> {
     })
 }
 
+/// What stands there is not told where it is wrong: it may have been taken from a Secret.
 fn scalar_of(scalar: &Scalar) -> Result<Value, FieldProblem> {
-    let no_number =
-        |text: &str| FieldProblem::new("", format!("`{text}` is no number"), "put it in quotes if it is a text");
+    let no_number = || FieldProblem::new("", "it is no number", "put it in quotes if it is a text");
     let value = scalar.value().map_err(|bad| match bad {
-        NoValue::Other { text, wanted } => {
-            FieldProblem::new("", format!("`{text}` was put where {wanted} was read"), format!("put {wanted} there"))
-        }
-        NoValue::NonFinite { text } => no_number(&text),
+        NoValue::Other { wanted } => FieldProblem::new(
+            "",
+            format!("something else was put where {wanted} was read"),
+            format!("put {wanted} there"),
+        ),
+        NoValue::NonFinite => no_number(),
     })?;
     Ok(match value {
         Written::Null => Value::Null,
         Written::Bool(value) => Value::Bool(value),
         Written::Text(text) => Value::Str(text),
-        Written::Number(json) => Value::Num(json.parse().map_err(|_| no_number(&json))?),
+        Written::Number(json) => Value::Num(json.parse().map_err(|_| no_number())?),
     })
 }
 

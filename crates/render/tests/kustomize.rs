@@ -80,7 +80,12 @@ fn what_a_target_finds_wrong_is_told_where_it_was_written() {
 fn what_is_no_number_is_told_by_its_field() {
     let body = object("Thing", "settings") + "spec:\n  sizes: [1, .inf]\n";
     let told = problems(render_tree(&with(&tree(), "base/map.yaml", &body)));
-    assert_eq!(told, ["base/map.yaml:5:1: `spec.sizes[1]`: `.inf` is no number; put it in quotes if it is a text"]);
+    assert_eq!(
+        told,
+        [
+            "base/map.yaml:5:1: `spec.sizes[1]`: it is no number (of the Thing `prod-settings`); put it in quotes if it is a text"
+        ]
+    );
 }
 
 #[test]

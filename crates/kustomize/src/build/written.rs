@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{BadBuild, Built};
 use crate::identity::Id;
 use crate::limits::Budget;
-use crate::node::{Content, NoValue, Node};
+use crate::node::{Content, Node};
+use crate::provenance::check_values;
 use crate::resource::Resource;
 
 impl Built {
@@ -61,7 +62,7 @@ impl Built {
         let budget = Budget::new(self.limits);
         let placed = |error: BadBuild| error.or_at(&self.sources, resource.node.origin);
         let mut written = || {
-            check(&resource.node).map_err(|error| BadBuild::new(&error))?;
+            check_values(resource).map_err(|error| BadBuild::new(&error).or_at(&self.sources, error.origin))?;
             budget.output(elsewhere + out.len() + size(&resource.node, 0))?;
             setpoint_yaml::go::write(&resource.node, out).map_err(|error| BadBuild::new(&error))?;
             Ok(budget.output(elsewhere + out.len())?)
@@ -85,13 +86,4 @@ fn size(node: &Node, depth: usize) -> usize {
 
 fn sum(sizes: impl Iterator<Item = usize>) -> usize {
     sizes.fold(0, usize::saturating_add)
-}
-
-/// Whether everything in a node has a value.
-fn check(node: &Node) -> Result<(), NoValue> {
-    match &node.content {
-        Content::Scalar(scalar) => scalar.value().map(drop),
-        Content::Seq(items) => items.iter().try_for_each(check),
-        Content::Map(map) => map.iter().try_for_each(|(_, node)| check(node)),
-    }
 }

@@ -8,6 +8,7 @@ mod pairs;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::files::FileError;
@@ -61,10 +62,17 @@ pub struct Options {
 pub enum GeneratorError {
     #[error("a configmap must have a name: write `name` in the generator")]
     NoName,
-    #[error("configmap {name} illegally repeats the key `{key}`: give each value a key of its own")]
-    Repeated { name: Arc<str>, key: String },
+    #[error("configmap {name} illegally repeats the key {key}: give each value a key of its own")]
+    Repeated { name: Arc<str>, key: ToldKey },
     #[error("invalid literal source {literal}, expected key=value")]
     Literal { literal: Arc<str> },
+    /// What has no key is a secret as a whole.
+    #[error("invalid literal source {number} of the secret `{name}`, which is not shown, expected key=value")]
+    SecretLiteral {
+        name: Arc<str>,
+        /// Counted from 1.
+        number: usize,
+    },
     #[error("missing key name for file path `{path}` in source `{file}`: write `key=path`, or the path only")]
     NoKey { file: Arc<str>, path: String },
     #[error("missing file path for key name `{key}` in source `{file}`: write `key=path`")]
@@ -75,15 +83,32 @@ pub enum GeneratorError {
     File { name: Arc<str>, sources: &'static str, source: FileError },
     /// Kustomize cannot write what it made then.
     #[error(
-        "json: unsupported type: map[interface {{}}]interface {{}}: the key `{key}` of `{name}` is no text without quotes: take another one"
+        "json: unsupported type: map[interface {{}}]interface {{}}: the key {key} of `{name}` is no text without quotes: take another one"
     )]
-    Key { name: Arc<str>, key: String },
+    Key { name: Arc<str>, key: ToldKey },
     #[error("line {line} of `{file}` has invalid utf8 bytes: write it as UTF-8")]
     NotText { file: Arc<str>, line: usize },
     #[error(
         "line {line} of `{file}` is longer than 65535 bytes, and kustomize would drop it and all that follow: take the value from `files`"
     )]
     LongLine { file: Arc<str>, line: usize },
+}
+
+/// A key as it is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToldKey {
+    Plain(String),
+    /// Of a secret's file of lines, any line of which may be a part of a value.
+    Hidden,
+}
+
+impl fmt::Display for ToldKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(key) => write!(f, "`{key}`"),
+            Self::Hidden => f.write_str("of a line in `envs` (not shown)"),
+        }
+    }
 }
 
 impl Options {
@@ -147,9 +172,12 @@ impl Generator {
 
     /// Refuses keys and labels with which the resource could not be written.
     fn check_names(&self, pairs: &BTreeMap<String, Vec<u8>>) -> Result<(), GeneratorError> {
-        let mut names = pairs.keys().map(String::as_str).chain(self.options.labels.keys().map(|name| &**name));
-        match names.find(|name| !is_bare_name(name)) {
-            Some(key) => Err(GeneratorError::Key { name: Arc::clone(&self.name), key: key.to_owned() }),
+        let refused = |key| Err(GeneratorError::Key { name: Arc::clone(&self.name), key });
+        if let Some(key) = pairs.keys().find(|name| !is_bare_name(name)) {
+            return refused(self.told(key));
+        }
+        match self.options.labels.keys().find(|name| !is_bare_name(name)) {
+            Some(label) => refused(ToldKey::Plain(label.to_string())),
             None => Ok(()),
         }
     }

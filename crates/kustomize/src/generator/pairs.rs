@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::folder::Folder;
 
-use super::{Generator, GeneratorError};
+use super::{Generator, GeneratorError, Kind, ToldKey};
 
 /// The longest line that Go's scanner takes, without its break.
 const LONGEST_LINE: usize = 64 * 1024 - 1;
@@ -22,8 +22,8 @@ impl Generator {
             let bytes = folder.read(path).map_err(file("env source files"))?;
             lines(path, &bytes, &mut all)?;
         }
-        for literal in &self.literals {
-            all.push(pair(literal)?);
+        for (at, literal) in self.literals.iter().enumerate() {
+            all.push(pair(literal).ok_or_else(|| self.no_pair(literal, at + 1))?);
         }
         for source in &self.files {
             let (key, path) = named_file(source)?;
@@ -33,20 +33,36 @@ impl Generator {
         let mut pairs = Pairs::new();
         for (key, value) in all {
             if pairs.contains_key(&key) {
-                return Err(GeneratorError::Repeated { name: Arc::clone(&self.name), key });
+                return Err(GeneratorError::Repeated { name: Arc::clone(&self.name), key: self.told(&key) });
             }
             pairs.insert(key, value);
         }
         Ok(pairs)
     }
+
+    fn no_pair(&self, literal: &Arc<str>, number: usize) -> GeneratorError {
+        match self.kind {
+            Kind::ConfigMap => GeneratorError::Literal { literal: Arc::clone(literal) },
+            Kind::Secret { .. } => GeneratorError::SecretLiteral { name: Arc::clone(&self.name), number },
+        }
+    }
+
+    /// A key, unless it may be a part of a secret.
+    pub(super) fn told(&self, key: &str) -> ToldKey {
+        let is_literal = || self.literals.iter().any(|literal| pair(literal).is_some_and(|(own, _)| own == key));
+        let is_file = || self.files.iter().any(|file| named_file(file).is_ok_and(|(own, _)| own == key));
+        match self.kind {
+            Kind::Secret { .. } if !is_literal() && !is_file() => ToldKey::Hidden,
+            Kind::Secret { .. } | Kind::ConfigMap => ToldKey::Plain(key.to_owned()),
+        }
+    }
 }
 
 /// `key=value`. One pair of quotes around the value is not part of it.
-fn pair(literal: &Arc<str>) -> Result<(String, Vec<u8>), GeneratorError> {
-    let no_pair = || GeneratorError::Literal { literal: Arc::clone(literal) };
-    let (key, value) = literal.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(no_pair)?;
+fn pair(literal: &str) -> Option<(String, Vec<u8>)> {
+    let (key, value) = literal.split_once('=').filter(|(key, _)| !key.is_empty())?;
     let inner = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
-    Ok((key.to_owned(), inner.unwrap_or(value).into()))
+    Some((key.to_owned(), inner.unwrap_or(value).into()))
 }
 
 /// `path` or `key=path`.

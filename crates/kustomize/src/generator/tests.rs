@@ -81,6 +81,36 @@ fn mistakes_name_the_generator_and_what_to_do() {
 }
 
 #[test]
+fn mistakes_in_a_secret_do_not_tell_what_may_be_a_part_of_it() {
+    struct Key;
+    impl Files for Key {
+        fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+            Ok(if path.ends_with("number.env") { "123456\n" } else { "-----\nhunter2\nhunter2\n" }.as_bytes().into())
+        }
+    }
+    let told = |literals: &[&str], env: &[&str]| {
+        let envs = env.iter().map(|path| (*path).into()).collect();
+        let secret = Generator { kind: Kind::Secret { r#type: "".into() }, envs, ..generator(literals) };
+        secret.generate(&Folder::new(&Key, "app", true), Origin::default()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        told(&["a=1", "hunter2password"], &[]),
+        "invalid literal source 2 of the secret `settings`, which is not shown, expected key=value"
+    );
+    assert_eq!(
+        told(&["a=1", "a=2"], &[]),
+        "configmap settings illegally repeats the key `a`: give each value a key of its own"
+    );
+    let hidden = "the key of a line in `envs` (not shown)";
+    assert_eq!(
+        told(&[], &["pem.env"]),
+        format!("configmap settings illegally repeats {hidden}: give each value a key of its own")
+    );
+    let key = told(&[], &["number.env"]);
+    assert!(key.contains(&format!("{hidden} of `settings` is no text")) && !key.contains("123456"), "{key}");
+}
+
+#[test]
 fn a_line_that_kustomize_would_drop_in_silence_is_refused() {
     struct Long;
     impl Files for Long {

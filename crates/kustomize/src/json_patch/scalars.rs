@@ -1,7 +1,5 @@
 //! What the way through JSON does to scalars: each is what its text says, and every number is a float on the way back, whose digits are written anew.
 
-use std::sync::Arc;
-
 use setpoint_yaml::go::written_number;
 
 use crate::node::{Content, NoValue, Node, Scalar, Style, Tag, Value};
@@ -29,7 +27,7 @@ pub(super) fn from_json(node: &mut Node) -> Result<(), NoValue> {
             return Ok(());
         }
         let value = scalar.text.parse::<f64>().ok().filter(|value| value.is_finite());
-        let value = value.ok_or_else(|| NoValue::NonFinite { text: Arc::clone(&scalar.text) })?;
+        let value = value.ok_or(NoValue::NonFinite)?;
         // Debug writes a point or an exponent, by which it is taken for a float.
         let text = written_number(&format!("{value:?}")).into_owned();
         *scalar = Scalar { tag: Tag::of(&text), text: text.into() };
