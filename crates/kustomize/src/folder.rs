@@ -77,7 +77,8 @@ impl fmt::Display for BadPath {
             }
             Self::Remote(path) => write!(
                 f,
-                "`{path}` is on another machine, and nothing is fetched while rendering: declare it as a Store, or copy it here"
+                "`{}` is on another machine, and nothing is fetched while rendering: declare it as a Store, or copy it here",
+                without_secrets(path)
             ),
         }
     }
@@ -190,6 +191,24 @@ pub fn is_remote(path: &str) -> bool {
     path.contains("://") || path.starts_with("git::") || path.starts_with("github.com/") || is_account
 }
 
+/// An URL as it may be told: without a password, an account that may be a token, and what of the query does not say which version is meant.
+pub fn without_secrets(url: &str) -> String {
+    let (address, query) = url.split_once('?').unwrap_or((url, ""));
+    let (scheme, rest) = address.split_at(address.find("://").map_or(0, |at| at + 3));
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    // Of what is not reached by SSH the name alone may be a token.
+    let is_ssh = scheme.is_empty() || scheme.ends_with("ssh://");
+    let authority = match authority.rsplit_once('@') {
+        Some((account, host)) if is_ssh => format!("{}@{host}", account.split(':').next().unwrap_or_default()),
+        Some((_, host)) => host.to_owned(),
+        None => authority.to_owned(),
+    };
+    let is_version = |part: &&str| part.starts_with("ref=") || part.starts_with("version=");
+    let version: Vec<&str> = query.split('&').filter(is_version).collect();
+    let joint = if version.is_empty() { "" } else { "?" };
+    format!("{scheme}{authority}{path}{joint}{}", version.join("&"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,6 +317,22 @@ mod tests {
         }
         assert_eq!(file(&folder, ""), Err(BadPath::Empty));
         assert!(!is_remote("a/b@c:d"));
+    }
+
+    #[test]
+    fn an_url_is_told_without_what_opens_the_repository() {
+        for (url, told) in [
+            ("https://user:hunter2@example.com/a/b//c?ref=v1", "https://example.com/a/b//c?ref=v1"),
+            ("git::https://hunter2@example.com/a?timeout=9s&ref=v1", "git::https://example.com/a?ref=v1"),
+            ("https://x:hun@ter2@example.com", "https://example.com"),
+            ("https://example.com/@a/b.yaml?token=hunter2", "https://example.com/@a/b.yaml"),
+            ("ssh://git:hunter2@example.com:22/a", "ssh://git@example.com:22/a"),
+            ("git@example.com:a/b", "git@example.com:a/b"),
+            ("github.com/a/b?version=v1", "github.com/a/b?version=v1"),
+        ] {
+            assert_eq!(without_secrets(url), told);
+            assert!(BadPath::Remote(url.to_owned()).to_string().starts_with(&format!("`{told}` is on another")));
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Remote bases: URLs in kustomizations that stand for a folder of another repository. They lead into stores that the app names, at the version that was
 //! accepted with the app's own, and nowhere else: nothing is fetched while rendering.
 
+use setpoint_kustomize::folder::without_secrets;
+
 use crate::request::RemoteBase;
 
 /// Where an URL leads.
@@ -18,13 +20,14 @@ pub(crate) fn find<'b>(bases: &'b [RemoteBase], url: &str) -> Result<Led<'b>, St
     let found = bases.iter().filter_map(|base| Some((base, below(&wanted, &normal(&base.url))?)));
     // Of a repository and one in whose place another stands, the longer address is meant.
     let Some((base, folder)) = found.max_by_key(|(base, _)| normal(&base.url).len()) else {
-        return Err(undeclared(url, address));
+        return Err(undeclared(url));
     };
     let reference =
         query.split('&').find_map(|part| part.strip_prefix("ref=").or_else(|| part.strip_prefix("version=")));
     match reference {
         Some(reference) if !base.references.iter().any(|known| known == reference) => Err(format!(
-            "`{url}` wants `{reference}`, and the Store `{}` is at {}: change one of them",
+            "`{}` wants `{reference}`, and the Store `{}` is at {}: change one of them",
+            without_secrets(url),
             base.store,
             base.references.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ")
         )),
@@ -39,13 +42,18 @@ fn within<'f>(base: &RemoteBase, folder: &'f str, url: &str) -> Result<&'f str, 
         return Ok(folder);
     }
     below(folder, root).ok_or_else(|| {
-        format!("`{url}` is not below `{root}`, which is all that the Store `{}` reads: widen its `path`", base.store)
+        format!(
+            "`{}` is not below `{root}`, which is all that the Store `{}` reads: widen its `path`",
+            without_secrets(url),
+            base.store
+        )
     })
 }
 
 /// What to write, so that it can be copied.
-fn undeclared(url: &str, address: &str) -> String {
-    let repository = repository(address);
+fn undeclared(url: &str) -> String {
+    let url = without_secrets(url);
+    let repository = repository(url.split_once('?').map_or(url.as_str(), |(address, _)| address));
     format!(
         "`{url}` is on another machine, and nothing is fetched while rendering: declare the repository as a Store \
          (`{{apiVersion: setpoint.dev/v1, kind: Store, metadata: {{name: upstream}}, spec: {{url: \"{repository}\"}}}}`) and name it in \
@@ -118,6 +126,7 @@ mod tests {
             "git@github.com:org/repo.git//deploy/base?ref=main",
             "ssh://git@GitHub.com/org/repo//deploy/base",
             "git::https://github.com/org/repo.git//deploy/base",
+            "https://user:token@github.com/org/repo//deploy/base",
         ] {
             assert_eq!(led(url), Ok(("upstream".to_owned(), "deploy/base".to_owned())), "{url}");
         }
@@ -132,8 +141,11 @@ mod tests {
             ("github.com/org/other/deploy/base?ref=main", "https://github.com/org/other"),
             ("https://example.com/x/y.git/deploy", "https://example.com/x/y.git"),
             ("http://169.254.169.254/latest/meta-data", "http://169.254.169.254/latest/meta-data"),
+            ("https://user:hunter2@example.com/x/y.git/deploy?token=hunter2", "https://example.com/x/y.git"),
+            ("ssh://git:hunter2@example.com/x/y.git", "ssh://git@example.com/x/y.git"),
         ] {
             let problem = led(url).unwrap_err();
+            assert!(!problem.contains("hunter2"), "{problem}");
             assert!(problem.contains("nothing is fetched while rendering"), "{problem}");
             assert!(problem.contains(&format!("spec: {{url: \"{repository}\"}}")), "{problem}");
         }
