@@ -82,6 +82,17 @@ pub enum NotRun {
 }
 
 impl NotRun {
+    /// The same with something else in the place of what the program said: kustomize repeats what it could not take, and that may be a secret.
+    #[must_use]
+    pub fn saying(self, instead: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::OutOfMemory { limit, .. } => Self::OutOfMemory { limit, said: instead() },
+            Self::Killed { signal, .. } => Self::Killed { signal, said: instead() },
+            Self::Failed { code, .. } => Self::Failed { code, said: instead() },
+            other => other,
+        }
+    }
+
     /// Whether the same files would end the same way next time. Else it is the program, the machine or the moment that is to blame.
     pub fn is_about_the_files(&self) -> bool {
         matches!(
@@ -112,6 +123,19 @@ pub(crate) fn shown(said: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_program_said_can_be_left_out() {
+        let said = || "hunter2".to_owned();
+        for error in [
+            NotRun::OutOfMemory { limit: 5, said: said() },
+            NotRun::Killed { signal: 9, said: said() },
+            NotRun::Failed { code: 1, said: said() },
+        ] {
+            let told = error.saying(|| "(left out)".to_owned()).to_string();
+            assert!(told.ends_with("; it said: (left out)"), "{told}");
+        }
+    }
 
     #[test]
     fn what_a_program_said_is_shown_by_its_end_and_without_control_characters() {

@@ -98,6 +98,15 @@ impl Renderers {
         )
     }
 
+    /// Stands for what a program said, which may be a secret: this is kept and told to people who may not read the store.
+    fn unsaid(&self, folder: &str, digest: &str) -> String {
+        let declared = self.declared.iter().find(|declared| declared.digest.as_str() == digest);
+        let program = declared.map_or("PROGRAM", |declared| declared.binary.as_str());
+        format!(
+            "something that is not kept, as it may hold values of Secrets; to see it, run `setpoint kustomize compare {folder} --with {program}` in a checkout"
+        )
+    }
+
     /// One that reads only what it wrote itself, a moment ago: what may lead to a delete rests on the store, and not on what lay on a disk.
     pub(super) fn afresh(&self) -> Afresh<'_> {
         Afresh { renderers: self }
@@ -146,7 +155,7 @@ impl Renderers {
                 let what = "the external renderer wrote something that is no text in UTF-8; is it a kustomize?";
                 NotGiven::Refused { what: what.to_owned() }
             }),
-            Err(error) => Err(not_given(&error, &written.left_out)),
+            Err(error) => Err(not_given(&error.saying(|| self.unsaid(folder, wanted.digest)), &written.left_out)),
         }
     }
 }

@@ -69,21 +69,27 @@ async fn what_the_other_program_writes_is_what_is_held_with_parameters_put_in() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_other_program_refuses_is_refused_in_its_words() {
+async fn what_the_other_program_refuses_is_refused_without_its_words() {
     let mut lab = Lab::new();
     let digest = digest(answering());
     lab.render_by(answering(), &digest);
     lab.app_with("hello", &external(&digest));
-    kustomized(&mut lab, "hello", "ours\n", "#mistake\nError: accumulating resources: no such file\n");
+    kustomized(&mut lab, "hello", "ours\n", "#mistake\nError: invalid literal source hunter2\n");
     lab.commit();
     let mut agent = lab.start().await;
     agent.hint().await;
     let detail = agent.until_app("hello", "is refused", |detail| detail.refused.is_some()).await;
     let problem = detail.refused.expect("it is").problem;
     assert!(
-        problem.starts_with("apps/hello: the external renderer failed with status 1; it said: Error: acc"),
+        problem
+            .starts_with("apps/hello: the external renderer failed with status 1; it said: something that is not kept"),
         "{problem}"
     );
+    let command = format!("setpoint kustomize compare apps/hello --with {}`", answering().display());
+    assert!(problem.contains(&command), "{problem}");
+    for told in [problem, lab.told(&["why", "hello"]), lab.told(&["history", "hello"])] {
+        assert!(!told.contains("hunter2"), "{told}");
+    }
     assert_eq!(lab.text("hello"), None);
     agent.stop().await;
 }
