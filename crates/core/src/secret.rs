@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::KeyedDigest;
+use crate::value::Value;
 
 /// A value that has no text form. It is opened by name, inside a target crate, and nowhere else.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,9 +37,40 @@ pub struct SecretRef {
     pub digest: KeyedDigest,
 }
 
+/// Whether a declared object holds what nobody may see: a Secret of whatever API, or a file, a command or a variable of a host that says so.
+pub fn holds_secrets(kind: &str, body: &Value) -> bool {
+    kind == "Secret" || says_sensitive(body)
+}
+
+/// Whether `sensitive` stands there with any word for true: which of them are booleans, readers of YAML do not agree on.
+fn says_sensitive(value: &Value) -> bool {
+    let is_true = |value: &Value| match value {
+        Value::Bool(is_true) => *is_true,
+        Value::Str(word) => ["true", "yes", "y", "on"].iter().any(|yes| word.eq_ignore_ascii_case(yes)),
+        _ => false,
+    };
+    match value {
+        Value::Map(fields) => {
+            fields.iter().any(|(name, value)| (&**name == "sensitive" && is_true(value)) || says_sensitive(value))
+        }
+        Value::Seq(items) => items.iter().any(says_sensitive),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_may_see_is_known_by_its_kind_or_by_what_it_says() {
+        let says = |word: Value| Value::map([("spec", Value::Seq([Value::map([("sensitive", word)])].into()))]);
+        assert!(holds_secrets("Secret", &Value::Null));
+        for (word, is_secret) in [("yes", true), ("True", true), ("no", false), ("maybe", false)] {
+            assert_eq!(holds_secrets("File", &says(Value::str(word))), is_secret, "{word}");
+        }
+        assert!(holds_secrets("File", &says(Value::Bool(true))) && !holds_secrets("File", &says(Value::Bool(false))));
+    }
 
     #[test]
     fn a_secret_has_no_text_form() {

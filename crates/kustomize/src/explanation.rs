@@ -1,13 +1,14 @@
 //! What is told of a resource to somebody who names it: which one is meant, and who set its fields.
 
+use crate::identity::Gvk;
 use crate::origin::Sources;
-use crate::provenance::{NoField, Set, fields, find, is_secret_field};
+use crate::provenance::{NoField, Set, fields, find, is_identity};
 use crate::resource::Resource;
 
 /// What somebody wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted<'w> {
-    /// In any case.
+    /// In any case, as `Kind`, `Kind.group` or `Kind.version.group`.
     pub kind: &'w str,
     /// As it is rendered, or as it was before it got its hash or was renamed.
     pub name: &'w str,
@@ -31,8 +32,8 @@ pub struct Explanation {
 pub enum Unexplained {
     #[error("there is no {wanted}; {known}")]
     Missing { wanted: String, known: String },
-    #[error("there are several of {wanted}: say which, {}", namespaces.join(" or "))]
-    Several { wanted: String, namespaces: Vec<String> },
+    #[error("there are several of {wanted}: say which, {}", ways.join(" or "))]
+    Several { wanted: String, ways: Vec<String> },
     #[error("{resource}: {problem}")]
     Field { resource: String, problem: NoField },
 }
@@ -40,15 +41,19 @@ pub enum Unexplained {
 /// Resources, and the files that their nodes came from.
 pub type Traced<'t> = (&'t [Resource], &'t Sources);
 
-/// Tells of the one among these resources that is wanted.
-pub fn explain(all: &[Traced<'_>], wanted: &Wanted<'_>) -> Result<Explanation, Unexplained> {
+/// Tells of the one among these resources that is wanted. Of one that holds secrets no values are told.
+pub fn explain(
+    all: &[Traced<'_>],
+    wanted: &Wanted<'_>,
+    holds_secrets: impl Fn(&Resource) -> bool,
+) -> Result<Explanation, Unexplained> {
     let (resource, sources) = chosen(all, wanted)?;
     let name = named(resource);
     let found = find(&resource.node, wanted.field);
     let (node, path) = found.map_err(|problem| Unexplained::Field { resource: name.clone(), problem })?;
     let mut fields = fields(node, &path, sources);
-    for set in fields.iter_mut().filter(|set| resource.is_secret() && is_secret_field(&set.field)) {
-        set.value = None;
+    if holds_secrets(resource) {
+        fields.iter_mut().filter(|set| !is_identity(&set.field)).for_each(|set| set.value = None);
     }
     Ok(Explanation { resource: name, namespace: resource.namespace().to_owned(), fields })
 }
@@ -56,8 +61,7 @@ pub fn explain(all: &[Traced<'_>], wanted: &Wanted<'_>) -> Result<Explanation, U
 /// The resource that is meant, or what there is instead.
 fn chosen<'t>(all: &[Traced<'t>], wanted: &Wanted<'_>) -> Result<(&'t Resource, &'t Sources), Unexplained> {
     let is_there = |resource: &Resource| {
-        resource.kind().eq_ignore_ascii_case(wanted.kind)
-            && wanted.namespace.is_none_or(|namespace| resource.namespace() == namespace)
+        is_kind(resource, wanted.kind) && wanted.namespace.is_none_or(|namespace| resource.namespace() == namespace)
     };
     let resources = || all.iter().flat_map(|(resources, sources)| resources.iter().map(move |one| (one, *sources)));
     let there: Vec<_> = resources().filter(|(resource, _)| is_there(resource)).collect();
@@ -73,10 +77,44 @@ fn chosen<'t>(all: &[Traced<'t>], wanted: &Wanted<'_>) -> Result<(&'t Resource, 
         [one] => Ok(*one),
         [] => Err(Unexplained::Missing { wanted: name(), known: known(resources().map(|(resource, _)| resource)) }),
         several => {
-            let namespaces = several.iter().map(|(one, _)| format!("`-n {}`", one.namespace())).collect();
-            Err(Unexplained::Several { wanted: name(), namespaces })
+            let several: Vec<&Resource> = several.iter().map(|(one, _)| *one).collect();
+            Err(Unexplained::Several { wanted: name(), ways: ways(&several) })
         }
     }
+}
+
+/// Whether a resource is of a kind that may be written with its group, or with version and group, as kubectl has it.
+fn is_kind(resource: &Resource, wanted: &str) -> bool {
+    let Gvk { group, version, kind } = resource.gvk();
+    let is_it = |(name, rest): (&str, &str)| {
+        let is_core = group.is_empty() && rest == &*version;
+        name.eq_ignore_ascii_case(&kind) && (rest == &*group || rest == format!("{version}.{group}") || is_core)
+    };
+    kind.eq_ignore_ascii_case(wanted) || wanted.split_once('.').is_some_and(is_it)
+}
+
+/// How each of several is named so that no other is meant.
+fn ways(several: &[&Resource]) -> Vec<String> {
+    let differ = |what: &dyn Fn(&Resource) -> String| several.windows(2).any(|two| what(two[0]) != what(two[1]));
+    let api = |one: &Resource| one.gvk().api_version();
+    let (is_by_kind, is_by_name) = (differ(&api), differ(&named));
+    let is_by_namespace = differ(&|one| one.namespace().to_owned());
+    let way = |one: &&Resource| {
+        let Gvk { group, version, kind } = one.gvk();
+        let joint = if group.is_empty() { "" } else { "." };
+        let resource = match (is_by_kind, is_by_name) {
+            (true, _) => Some(format!("{kind}.{version}{joint}{group}/{}", one.name())),
+            (false, true) => Some(named(one)),
+            (false, false) => None,
+        };
+        let namespace = is_by_namespace.then(|| match one.namespace() {
+            "" => "-n ''".to_owned(),
+            namespace => format!("-n {namespace}"),
+        });
+        let words: Vec<String> = resource.into_iter().chain(namespace).collect();
+        format!("`{}`", words.join(" "))
+    };
+    several.iter().map(way).collect()
 }
 
 /// Whether it had this name, or has it with a hash behind it.
@@ -99,5 +137,79 @@ fn known<'r>(resources: impl Iterator<Item = &'r Resource>) -> String {
         (0, _) => "nothing is declared".to_owned(),
         (_, 0) => format!("there are {}", all.join(", ")),
         (_, more) => format!("there are {} and {more} more", all.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::resources;
+
+    const SEVERAL: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: x}}\n---\n\
+                           {apiVersion: example.com/v1, kind: ConfigMap, metadata: {name: a, namespace: x}}\n---\n\
+                           {apiVersion: example.com/v2, kind: ConfigMap, metadata: {name: a, namespace: x}}\n---\n\
+                           {apiVersion: v1, kind: Pod, metadata: {name: p}}\n---\n\
+                           {apiVersion: v1, kind: Pod, metadata: {name: p, namespace: y}}\n";
+
+    fn told(text: &str, kind: &str, name: &str, is_secret: bool) -> Result<Vec<String>, String> {
+        let mut sources = Sources::default();
+        let origin = sources.add("a.yaml".into(), None);
+        let all = resources("a.yaml", text, origin).unwrap();
+        let wanted = Wanted { kind, name, namespace: None, field: "" };
+        let explanation = explain(&[(&all, &sources)], &wanted, |_| is_secret).map_err(|error| error.to_string())?;
+        let shown = |set: &Set| format!("{}={}", set.field, set.value.as_deref().unwrap_or("(secret)"));
+        Ok(explanation.fields.iter().map(shown).collect())
+    }
+
+    #[test]
+    fn resources_of_one_name_are_told_apart_by_group_and_version() {
+        let api = |kind: &str| told(SEVERAL, kind, "a", false).map(|fields| fields[0].clone());
+        for (kind, version) in [
+            ("ConfigMap.v1", "v1"),
+            ("configmap.v1.", "v1"),
+            ("ConfigMap.", "v1"),
+            ("ConfigMap.v1.example.com", "example.com/v1"),
+            ("configmap.v2.example.com", "example.com/v2"),
+        ] {
+            assert_eq!(api(kind), Ok(format!("apiVersion={version}")), "{kind}");
+        }
+        assert_eq!(
+            api("ConfigMap").unwrap_err(),
+            "there are several of ConfigMap/a: say which, `ConfigMap.v1/a` or `ConfigMap.v1.example.com/a` or `ConfigMap.v2.example.com/a`"
+        );
+        assert_eq!(
+            api("ConfigMap.example.com").unwrap_err(),
+            "there are several of ConfigMap.example.com/a: say which, `ConfigMap.v1.example.com/a` or `ConfigMap.v2.example.com/a`"
+        );
+        assert!(api("ConfigMap.example").unwrap_err().starts_with("there is no ConfigMap.example/a"));
+    }
+
+    #[test]
+    fn resources_of_one_name_are_told_apart_by_namespace() {
+        assert_eq!(
+            told(SEVERAL, "pod", "p", false).unwrap_err(),
+            "there are several of pod/p: say which, `-n ''` or `-n y`"
+        );
+    }
+
+    #[test]
+    fn of_what_holds_secrets_only_its_identity_and_type_are_told() {
+        let text = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: n\n  labels: {a: hunter2}\n  \
+                    annotations: {last-applied: hunter2}\ntype: Opaque\nstringData: hunter2\ndata: {a: hunter2}\n";
+        assert_eq!(
+            told(text, "Secret", "s", true).unwrap(),
+            [
+                "apiVersion=v1",
+                "kind=Secret",
+                "metadata.name=s",
+                "metadata.namespace=n",
+                "metadata.labels.a=(secret)",
+                "metadata.annotations.last-applied=(secret)",
+                "type=Opaque",
+                "stringData=(secret)",
+                "data.a=(secret)",
+            ]
+        );
+        assert!(told(text, "Secret", "s", false).unwrap().contains(&"data.a=hunter2".to_owned()));
     }
 }

@@ -150,17 +150,10 @@ fn steps(path: &str) -> Result<Vec<Step>, NoField> {
     Ok(steps)
 }
 
-impl Resource {
-    /// Whether its values are secret: they are neither shown nor told.
-    pub fn is_secret(&self) -> bool {
-        self.kind() == "Secret"
-            && matches!(self.node.at(&["apiVersion"]), Some(version) if version.as_text() == Some("v1"))
-    }
-}
-
-/// Whether a field of a secret holds what is secret.
-pub fn is_secret_field(field: &str) -> bool {
-    ["data", "stringData"].iter().any(|name| field.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '['])))
+/// Whether a field of a resource that holds secrets says no more than which resource it is. Whatever else there is may hold a secret: a scalar in
+/// the place of `stringData`, or what kubectl keeps in an annotation.
+pub(crate) fn is_identity(field: &str) -> bool {
+    ["apiVersion", "kind", "metadata.name", "metadata.namespace", "type"].contains(&field)
 }
 
 /// A field without a value that could be written.
@@ -265,12 +258,6 @@ mod tests {
         ] {
             assert_eq!(find(&node, path).unwrap_err().to_string(), problem);
         }
-    }
-
-    #[test]
-    fn only_what_a_secret_keeps_is_secret() {
-        assert!(is_secret_field("data.password") && is_secret_field("stringData[\"a.b\"]"));
-        assert!(!is_secret_field("metadata.name") && !is_secret_field("database.x"));
     }
 
     #[test]

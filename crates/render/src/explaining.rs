@@ -1,14 +1,18 @@
-//! Who set what of a resource that an app declares: its inputs are read as for a render, but each node keeps where it came from.
+//! Who set what of a resource that an app declares: a render whose nodes are kept with where they came from.
 
+use std::collections::BTreeSet;
+
+use setpoint_core::secret;
 use setpoint_kustomize::explanation::{Explanation, Unexplained, Wanted, explain as explain_among};
-use setpoint_kustomize::load;
-use setpoint_store::{StoreError, Tree};
+use setpoint_kustomize::node::{Content, Node};
+use setpoint_kustomize::read::read;
+use setpoint_kustomize::resource::Resource;
+use setpoint_store::Tree;
 use setpoint_yaml::Source;
 
-use crate::kustomize::{self, Kustomized, Made};
-use crate::plain::SUFFIXES;
-use crate::problem::Problems;
-use crate::rendering::{Recordings, render};
+use crate::kustomize::{self, Made, value_of};
+use crate::problem::{Problem, Problems};
+use crate::rendering::{Recordings, declared};
 use crate::request::{Input, NotRendered, Request};
 use crate::walk::{Naming, files_below};
 
@@ -24,53 +28,89 @@ pub enum NotExplained {
         "{folder} is rendered by another program (`kustomize.external`), which does not say who set what; without it that is known"
     )]
     Elsewhere { folder: String },
+    /// It is in none of the files that could be read for this, and may be in one that was only rendered.
+    #[error("{missing}; of what this file declares nothing can be told: {problem}")]
+    Untraced { missing: Unexplained, problem: Box<Problem> },
 }
 
 /// Says who set the fields of a resource.
 pub fn explain(request: &Request<'_>, wanted: &Wanted<'_>) -> Result<Explanation, NotExplained> {
     let recordings = Recordings::of(request).map_err(NotRendered::from)?;
-    let mut problems = Problems::default();
+    let plain = plain_inputs(request, &recordings)?;
     let mut all = Vec::new();
-    for input in request.inputs {
-        all.push(traced(request, input, &recordings, &mut problems)?);
-    }
-    let all = problems.or_value(all).map_err(NotRendered::from)?;
     // A version that would be refused declares nothing: what of it cannot be read is not told as not being there.
-    render(request)?;
-    let all: Vec<_> = all.iter().map(|traced| (traced.resources.as_slice(), &traced.sources)).collect();
-    Ok(explain_among(&all, wanted)?)
-}
-
-fn traced(
-    request: &Request<'_>,
-    input: &Input,
-    recordings: &Recordings<'_>,
-    problems: &mut Problems,
-) -> Result<Made, NotExplained> {
-    let (naming, tree) = (recordings.naming_of(input), recordings.tree(&input.store).map_err(NotRendered::from)?);
-    if kustomize::is_meant_for(tree, &input.path).map_err(NotRendered::from)? {
-        if request.kustomize.external.is_some() {
-            return Err(NotExplained::Elsewhere { folder: naming.name(&input.path) });
-        }
-        let kustomized = Kustomized { request, input, tree, trees: recordings, naming: &naming };
-        Ok(kustomized.traced(problems)?.unwrap_or_default())
-    } else {
-        Ok(written(input, tree, &naming, problems).map_err(NotRendered::from)?)
+    let manifests = declared(request, &recordings, &mut |kustomized, made| all.push(kustomized.called(made)))?;
+    let files: BTreeSet<&str> = manifests.iter().map(|manifest| manifest.place.file.as_str()).collect();
+    let mut untraced = Problems::default();
+    for input in plain {
+        let tree = recordings.tree(&input.store).map_err(NotRendered::from)?;
+        all.push(written(input, tree, &recordings.naming_of(input), &files, &mut untraced)?);
     }
+    let all: Vec<_> = all.iter().map(|made| (made.resources.as_slice(), &made.sources)).collect();
+    explain_among(&all, wanted, holds_secrets).map_err(|unexplained| {
+        let problem = untraced.or_value(()).err().and_then(|found| found.into_iter().next());
+        match (unexplained, problem) {
+            (missing @ Unexplained::Missing { .. }, Some(problem)) => {
+                NotExplained::Untraced { missing, problem: Box::new(problem) }
+            }
+            (unexplained, _) => unexplained.into(),
+        }
+    })
 }
 
-/// What files declare as they stand. A file that holds no resources is content of one, if the version renders at all.
-fn written(input: &Input, tree: &dyn Tree, naming: &Naming, problems: &mut Problems) -> Result<Made, StoreError> {
+/// Whether nothing may be told of what a resource holds. What has no value has none that could be looked at.
+pub fn holds_secrets(resource: &Resource) -> bool {
+    value_of(&resource.node).map_or(true, |body| secret::holds_secrets(resource.kind(), &body))
+}
+
+/// The inputs that are read as they stand, if no other is rendered by another program.
+fn plain_inputs<'a>(request: &'a Request<'_>, recordings: &Recordings<'_>) -> Result<Vec<&'a Input>, NotExplained> {
+    let mut plain = Vec::new();
+    for input in request.inputs {
+        let tree = recordings.tree(&input.store).map_err(NotRendered::from)?;
+        let is_kustomization = kustomize::is_meant_for(tree, &input.path).map_err(NotRendered::from)?;
+        if is_kustomization && request.kustomize.external.is_some() {
+            return Err(NotExplained::Elsewhere { folder: recordings.naming_of(input).name(&input.path) });
+        }
+        plain.extend(Some(input).filter(|_| !is_kustomization));
+    }
+    Ok(plain)
+}
+
+/// What those of an input's files declare, as it stands, that declare something: the others are content of a resource.
+fn written(
+    input: &Input,
+    tree: &dyn Tree,
+    naming: &Naming,
+    declaring: &BTreeSet<&str>,
+    untraced: &mut Problems,
+) -> Result<Made, NotRendered> {
     let mut made = Made::default();
-    for path in files_below(tree, &input.path, naming, problems)? {
-        if !SUFFIXES.iter().any(|suffix| path.as_str().ends_with(suffix)) {
+    for path in files_below(tree, &input.path, naming, untraced)? {
+        let name = naming.name(&path);
+        if !declaring.contains(name.as_str()) {
             continue;
         }
-        let name = naming.name(&path);
-        let Some(Some(blob)) = problems.sort_out(&name, tree.read(&path))? else { continue };
-        let Ok(source) = Source::decode(&name, &blob.bytes) else { continue };
+        let Some(Some(blob)) = untraced.sort_out(&name, tree.read(&path))? else { continue };
         let origin = made.sources.add(name.as_str().into(), None);
-        made.resources.extend(load::resources(&name, source.text(), origin).unwrap_or_default());
+        let nodes = Source::decode(&name, &blob.bytes).and_then(|source| read(&name, source.text(), origin));
+        match nodes {
+            Ok(nodes) => made.resources.extend(nodes.into_iter().flat_map(items_of).map(Resource::new)),
+            Err(found) => untraced.add_all(found),
+        }
     }
     Ok(made)
+}
+
+/// The resources of a document: itself, or what a `kind: List` holds, however deep.
+fn items_of(root: Node) -> Vec<Node> {
+    let (mut items, mut ahead) = (Vec::new(), vec![root]);
+    while let Some(node) = ahead.pop() {
+        let is_list = node.at(&["kind"]).and_then(Node::as_text) == Some("List");
+        match node.at(&["items"]).map(|items| &items.content) {
+            Some(Content::Seq(list)) if is_list => ahead.extend(list.iter().rev().cloned()),
+            _ => items.push(node),
+        }
+    }
+    items
 }

@@ -54,15 +54,20 @@ pub(crate) struct Kustomized<'a> {
 
 impl Kustomized<'_> {
     /// What it declares. Whatever is wrong with that is added to the problems.
-    pub(crate) fn read(&self, totals: &mut Totals, problems: &mut Problems) -> Result<Vec<Manifest>, NotRendered> {
-        match self.made(problems)? {
-            Some(made) => Ok(self.manifests(&made, totals, problems)?),
-            None => Ok(Vec::new()),
-        }
+    pub(crate) fn read(
+        &self,
+        totals: &mut Totals,
+        problems: &mut Problems,
+        show: &mut dyn FnMut(&Self, Made),
+    ) -> Result<Vec<Manifest>, NotRendered> {
+        let Some(made) = self.made(problems)? else { return Ok(Vec::new()) };
+        let manifests = self.manifests(&made, totals, problems)?;
+        show(self, made);
+        Ok(manifests)
     }
 
     /// What it makes of its files and the app's parameters, whoever renders it; nothing if that cannot be, which is added to the problems.
-    pub(crate) fn made(&self, problems: &mut Problems) -> Result<Option<Made>, NotRendered> {
+    fn made(&self, problems: &mut Problems) -> Result<Option<Made>, NotRendered> {
         let made = match &self.request.kustomize.external {
             Some(digest) => self.made_elsewhere(digest)?,
             None => self.made_here()?,
@@ -77,9 +82,8 @@ impl Kustomized<'_> {
     }
 
     /// The same, with files called as problems call them.
-    pub(crate) fn traced(&self, problems: &mut Problems) -> Result<Option<Made>, NotRendered> {
-        let called = |made: Made| Made { sources: made.sources.called(|file| self.place(file, 1).file), ..made };
-        Ok(self.made(problems)?.map(called))
+    pub(crate) fn called(&self, made: Made) -> Made {
+        Made { sources: made.sources.called(|file| self.place(file, 1).file), ..made }
     }
 
     fn made_here(&self) -> Result<Result<Made, Problem>, StoreError> {
@@ -277,7 +281,7 @@ fn nearest_node<'n>(root: &'n Node, path: &str) -> &'n Node {
 }
 
 /// A node as a value. Its depth is bounded by that of the texts it was read from.
-fn value_of(node: &Node) -> Result<Value, FieldProblem> {
+pub(crate) fn value_of(node: &Node) -> Result<Value, FieldProblem> {
     Ok(match &node.content {
         Content::Scalar(scalar) => scalar_of(scalar)?,
         Content::Seq(items) => {

@@ -27,7 +27,7 @@ pub mod request;
 pub mod shadow;
 pub mod walk;
 
-pub use explaining::{NotExplained, explain};
+pub use explaining::{NotExplained, explain, holds_secrets};
 pub use external::{External, NotGiven};
 pub use problem::Problem;
 pub use rendering::render;

@@ -9,7 +9,7 @@ use setpoint_documents::{Manifest, check_unique_resources};
 use setpoint_store::{Recording, StoreError, StorePath, Tree};
 
 use crate::completing::Totals;
-use crate::kustomize::{self, Kustomized};
+use crate::kustomize::{self, Kustomized, Made};
 use crate::plain::Plain;
 use crate::problem::{Problem, Problems};
 use crate::request::{Input, NotRendered, ReadSets, Rendered, RenderedResource, Request};
@@ -22,14 +22,24 @@ pub const RECIPE: &str = "plain/2, kustomize/2";
 /// Renders all inputs, or says everything that is wrong with them.
 pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
     let recordings = Recordings::of(request)?;
+    let resources = declared(request, &recordings, &mut |_, _| {})?.into_iter().map(resource_of).collect();
+    Ok(Rendered { resources, reads: recordings.into_reads() })
+}
+
+/// What all inputs declare. Whoever wants to know more of a kustomization is shown what came of it.
+pub(crate) fn declared(
+    request: &Request<'_>,
+    recordings: &Recordings<'_>,
+    show: &mut dyn FnMut(&Kustomized<'_>, Made),
+) -> Result<Vec<Manifest>, NotRendered> {
     let (mut problems, mut totals) = (Problems::default(), Totals::new(request.limits));
     let (mut plain, mut manifests, mut takes_parameters) = (Plain::new(request), Vec::new(), false);
     for input in request.inputs {
         let (naming, tree) = (recordings.naming_of(input), recordings.tree(&input.store)?);
         if kustomize::is_meant_for(tree, &input.path)? {
             takes_parameters = true;
-            let kustomized = Kustomized { request, input, tree, trees: &recordings, naming: &naming };
-            manifests.extend(kustomized.read(&mut totals, &mut problems)?);
+            let kustomized = Kustomized { request, input, tree, trees: recordings, naming: &naming };
+            manifests.extend(kustomized.read(&mut totals, &mut problems, show)?);
         } else {
             plain.read_input(input, tree, &naming, &mut totals, &mut problems)?;
         }
@@ -42,8 +52,7 @@ pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
     if let Err(found) = check_unique_resources(&manifests) {
         problems.add_all(found);
     }
-    let resources = problems.or_value(manifests.into_iter().map(resource_of).collect())?;
-    Ok(Rendered { resources, reads: recordings.into_reads() })
+    Ok(problems.or_value(manifests)?)
 }
 
 /// The versions that an app reads, each of which remembers what was asked of it.

@@ -1,6 +1,7 @@
 //! What renders give, refuse and read.
 
 mod content;
+mod explaining;
 mod external;
 mod kustomize;
 mod limits;

@@ -264,6 +264,32 @@ fn explain_says_what_there_is_instead_of_what_is_not() {
     assert_eq!(run_in(tree.path(), &["explain", "web"]).code, Some(1));
 }
 
+#[test]
+fn explain_tells_resources_of_several_groups_apart_and_no_sensitive_value() {
+    let tree = tempfile::tempdir().unwrap();
+    let map =
+        |api: &str| format!("{{ apiVersion: {api}, kind: ConfigMap, metadata: {{ name: a, namespace: n }} }}\n---\n");
+    let file = "apiVersion: host.setpoint.dev/v1\nkind: File\nmetadata: { name: token }\nspec: { path: /sens, sensitive: true, content: hunter2 }\n";
+    fs::write(tree.path().join("all.yaml"), map("v1") + &map("example.com/v1") + file).unwrap();
+    fs::write(tree.path().join("kustomization.yaml"), "resources: [all.yaml]\n").unwrap();
+    let run = run_in(tree.path(), &["explain", "ConfigMap/a"]);
+    assert!(
+        run.complaints.contains("say which, `ConfigMap.v1/a` or `ConfigMap.v1.example.com/a`"),
+        "{}",
+        run.complaints
+    );
+    for (resource, version) in [
+        ("ConfigMap.v1/a", "v1"),
+        ("configmap.example.com/a", "example.com/v1"),
+        ("ConfigMap.v1.example.com/a", "example.com/v1"),
+    ] {
+        let told = run_in(tree.path(), &["explain", resource, "apiVersion"]).output;
+        assert!(told.lines().any(|line| line.starts_with("apiVersion") && line.contains(version)), "{told}");
+    }
+    let told = run_in(tree.path(), &["explain", "File/token"]).output;
+    assert!(told.contains("spec.content") && told.contains("(secret)") && !told.contains("hunter2"), "{told}");
+}
+
 mod envtest {
     use std::fs;
 

@@ -37,9 +37,9 @@ impl Answers {
 fn problem(error: &NotExplained) -> Problem {
     let kind = match error {
         NotExplained::Unexplained(_) => ProblemKind::Missing,
-        NotExplained::NotRendered(NotRendered::Refused { .. }) | NotExplained::Elsewhere { .. } => {
-            ProblemKind::Conflict
-        }
+        NotExplained::NotRendered(NotRendered::Refused { .. })
+        | NotExplained::Elsewhere { .. }
+        | NotExplained::Untraced { .. } => ProblemKind::Conflict,
         NotExplained::NotRendered(NotRendered::Failed { .. } | NotRendered::Unavailable { .. }) => {
             ProblemKind::Unavailable
         }

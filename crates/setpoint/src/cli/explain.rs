@@ -9,6 +9,7 @@ use setpoint_api::question::{ExplainQuestion, ObjectName};
 use setpoint_core::name::AppId;
 use setpoint_kustomize::build::Options;
 use setpoint_kustomize::explanation::{Wanted, explain};
+use setpoint_render::holds_secrets;
 
 use super::asking::{app, ask, write};
 use super::disk::{folder, seen_from};
@@ -26,6 +27,8 @@ Examples:
   setpoint explain Deployment/web spec.replicas -k overlays/prod
   setpoint explain deployment/web 'spec.template.spec.containers[name=web].image' -k overlays/prod
   setpoint explain ConfigMap/web -n shop 'metadata.annotations[\"example.com/owner\"]'
+  setpoint explain Certificate.cert-manager.io/web
+                                   where several groups have the kind; Kind.version.group/name says the version, too
   setpoint explain Deployment/web spec.replicas --app web/shop
                                    of an app that the agent holds: in the version that it accepted, with its parameters
 
@@ -34,7 +37,7 @@ Exit codes:
   1  could not run: no such folder; of an app, whatever the agent does not answer
   4  the kustomization is wrong, or has no such resource or field")]
 pub(super) struct Explain {
-    /// The resource as it is rendered, as `Kind/name`; of a name that has a hash behind it, what is before the hash will do
+    /// The resource as it is rendered, as `Kind/name`, `Kind.group/name` or `Kind.version.group/name`; of a name that has a hash behind it, what is before the hash will do
     #[arg(value_name = "RESOURCE", value_parser = resource)]
     resource: ObjectName,
     /// The field; everything below it is told
@@ -91,7 +94,7 @@ fn of_folder(arguments: &Explain) -> Result<Explained, Failure> {
     let built = built(&arguments.kustomization, &options)?;
     let ObjectName { kind, name } = &arguments.resource;
     let wanted = Wanted { kind, name, namespace: arguments.namespace.as_deref(), field: &arguments.field };
-    let explanation = explain(&[(&built.resources, &built.sources)], &wanted)
+    let explanation = explain(&[(&built.resources, &built.sources)], &wanted, holds_secrets)
         .map_err(|problem| Failure::Told(Exit::Failed, problem.to_string()))?;
     let here = folder(Path::new(".")).ok();
     Ok(told(explanation, None, |file| seen_from(file, here.as_deref())))

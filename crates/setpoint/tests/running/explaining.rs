@@ -51,12 +51,17 @@ async fn an_app_is_explained_through_its_remote_base_its_patch_and_its_parameter
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_explained_is_told_with_what_there_is() {
+async fn what_cannot_be_explained_is_told_with_what_there_is_and_what_is_sensitive_not_at_all() {
     let mut lab = Lab::new();
     lab.app("hello").file("hello", "greeting", "Hello\n");
     let first = lab.commit();
     let mut agent = lab.start().await;
     agent.until_converged("hello", &first).await;
+    let token = "apiVersion: host.setpoint.dev/v1\nkind: File\nmetadata: { name: token }\nspec: { path: /token, sensitive: true, content: hunter2 }\n";
+    let second = lab.write("apps/hello/token.yaml", token).commit();
+    agent.until_converged("hello", &second).await;
+    let told = lab.told(&["explain", "--app", "hello", "File.v1.host.setpoint.dev/token"]);
+    assert!(told.contains("spec.content") && told.contains("(secret)") && !told.contains("hunter2"), "{told}");
     for (arguments, told) in [
         (["--app", "hello", "File/farewell"].as_slice(), "there is no File/farewell; there are File/greeting"),
         (&["--app", "hello", "File/greeting", "spec.contents"], "there is no `spec.contents`; there are "),

@@ -20,7 +20,7 @@ use setpoint_core::canonical;
 use setpoint_core::digest::DigestKey;
 use setpoint_core::name::AppId;
 use setpoint_core::resource::Resource;
-use setpoint_core::value::Value;
+use setpoint_core::secret::holds_secrets;
 use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, Trees, known_beforehand, recalled, rendered};
 use setpoint_render::External;
 
@@ -223,18 +223,7 @@ impl Renders {
 
 /// Secrets are in the copies of stores already, but need not be in more places.
 fn is_secret(resource: &Resource) -> bool {
-    &*resource.kind == "Secret" || says_sensitive(&resource.body)
-}
-
-/// Whether a file, a command or a variable of a host says that nobody may see what it holds.
-fn says_sensitive(value: &Value) -> bool {
-    match value {
-        Value::Map(fields) => fields
-            .iter()
-            .any(|(name, value)| (&**name == "sensitive" && *value == Value::Bool(true)) || says_sensitive(value)),
-        Value::Seq(items) => items.iter().any(says_sensitive),
-        _ => false,
-    }
+    holds_secrets(&resource.kind, &resource.body)
 }
 
 /// For the next process, which knows by the times of files what was used last. If it cannot be noted, an older use counts.

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use setpoint_core::key::Key;
 use setpoint_core::name::StoreName;
+use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
 use setpoint_engine::accept::{ControlDocuments, after_implied, documents_of};
 use setpoint_store::{MemoryTree, StorePath, Tree};

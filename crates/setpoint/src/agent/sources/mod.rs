@@ -52,6 +52,8 @@ pub(super) struct Provider {
     renders: Arc<Renders>,
     renderers: Arc<Renderers>,
     shadows: Arc<Shadows>,
+    /// One at a time is explained: people may ask for as many as they like.
+    explaining: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Who renders, and who remembers what came of it.
@@ -97,8 +99,20 @@ impl Provider {
         state.stores.insert(Bootstrap::store(), Connected { spec: None, connection: store });
         let (state, lineages) = (Mutex::new(state), Lineages::default());
         let Renderings { footprints, renders, renderers, shadows } = renderings;
-        let (renders, shadows) = (Arc::new(renders), Arc::new(shadows));
-        Ok(Self { connector, bootstrap, folder, log, state, footprints, lineages, renders, renderers, shadows })
+        let (renders, shadows, explaining) = (Arc::new(renders), Arc::new(shadows), Arc::default());
+        Ok(Self {
+            connector,
+            bootstrap,
+            folder,
+            log,
+            state,
+            footprints,
+            lineages,
+            renders,
+            renderers,
+            shadows,
+            explaining,
+        })
     }
 
     /// The controls before any document is accepted: the root app alone.
@@ -262,7 +276,10 @@ impl Provider {
         let trees = self.open(revision).await.map_err(NotRendered::from)?;
         let unknown = |reason: Blindness| NotRendered::from(StoreError::unreachable(reason.to_string()));
         let (source, ..) = self.source(&app, self.taken_up()).map_err(unknown)?;
+        let turn = Arc::clone(&self.explaining).lock_owned().await;
         blocking(move || {
+            // Held until it is done, whether or not anybody waits for it still.
+            let _turn = turn;
             let wanted = Wanted { kind: &kind, name: &name, namespace: namespace.as_deref(), field: &field };
             source.explain(&trees, &wanted)
         })
@@ -384,7 +401,10 @@ pub(super) enum Candidate {
 }
 
 /// Work that takes a while runs where it may block.
-#[expect(clippy::disallowed_methods, reason = "the door: one for each render, which the interpreter bounds")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the door: renders, of which the interpreter bounds its own, and explanations, one at a time"
+)]
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.expect("the accept plane does not panic")
 }
