@@ -157,7 +157,7 @@ impl<'b> Matching<'b> {
         let Content::Map(map) = &mut node.content else {
             return Err(PathError::Kind { part: part.to_owned(), expected: "MappingNode", found: kind });
         };
-        self.budget.spend(map.len() / 8);
+        self.budget.spend(map.len());
         if map.get(part).is_none() {
             let Some(leaf) = create else { return Ok(0) };
             if !is_bare_name(part) {

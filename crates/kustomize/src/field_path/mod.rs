@@ -186,8 +186,8 @@ fn look(
 fn looked_at(node: &Node) -> usize {
     match &node.content {
         Content::Scalar(_) => 2,
-        Content::Seq(items) => 2 + items.len(),
-        Content::Map(map) => 2 + map.len() / 4,
+        Content::Seq(items) => 6 + items.len(),
+        Content::Map(map) => 6 + map.len(),
     }
 }
 

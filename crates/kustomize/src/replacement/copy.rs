@@ -41,7 +41,7 @@ pub(super) fn account(
     let (old, new) = (Weight::of(node), Weight::of(value));
     let is_part = options.is_some_and(|options| !options.delimiter.is_empty());
     let kept = if is_part { old.bytes } else { 0 };
-    budget.steps(COPIED * (old.nodes + new.nodes) + kept / 8)?;
+    budget.steps(COPIED * (old.nodes + new.nodes) + kept)?;
     budget.hold(new.bytes.saturating_add(kept))?;
     budget.release(old.bytes);
     Ok(())
