@@ -17,7 +17,7 @@ use crate::walk::Naming;
 
 /// Which renderers these are. It changes when the same input gives another output, so that nothing is skipped because of what older
 /// ones made of it.
-pub const RECIPE: &str = "plain/2, kustomize/2";
+pub const RECIPE: &str = "plain/2, kustomize/3";
 
 /// Renders all inputs, or says everything that is wrong with them.
 pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
