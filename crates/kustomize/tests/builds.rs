@@ -34,6 +34,34 @@ fn what_would_start_a_program_is_refused_with_what_to_do_instead() {
 }
 
 #[test]
+fn what_a_patch_sets_that_is_written_in_a_field_comes_from_there() {
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: old\n";
+    for (patches, line) in [
+        (
+            "patches:\n- target: {kind: ConfigMap}\n  patch: |-\n    apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: a}\n    data:\n      k: new\n",
+            3,
+        ),
+        (
+            "patches:\n- target: {kind: ConfigMap}\n  patch: '[{\"op\": \"replace\", \"path\": \"/data/k\", \"value\": \"new\"}]'\n",
+            3,
+        ),
+        (
+            "patchesStrategicMerge:\n- |-\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n  data: {k: new}\n",
+            3,
+        ),
+    ] {
+        let built = built(&[("kustomization.yaml", &format!("resources: [a.yaml]\n{patches}")), ("a.yaml", map)]);
+        let set = built.resources[0].node.at(&["data", "k"]).expect("it is there");
+        let file = &*built.sources.get(set.origin).file;
+        assert_eq!(
+            (set.as_text(), file, set.origin.line()),
+            (Some("new"), "app/kustomization.yaml", line),
+            "{patches}"
+        );
+    }
+}
+
+#[test]
 fn a_document_that_is_written_in_a_field_is_never_told() {
     for field in ["generators", "transformers", "validators", "patchesStrategicMerge"] {
         for text in [

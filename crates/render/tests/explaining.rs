@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use setpoint_core::fields::Fields;
 use setpoint_core::value::Value;
 use setpoint_render::{Explanation, Input, Kustomize, Limits, NotExplained, Request, Trees, Wanted, explain};
-use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
+use setpoint_store::{MemoryTree, StorePath, Tree};
 
-use crate::scene::{object, path, problems, render_files, store};
+use crate::scene::{Watched, object, path, problems, render_files, store};
 
 fn explained(tree: impl Tree + 'static, kind: &str, name: &str) -> Result<Explanation, NotExplained> {
     let (parameters, kustomize) = (Value::Map(Fields::new()), Kustomize::default());
@@ -80,35 +80,17 @@ fn a_file_is_what_it_declares_and_content_is_nothing() {
     assert_eq!(fields(&[("app/a.yaml", &items)], "A", "x").last().unwrap(), "metadata.name=x");
 }
 
-/// A tree that counts how often a file is read.
-#[derive(Debug)]
-struct Counting(MemoryTree, Arc<AtomicUsize>);
-
-impl Tree for Counting {
-    fn read(&self, path: &StorePath) -> Result<Option<Blob>, StoreError> {
-        self.1.fetch_add(usize::from(path.as_str() == "app/kustomization.yaml"), Ordering::Relaxed);
-        self.0.read(path)
-    }
-
-    fn list(&self, path: &StorePath) -> Result<Option<Listing>, StoreError> {
-        self.0.list(path)
-    }
-
-    fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
-        self.0.id_at(path)
-    }
-
-    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError> {
-        self.0.real_path(path)
-    }
-}
-
 #[test]
 fn a_kustomization_is_rendered_once_to_be_explained() {
     let map = object("ConfigMap", "a");
     let tree = MemoryTree::of([("app/kustomization.yaml", "resources: [a.yaml]\n"), ("app/a.yaml", map.as_str())]);
     let reads = Arc::new(AtomicUsize::new(0));
-    assert!(explained(Counting(tree, Arc::clone(&reads)), "ConfigMap", "a").is_ok());
+    let counted = Arc::clone(&reads);
+    let counting = Watched(tree, move |path: &StorePath| {
+        counted.fetch_add(usize::from(path.as_str() == "app/kustomization.yaml"), Ordering::Relaxed);
+        Ok(())
+    });
+    assert!(explained(counting, "ConfigMap", "a").is_ok());
     assert_eq!(reads.load(Ordering::Relaxed), 1);
 }
 

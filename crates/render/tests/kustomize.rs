@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use setpoint_core::value::Value;
 use setpoint_render::{Kustomize, Limits, NotRendered, RemoteBase, Rendered, Trees};
-use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
+use setpoint_store::{MemoryTree, StoreError, Tree};
 
 use crate::scene::{
-    names, object, path, problems, render_files, render_inputs, render_tree, render_with, requested, store,
+    names, object, path, problems, render_files, render_inputs, render_tree, render_with, requested, store, torn,
 };
 
 const BASE: &str = "resources: [map.yaml]\n";
@@ -130,36 +130,14 @@ fn a_build_stops_where_it_would_grow_beyond_what_the_app_may_render() {
     assert!(told[0].contains("limit: the resources grow to more than 10000 bytes"), "{told:?}");
 }
 
-/// A tree of which the base cannot be read.
-#[derive(Debug)]
-struct Torn(MemoryTree, StoreError);
-
-impl Tree for Torn {
-    fn read(&self, path: &StorePath) -> Result<Option<Blob>, StoreError> {
-        if path.as_str() == "base/map.yaml" { Err(self.1.clone()) } else { self.0.read(path) }
-    }
-
-    fn list(&self, path: &StorePath) -> Result<Option<Listing>, StoreError> {
-        self.0.list(path)
-    }
-
-    fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
-        self.0.id_at(path)
-    }
-
-    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError> {
-        self.0.real_path(path)
-    }
-}
-
 #[test]
 fn a_base_that_could_not_be_read_is_a_failure_and_one_that_may_not_be_is_a_refusal() {
     for blind in [StoreError::unreachable("x"), StoreError::damaged("x")] {
-        let outcome = render_with(Torn(tree(), blind.clone()), Limits::default());
+        let outcome = render_with(torn(tree(), "base/map.yaml", &blind), Limits::default());
         assert_eq!(outcome, Err(NotRendered::Failed { source: blind }));
     }
-    let told =
-        problems(render_with(Torn(tree(), StoreError::refused("it is too large", "split it")), Limits::default()));
+    let refused = StoreError::refused("it is too large", "split it");
+    let told = problems(render_with(torn(tree(), "base/map.yaml", &refused), Limits::default()));
     assert!(told[0].contains("`base/map.yaml` cannot be read: it is too large; split it"), "{told:?}");
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use setpoint_core::fields::Fields;
 use setpoint_core::value::Value;
 use setpoint_render::{Input, Kustomize, Limits, NotRendered, Request, Trees, render};
-use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
+use setpoint_store::{MemoryTree, StoreError, Tree};
 
-use crate::scene::{names, object, path, problems, render_files, render_tree, render_with, store};
+use crate::scene::{names, object, path, problems, render_files, render_tree, render_with, store, torn};
 
 #[test]
 fn files_are_read_in_the_byte_order_of_their_paths_and_others_are_not_read() {
@@ -140,36 +140,15 @@ fn files_of_several_stores_are_told_apart_and_a_store_nobody_opened_fails() {
     assert!(matches!(told(&trees), Err(NotRendered::Failed { source: StoreError::Unreachable { .. } })));
 }
 
-/// A tree of which one file cannot be read.
-#[derive(Debug)]
-struct Torn(MemoryTree, StoreError);
-
-impl Tree for Torn {
-    fn read(&self, path: &StorePath) -> Result<Option<Blob>, StoreError> {
-        if path.name() == Some("torn.yaml") { Err(self.1.clone()) } else { self.0.read(path) }
-    }
-
-    fn list(&self, path: &StorePath) -> Result<Option<Listing>, StoreError> {
-        self.0.list(path)
-    }
-
-    fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
-        self.0.id_at(path)
-    }
-
-    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError> {
-        self.0.real_path(path)
-    }
-}
-
 #[test]
 fn what_could_not_be_read_is_a_failure_and_what_may_not_be_is_a_refusal() {
     let tree = MemoryTree::of([("app/a.yaml", "kind: broken"), ("app/torn.yaml", "")]);
     for blind in [StoreError::unreachable("x"), StoreError::denied("x"), StoreError::damaged("x")] {
-        let outcome = render_with(Torn(tree.clone(), blind.clone()), Limits::default());
+        let outcome = render_with(torn(tree.clone(), "app/torn.yaml", &blind), Limits::default());
         assert_eq!(outcome, Err(NotRendered::Failed { source: blind }));
     }
-    let told = problems(render_with(Torn(tree, StoreError::refused("it is too large", "split it")), Limits::default()));
+    let refused = StoreError::refused("it is too large", "split it");
+    let told = problems(render_with(torn(tree, "app/torn.yaml", &refused), Limits::default()));
     assert!(told.contains(&"app/torn.yaml: it is too large; split it".to_owned()), "{told:?}");
     assert!(told.len() > 1, "the other problems are told too");
 }

@@ -1,6 +1,7 @@
 //! A store `main` with a folder `app` that is rendered.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use setpoint_core::fields::Fields;
@@ -8,7 +9,7 @@ use setpoint_core::name::StoreName;
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
 use setpoint_render::{Input, Kustomize, Limits, NotRendered, Rendered, Request, Trees, render};
-use setpoint_store::{MemoryTree, StorePath, Tree};
+use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
 
 pub(crate) fn store(name: &str) -> StoreName {
     StoreName::new(name).expect("a name of the test")
@@ -79,4 +80,38 @@ pub(crate) fn names(rendered: &Rendered) -> Vec<String> {
             .to_owned()
     };
     rendered.resources.iter().map(|resource| format!("{} {}", resource.kind, name(&resource.body))).collect()
+}
+
+/// A tree of which somebody hears what is read, and may say why it cannot be.
+pub(crate) struct Watched<F>(pub(crate) MemoryTree, pub(crate) F);
+
+impl<F> fmt::Debug for Watched<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<F: Fn(&StorePath) -> Result<(), StoreError> + Send + Sync> Tree for Watched<F> {
+    fn read(&self, path: &StorePath) -> Result<Option<Blob>, StoreError> {
+        self.1(path)?;
+        self.0.read(path)
+    }
+
+    fn list(&self, path: &StorePath) -> Result<Option<Listing>, StoreError> {
+        self.0.list(path)
+    }
+
+    fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError> {
+        self.0.id_at(path)
+    }
+
+    fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError> {
+        self.0.real_path(path)
+    }
+}
+
+/// A tree of which one file cannot be read.
+pub(crate) fn torn(tree: MemoryTree, file: &'static str, error: &StoreError) -> impl Tree + use<> {
+    let error = error.clone();
+    Watched(tree, move |path: &StorePath| if path.as_str() == file { Err(error.clone()) } else { Ok(()) })
 }

@@ -123,11 +123,17 @@ impl Builder<'_> {
                 ));
             }
         };
-        let origin = match patch.path.is_empty() {
-            true => self.by(folder, "patches", patch.origin),
-            false => self.sources.add(name.as_str().into(), Some("patches".into())),
+        let (origin, strategic) = match patch.path.is_empty() {
+            true => {
+                let origin = self.by(folder, "patches", patch.origin);
+                (origin, inline_resources(&name, &text, origin))
+            }
+            false => {
+                let origin = self.sources.add(name.as_str().into(), Some("patches".into()));
+                (origin, resources(&name, &text, origin))
+            }
         };
-        match (resources(&name, &text, origin), JsonPatch::parse(&name, &text, origin)) {
+        match (strategic, JsonPatch::parse(&name, &text, origin)) {
             (Ok(strategic), Ok(json)) if !strategic.is_empty() && !json.is_empty() => Err(BadBuild::of(format!(
                 "illegally qualifies as both an SM and JSON patch: {name}: write one of them"
             ))),
