@@ -100,8 +100,11 @@ fn the_order_and_the_restriction_are_kustomizes_own_flags() {
     let refused = run_in(tree.path(), &["kustomize", "build", "prod"]);
     assert_eq!((refused.code, refused.output.as_str()), (Some(4), ""));
     assert!(refused.complaints.contains("is not in or below"), "{}", refused.complaints);
-    let arguments = ["kustomize", "build", "prod", "--load-restrictor", "LoadRestrictionsNone"];
-    assert_eq!(run_in(tree.path(), &arguments).code, Some(0));
+    let lifted = ["--load-restrictor", "LoadRestrictionsNone"];
+    assert_eq!(run_in(tree.path(), &[&["kustomize", "build", "prod"], &lifted[..]].concat()).code, Some(0));
+    let explain = ["explain", "Deployment/web", "-k", "prod"];
+    assert_eq!(run_in(tree.path(), &explain).code, Some(4));
+    assert_eq!(run_in(tree.path(), &[&explain[..], &lifted].concat()).code, Some(0));
 }
 
 #[test]
@@ -274,7 +277,7 @@ fn explain_tells_resources_of_several_groups_apart_and_no_sensitive_value() {
     fs::write(tree.path().join("kustomization.yaml"), "resources: [all.yaml]\n").unwrap();
     let run = run_in(tree.path(), &["explain", "ConfigMap/a"]);
     assert!(
-        run.complaints.contains("say which, `ConfigMap.v1/a` or `ConfigMap.v1.example.com/a`"),
+        run.complaints.contains("say which, `ConfigMap.v1.example.com/a` or `ConfigMap.v1/a`"),
         "{}",
         run.complaints
     );

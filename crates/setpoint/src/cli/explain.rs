@@ -13,7 +13,7 @@ use setpoint_render::holds_secrets;
 
 use super::asking::{app, ask, write};
 use super::disk::{folder, seen_from};
-use super::kustomize::built;
+use super::kustomize::{Restriction, built};
 use super::{Context, Failure};
 use crate::exit::Exit;
 use crate::explaining::told;
@@ -49,9 +49,9 @@ pub(super) struct Explain {
     /// The folder of the kustomization
     #[arg(short = 'k', long, value_name = "DIR", default_value = ".", conflicts_with = "app")]
     kustomization: PathBuf,
-    /// Allow the kustomization to name files outside of its own folder
-    #[arg(long, conflicts_with = "app")]
-    unrestricted: bool,
+    /// Whether a kustomization may name files outside of its own folder
+    #[arg(long, value_enum, value_name = "RESTRICTION", default_value_t = Restriction::RootOnly, conflicts_with = "app")]
+    load_restrictor: Restriction,
     /// An app that the agent holds, as `name` or `scope/name`, instead of a folder
     #[arg(short, long, value_parser = app)]
     app: Option<AppId>,
@@ -90,7 +90,8 @@ fn of_app(app: &AppId, arguments: &Explain, context: &Context) -> Result<Explain
 }
 
 fn of_folder(arguments: &Explain) -> Result<Explained, Failure> {
-    let options = Options { is_restricted: !arguments.unrestricted, ..Options::default() };
+    let is_restricted = arguments.load_restrictor == Restriction::RootOnly;
+    let options = Options { is_restricted, ..Options::default() };
     let built = built(&arguments.kustomization, &options)?;
     let ObjectName { kind, name } = &arguments.resource;
     let wanted = Wanted { kind, name, namespace: arguments.namespace.as_deref(), field: &arguments.field };
