@@ -83,8 +83,7 @@ impl Shadows {
 
     /// Works through what waits, and through what comes meanwhile. Takes as long as the other program does.
     pub(super) fn work(&self) {
-        // Whatever ends it, the next one who takes a version has somebody work again.
-        let _working = Working(self);
+        let _unless_it_panics = Working(self);
         loop {
             let next = {
                 let mut desk = self.desk();
@@ -94,13 +93,21 @@ impl Shadows {
                 next
             };
             let Some((app, job)) = next else { return };
-            // It may have been taken again while it was compared.
-            if !self.wants(&app, &job.shadow, &job.revision) {
+            if !self.is_still_wanted(&app, &job) {
                 continue;
             }
             let outcome = self.compared(&job);
             self.note(&app, &job, outcome);
         }
+    }
+
+    /// Whether a version that was taken is to be compared by now: the app may have another shadow, or none, and the version may have been taken again while it
+    /// was compared.
+    fn is_still_wanted(&self, app: &AppId, job: &Job) -> bool {
+        let shadow = &job.shadow;
+        self.desk().known.get(app).is_some_and(|known| {
+            known.digest == shadow.digest.as_str() && !known.is_over(shadow.versions.get()) && !known.has(&job.revision)
+        })
     }
 
     /// How an app's shadow stands.
@@ -216,12 +223,15 @@ impl Shadows {
     }
 }
 
-/// Somebody works through what waits.
+/// Somebody works through what waits. If a panic ends that, the next one who takes a version has somebody work again; who ends by himself has said so, and another
+/// may be at it already.
 struct Working<'s>(&'s Shadows);
 
 impl Drop for Working<'_> {
     fn drop(&mut self) {
-        self.0.desk().working = false;
+        if std::thread::panicking() {
+            self.0.desk().working = false;
+        }
     }
 }
 
