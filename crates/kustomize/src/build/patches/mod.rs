@@ -1,27 +1,25 @@
 //! Patches: what they are about, and carrying them out.
 
+mod merging;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use super::names::Registered;
 use super::patched::{FEW, Patched};
 use super::{BadBuild, Builder};
-use crate::field_spec::set_plain;
 use crate::folder::Folder;
-use crate::generator::merged;
 use crate::identity::{Gvk, Id};
 use crate::json_patch::JsonPatch;
 use crate::kustomization::{Patch, Target};
-use crate::limits::Weight;
 use crate::load::{inline_resources, is_like_a_path, resources};
-use crate::merge::{Merged, is_total, merge};
-use crate::node::{Content, Map, Node, Scalar, Tag, is_bare_name};
 use crate::origin::Origin;
 use crate::resource::Resource;
-use crate::schema::BuiltIn;
 use crate::selector::{Selection, Selector, select};
 
-/// What it costs to merge a node.
-const MERGED: usize = 12;
+pub(super) use merging::set_metadata;
+use merging::{as_texts, copied};
 
 /// Strategic merge patches without a target.
 pub(super) struct StrategicPatches<'w> {
@@ -78,10 +76,13 @@ impl Builder<'_> {
         };
         let file = folder.file(text).map_err(|error| BadBuild::new(&error));
         let loaded = file.and_then(|path| self.load(&path));
-        let loaded = loaded
-            .map_err(|error| if is_like_a_path(text) || error.limit().is_some() { error } else { no_patch })?
-            .into_iter();
-        Ok(loaded.map(|patch| (patch.node.origin, patch)).map(|(place, patch)| (patch, place)).collect())
+        let loaded =
+            loaded.map_err(|error| if is_like_a_path(text) || error.limit().is_some() { error } else { no_patch })?;
+        let placed = |patch: Resource| {
+            let place = patch.node.origin;
+            (patch, place)
+        };
+        Ok(loaded.into_iter().map(placed).collect())
     }
 
     /// The patches of a text, and where each of them is.
@@ -300,43 +301,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether the resource is still there.
-    fn merge_into(&mut self, patch: &Resource, resource: &mut Resource) -> Result<bool, BadBuild> {
-        let (name, namespace, kind) =
-            (resource.name().to_owned(), resource.namespace().to_owned(), resource.kind().to_owned());
-        let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-        if patch.may_change_name || patch.may_change_kind {
-            resource.note_former(&scope).map_err(|error| BadBuild::new(&error))?;
-        }
-        let before = Weight::of(&resource.node);
-        self.budget.steps(MERGED * (before.nodes + Weight::of(&patch.node).nodes))?;
-        let mut node = patch.node.clone();
-        if let Some(version) = node.as_map_mut().and_then(|fields| fields.get_mut("apiVersion"))
-            && matches!(version.content, Content::Scalar(Scalar { tag: Tag::Any, .. }))
-        {
-            let origin = resource.node.at(&["apiVersion"]).map_or(patch.node.origin, |own| own.origin);
-            *version = plain(&resource.gvk().api_version(), origin);
-        }
-        self.built_in = BuiltIn::Read;
-        let merged =
-            resource.sharing(self.budget, |resource| merge(&node, &mut resource.node, &self.schema, self.budget));
-        self.budget.grow(before, Weight::of(&resource.node))?;
-        match merged.map_err(|error| BadBuild::new(&error))? {
-            Merged::Deleted => return Ok(false),
-            Merged::Kept if takes_annotations(&node) => resource.forget(),
-            Merged::Kept => {}
-        }
-        let origin = resource.node.origin;
-        if let Some(fields) = resource.node.as_map_mut().filter(|_| !patch.may_change_kind) {
-            put_back(fields, "kind", &kind, origin);
-        }
-        if !patch.may_change_name {
-            set_metadata(&mut resource.node, "name", &name, origin);
-        }
-        set_metadata(&mut resource.node, "namespace", &namespace, origin);
-        Ok(true)
-    }
-
     fn selection(&self, target: &Target) -> Result<Selection, BadBuild> {
         let selection = Selection::new(&selector(target)).map_err(|error| BadBuild::new(&error))?;
         self.budget.steps(selection.size())?;
@@ -359,168 +323,5 @@ fn selector(target: &Target) -> Selector {
         },
         labels: Arc::clone(&target.labels),
         annotations: Arc::clone(&target.annotations),
-    }
-}
-
-/// A patch as kustomize copies one: its labels and annotations are texts, so that a null there takes nothing away; and its `apiVersion` is that of what it
-/// patches, for which a place is made here.
-fn copied(mut patch: Resource) -> Result<Resource, BadBuild> {
-    let origin = patch.node.origin;
-    let Some(fields) = patch.node.as_map_mut() else { return Ok(patch) };
-    fields.set("apiVersion", plain("", origin));
-    as_texts(&mut patch, "labels")?;
-    as_texts(&mut patch, "annotations")?;
-    Ok(patch)
-}
-
-/// Makes texts of the labels or annotations of a patch, or takes them away if there are none.
-fn as_texts(patch: &mut Resource, field: &str) -> Result<(), BadBuild> {
-    let metadata = patch.node.as_map_mut().and_then(|fields| fields.get_mut("metadata")).and_then(Node::as_map_mut);
-    let Some(metadata) = metadata else { return Ok(()) };
-    let Some(written) = metadata.remove(field) else { return Ok(()) };
-    let texts = merged(None, Some(&written), false);
-    if let Some((name, _)) = texts.iter().find(|(name, _)| !is_bare_name(name)) {
-        let known = "json: unsupported type: map[interface {}]interface {}";
-        let problem = format!("`{name}` in the {field} of a patch is no text without quotes: take another name");
-        return Err(BadBuild::of(format!("{known}: {problem}")));
-    }
-    if !texts.is_empty() {
-        metadata.set(field, Node::new(Content::Map(texts), written.origin));
-    }
-    Ok(())
-}
-
-/// Whether a patch puts other annotations in the place of all that there are, or none. Kustomize notes in them what a resource was called.
-fn takes_annotations(patch: &Node) -> bool {
-    let paths: [&[&str]; 2] = [&["metadata"], &["metadata", "annotations"]];
-    paths.iter().filter_map(|path| patch.at(path)).any(is_total)
-}
-
-fn plain(text: &str, origin: Origin) -> Node {
-    Node::new(Content::Scalar(Scalar::plain(text)), origin)
-}
-
-/// Sets a text of the metadata, or takes it away if it is empty.
-pub(super) fn set_metadata(node: &mut Node, field: &str, text: &str, origin: Origin) {
-    if text.is_empty() && node.at(&["metadata", field]).is_none() {
-        return;
-    }
-    let Some(fields) = node.as_map_mut() else { return };
-    if fields.get("metadata").and_then(Node::as_map).is_none() {
-        fields.set("metadata", Node::new(Content::Map(Map::default()), origin));
-    }
-    let Some(metadata) = fields.get_mut("metadata").and_then(Node::as_map_mut) else { return };
-    match text {
-        "" => drop(metadata.remove(field)),
-        text => put_back(metadata, field, text, origin),
-    }
-}
-
-/// Sets a text. Kustomize forgets that it is one, unless it was in quotes.
-fn put_back(fields: &mut Map, field: &str, text: &str, origin: Origin) {
-    match fields.get_mut(field) {
-        Some(node) if node.as_scalar().is_some() => {
-            let origin = if node.as_text() == Some(text) { node.origin } else { origin };
-            drop(set_plain(node, text, origin));
-        }
-        _ => fields.set(field, Node::untagged(text, origin)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Options, build};
-    use crate::files::{FileError, Files};
-    use std::sync::Arc;
-
-    struct Folder(&'static str, String);
-
-    impl Files for Folder {
-        fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
-            match path {
-                "all.yaml" => Ok(self.0.as_bytes().into()),
-                "kustomization.yaml" => Ok(self.1.as_bytes().into()),
-                _ => Err(FileError::Missing { path: path.to_owned() }),
-            }
-        }
-    }
-
-    const MAPS: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
-
-    /// What is built of three maps with these patches, recorded from kustomize: the name of each that is left, and its value.
-    fn patched(patches: &[&str]) -> Result<Vec<(String, String)>, String> {
-        let patches: String = patches.iter().map(|patch| format!("- {patch}\n")).collect();
-        let folder = Folder(MAPS, format!("resources: [all.yaml]\npatches:\n{patches}"));
-        let built = build(&folder, "", &Options::default()).map_err(|error| error.message)?;
-        let value = |resource: &crate::resource::Resource| {
-            let value = resource.node.at(&["data", "k"]).and_then(crate::node::Node::as_text);
-            (resource.name().to_owned(), value.unwrap_or_default().to_owned())
-        };
-        Ok(built.resources.iter().map(value).collect())
-    }
-
-    fn set(name: &str, value: &str) -> String {
-        format!("patch: '{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{k: {value}}}}}'")
-    }
-
-    const DELETE_A: &str = "patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, $patch: delete}'";
-
-    #[test]
-    fn what_a_patch_took_away_is_not_there_for_those_behind_it() {
-        let all =
-            "{target: {kind: ConfigMap}, patch: '[{\"op\": \"add\", \"path\": \"/data\", \"value\": {\"k\": \"y\"}}]'}";
-        let left = |pairs: &[(&str, &str)]| Ok(pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect());
-        assert_eq!(patched(&[DELETE_A, &set("c", "x")]), left(&[("b", ""), ("c", "x")]));
-        assert_eq!(patched(&[DELETE_A, all, &set("b", "x")]), left(&[("b", "x"), ("c", "y")]));
-        let error = patched(&[DELETE_A, &set("a", "x")]).unwrap_err();
-        assert!(error.contains("no matches for Id ConfigMap.v1.[noGrp]/a.[noNs]"), "{error}");
-    }
-
-    #[test]
-    fn a_patch_finds_what_others_have_renamed_and_no_two_may_be_called_the_same() {
-        let rename = |to: &str| {
-            format!(
-                "{{target: {{name: a}}, patch: '[{{\"op\": \"replace\", \"path\": \"/metadata/name\", \"value\": \"{to}\"}}]'}}"
-            )
-        };
-        let left = patched(&[&set("b", "1"), &rename("d"), &set("d", "x")]);
-        assert_eq!(left.as_deref().map(|left| left[2].clone()), Ok(("d".to_owned(), "x".to_owned())));
-        let error = patched(&[&set("c", "1"), &rename("b"), &set("c", "x")]).unwrap_err();
-        assert!(
-            error.contains("may not add resource with an already registered id: ConfigMap.v1.[noGrp]/b"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn many_patches_select_the_same_as_few() {
-        let json = |name: &str, field: &str, value: &str| {
-            format!(
-                "{{target: {{name: {name}}}, patch: '[{{\"op\": \"add\", \"path\": \"{field}\", \"value\": {value}}}]'}}"
-            )
-        };
-        let last = [
-            json("a", "/metadata/name", "\"d\""),
-            DELETE_A.replace("name: a", "name: b"),
-            json("b|c", "/data", "{\"k\": \"1\"}"),
-            json("a", "/data", "{\"k\": \"2\"}"),
-            json("d", "/data/more", "\"3\""),
-            json("b", "/data", "{\"k\": \"4\"}"),
-        ];
-        let few = patched(&last.each_ref().map(String::as_str));
-        let many: Vec<String> =
-            (0..20).map(|at| json("c", "/metadata/labels", &format!("{{\"at\": \"{at}\"}}"))).chain(last).collect();
-        let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(patched(&many), few);
-        let left = [("c", "1"), ("d", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(few.as_deref(), Ok(&left[..]));
-    }
-
-    #[test]
-    fn many_json_patches_note_a_name_once_that_stays_the_same() {
-        let patch = "{target: {name: a}, patch: '- {op: add, path: /data, value: {k: v}}'}\n";
-        let folder = Folder(MAPS, format!("resources: [all.yaml]\npatches:\n{}", format!("- {patch}").repeat(1_000)));
-        let built = build(&folder, "", &Options::default()).unwrap();
-        assert_eq!(built.resources[0].former.len(), 1);
     }
 }
