@@ -1,9 +1,15 @@
 //! How much one build may cost. What is counted follows from the files alone, never from a clock: the same files are refused with the same words everywhere.
 //!
 //! A build holds one [`Budget`], and whoever goes through resources, or puts something into them, spends from it.
+//!
+//! Who waits for a build may have less time than it takes. For that there is a flag ([`Budget::stopped_by`]), at which the budget looks whenever something is spent: once it
+//! is set, the build ends with [`Exceeded::Stopped`]. That is no limit and says nothing of the files: they are neither built nor refused. As long as nobody sets it, a build
+//! is the same with it and without it.
 
 use std::cell::Cell;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::node::{Content, Node};
 
@@ -63,17 +69,31 @@ pub enum Limit {
     Text,
 }
 
-/// A build that costs more than it may.
+/// Why a build does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exceeded {
-    pub limit: Limit,
-    pub most: u64,
+pub enum Exceeded {
+    /// It costs more than it may.
+    Limit { limit: Limit, most: u64 },
+    /// Somebody stopped it. It may be done at another time.
+    Stopped,
+}
+
+impl Exceeded {
+    /// The limit, if it is one.
+    pub fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::Limit { limit, .. } => Some(*limit),
+            Self::Stopped => None,
+        }
+    }
 }
 
 impl fmt::Display for Exceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let most = self.most;
-        match self.limit {
+        let Self::Limit { limit, most } = self else {
+            return f.write_str("the build was stopped before it was done: try again");
+        };
+        match limit {
             Limit::Kustomizations => write!(
                 f,
                 "more than {most} kustomizations are built, each as often as it is named: name fewer, or split the app"
@@ -107,11 +127,31 @@ pub struct Budget {
     read: Cell<u64>,
     held: Cell<u64>,
     steps: Cell<u64>,
+    stop: Option<Arc<AtomicBool>>,
+    /// Somebody was told that the build is stopped. It stays so, whatever becomes of the flag.
+    is_stopped: Cell<bool>,
 }
 
 impl Budget {
     pub fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
+    }
+
+    /// With a flag that stops the build once it is set, from whichever thread.
+    pub fn stopped_by(self, stop: Option<Arc<AtomicBool>>) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// Whether anything failed since the build is stopped. What was found after that may be due to it.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.get()
+    }
+
+    fn go_on(&self) -> Result<(), Exceeded> {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            self.is_stopped.set(true);
+        }
+        if self.is_stopped.get() { Err(Exceeded::Stopped) } else { Ok(()) }
     }
 
     pub fn limits(&self) -> &Limits {
@@ -130,11 +170,13 @@ impl Budget {
     }
 
     pub(crate) fn read(&self, bytes: usize) -> Result<(), Exceeded> {
+        self.go_on()?;
         check(Limit::Read, add(&self.read, bytes), self.limits.read_bytes)
     }
 
     /// Something becomes part of the resources.
     pub(crate) fn hold(&self, bytes: usize) -> Result<(), Exceeded> {
+        self.go_on()?;
         check(Limit::Held, add(&self.held, bytes), self.limits.held_bytes)
     }
 
@@ -155,6 +197,7 @@ impl Budget {
     }
 
     pub(crate) fn steps(&self, count: usize) -> Result<(), Exceeded> {
+        self.go_on()?;
         check(Limit::Steps, add(&self.steps, count), self.limits.steps)
     }
 
@@ -194,7 +237,7 @@ fn add(cell: &Cell<u64>, count: usize) -> u64 {
 }
 
 fn check(limit: Limit, count: u64, most: u64) -> Result<(), Exceeded> {
-    if count > most { Err(Exceeded { limit, most }) } else { Ok(()) }
+    if count > most { Err(Exceeded::Limit { limit, most }) } else { Ok(()) }
 }
 
 /// How many nodes a tree has, and what it holds as [`Limits::held_bytes`] counts.
@@ -237,12 +280,15 @@ mod tests {
     fn a_limit_holds_what_it_says_and_no_more() {
         let budget = Budget::new(Limits { steps: 10, held_bytes: 100, ..Limits::default() });
         assert_eq!(budget.steps(10), Ok(()));
-        assert_eq!(budget.steps(1), Err(Exceeded { limit: Limit::Steps, most: 10 }));
+        assert_eq!(budget.steps(1), Err(Exceeded::Limit { limit: Limit::Steps, most: 10 }));
         assert_eq!(budget.hold(100), Ok(()));
         budget.release(50);
         assert_eq!(budget.hold(50), Ok(()));
-        assert_eq!(budget.hold(1), Err(Exceeded { limit: Limit::Held, most: 100 }));
-        assert_eq!(Budget::default().steps(usize::MAX), Err(Exceeded { limit: Limit::Steps, most: 500_000_000 }));
+        assert_eq!(budget.hold(1), Err(Exceeded::Limit { limit: Limit::Held, most: 100 }));
+        assert_eq!(
+            Budget::default().steps(usize::MAX),
+            Err(Exceeded::Limit { limit: Limit::Steps, most: 500_000_000 })
+        );
     }
 
     #[test]
@@ -250,6 +296,20 @@ mod tests {
         let budget = Budget::new(Limits { steps: 10, ..Limits::default() });
         budget.spend(11);
         assert!(budget.steps(0).is_err());
+    }
+
+    #[test]
+    fn a_budget_that_is_stopped_gives_nothing_more_and_says_so() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let budget = Budget::default().stopped_by(Some(Arc::clone(&stop)));
+        assert_eq!((budget.steps(1), budget.read(1), budget.hold(1)), (Ok(()), Ok(()), Ok(())));
+        assert!(!budget.is_stopped());
+        stop.store(true, Ordering::Relaxed);
+        let stopped = Err(Exceeded::Stopped);
+        assert_eq!((budget.steps(0), budget.read(0), budget.hold(0)), (stopped, stopped, stopped));
+        stop.store(false, Ordering::Relaxed);
+        assert_eq!(budget.steps(0), stopped);
+        assert!(budget.is_stopped());
     }
 
     #[test]

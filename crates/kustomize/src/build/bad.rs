@@ -22,17 +22,23 @@ pub struct BadBuild {
     /// There is no kustomization where one was looked for.
     is_absent: bool,
     limit: Option<Limit>,
+    is_stopped: bool,
     /// Where it is, as long as nobody has said which file that is.
     origin: Option<Origin>,
 }
 
 impl BadBuild {
     pub(super) fn of(message: String) -> Self {
-        Self { message, place: None, is_absent: false, limit: None, origin: None }
+        Self { message, place: None, is_absent: false, limit: None, is_stopped: false, origin: None }
     }
 
     pub(super) fn absent(message: String) -> Self {
         Self { is_absent: true, ..Self::of(message) }
+    }
+
+    /// It was stopped on its way, at nothing in particular.
+    pub(super) fn stopped() -> Self {
+        Self { is_stopped: true, ..Self::of(Exceeded::Stopped.to_string()) }
     }
 
     /// An error with all that it came of. What a parser found is told by its place.
@@ -89,6 +95,11 @@ impl BadBuild {
         self.limit
     }
 
+    /// Whether [`Options::stop`](super::Options::stop) ended it. Then nothing is known of the files: they are not refused, and may be built at another time.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
     pub(super) fn within(self, what: &str) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
@@ -108,7 +119,7 @@ fn limit_of(error: &(dyn Error + 'static)) -> Option<Limit> {
         Reason::Limit(exceeded) => Some(exceeded),
         _ => None,
     });
-    error.downcast_ref::<Exceeded>().or(merge).map(|exceeded| exceeded.limit)
+    error.downcast_ref::<Exceeded>().or(merge).and_then(Exceeded::limit)
 }
 
 /// Where something is that knows it.

@@ -24,6 +24,7 @@ mod written;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::annotations::NEEDS_HASH;
 use crate::field_spec::FieldSpec;
@@ -67,11 +68,14 @@ pub struct Options {
     /// Who all resources are labelled to be managed by, also where a kustomization asks for that label.
     pub managed_by: Option<Arc<str>>,
     pub limits: Limits,
+    /// Once it is set, the build ends with an error of which [`BadBuild::is_stopped`] is true, and which is no verdict on the files.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { is_restricted: true, order: Order::legacy(), managed_by: None, limits: Limits::default() }
+        let (order, limits) = (Order::legacy(), Limits::default());
+        Self { is_restricted: true, order, managed_by: None, limits, stop: None }
     }
 }
 
@@ -91,14 +95,20 @@ pub struct Built {
 
 /// Builds the kustomization of a folder; its path is from the root of the tree.
 pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built, BadBuild> {
+    let budget = Budget::new(options.limits).stopped_by(options.stop.clone());
+    let built = build_within(files, folder, options, &budget);
+    // Whoever could not go on may have told it as something else, or gone another way.
+    if budget.is_stopped() { Err(BadBuild::stopped()) } else { built }
+}
+
+fn build_within(files: &dyn Files, folder: &str, options: &Options, budget: &Budget) -> Result<Built, BadBuild> {
     let path: Vec<&str> = folder.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     let path = files.real_folder(&path.join("/")).map_err(|error| BadBuild::new(&error))?;
-    let budget = Budget::new(options.limits);
-    let files = Counted { files, budget: &budget };
+    let files = Counted { files, budget };
     let folder = Folder::new(&files, &path, options.is_restricted);
     let mut builder = Builder {
         files: &files,
-        budget: &budget,
+        budget,
         sources: Sources::default(),
         schema: Schema::kubernetes(),
         has_own_schema: false,
@@ -124,7 +134,7 @@ pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built
         let origin = builder.sources.add("".into(), Some("managedByLabel".into()));
         let label = Texts::from([(MANAGED_BY.into(), manager)]);
         let field = FieldSpec::new(Gvk::default(), "metadata/labels", true);
-        transform::labels(&mut all.resources, &label, &[field], origin, &budget)
+        transform::labels(&mut all.resources, &label, &[field], origin, budget)
             .map_err(|error| BadBuild::new(&error))?;
     }
     let Asked { origins, transformations, .. } = builder.asked;

@@ -41,7 +41,7 @@ fn a_map_that_is_copied_into_itself_ends() {
     let doubled: Vec<_> = (0..40).map(|at| copied("spec", &format!("spec.copy{at}"), create())).collect();
     let budget = Budget::new(Limits { held_bytes: 1 << 20, ..Limits::default() });
     let told = replace(&mut resources(THING, Origin::default()), &doubled, Origin::default(), &budget);
-    let held = |error: &ReplacementError| matches!(error, ReplacementError::Limit(limit) if limit.limit == Limit::Held);
+    let held = |error: &ReplacementError| matches!(error, ReplacementError::Limit(limit) if limit.limit() == Some(Limit::Held));
     assert!(told.as_ref().is_err_and(|(_, error)| held(error)), "{told:?}");
     let deeper = vec![copied("spec.map", "spec.map.deeper", create()); 3_000];
     let told = replace(&mut resources(THING, Origin::default()), &deeper, Origin::default(), &Budget::default());

@@ -1,5 +1,7 @@
 //! What is too much: cases 53 and 36, of what one build may cost. That the limits are there is all that is tried; without them these tests would not end.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 /// Two folders for each level, each of which names both of the next: a few files that are built 2^n times.
@@ -374,4 +376,32 @@ fn case_53_variables_that_are_handed_on_again_and_again_are_counted() {
     files.extend((0..50).map(|at| (format!("app/b{at}/kustomization.yaml"), format!("vars:\n{}", vars(at)))));
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     limited(&files, Limits { steps: 100_000_000, ..DEFAULT }, Limit::Steps, "app/kustomization.yaml:");
+}
+
+/// Who waits no longer gets no verdict on the files: neither one that they are refused, nor a part of what they say.
+#[test]
+fn a_build_that_is_stopped_is_neither_done_nor_refused() {
+    /// Stops the build when a file is read.
+    struct Stopping(Tree, &'static str, Arc<AtomicBool>);
+    impl Files for Stopping {
+        fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+            self.2.fetch_or(path == self.1, Ordering::Relaxed);
+            self.0.read(path)
+        }
+    }
+    // A patch that may be a file, or a text, is tried as both: what comes of that is no verdict either.
+    let files = with("patchesStrategicMerge: [p.yaml]\nreplacements: [{path: r.yaml}]\n");
+    let more = [("app/p.yaml", MAP.to_owned()), ("app/r.yaml", "[]\n".to_owned())];
+    let files: Vec<_> = files.into_iter().chain(more).collect();
+    for at in ["app/kustomization.yaml", "app/a.yaml", "app/p.yaml", "app/r.yaml"] {
+        let stop = Arc::new(AtomicBool::new(false));
+        let options = Options { stop: Some(Arc::clone(&stop)), ..Options::default() };
+        let bad = build(&Stopping(tree(&files), at, stop), "app", &options).expect_err("it is stopped");
+        assert!(bad.is_stopped() && bad.limit().is_none(), "{bad}");
+        assert_eq!(bad.to_string(), "the build was stopped before it was done: try again");
+    }
+    let stop = Some(Arc::default());
+    let unstopped = build(&tree(&files), "app", &Options { stop, ..Options::default() }).expect("it is built");
+    assert_eq!(unstopped.to_yaml().expect("it is written"), built(&files));
+    assert!(!refused(&with("namePrefix: [a]\n")).is_stopped());
 }
