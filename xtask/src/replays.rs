@@ -1,22 +1,46 @@
 //! Replays of what others wrote: tests that read a folder named by an environment variable, and say what they did not check where there is none.
 //! The folders are no part of the project, so a run without them is a whole run; but nothing is left out silently.
 
-/// The variables, and what is replayed from the folders they name.
-const REPLAYS: [(&str, &str); 3] = [
-    ("SETPOINT_ARGOCD", "health checks and diff data of Argo CD; set {} to a clone of argoproj/argo-cd"),
-    ("SETPOINT_KSTATUS", "the table of kstatus; set {} to a clone of kubernetes-sigs/cli-utils"),
-    ("SETPOINT_CORPUS", "overlays with the output of kustomize; set {} to the folder that holds them"),
+use crate::process;
+
+struct Replay {
+    /// Names the folder.
+    variable: &'static str,
+    what: &'static str,
+    /// Where the folder is looked for unless it is named, from the project's own.
+    beside: Option<&'static str>,
+}
+
+const REPLAYS: [Replay; 3] = [
+    Replay {
+        variable: "SETPOINT_ARGOCD",
+        what: "health checks and diff data of Argo CD; set {} to a clone of argoproj/argo-cd",
+        beside: None,
+    },
+    Replay {
+        variable: "SETPOINT_KSTATUS",
+        what: "the table of kstatus; set {} to a clone of kubernetes-sigs/cli-utils",
+        beside: None,
+    },
+    Replay {
+        variable: "SETPOINT_CORPUS",
+        what: "overlays with the output of kustomize; set {} to the folder that holds them",
+        beside: Some("../shared/corpus"),
+    },
 ];
 
 /// What this run leaves out, each with what to do about it.
 #[expect(clippy::disallowed_methods, reason = "the tests that it speaks of are told by the environment")]
 pub(crate) fn left_out() -> Vec<String> {
-    without(|variable| std::env::var_os(variable).is_some())
+    without(|replay| {
+        let is_beside = replay.beside.is_some_and(|folder| process::root().join(folder).is_dir());
+        is_beside || std::env::var_os(replay.variable).is_some()
+    })
 }
 
-fn without(is_set: impl Fn(&str) -> bool) -> Vec<String> {
-    let unset = REPLAYS.iter().filter(|(variable, _)| !is_set(variable));
-    unset.map(|(variable, what)| what.replace("{}", variable)).collect()
+fn without(is_there: impl Fn(&Replay) -> bool) -> Vec<String> {
+    let missing = REPLAYS.iter().filter(|replay| !is_there(replay));
+    missing.map(|replay| replay.what.replace("{}", replay.variable)).collect()
 }
 
 #[cfg(test)]
@@ -25,12 +49,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::process;
 
     #[test]
     fn what_is_unset_is_named_with_its_variable() {
         assert_eq!(without(|_| true), [] as [&str; 0]);
-        let named = without(|variable| variable != "SETPOINT_KSTATUS");
+        let named = without(|replay| replay.variable != "SETPOINT_KSTATUS");
         assert_eq!(named, ["the table of kstatus; set SETPOINT_KSTATUS to a clone of kubernetes-sigs/cli-utils"]);
     }
 
@@ -40,7 +63,7 @@ mod tests {
         for tests in ["crates/kube/tests", "crates/kustomize/tests"] {
             variables_in(&process::root().join(tests), &mut asked);
         }
-        let known: BTreeSet<String> = REPLAYS.iter().map(|(variable, _)| (*variable).to_owned()).collect();
+        let known: BTreeSet<String> = REPLAYS.iter().map(|replay| replay.variable.to_owned()).collect();
         assert_eq!(asked, known);
     }
 
