@@ -15,7 +15,7 @@ pub trait Files {
         Ok(path.to_owned())
     }
 
-    /// The same of a file. It decides whether a kustomization may read it; where links cannot lead out of the tree, that need not be asked.
+    /// The same of a file. It decides whether a kustomization may read it.
     fn real_file(&self, path: &str) -> Result<String, FileError> {
         Ok(path.to_owned())
     }

@@ -49,6 +49,8 @@ pub enum BadPath {
     /// A file that is not in or below the folder.
     Above {
         file: String,
+        /// Where it really is, if that is behind a link.
+        real: Option<String>,
         folder: String,
     },
     /// A base that is where one already is, or above it.
@@ -68,10 +70,13 @@ impl fmt::Display for BadPath {
             Self::Outside { path, folder } => {
                 write!(f, "`{path}` leads out of the tree that '{folder}' is in: move what it names into the tree")
             }
-            Self::Above { file, folder } => write!(
-                f,
-                "security; file '{file}' is not in or below '{folder}': move it there, or make a base of its folder"
-            ),
+            Self::Above { file, real, folder } => {
+                write!(f, "security; file '{file}' is not in or below '{folder}'")?;
+                if let Some(real) = real {
+                    write!(f, " (a link leads to '{real}')")?;
+                }
+                f.write_str(": move it there, or make a base of its folder")
+            }
             Self::Cycle { base, folder } => {
                 write!(f, "cycle detected: candidate root '{base}' contains visited root '{folder}': leave it out")
             }
@@ -101,8 +106,12 @@ impl<'f> Folder<'f> {
             return Err(BadPath::Remote(path.to_owned()).into());
         }
         let file = self.resolve(path)?;
-        if self.is_restricted && !is_within(&self.files.real_file(&file)?, self.path) {
-            return Err(BadPath::Above { file, folder: shown(self.path) }.into());
+        if self.is_restricted {
+            let real = self.files.real_file(&file)?;
+            if !is_within(&real, self.path) {
+                let real = (real != file).then_some(real);
+                return Err(BadPath::Above { file, real, folder: shown(self.path) }.into());
+            }
         }
         Ok(file)
     }
@@ -340,7 +349,10 @@ mod tests {
         let overlay = Folder::new(&Nothing, "apps/web/overlay", true);
         assert!(matches!(base(&overlay, "../../linked/overlay"), Err(BadPath::Cycle { .. })));
         assert_eq!(base(&overlay, "../../linked/base").as_deref(), Ok("apps/web/base"));
-        assert!(matches!(file(&overlay, "passwords.yaml"), Err(BadPath::Above { .. })));
+        let above = file(&overlay, "passwords.yaml").unwrap_err().to_string();
+        assert!(above.starts_with(
+            "security; file 'apps/web/overlay/passwords.yaml' is not in or below '/apps/web/overlay' (a link leads to 'etc/passwd')"
+        ));
     }
 
     #[test]

@@ -386,6 +386,17 @@ impl<'a> TreeFiles<'a> {
             }
         })
     }
+
+    /// The path by which the same is reached without a link. What is not there is told by who reads it.
+    fn real(&self, path: &str) -> Result<String, FileError> {
+        let (_, within) = self.tree_of(path);
+        let before = &path[..path.len() - within.len()];
+        Ok(match self.ask(path, Tree::real_path)? {
+            None => path.to_owned(),
+            Some(root) if root.is_root() => before.trim_end_matches('/').to_owned(),
+            Some(real) => format!("{before}{real}"),
+        })
+    }
 }
 
 impl Files for TreeFiles<'_> {
@@ -402,15 +413,11 @@ impl Files for TreeFiles<'_> {
     }
 
     fn real_folder(&self, path: &str) -> Result<String, FileError> {
-        let (_, within) = self.tree_of(path);
-        let before = &path[..path.len() - within.len()];
-        // What is not there is told by who reads it.
-        let real = self.ask(path, Tree::real_path)?;
-        Ok(match real {
-            None => path.to_owned(),
-            Some(root) if root.is_root() => before.trim_end_matches('/').to_owned(),
-            Some(real) => format!("{before}{real}"),
-        })
+        self.real(path)
+    }
+
+    fn real_file(&self, path: &str) -> Result<String, FileError> {
+        self.real(path)
     }
 
     fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {

@@ -143,16 +143,52 @@ fn a_base_that_could_not_be_read_is_a_failure_and_one_that_may_not_be_is_a_refus
 
 #[test]
 fn links_out_of_the_tree_and_in_circles_are_refused() {
-    for (link, leads) in
-        [("base/map.yaml", "../../outside.yaml"), ("base/map.yaml", "map.yaml"), ("base/map.yaml", "/etc/passwd")]
-    {
-        let linked = tree().without(&path(link)).with_link(&path(link), leads);
-        let told = problems(render_tree(&linked));
-        assert_eq!(told.len(), 1, "{leads}: {told:?}");
+    let link = path("base/map.yaml");
+    for (leads, why) in [
+        ("../../outside.yaml", "leads out of the tree"),
+        ("/etc/passwd", "leads out of the tree"),
+        ("map.yaml", "goes in a circle"),
+        ("nowhere.yaml", "`base/map.yaml` is not there"),
+    ] {
+        let told = problems(render_tree(&tree().without(&link).with_link(&link, leads)));
+        assert!(told[0].starts_with("base/kustomization.yaml:1:"), "{leads}: {told:?}");
+        assert!(told.len() == 1 && told[0].contains(why), "{leads}: {told:?}");
     }
     // A folder that leads to itself: each base is another way to the same one.
     let circle = with(&tree(), "app/kustomization.yaml", "resources: [again]\n").with_link(&path("app/again"), ".");
-    assert_eq!(problems(render_tree(&circle)).len(), 1);
+    let told = problems(render_tree(&circle));
+    assert!(told.len() == 1 && told[0].contains("cycle detected: candidate root '/app'"), "{told:?}");
+}
+
+#[test]
+fn case_51_a_file_behind_a_link_out_of_the_folder_is_read_only_if_the_restriction_is_lifted() {
+    let linked = |name: &str, leads: &str, resource: &str| {
+        let kustomization = format!("resources: [{resource}]\n");
+        with(&tree(), "app/kustomization.yaml", &kustomization).with_link(&path(name), leads)
+    };
+    let lifted = |tree: &MemoryTree| {
+        let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree.clone()) as Arc<dyn Tree>)]);
+        let lifted = Kustomize { is_restricted: false, ..Kustomize::default() };
+        requested(&trees, &["app"], &Value::Map([].into_iter().collect()), &lifted, Limits::default())
+    };
+    for tree in [linked("app/a.yaml", "../base/map.yaml", "a.yaml"), linked("app/sub", "../base", "sub/map.yaml")] {
+        let told = problems(render_tree(&tree));
+        let why = "is not in or below '/app' (a link leads to 'base/map.yaml')";
+        assert!(told[0].starts_with("app/kustomization.yaml:1:") && told[0].contains(why), "{told:?}");
+        assert_eq!(names(&lifted(&tree).unwrap()), ["ConfigMap settings"]);
+    }
+    let within = with(&linked("app/a.yaml", "real/b.yaml", "a.yaml"), "app/real/b.yaml", &map());
+    assert_eq!(
+        names(&render_tree(&within).unwrap()),
+        ["ConfigMap settings"],
+        "a link that stays in the folder is followed"
+    );
+    let moved = with(&within, "real/b.yaml", &map()).with_link(&path("app/real"), "../real");
+    let reads = &render_tree(&within).unwrap().reads[&store("main")];
+    assert!(
+        !reads.holds_on(&moved.without(&path("app/real/b.yaml"))).unwrap(),
+        "the same bytes, and out of the folder"
+    );
 }
 
 #[test]
