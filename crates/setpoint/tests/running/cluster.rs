@@ -10,7 +10,7 @@ pub(crate) mod envtest {
     use setpoint_core::time::Span;
     use setpoint_testbed::kube::{ApiServer, Options, Proxy};
 
-    use super::super::lab::{Agent, Lab, withholds};
+    use super::super::lab::{Agent, Lab, is_at, withholds};
 
     /// A lab whose target is the cluster, and a namespace of its own there.
     pub(crate) struct Scene {
@@ -90,6 +90,61 @@ pub(crate) mod envtest {
                 records.into_iter().find(|record| record.key.name() == name && record.healed.is_some())
             })
             .await
+    }
+
+    /// A role, who has it, and settings whose name tells what is in them.
+    const OVERLAY: [(&str, &str); 4] = [
+        ("base/kustomization.yaml", "resources: [role.yaml, binding.yaml]\n"),
+        (
+            "base/role.yaml",
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: { name: reader }\nrules: [{ apiGroups: [\"\"], resources: [configmaps], verbs: [get] }]\n",
+        ),
+        (
+            "base/binding.yaml",
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: { name: readers }\nroleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader }\nsubjects: [{ kind: ServiceAccount, name: clerk }]\n",
+        ),
+        (
+            "apps/shop/kustomization.yaml",
+            "resources: [../../base]\nnamePrefix: prod-\nlabels: [{ pairs: { team: red } }]\nconfigMapGenerator: [{ name: settings, literals: [colour=red] }]\n",
+        ),
+    ];
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_kustomization_converges_is_healed_and_follows_a_commit() {
+        let mut scene = Scene::new("kustomized");
+        scene.lab.app("shop");
+        for (path, text) in OVERLAY {
+            scene.lab.write(path, text);
+        }
+        let head = scene.lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        let path =
+            format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings/prod-readers", scene.namespace);
+        let binding = scene.server.request("GET", &path, None).succeeded().json();
+        assert_eq!(
+            (&binding["roleRef"]["name"], &binding["metadata"]["labels"]["team"]),
+            (&json!("prod-reader"), &json!("red"))
+        );
+        let (server, labelled) = (scene.server, format!("{}?labelSelector=team%3Dred", scene.path("")));
+        let settings = |colour: &str| {
+            let all = server.request("GET", &labelled, None).succeeded().json();
+            let found = all["items"].as_array().expect("a list").iter().find(|item| item["data"]["colour"] == colour);
+            found.map(|item| item["metadata"]["name"].as_str().expect("every object has one").to_owned())
+        };
+        let red = settings("red").expect("they are there");
+        assert!(red.starts_with("prod-settings-"), "{red}");
+
+        scene.server.request("DELETE", &scene.path(&red), None).succeeded();
+        healed(&mut agent, "shop", &red).await;
+        assert_eq!(settings("red").as_ref(), Some(&red));
+
+        let blue = OVERLAY[3].1.replace("colour=red", "colour=blue");
+        scene.lab.write("apps/shop/kustomization.yaml", &blue);
+        let head = scene.lab.commit();
+        agent.until_app("shop", "has accepted the commit", |detail| is_at(detail, &head)).await;
+        agent.until("the new settings are there", async |_| settings("blue")).await;
+        agent.stop().await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
