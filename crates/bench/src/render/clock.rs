@@ -1,4 +1,4 @@
-//! Processor time: of this thread, and of child processes that have ended.
+//! Processor time: of this thread, of this process, and of child processes that have ended.
 
 use std::fs;
 use std::time::Duration;
@@ -13,6 +13,11 @@ const TICKS: f64 = 100.0;
 
 fn thread() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+/// The time of all threads of this process.
+pub(super) fn process() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
 /// What the work answers, and the time of the processor that this thread took for it.
