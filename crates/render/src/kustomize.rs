@@ -86,11 +86,12 @@ impl Kustomized<'_> {
         Made { sources: made.sources.called(|file| self.place(file, 1).file), ..made }
     }
 
-    fn made_here(&self) -> Result<Result<Made, Problem>, StoreError> {
-        Ok(match self.built()? {
-            Ok(Built { resources, sources, .. }) => Ok(Made { resources, sources }),
-            Err(bad) => Err(self.problem(bad)),
-        })
+    fn made_here(&self) -> Result<Result<Made, Problem>, NotRendered> {
+        match self.built()? {
+            Ok(Built { resources, sources, warnings, .. }) => Ok(Ok(Made { resources, sources, warnings })),
+            Err(bad) if bad.is_stopped() => Err(NotRendered::Stopped),
+            Err(bad) => Ok(Err(self.problem(bad))),
+        }
     }
 
     pub(crate) fn built(&self) -> Result<Result<Built, BadBuild>, StoreError> {
@@ -102,7 +103,8 @@ impl Kustomized<'_> {
             blind: RefCell::default(),
         };
         let limits = limits_of(self.request.limits);
-        let options = Options { is_restricted: self.request.kustomize.is_restricted, limits, ..Options::default() };
+        let (is_restricted, stop) = (self.request.kustomize.is_restricted, self.request.stop.cloned());
+        let options = Options { is_restricted, limits, stop, ..Options::default() };
         let built = build(&files, self.input.path.as_str(), &options);
         files.blind.into_inner().map_or(Ok(built), Err)
     }
@@ -116,7 +118,7 @@ impl Kustomized<'_> {
         };
         let mut sources = Sources::default();
         match external::read(self.input.path.as_str(), &text, &mut sources) {
-            Ok(resources) => Ok(Ok(Made { resources, sources })),
+            Ok(resources) => Ok(Ok(Made { resources, sources, warnings: Vec::new() })),
             Err(bad) => refused(format!("what the other program wrote cannot be read: {}", told(&bad))),
         }
     }
@@ -224,6 +226,7 @@ pub(crate) struct Made {
     pub(crate) resources: Vec<Resource>,
     /// The files that their nodes came from.
     pub(crate) sources: Sources,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What is wrong with a text, without a line of it: that may hold a secret.

@@ -17,13 +17,15 @@ use crate::walk::Naming;
 
 /// Which renderers these are. It changes when the same input gives another output, so that nothing is skipped because of what older
 /// ones made of it.
-pub const RECIPE: &str = "plain/2, kustomize/3";
+pub const RECIPE: &str = "plain/2, kustomize/4";
 
 /// Renders all inputs, or says everything that is wrong with them.
 pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
     let recordings = Recordings::of(request)?;
-    let resources = declared(request, &recordings, &mut |_, _| {})?.into_iter().map(resource_of).collect();
-    Ok(Rendered { resources, reads: recordings.into_reads() })
+    let mut warnings = Vec::new();
+    let manifests = declared(request, &recordings, &mut |_, made| warnings.extend(made.warnings))?;
+    let resources = manifests.into_iter().map(resource_of).collect();
+    Ok(Rendered { resources, reads: recordings.into_reads(), warnings })
 }
 
 /// What all inputs declare. Whoever wants to know more of a kustomization is shown what came of it.
@@ -35,6 +37,9 @@ pub(crate) fn declared(
     let (mut problems, mut totals) = (Problems::default(), Totals::new(request.limits));
     let (mut plain, mut manifests, mut takes_parameters) = (Plain::new(request), Vec::new(), false);
     for input in request.inputs {
+        if request.is_stopped() {
+            return Err(NotRendered::Stopped);
+        }
         let (naming, tree) = (recordings.naming_of(input), recordings.tree(&input.store)?);
         if kustomize::is_meant_for(tree, &input.path)? {
             takes_parameters = true;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use setpoint_core::name::StoreName;
@@ -76,6 +77,14 @@ pub struct Request<'a> {
     /// Who runs other programs, if anybody does.
     pub external: Option<&'a dyn External>,
     pub limits: Limits,
+    /// Set once nobody waits for it any more. What is rendered does not depend on it.
+    pub stop: Option<&'a Arc<AtomicBool>>,
+}
+
+impl Request<'_> {
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
 }
 
 impl std::fmt::Debug for Request<'_> {
@@ -108,6 +117,8 @@ pub struct Rendered {
     /// In the order of files and documents. May be empty: that is a statement about the revision, not a failure.
     pub resources: Vec<RenderedResource>,
     pub reads: ReadSets,
+    /// What is not wrong, and should be known: by file, and line where there is one.
+    pub warnings: Vec<String>,
 }
 
 /// One declared object, before a target has said what its key is.
@@ -135,6 +146,9 @@ pub enum NotRendered {
     /// Another program was to render it, and could not be run. Later it may be.
     #[error("{what}")]
     Unavailable { what: String },
+    /// By [`Request::stop`].
+    #[error("it was stopped before it was done")]
+    Stopped,
 }
 
 impl From<Vec<Problem>> for NotRendered {

@@ -23,6 +23,7 @@ fn explained(tree: impl Tree + 'static, kind: &str, name: &str) -> Result<Explan
         check: &|_, _, _| Vec::new(),
         external: None,
         limits: Limits::default(),
+        stop: None,
     };
     explain(&request, &Wanted { kind, name, namespace: None, field: "" })
 }

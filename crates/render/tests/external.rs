@@ -56,7 +56,16 @@ fn rendered(
         _ => Vec::new(),
     };
     let (trees, limits) = (&trees, Limits::default());
-    render(&Request { inputs: &inputs, parameters, kustomize: &kustomize, trees, check: &check, external, limits })
+    render(&Request {
+        inputs: &inputs,
+        parameters,
+        kustomize: &kustomize,
+        trees,
+        check: &check,
+        external,
+        limits,
+        stop: None,
+    })
 }
 
 fn none() -> Value {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use setpoint_core::value::Value;
-use setpoint_render::{Kustomize, Limits, NotRendered, RemoteBase, Rendered, Trees};
-use setpoint_store::{MemoryTree, StoreError, Tree};
+use setpoint_render::{Input, Kustomize, Limits, NotRendered, RemoteBase, Rendered, Request, Trees, render};
+use setpoint_store::{MemoryTree, StoreError, StorePath, Tree};
 
 use crate::scene::{
-    names, object, path, problems, render_files, render_inputs, render_tree, render_with, requested, store, torn,
+    Watched, names, object, path, problems, render_files, render_inputs, render_tree, render_with, requested, store,
+    torn,
 };
 
 const BASE: &str = "resources: [map.yaml]\n";
@@ -139,6 +141,31 @@ fn a_base_that_could_not_be_read_is_a_failure_and_one_that_may_not_be_is_a_refus
     let refused = StoreError::refused("it is too large", "split it");
     let told = problems(render_with(torn(tree(), "base/map.yaml", &refused), Limits::default()));
     assert!(told[0].contains("`base/map.yaml` cannot be read: it is too large; split it"), "{told:?}");
+}
+
+#[test]
+fn a_render_that_is_stopped_is_no_word_on_the_version() {
+    let trees: Trees = BTreeMap::from([(store("main"), Arc::new(tree()) as Arc<dyn Tree>)]);
+    let (inputs, stop) = ([Input { store: store("main"), path: path("app") }], Arc::new(AtomicBool::new(false)));
+    let request = Request {
+        inputs: &inputs,
+        parameters: &Value::Map([].into_iter().collect()),
+        kustomize: &Kustomize::default(),
+        trees: &trees,
+        check: &|_, _, _| Vec::new(),
+        external: None,
+        limits: Limits::default(),
+        stop: Some(&stop),
+    };
+    assert_eq!(render(&request).map(|rendered| names(&rendered)), Ok(vec!["ConfigMap prod-settings".to_owned()]));
+    // Whoever reads the first file gives it up.
+    let stopping = Arc::clone(&stop);
+    let read = move |_: &StorePath| {
+        stopping.store(true, Ordering::Relaxed);
+        Ok(())
+    };
+    let trees: Trees = BTreeMap::from([(store("main"), Arc::new(Watched(tree(), read)) as Arc<dyn Tree>)]);
+    assert_eq!(render(&Request { trees: &trees, ..request }), Err(NotRendered::Stopped));
 }
 
 #[test]

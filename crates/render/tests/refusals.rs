@@ -106,6 +106,7 @@ fn parameters_are_refused_because_they_would_mean_nothing() {
         check: &|_, _, _| Vec::new(),
         external: None,
         limits: Limits::default(),
+        stop: None,
     };
     let told = problems(render(&request));
     assert_eq!(told.len(), 1);
@@ -132,6 +133,7 @@ fn files_of_several_stores_are_told_apart_and_a_store_nobody_opened_fails() {
             check: &check,
             external: None,
             limits,
+            stop: None,
         })
     };
     let twice = problems(told(&trees));

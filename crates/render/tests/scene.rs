@@ -51,7 +51,16 @@ pub(crate) fn requested(
     limits: Limits,
 ) -> Result<Rendered, NotRendered> {
     let inputs: Vec<Input> = folders.iter().map(|folder| Input { store: store("main"), path: path(folder) }).collect();
-    render(&Request { inputs: &inputs, parameters, kustomize, trees, check: &check, external: None, limits })
+    render(&Request {
+        inputs: &inputs,
+        parameters,
+        kustomize,
+        trees,
+        check: &check,
+        external: None,
+        limits,
+        stop: None,
+    })
 }
 
 pub(crate) fn render_tree(tree: &MemoryTree) -> Result<Rendered, NotRendered> {

@@ -92,7 +92,7 @@ impl Desk {
             Considered::Unchanged => Candidate::Unchanged { afresh: render_afresh(&source, &target, &trees) },
             Considered::Refused { problems } => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
             Considered::Failed { reason } => Candidate::Failed(reason),
-            Considered::Rendered { mut resources, footprint } => {
+            Considered::Rendered { mut resources, footprint, .. } => {
                 // Documents come in any order; the bundle must not depend on it (S12).
                 resources.reverse();
                 if let Ok(bundle) = Bundle::new(app.clone(), target, resources.clone()) {

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 use setpoint_core::boundary::Boundary;
 use setpoint_core::canonical;
@@ -115,7 +116,7 @@ pub enum Considered {
     /// Everything the last render read, listed or missed resolves the same.
     Unchanged,
     /// May be without resources: whether anything follows from that is not decided here.
-    Rendered { resources: Vec<Resource>, footprint: Footprint },
+    Rendered { resources: Vec<Resource>, footprint: Footprint, warnings: Vec<String> },
     /// The declaration is wrong; it will be wrong the same way until a store moves.
     Refused { problems: Vec<Problem> },
     /// A store could not be read, or a program not be run.
@@ -196,14 +197,20 @@ impl AppSource {
         trees: &'a Trees,
         check: CheckKind<'a>,
         external: Option<&'a dyn External>,
+        stop: Option<&'a Arc<AtomicBool>>,
     ) -> Request<'a> {
         let Self { inputs, parameters, kustomize, .. } = self;
-        Request { inputs, parameters, kustomize, trees, check, external, limits: Limits::default() }
+        Request { inputs, parameters, kustomize, trees, check, external, limits: Limits::default(), stop }
     }
 
     /// Who set what of a resource that it declares in these versions.
-    pub fn explain(&self, trees: &Trees, wanted: &Wanted<'_>) -> Result<Explanation, NotExplained> {
-        explain(&self.request(trees, &|_, _, _| Vec::new(), None), wanted)
+    pub fn explain(
+        &self,
+        trees: &Trees,
+        wanted: &Wanted<'_>,
+        stop: Option<&Arc<AtomicBool>>,
+    ) -> Result<Explanation, NotExplained> {
+        explain(&self.request(trees, &|_, _, _| Vec::new(), None, stop), wanted)
     }
 
     /// Stands for the renderer and the source wherever a render is remembered.
@@ -246,24 +253,39 @@ pub fn known_beforehand(source: &AppSource, trees: &Trees, last: Option<&Footpri
 /// Considers a revision where no other program is ever run. `last` is the footprint of the render that was accepted last; without one everything is
 /// rendered.
 pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kinds: &dyn Kinds) -> Considered {
-    known_beforehand(source, trees, last).unwrap_or_else(|| rendered(source, trees, kinds, None))
+    known_beforehand(source, trees, last)
+        .unwrap_or_else(|| rendered(source, trees, By { kinds, external: None, stop: None }))
 }
 
-/// Renders a revision, with whoever runs other programs for apps that name one.
-pub fn rendered(source: &AppSource, trees: &Trees, kinds: &dyn Kinds, external: Option<&dyn External>) -> Considered {
+/// Who has a say in a render beside the source.
+#[derive(Clone, Copy, Debug)]
+pub struct By<'a> {
+    pub kinds: &'a dyn Kinds,
+    /// Who runs other programs for apps that name one, if anybody does.
+    pub external: Option<&'a dyn External>,
+    /// Set once nobody waits for it any more.
+    pub stop: Option<&'a Arc<AtomicBool>>,
+}
+
+/// Renders a revision.
+pub fn rendered(source: &AppSource, trees: &Trees, by: By<'_>) -> Considered {
+    let kinds = by.kinds;
     let check: CheckKind<'_> = &|api_version, kind, body| kinds.check(api_version, kind, body);
-    let rendered = match render(&source.request(trees, check, external)) {
+    let rendered = match render(&source.request(trees, check, by.external, by.stop)) {
         Ok(rendered) => rendered,
         Err(NotRendered::Refused { problems }) => return Considered::Refused { problems },
         Err(NotRendered::Failed { source }) => return Considered::Failed { reason: source.into() },
         Err(NotRendered::Unavailable { what }) => {
             return Considered::Failed { reason: Blindness::NotRun { detail: what } };
         }
+        Err(stopped @ NotRendered::Stopped) => {
+            return Considered::Failed { reason: Blindness::NotRun { detail: stopped.to_string() } };
+        }
     };
     match identified(rendered.resources, source, kinds) {
         Ok(resources) => {
             let footprint = Footprint { recipe: source.recipe(), reads: rendered.reads };
-            Considered::Rendered { resources, footprint }
+            Considered::Rendered { resources, footprint, warnings: rendered.warnings }
         }
         Err(problems) => Considered::Refused { problems },
     }

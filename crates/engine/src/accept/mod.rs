@@ -33,7 +33,7 @@ mod unsupported;
 pub mod windows;
 
 pub use candidate::{
-    AppSource, Considered, Footprint, Kinds, after_implied, consider, known_beforehand, rendered, store_path,
+    AppSource, By, Considered, Footprint, Kinds, after_implied, consider, known_beforehand, rendered, store_path,
 };
 pub use controls::{ReachedTarget, WorkedOut, repository};
 pub use documents::{ControlDocument, ControlDocuments};

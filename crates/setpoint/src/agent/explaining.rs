@@ -40,9 +40,9 @@ fn problem(error: &NotExplained) -> Problem {
         NotExplained::NotRendered(NotRendered::Refused { .. })
         | NotExplained::Elsewhere { .. }
         | NotExplained::Untraced { .. } => ProblemKind::Conflict,
-        NotExplained::NotRendered(NotRendered::Failed { .. } | NotRendered::Unavailable { .. }) => {
-            ProblemKind::Unavailable
-        }
+        NotExplained::NotRendered(
+            NotRendered::Failed { .. } | NotRendered::Unavailable { .. } | NotRendered::Stopped,
+        ) => ProblemKind::Unavailable,
     };
     Problem::new(kind, told_in_full(error))
 }

@@ -8,6 +8,7 @@
 mod entry;
 mod shelf;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -21,8 +22,9 @@ use setpoint_core::digest::DigestKey;
 use setpoint_core::name::AppId;
 use setpoint_core::resource::Resource;
 use setpoint_core::secret::holds_secrets;
-use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, Trees, known_beforehand, recalled, rendered};
-use setpoint_render::External;
+use setpoint_engine::accept::{
+    AppSource, By, Considered, Footprint, Kinds, Trees, known_beforehand, recalled, rendered,
+};
 
 use self::entry::{Entry, Unusable};
 use self::shelf::{Bounds, Name, Shelf};
@@ -31,13 +33,6 @@ use crate::complaint::told;
 
 /// What a file is called until it is whole.
 const UNFINISHED: &str = "next";
-
-/// Who has a say in a render beside the source.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct By<'a> {
-    pub(super) kinds: &'a dyn Kinds,
-    pub(super) external: Option<&'a dyn External>,
-}
 
 #[derive(Debug)]
 pub(super) struct Renders {
@@ -51,6 +46,8 @@ pub(super) struct Renders {
     begun: AtomicU64,
     /// The last one could not be kept, which was said.
     troubled: AtomicBool,
+    /// What was said of apps.
+    warned: Mutex<BTreeMap<AppId, Vec<String>>>,
     log: Arc<dyn Log>,
 }
 
@@ -62,7 +59,8 @@ impl Renders {
 
     fn bounded(folder: PathBuf, key: DigestKey, bounds: Bounds, log: Arc<dyn Log>) -> Self {
         let (shelf, made, begun) = (Mutex::new(Shelf::new(bounds)), AtomicU64::new(0), AtomicU64::new(0));
-        let renders = Self { folder, key, shelf, made, begun, troubled: AtomicBool::new(false), log };
+        let renders =
+            Self { folder, key, shelf, made, begun, troubled: AtomicBool::new(false), warned: Mutex::default(), log };
         renders.find().unwrap_or_else(|error| renders.not_kept(&error));
         renders
     }
@@ -88,11 +86,23 @@ impl Renders {
     /// Renders a revision, whatever is remembered of it; that is replaced by what comes of it.
     pub(super) fn render(&self, source: &AppSource, trees: &Trees, by: By<'_>) -> Considered {
         self.made.fetch_add(1, Ordering::Relaxed);
-        let considered = rendered(source, trees, by.kinds, by.external);
-        if let Considered::Rendered { resources, footprint } = &considered {
+        let considered = rendered(source, trees, by);
+        if let Considered::Rendered { resources, footprint, warnings } = &considered {
             self.keep(source, footprint, resources);
+            self.warn(&source.app, warnings);
         }
         considered
+    }
+
+    /// Says what should be known of a render, once for as long as it stays the same.
+    fn warn(&self, app: &AppId, warnings: &[String]) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let before =
+            if warnings.is_empty() { warned.remove(app) } else { warned.insert(app.clone(), warnings.to_vec()) };
+        for warning in warnings.iter().filter(|warning| before.as_ref().is_none_or(|before| !before.contains(warning)))
+        {
+            self.log.say(&format!("app {app}: {warning}"));
+        }
     }
 
     fn recall(&self, source: &AppSource, trees: &Trees, kinds: &dyn Kinds) -> Option<Considered> {
@@ -128,7 +138,8 @@ impl Renders {
         let Some(resources) = recalled(objects, source, kinds) else { return Ok(None) };
         self.shelf().touch(name);
         now_used(&file);
-        Ok(Some(Considered::Rendered { resources, footprint }))
+        // What it was warned of was said when it was rendered.
+        Ok(Some(Considered::Rendered { resources, footprint, warnings: Vec::new() }))
     }
 
     fn drop_unusable(&self, name: &Name, app: &AppId, why: &Unusable) {
@@ -178,7 +189,9 @@ impl Renders {
 
     /// Forgets those of apps that are gone.
     pub(super) fn keep_only<'a>(&self, apps: impl Iterator<Item = &'a AppId>) {
-        let gone = self.shelf().keep_only(apps);
+        let apps: BTreeSet<&AppId> = apps.collect();
+        self.warned.lock().unwrap_or_else(PoisonError::into_inner).retain(|app, _| apps.contains(app));
+        let gone = self.shelf().keep_only(apps.into_iter());
         gone.iter().for_each(|name| remove(&self.path(name)));
     }
 

@@ -109,7 +109,7 @@ impl Scene {
 }
 
 /// No other program renders.
-const BY: By<'_> = By { kinds: &Things, external: None };
+const BY: By<'_> = By { kinds: &Things, external: None, stop: None };
 
 fn app(name: &str) -> AppId {
     format!("default/{name}").parse().expect("a valid app")
@@ -127,6 +127,25 @@ fn trees(name: &str, document: &str) -> Trees {
 
 fn thing(kind: &str, more: &str) -> String {
     format!("apiVersion: v1\nkind: {kind}\nmetadata: {{ name: it }}\n{more}\n")
+}
+
+#[test]
+fn what_a_render_is_warned_of_is_said_once_and_again_when_it_is_another() {
+    let scene = Scene::new();
+    let renders = scene.renders();
+    let render = |resource: &str| {
+        let files = [("one/kustomization.yaml", "resources: [a.yaml]\n"), ("one/a.yaml", resource)];
+        let tree: Arc<dyn Tree> = Arc::new(MemoryTree::of(files));
+        let trees = BTreeMap::from([(StoreName::new("state").expect("a name"), tree)]);
+        assert!(matches!(renders.render(&scene.source("one"), &trees, BY), Considered::Rendered { .. }));
+        scene.said()
+    };
+    let commented = thing("Thing", "spec: { list: [a] } # {\"$ref\": \"#/definitions/x\"}");
+    let warning = "app default/one: one/a.yaml:4: the schema in this comment is not read: name it under `openapi`";
+    assert_eq!(render(&commented), [warning]);
+    assert_eq!(render(&commented), [""; 0], "it was said");
+    assert_eq!(render(&thing("Thing", "")), [""; 0]);
+    assert_eq!(render(&commented), [warning], "it is there again");
 }
 
 #[test]

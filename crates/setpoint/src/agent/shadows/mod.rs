@@ -150,6 +150,7 @@ impl Shadows {
             check: &|_, _, _| Vec::new(),
             external: Some(self.renderers.as_ref()),
             limits: Limits::default(),
+            stop: None,
         };
         let sides = both_sides(&request, job.shadow.digest.as_str())?;
         Ok(sides.iter().flat_map(differences).take(LINES).collect())

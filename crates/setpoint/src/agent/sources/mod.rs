@@ -1,9 +1,11 @@
 //! Where declared state comes from, in production: stores and targets as the accepted control documents name them, rendered by the
-//! accept plane. `connecting.rs` keeps their connections.
+//! accept plane. `connecting.rs` keeps their connections, `working.rs` has the threads.
 
 mod connecting;
+mod working;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use setpoint_api::answer::{ShadowStanding, UnreachedTarget};
@@ -17,13 +19,15 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_documents::{StoreSpec, TargetSpec};
 use setpoint_engine::accept::{
-    AppSource, Considered, ControlDocuments, Explanation, Kinds, NotExplained, NotRead, NotRendered, Wanted,
+    AppSource, By, Considered, ControlDocuments, Explanation, Kinds, NotExplained, NotRead, NotRendered, Wanted,
     documents_of,
 };
 use setpoint_engine::{Controls, RenderOutcome};
 use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
 use setpoint_target::{Answer, Target};
+use tokio::time::timeout;
 
+use self::working::Work;
 use super::bootstrap::Bootstrap;
 use super::cluster::target_problems;
 use super::connect::{Connector, Reach, folder_of};
@@ -31,12 +35,16 @@ use super::footprints::Footprints;
 use super::lineage::{Lineages, worse};
 use super::log::Log;
 use super::renderers::Renderers;
-use super::renders::{By, Renders};
+use super::renders::Renders;
 use super::shadows::{Job, Shadows};
+use crate::doors::duration;
 use crate::interpreter::{Governed, Rendering, Sources, Targets};
 
 /// A target that was not reached is tried again after this long.
 const RETRY: Span = Span::seconds(30);
+
+/// Who asks for an explanation waits this long for it, with its turn.
+const EXPLAINED_WITHIN: Span = Span::seconds(30);
 
 /// The stores and targets that are in use.
 #[derive(Debug)]
@@ -54,6 +62,7 @@ pub(super) struct Provider {
     shadows: Arc<Shadows>,
     /// One at a time is explained: people may ask for as many as they like.
     explaining: Arc<tokio::sync::Mutex<()>>,
+    work: Arc<Work>,
 }
 
 /// Who renders, and who remembers what came of it.
@@ -112,6 +121,7 @@ impl Provider {
             renderers,
             shadows,
             explaining,
+            work: Arc::default(),
         })
     }
 
@@ -218,25 +228,25 @@ impl Provider {
         // Kept until this render is over: whoever is next finds them open.
         let of_render = trees.clone();
         let (renders, renderers) = (Arc::clone(&self.renders), Arc::clone(&self.renderers));
-        let considered = blocking(move || {
-            let kinds = kinds.as_ref();
+        let considered = self.work.done(app.clone(), move |stop| {
+            let (kinds, stop) = (kinds.as_ref(), Some(stop));
             match memory {
                 Memory::Asked { .. } => {
-                    let by = By { kinds, external: Some(renderers.as_ref()) };
+                    let by = By { kinds, external: Some(renderers.as_ref()), stop };
                     renders.consider(&source, &of_render, last.as_ref(), by)
                 }
                 Memory::NotAsked => {
-                    let by = By { kinds, external: Some(&renderers.afresh()) };
+                    let by = By { kinds, external: Some(&renderers.afresh()), stop };
                     renders.render(&source, &of_render, by)
                 }
             }
-        })
-        .await;
+        });
+        let considered = considered.await.unwrap_or_else(|why| Considered::Failed { reason: why.into() });
         let candidate = match considered {
             Considered::Unchanged => Candidate::Unchanged,
             Considered::Refused { problems } => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
             Considered::Failed { reason } => Candidate::Failed(reason),
-            Considered::Rendered { resources, footprint } => {
+            Considered::Rendered { resources, footprint, .. } => {
                 if let Ok(bundle) = Bundle::new(app.clone(), target, resources.clone()) {
                     self.footprints.keep(app, bundle.digest(), footprint, memory.accepted()).await;
                 }
@@ -276,14 +286,22 @@ impl Provider {
         let trees = self.open(revision).await.map_err(NotRendered::from)?;
         let unknown = |reason: Blindness| NotRendered::from(StoreError::unreachable(reason.to_string()));
         let (source, ..) = self.source(&app, self.taken_up()).map_err(unknown)?;
-        let turn = Arc::clone(&self.explaining).lock_owned().await;
-        blocking(move || {
-            // Held until it is done, whether or not anybody waits for it still.
-            let _turn = turn;
-            let wanted = Wanted { kind: &kind, name: &name, namespace: namespace.as_deref(), field: &field };
-            source.explain(&trees, &wanted)
+        let explained = async {
+            let turn = Arc::clone(&self.explaining).lock_owned().await;
+            let work = move |stop: &Arc<AtomicBool>| {
+                // Held until it is done, whether or not anybody waits for it still.
+                let _turn = turn;
+                let wanted = Wanted { kind: &kind, name: &name, namespace: namespace.as_deref(), field: &field };
+                source.explain(&trees, &wanted, Some(stop))
+            };
+            self.work.done(app, work).await.map_err(NotRendered::from)?
+        };
+        let in_time = timeout(duration(EXPLAINED_WITHIN), explained).await;
+        in_time.unwrap_or_else(|_elapsed| {
+            let what =
+                format!("it was not explained within {EXPLAINED_WITHIN}: others are, or it takes too long; ask again");
+            Err(NotRendered::Unavailable { what }.into())
         })
-        .await
     }
 
     async fn root_candidate(
@@ -299,7 +317,8 @@ impl Provider {
             Some(Ok(false)) | None => {}
         }
         let folder = self.folder.clone();
-        match blocking(move || documents_of(tree.as_ref(), &folder, &target_problems)).await {
+        let read = self.work.done(Bootstrap::root(), move |_| documents_of(tree.as_ref(), &folder, &target_problems));
+        match read.await.unwrap_or_else(|why| Err(NotRead::Failed { reason: why.into() })) {
             Ok((documents, reads)) => {
                 let resources = documents.resources();
                 let bundle = Bundle::new(Bootstrap::root(), Bootstrap::engine(), resources.clone());
@@ -342,6 +361,19 @@ impl Provider {
         Ok(worst)
     }
 
+    /// Forgets what is remembered of apps that are no longer declared. What cannot be forgotten now is, when other documents come.
+    async fn forget_others(&self, documents: Arc<ControlDocuments>) {
+        let (renders, shadows) = (Arc::clone(&self.renders), Arc::clone(&self.shadows));
+        let forgotten = self.work.done(Bootstrap::root(), move |_| {
+            renders.keep_only(documents.apps().keys());
+            let shadowed = documents.apps().iter().filter(|(_, app)| app.spec.kustomize.shadow.is_some());
+            shadows.keep_only(&shadowed.map(|(app, _)| app).collect());
+        });
+        if let Err(why) = forgotten.await {
+            self.log.say(&format!("what is remembered of apps that are gone is still there: {why}"));
+        }
+    }
+
     /// Works the controls out anew from the documents in force.
     async fn governed(
         &self,
@@ -351,14 +383,7 @@ impl Provider {
     ) -> Governed {
         let reached = self.connect(&documents, of).await;
         self.footprints.keep_only(|app| documents.apps().contains_key(app)).await;
-        let (renders, there) = (Arc::clone(&self.renders), Arc::clone(&documents));
-        let shadows = Arc::clone(&self.shadows);
-        blocking(move || {
-            renders.keep_only(there.apps().keys());
-            let shadowed = there.apps().iter().filter(|(_, app)| app.spec.kustomize.shadow.is_some());
-            shadows.keep_only(&shadowed.map(|(app, _)| app).collect());
-        })
-        .await;
+        self.forget_others(Arc::clone(&documents)).await;
         let worked_out = documents.controls(self.connector.clock.now(), &reached, known);
         for (app, target) in &worked_out.unreached {
             self.log.say(&format!("app {app} waits for target {target}, which has not said who it is yet"));
@@ -398,15 +423,6 @@ pub(super) enum Candidate {
     Rendered(Vec<Resource>),
     Refused(Vec<String>),
     Failed(Blindness),
-}
-
-/// Work that takes a while runs where it may block.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the door: renders, of which the interpreter bounds its own, and explanations, one at a time"
-)]
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(work).await.expect("the accept plane does not panic")
 }
 
 /// The other program may take long: it has a thread for as long as versions wait for it.

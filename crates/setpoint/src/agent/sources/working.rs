@@ -1,0 +1,148 @@
+//! Work that takes a while, such as a render, on threads where it may block. Nobody else is harmed by it: what nobody waits for any more is told to stop, what does
+//! not stop is not begun a second time, and what panics is told as that.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use setpoint_core::name::AppId;
+use setpoint_core::observed::Blindness;
+use setpoint_engine::accept::NotRendered;
+
+/// The work that is being done.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    under_way: Mutex<BTreeMap<u64, (AppId, Stop)>>,
+    begun: AtomicU64,
+}
+
+/// Set once nobody waits for it any more.
+type Stop = Arc<AtomicBool>;
+
+/// Why nothing came of it. None of it is a word on the version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotDone {
+    #[error("an earlier try took too long and has not stopped yet; it is tried again")]
+    NotStopped,
+    #[error(
+        "the renderer broke down on this version: that is a mistake of ours, please report it; until it is mended a real kustomize can render it (`kustomize.external`)"
+    )]
+    BrokeDown,
+    #[error("the agent is stopping")]
+    Stopping,
+}
+
+impl From<NotDone> for Blindness {
+    fn from(why: NotDone) -> Self {
+        Self::NotRun { detail: why.to_string() }
+    }
+}
+
+impl From<NotDone> for NotRendered {
+    fn from(why: NotDone) -> Self {
+        Self::Unavailable { what: why.to_string() }
+    }
+}
+
+impl Work {
+    /// Does something for an app. It is told to stop when nobody waits for the answer any more.
+    pub(super) async fn done<T: Send + 'static>(
+        self: &Arc<Self>,
+        app: AppId,
+        work: impl FnOnce(&Stop) -> T + Send + 'static,
+    ) -> Result<T, NotDone> {
+        let seat = self.seat(app)?;
+        let _waiting = Waiting(Arc::clone(&seat.stop));
+        let done = spawn(move || work(&seat.stop)).await;
+        done.map_err(|error| if error.is_panic() { NotDone::BrokeDown } else { NotDone::Stopping })
+    }
+
+    fn seat(self: &Arc<Self>, app: AppId) -> Result<Seat, NotDone> {
+        let mut under_way = self.under_way();
+        let is_given_up = |(of, stop): &(AppId, Stop)| *of == app && stop.load(Ordering::Relaxed);
+        if under_way.values().any(is_given_up) {
+            return Err(NotDone::NotStopped);
+        }
+        let (number, stop) = (self.begun.fetch_add(1, Ordering::Relaxed), Stop::default());
+        under_way.insert(number, (app, Arc::clone(&stop)));
+        Ok(Seat { work: Arc::clone(self), number, stop })
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, BTreeMap<u64, (AppId, Stop)>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Work that goes on, for as long as its thread does.
+struct Seat {
+    work: Arc<Work>,
+    number: u64,
+    stop: Stop,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.work.under_way().remove(&self.number);
+    }
+}
+
+/// Somebody who waits for an answer.
+struct Waiting(Stop);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the door: what nobody waits for is told to stop, and is not begun again until it has"
+)]
+fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> tokio::task::JoinHandle<T> {
+    tokio::task::spawn_blocking(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn app(name: &str) -> AppId {
+        format!("default/{name}").parse().expect("a valid app")
+    }
+
+    #[tokio::test]
+    async fn what_panics_is_told_as_that_and_nobody_else_is_harmed() {
+        let work = Arc::new(Work::default());
+        let broken: Result<(), _> = work.done(app("broken"), |_| panic!("hunter2")).await;
+        assert_eq!(broken, Err(NotDone::BrokeDown));
+        assert!(!Blindness::from(NotDone::BrokeDown).to_string().contains("hunter2"));
+        assert_eq!(work.done(app("broken"), |_| 1).await, Ok(1), "it may be tried again");
+        assert_eq!(work.done(app("other"), |_| 2).await, Ok(2));
+        assert!(work.under_way().is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_told_to_stop_and_not_begun_again_until_it_has() {
+        let work = Arc::new(Work::default());
+        let ((go, gone_on), (say, said)) = (mpsc::channel::<()>(), mpsc::channel());
+        let slow = work.done(app("slow"), move |stop| {
+            gone_on.recv().expect("the test lets it go on");
+            say.send(stop.load(Ordering::Relaxed)).expect("the test listens");
+        });
+        assert!(timeout(Duration::from_millis(1), slow).await.is_err(), "nobody waits any longer");
+        assert_eq!(work.done(app("slow"), |_| ()).await, Err(NotDone::NotStopped));
+        assert_eq!(work.done(app("other"), |_| 2).await, Ok(2));
+        go.send(()).expect("it waits for this");
+        assert!(said.recv().expect("it answers"), "it was told to stop");
+        // Its thread gives the seat back a moment after it has answered.
+        while work.done(app("slow"), |_| ()).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
