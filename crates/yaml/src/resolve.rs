@@ -101,9 +101,12 @@ impl Dialect {
         if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
             return Some(Scalar::NonFinite(text));
         }
-        // Go's resolver removes every `_` before it reads a number that starts with a digit or a sign.
-        let separated = self != Dialect::Yaml12 && !text.starts_with('.') && text.contains('_');
-        if separated {
+        if self != Dialect::Yaml12 && text.contains('_') {
+            // Go's resolver removes every `_` before it reads a number that starts with a digit or a sign. One that starts with a point is left to Go's own
+            // rule: a `_` stands between digits.
+            if text.starts_with('.') && !separates_digits(text) {
+                return None;
+            }
             let plain = text.replace('_', "");
             let owned = self.integer(&plain).map(|digits| Scalar::Int(digits.into_owned().into()));
             return owned.or_else(|| float(&plain).map(|number| Scalar::Float(number.into_owned().into())));
@@ -121,15 +124,29 @@ impl Dialect {
             Dialect::GoYamlV2 | Dialect::GoYamlV3 => go_base(unsigned),
         };
         if digits.is_empty() || !digits.bytes().all(|b| (b as char).is_digit(radix)) {
-            return None;
+            return self.signed_behind_base(text).map(Cow::from);
         }
         if radix == 10 {
-            return Some(plain_integer(text, digits, negative));
+            let is_none = self != Dialect::Yaml12 && (is_beyond_float(digits) || is_large_behind_plus(text));
+            return (!is_none).then(|| plain_integer(text, digits, negative));
         }
-        // As in Go, an integer that needs more than 64 bits is none in these bases.
+        // As in Go, an integer that needs more than 64 bits is none in these bases; with a sign in front, also one that is none of `int64`.
         let value = u64::from_str_radix(digits, radix).ok()?;
-        let sign = if negative && value > 0 { "-" } else { "" };
-        Some(format!("{sign}{value}").into())
+        match (negative, unsigned.len() < text.len()) {
+            (true, _) => 0_i64.checked_sub_unsigned(value).map(|value| value.to_string().into()),
+            (false, true) => i64::try_from(value).ok().map(|value| value.to_string().into()),
+            (false, false) => Some(value.to_string().into()),
+        }
+    }
+
+    /// Go tries `0b` once more without its prefix, and v3 `0o` too; the sign may then stand behind it.
+    fn signed_behind_base(self, text: &str) -> Option<String> {
+        let (digits, radix) = match (text.strip_prefix("0b"), text.strip_prefix("0o")) {
+            (Some(digits), _) if self != Dialect::Yaml12 => (digits, 2),
+            (_, Some(digits)) if self == Dialect::GoYamlV3 => (digits, 8),
+            _ => return None,
+        };
+        i64::from_str_radix(digits, radix).ok().map(|value| value.to_string())
     }
 }
 
@@ -152,6 +169,24 @@ fn go_base(text: &str) -> (&str, u32) {
         [b'0', _, ..] => (&text[1..], 8),
         _ => (text, 10),
     }
+}
+
+/// Whether Go has no integer for it because of its `+`: `strconv.ParseUint`, which knows the upper half of 64 bits, takes no sign.
+fn is_large_behind_plus(text: &str) -> bool {
+    text.starts_with('+') && text.parse::<i64>().is_err()
+}
+
+/// Whether decimal digits are more than a float64 can hold. Go reads an integer of more than 64 bits as a float, and as a text if it is none.
+fn is_beyond_float(digits: &str) -> bool {
+    const SAFE: usize = 308;
+    digits.len() > SAFE && digits.parse::<f64>().is_ok_and(f64::is_infinite)
+}
+
+/// Whether each `_` stands between two digits.
+fn separates_digits(text: &str) -> bool {
+    let is_digit = |part: Option<&u8>| part.is_some_and(u8::is_ascii_digit);
+    let parts: Vec<&[u8]> = text.as_bytes().split(|byte| *byte == b'_').collect();
+    parts.windows(2).all(|pair| is_digit(pair[0].last()) && is_digit(pair[1].first()))
 }
 
 /// Decimal digits without `+` and leading zeros; borrowed if that is how they are written.
@@ -284,7 +319,7 @@ mod tests {
             "12:30:45",
             "1e999",
             "0x1.8p1",
-            ".5_0",
+            ".5_",
         ] {
             means(Dialect::GoYamlV2, text, &Scalar::Str(text));
         }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// A day, in minutes.
+const DAY: i32 = 24 * 60;
+
 /// A time as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
@@ -48,6 +51,11 @@ impl Timestamp {
         }
     }
 
+    /// As Go writes it as JSON. `None` for a zone that is a day or more from Greenwich: Go reads it, and does not write it.
+    pub fn json(&self) -> Option<String> {
+        (self.offset.abs() < DAY).then(|| self.to_string())
+    }
+
     fn with_time(self, rest: &mut Rest<'_>) -> Option<Self> {
         let hour = rest.number().filter(|hour| *hour < 24)?;
         rest.expect(b":")?;
@@ -58,7 +66,7 @@ impl Timestamp {
     }
 }
 
-/// By RFC 3339, as Go writes a time as JSON.
+/// By RFC 3339.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { year, month, day, hour, minute, second, nanos, offset } = self;

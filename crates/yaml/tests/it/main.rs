@@ -5,3 +5,4 @@ mod go_written;
 mod go_yaml;
 mod messages;
 mod reading;
+mod scalars;

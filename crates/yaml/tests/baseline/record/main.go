@@ -2,12 +2,17 @@
 //
 //	go run . read < ../cases.txt > ../go-yaml.txt
 //	go run . write < ../values.txt > ../go-written.txt
+//	go run . scalars > ../scalars.txt
 //
-// `read` is go-yaml v3. A line of its input is a text as a Go (and JSON) string. A line of the output is what was read: per document its nodes,
+// `read` is go-yaml v3, the module and the version that kyaml of kustomize 5.8.1 is built with. A line of its input is a text as a Go (and JSON) string. A line of the output is what was read: per document its nodes,
 // each scalar with a letter for its style, or `error`.
 //
 // `write` is sigs.k8s.io/yaml, given what encoding/json makes of a value. A line of its input is a value as JSON. A line of the output is what was
 // written, as a JSON string, or `error`.
+//
+// `scalars` is what go-yaml makes of texts that stand without quotes. It has no input: some texts are picked, most are every combination of a few parts. A line
+// of the output is a text, the tag that v3 gives its node, what v3 decodes it to, what v3 decodes it to if a boolean is asked for, and what v2 decodes it to, with
+// tabs between. A value is JSON, or stands after `!` if JSON has none; `-` is no boolean, `=` is the same as in v3.
 package main
 
 import (
@@ -20,11 +25,15 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 	sigs "sigs.k8s.io/yaml"
 )
 
 func main() {
+	if os.Args[1] == "scalars" {
+		scalars()
+		return
+	}
 	answer := map[string]func(string) string{"read": read, "write": write}[os.Args[1]]
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
