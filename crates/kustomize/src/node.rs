@@ -69,6 +69,8 @@ pub enum NoValue {
     Other { wanted: &'static str },
     #[error("what stands there is no number of JSON")]
     NonFinite,
+    #[error("the zone of the time that stands there is a day or more from Greenwich")]
+    FarZone,
 }
 
 impl Tag {
@@ -126,7 +128,7 @@ impl Scalar {
             Resolved::Int(digits) | Resolved::Float(digits) => Value::Number(float(&digits)?),
             Resolved::NonFinite(_) => return Err(NoValue::NonFinite),
             Resolved::Str(text) => match Timestamp::parse(text) {
-                Some(time) => Value::Text(time.to_string().into()),
+                Some(time) => Value::Text(time.json().ok_or(NoValue::FarZone)?.into()),
                 None => Value::Text(Arc::clone(&self.text)),
             },
         })

@@ -316,6 +316,7 @@ fn scalar_of(scalar: &Scalar) -> Result<Value, FieldProblem> {
             format!("put {wanted} there"),
         ),
         NoValue::NonFinite => no_number(),
+        NoValue::FarZone => FieldProblem::new("", bad.to_string(), "put it in quotes if it is a text"),
     })?;
     Ok(match value {
         Written::Null => Value::Null,
