@@ -2,6 +2,9 @@
 
 use setpoint_render_external::{Shadow, compare};
 
+/// What becomes of a version that could not be compared, wherever that is told.
+pub(crate) const TRIED_AGAIN: &str = "it is tried again with the next commit";
+
 /// What two programs made of one kustomization: what they wrote, or why not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {

@@ -9,6 +9,7 @@ use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::table::Table;
 use super::{Screen, time, words};
+use crate::sides::TRIED_AGAIN;
 
 pub(crate) fn app(detail: &AppDetail, screen: &Screen) -> String {
     let mut page = Page::new(screen);
@@ -179,7 +180,7 @@ pub(super) fn shadow(detail: &AppDetail, page: &mut Page<'_>) {
         page.field("  passed over", format!("{passed_over}, because newer versions came"));
     }
     if let Some(trouble) = trouble {
-        page.field("  trouble", Painted::new(format!("{trouble}; the next version is tried again"), Paint::Bad));
+        page.field("  trouble", Painted::new(format!("{trouble}; {TRIED_AGAIN}"), Paint::Bad));
     }
     for version in different {
         page.line(2, format!("{}, {}", version.revision, time::both(version.at, page.screen.now)));

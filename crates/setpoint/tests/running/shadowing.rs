@@ -119,6 +119,10 @@ async fn a_shadow_that_cannot_be_run_is_told_and_holds_nothing_up() {
         "{trouble}"
     );
     assert_eq!(standing(&detail).compared, 0);
+    let shown = lab.told(&["get", "hello"]);
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let again = "it is tried again with the next commit";
+    assert!(shown.contains(again) && says(&agent, again), "{shown}\n{:?}", agent.said());
     agent.stop().await;
 }
 

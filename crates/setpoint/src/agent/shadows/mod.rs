@@ -3,6 +3,8 @@
 //! Ours is rendered and judged first. Then the version waits here, one for each app, for the one thread that compares; a newer one takes its place. What came of
 //! each is a small file for each app, which may be lost: then it is counted from the start again.
 
+#[cfg(test)]
+mod tests;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +23,7 @@ use super::log::Log;
 use super::renderers::Renderers;
 use crate::complaint::told;
 use crate::doors::Clock;
-use crate::sides::{Compared as Alike, Pair};
+use crate::sides::{Compared as Alike, Pair, TRIED_AGAIN};
 
 /// So many lines are kept of one version.
 const LINES: usize = 20;
@@ -113,21 +115,22 @@ impl Shadows {
     /// How an app's shadow stands.
     pub(super) fn standing(&self, app: &AppId, shadow: &Shadow) -> ShadowStanding {
         let mut desk = self.desk();
-        let trouble = desk.troubles.get(app).cloned();
         let known = self.known(&mut desk, app, shadow);
         let different = known.different().map(|one| ShadowedVersion {
             revision: one.revision.clone(),
             at: one.at,
             differences: one.differences.clone(),
         });
-        ShadowStanding {
+        let standing = ShadowStanding {
             renderer: known.digest.clone(),
             versions: shadow.versions.get(),
             compared: known.compared.len(),
             passed_over: known.passed_over,
             different: different.collect(),
-            trouble,
-        }
+            trouble: None,
+        };
+        // Last: trouble with a program that the app no longer names went with what was compared with it.
+        ShadowStanding { trouble: desk.troubles.get(app).cloned(), ..standing }
     }
 
     /// Forgets those of apps that have none any more.
@@ -169,7 +172,7 @@ impl Shadows {
             Err(_) if self.renderers.is_stopped() => return,
             Err(error) => {
                 let trouble = format!("{} could not be compared: {}", job.revision, told(&error));
-                self.say(app, &format!("{trouble}; it is tried again with the next commit"));
+                self.say(app, &format!("{trouble}; {TRIED_AGAIN}"));
                 desk.troubles.insert(app.clone(), trouble);
                 return;
             }

@@ -1,0 +1,88 @@
+//! What is remembered of shadows belongs to what an app declares now, whoever is at work and whatever waits.
+
+use setpoint_core::name::{StoreName, VersionId};
+use setpoint_core::time::Timestamp;
+use setpoint_engine::accept::documents_of;
+use setpoint_store::{MemoryTree, StorePath};
+
+use super::*;
+
+#[derive(Debug, Default)]
+struct Said(Mutex<Vec<String>>);
+
+impl Log for Said {
+    fn say(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+}
+
+/// An agent's shadows, of which no program can be run.
+struct Scene {
+    shadows: Shadows,
+    said: Arc<Said>,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let (folder, said) = (tempfile::tempdir().expect("a folder"), Arc::<Said>::default());
+        let renderers = Renderers::new(Vec::new(), folder.path().join("trees"), PathBuf::from("/nowhere/setpoint"));
+        let clock = Clock::at(Timestamp::from_millis(1));
+        let shadows = Shadows::new(folder.path().join("shadows"), Arc::new(renderers), clock, Arc::clone(&said) as _);
+        Self { shadows, said, _folder: folder }
+    }
+
+    fn said(&self, text: &str) -> bool {
+        self.said.0.lock().unwrap().iter().any(|line| line.contains(text))
+    }
+}
+
+/// The app `web`, rendered from this folder, with a shadow whose digest is of this digit.
+fn declared(folder: &str, digit: char) -> (AppSource, Shadow) {
+    let digest = digit.to_string().repeat(64);
+    let text = format!(
+        "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: state }}\nspec: {{ url: 'https://git.example/x.git' }}\n\
+         ---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: {{ name: here }}\nspec: {{ kind: host, root: /srv/here }}\n\
+         ---\napiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: web }}\nspec:\n  component: x\n  environment: test\n  \
+         inputs: [{{ name: main, store: state, path: {folder} }}]\n  target: here\n  kustomize: {{ shadow: {{ digest: 'sha256:{digest}' }} }}\n"
+    );
+    let tree = MemoryTree::of([("control/all.yaml", text.as_str())]);
+    let folder = StorePath::new("control").expect("a path");
+    let Ok((documents, _)) = documents_of(&tree, &folder, &|_| Vec::new()) else { panic!("the documents are valid") };
+    let shadow = documents.apps()[&app()].spec.kustomize.shadow.clone();
+    (documents.source(&app()).expect("the app is declared"), shadow.expect("it has one"))
+}
+
+fn app() -> AppId {
+    "default/web".parse().expect("an app")
+}
+
+fn shadow(digit: char) -> Shadow {
+    declared("web", digit).1
+}
+
+fn revision(number: usize) -> Revision {
+    let version = VersionId::new(&format!("{number:040}")).expect("a version");
+    Revision::from(BTreeMap::from([(StoreName::new("state").expect("a name"), version)]))
+}
+
+fn job(folder: &str, digit: char, number: usize) -> Job {
+    let tree = MemoryTree::of([
+        ("web/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("web/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n"),
+    ]);
+    let trees = Trees::from([(StoreName::new("state").expect("a name"), Arc::new(tree) as _)]);
+    let (source, shadow) = declared(folder, digit);
+    Job { source, shadow, revision: revision(number), trees }
+}
+
+#[test]
+fn trouble_with_a_program_is_not_told_of_the_next_one() {
+    let scene = Scene::new();
+    assert!(scene.shadows.take(job("web", '1', 1)));
+    scene.shadows.work();
+    let trouble = scene.shadows.standing(&app(), &shadow('1')).trouble.expect("nobody lists the program");
+    assert!(trouble.contains("could not be compared"), "{trouble}");
+    assert!(scene.said("; it is tried again with the next commit"));
+    assert_eq!(scene.shadows.standing(&app(), &shadow('2')).trouble, None);
+}
