@@ -185,6 +185,9 @@ pub struct ShadowStanding {
     pub compared: usize,
     /// Not compared, because newer ones came.
     pub passed_over: u64,
+    /// Not counted, because neither of the two renders them.
+    #[serde(default)]
+    pub refused_by_both: u64,
     /// Those of the compared ones that are rendered otherwise.
     pub different: Vec<ShadowedVersion>,
     /// Why the newest could not be compared.

@@ -390,6 +390,7 @@ fn troubled() -> AppDetail {
             versions: 10,
             compared: 4,
             passed_over: 1,
+            refused_by_both: 2,
             different: vec![ShadowedVersion {
                 revision: revision("77b0aa31"),
                 at: NOON - Span::hours(26),

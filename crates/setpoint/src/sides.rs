@@ -23,6 +23,19 @@ pub(crate) enum Compared {
     Refused { ours: String, theirs: String },
 }
 
+impl Compared {
+    /// What to tell of it, a line each.
+    pub(crate) fn lines(self) -> Vec<String> {
+        match self {
+            Self::Alike => Vec::new(),
+            Self::Different(lines) => lines,
+            Self::Refused { ours, theirs } => {
+                vec![format!("we refuse it: {ours}"), format!("the other program does, too: {theirs}")]
+            }
+        }
+    }
+}
+
 impl Pair<'_> {
     pub(crate) fn compare(self) -> Compared {
         match (self.ours, self.theirs) {
@@ -65,5 +78,6 @@ mod tests {
         assert_eq!(lines, ["we refuse it, and the other program does not: bad"]);
         let refused = Compared::Refused { ours: "bad".to_owned(), theirs: "worse".to_owned() };
         assert_eq!(compared(Err("bad"), Err("worse")), refused);
+        assert_eq!(refused.lines(), ["we refuse it: bad", "the other program does, too: worse"]);
     }
 }

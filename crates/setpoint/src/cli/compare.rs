@@ -88,15 +88,13 @@ impl Comparing<'_> {
         let theirs = self.theirs(&full)?;
         let pair =
             Pair { ours: ours.as_deref().map_err(String::as_str), theirs: theirs.as_deref().map_err(String::as_str) };
-        let (verdict, told) = match pair.compare() {
-            Compared::Alike => (Verdict::Alike, Vec::new()),
-            Compared::Different(lines) => (Verdict::Different, lines),
-            Compared::Refused { ours, theirs } => (
-                Verdict::Refused,
-                vec![format!("we refuse it: {ours}"), format!("the other program does, too: {theirs}")],
-            ),
+        let compared = pair.compare();
+        let verdict = match compared {
+            Compared::Alike => Verdict::Alike,
+            Compared::Different(_) => Verdict::Different,
+            Compared::Refused { .. } => Verdict::Refused,
         };
-        Ok(ComparedFolder { folder: path.to_string_lossy().into_owned(), verdict, told })
+        Ok(ComparedFolder { folder: path.to_string_lossy().into_owned(), verdict, told: compared.lines() })
     }
 
     fn is_restricted(&self) -> bool {

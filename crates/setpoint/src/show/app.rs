@@ -166,18 +166,22 @@ pub(super) fn unsettled(detail: &AppDetail, page: &mut Page<'_>) {
 /// What another program makes of the versions.
 pub(super) fn shadow(detail: &AppDetail, page: &mut Page<'_>) {
     let Some(shadow) = &detail.shadow else { return };
-    let ShadowStanding { renderer, versions, compared, passed_over, different, trouble } = shadow;
+    let ShadowStanding { renderer, versions, compared, passed_over, refused_by_both, different, trouble } = shadow;
     let end = if shadow.is_over() { ", ended" } else { "" };
     page.heading(&format!("Shadow: {compared} of {versions} versions compared{end}"));
     page.field("  renderer", renderer.as_str());
     let (verdict, paint) = match (different.len(), shadow.is_over()) {
         (0, true) => (format!("{compared} versions rendered alike: safe to leave"), Paint::Good),
+        (0, false) if *compared == 0 => ("nothing is compared yet".to_owned(), Paint::Plain),
         (0, false) => ("nothing differs so far".to_owned(), Paint::Plain),
         (some, _) => (format!("{some} of {compared} rendered otherwise; what is held is what we render"), Paint::Warn),
     };
     page.field("  verdict", Painted::new(verdict, paint));
     if *passed_over > 0 {
         page.field("  passed over", format!("{passed_over}, because newer versions came"));
+    }
+    if *refused_by_both > 0 {
+        page.field("  refused", format!("{refused_by_both} by both, which says nothing of them and is not counted"));
     }
     if let Some(trouble) = trouble {
         page.field("  trouble", Painted::new(format!("{trouble}; {TRIED_AGAIN}"), Paint::Bad));

@@ -101,6 +101,35 @@ async fn what_the_other_program_does_otherwise_is_told_while_ours_is_held() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_that_both_refuse_are_told_apart_and_make_nothing_safe_to_leave() {
+    let mut lab = Lab::new();
+    let digest = digest(answering());
+    lab.render_by(answering(), &digest);
+    lab.app_with("hello", &shadow(&digest, 1));
+    kustomized(&mut lab, "hello", "one\n", "#mistake\nError: no\n");
+    lab.write("apps/hello/kustomization.yaml", "resources: [missing.yaml]\n").commit();
+    let mut agent = lab.start().await;
+    agent.hint().await;
+    let refused = |detail: &AppDetail| standing(detail).refused_by_both == 1;
+    let detail = agent.until_app("hello", "has a version that both refuse", refused).await;
+    assert_eq!((standing(&detail).compared, standing(&detail).is_over()), (0, false));
+    assert!(says(&agent, "is refused by both, and not counted (0 of 1)\n  apps/hello: we refuse it: "));
+    assert!(!says(&agent, "safe to leave"), "{:?}", agent.said());
+    for command in ["get", "why"] {
+        let told = lab.told(&[command, "hello"]);
+        assert!(told.contains("1 by both") && told.contains("nothing is compared yet"), "{told}");
+    }
+
+    kustomized(&mut lab, "hello", "two\n", &ours("hello", "two\n"));
+    let second = lab.commit();
+    agent.until_converged("hello", &second).await;
+    let detail = until_compared(&mut agent, "hello", 1).await;
+    assert_eq!((standing(&detail).refused_by_both, standing(&detail).is_over()), (1, true));
+    assert!(lab.told(&["get", "hello"]).contains("safe to leave"));
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shadow_that_cannot_be_run_is_told_and_holds_nothing_up() {
     let mut lab = Lab::new();
     let digest = digest(answering());

@@ -3,6 +3,7 @@
 //! Ours is rendered and judged first. Then the version waits here, one for each app, for the one thread that compares; a newer one takes its place. What came of
 //! each is a small file for each app, which may be lost: then it is counted from the start again.
 
+mod outcome;
 #[cfg(test)]
 mod tests;
 mod written;
@@ -16,17 +17,15 @@ use setpoint_core::name::AppId;
 use setpoint_core::version::Revision;
 use setpoint_documents::Shadow;
 use setpoint_engine::accept::{AppSource, Trees};
-use setpoint_render::{Limits, NotRendered, Request, Sides, both_sides};
+use setpoint_render::{Limits, Request, both_sides};
 
+use self::outcome::Outcome;
 use self::written::{Compared, Comparisons, Shelf, Unusable};
 use super::log::Log;
 use super::renderers::Renderers;
 use crate::complaint::told;
 use crate::doors::Clock;
-use crate::sides::{Compared as Alike, Pair, TRIED_AGAIN};
-
-/// So many lines are kept of one version.
-const LINES: usize = 20;
+use crate::sides::TRIED_AGAIN;
 
 /// A version that was rendered by us.
 #[derive(Debug)]
@@ -126,6 +125,7 @@ impl Shadows {
             versions: shadow.versions.get(),
             compared: known.compared.len(),
             passed_over: known.passed_over,
+            refused_by_both: known.refused,
             different: different.collect(),
             trouble: None,
         };
@@ -142,8 +142,8 @@ impl Shadows {
         self.shelf.keep_only(apps.iter().copied());
     }
 
-    /// The differences of a version, none if there is none; or why nobody knows.
-    fn compared(&self, job: &Job) -> Result<Vec<String>, NotRendered> {
+    /// What came of a version; or why nobody knows.
+    fn compared(&self, job: &Job) -> Result<Outcome, String> {
         let source = &job.source;
         let request = Request {
             inputs: &source.inputs,
@@ -155,23 +155,23 @@ impl Shadows {
             limits: Limits::default(),
             stop: None,
         };
-        let sides = both_sides(&request, job.shadow.digest.as_str())?;
-        Ok(sides.iter().flat_map(differences).take(LINES).collect())
+        let sides = both_sides(&request, job.shadow.digest.as_str()).map_err(|error| told(&error))?;
+        Outcome::of(&sides).ok_or_else(|| "none of its inputs is a kustomization".to_owned())
     }
 
-    fn note(&self, app: &AppId, job: &Job, outcome: Result<Vec<String>, NotRendered>) {
+    fn note(&self, app: &AppId, job: &Job, outcome: Result<Outcome, String>) {
         let mut desk = self.desk();
         let digest = job.shadow.digest.as_str();
         if desk.known.get(app).is_none_or(|known| known.digest != digest) {
             // The app has another by now, or none: nobody asks any more.
             return;
         }
-        let differences = match outcome {
-            Ok(differences) => differences,
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
             // It is stopped, and not its fault.
             Err(_) if self.renderers.is_stopped() => return,
             Err(error) => {
-                let trouble = format!("{} could not be compared: {}", job.revision, told(&error));
+                let trouble = format!("{} could not be compared: {error}", job.revision);
                 self.say(app, &format!("{trouble}; {TRIED_AGAIN}"));
                 desk.troubles.insert(app.clone(), trouble);
                 return;
@@ -180,11 +180,14 @@ impl Shadows {
         desk.troubles.remove(app);
         let versions = job.shadow.versions.get();
         let known = self.known(&mut desk, app, &job.shadow);
-        let (revision, at) = (job.revision.clone(), self.clock.now());
-        let alike = if differences.is_empty() { "rendered alike" } else { "rendered otherwise by the other program" };
-        let lines: String = differences.iter().map(|line| format!("\n  {line}")).collect();
-        self.say(app, &format!("{revision} is {alike} ({} of {versions}){lines}", known.compared.len() + 1));
-        known.add(Compared { revision, at, differences });
+        let (what, lines) = match &outcome {
+            Outcome::Alike => ("rendered alike", [].as_slice()),
+            Outcome::Different(lines) => ("rendered otherwise by the other program", lines.as_slice()),
+            Outcome::Refused(lines) => ("refused by both, and not counted", lines.as_slice()),
+        };
+        let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
+        known.add(&job.revision, self.clock.now(), outcome);
+        self.say(app, &format!("{} is {what} ({} of {versions}){lines}", job.revision, known.compared.len()));
         self.keep(known);
         if known.is_over(versions) {
             self.say(app, &known.verdict());
@@ -236,16 +239,5 @@ impl Drop for Working<'_> {
         if std::thread::panicking() {
             self.0.desk().working = false;
         }
-    }
-}
-
-/// Of an input, each under its folder.
-fn differences(sides: &Sides) -> Vec<String> {
-    let Sides { folder, ours, theirs } = sides;
-    let pair =
-        Pair { ours: ours.as_deref().map_err(String::as_str), theirs: theirs.as_deref().map_err(String::as_str) };
-    match pair.compare() {
-        Alike::Alike | Alike::Refused { .. } => Vec::new(),
-        Alike::Different(lines) => lines.into_iter().map(|line| format!("{folder}: {line}")).collect(),
     }
 }

@@ -86,3 +86,13 @@ fn trouble_with_a_program_is_not_told_of_the_next_one() {
     assert!(scene.said("; it is tried again with the next commit"));
     assert_eq!(scene.shadows.standing(&app(), &shadow('2')).trouble, None);
 }
+
+#[test]
+fn a_version_without_a_kustomization_is_not_rendered_alike() {
+    let scene = Scene::new();
+    assert!(scene.shadows.take(job("elsewhere", '1', 1)));
+    scene.shadows.work();
+    let standing = scene.shadows.standing(&app(), &shadow('1'));
+    assert_eq!(standing.compared, 0);
+    assert!(scene.said("could not be compared: none of its inputs is a kustomization"));
+}

@@ -12,6 +12,8 @@ use setpoint_core::name::AppId;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
 
+use super::outcome::Outcome;
+
 /// Of so many versions that differ the differences are kept, of the others the first of them.
 const IN_FULL: usize = 20;
 /// What a file is called until it is whole.
@@ -28,9 +30,15 @@ pub(super) struct Comparisons {
     pub(super) compared: Vec<Compared>,
     /// Versions that were not, because newer ones came.
     pub(super) passed_over: u64,
+    /// Versions that neither renders: they are not counted, as they say nothing of the two.
+    #[serde(default)]
+    pub(super) refused: u64,
+    /// The newest of them.
+    #[serde(default)]
+    pub(super) last_refused: Option<Revision>,
 }
 
-/// One version.
+/// One version that at least one of the two renders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Compared {
@@ -42,7 +50,7 @@ pub(super) struct Compared {
 
 impl Comparisons {
     pub(super) fn new(app: &AppId, digest: &str) -> Self {
-        Self { app: app.clone(), digest: digest.to_owned(), compared: Vec::new(), passed_over: 0 }
+        Self { app: app.clone(), digest: digest.to_owned(), compared: Vec::new(), passed_over: 0, refused: 0, last_refused: None }
     }
 
     pub(super) fn is_over(&self, versions: u32) -> bool {
@@ -50,18 +58,27 @@ impl Comparisons {
     }
 
     pub(super) fn has(&self, revision: &Revision) -> bool {
-        self.compared.iter().any(|one| one.revision == *revision)
+        self.compared.iter().map(|one| &one.revision).chain(&self.last_refused).any(|one| one == revision)
     }
 
     pub(super) fn different(&self) -> impl Iterator<Item = &Compared> {
         self.compared.iter().filter(|one| !one.differences.is_empty())
     }
 
-    pub(super) fn add(&mut self, mut compared: Compared) {
+    pub(super) fn add(&mut self, revision: &Revision, at: Timestamp, outcome: Outcome) {
+        let mut differences = match outcome {
+            Outcome::Alike => Vec::new(),
+            Outcome::Different(lines) => lines,
+            Outcome::Refused(_) => {
+                self.refused += 1;
+                self.last_refused = Some(revision.clone());
+                return;
+            }
+        };
         if self.different().count() >= IN_FULL {
-            compared.differences.truncate(1);
+            differences.truncate(1);
         }
-        self.compared.push(compared);
+        self.compared.push(Compared { revision: revision.clone(), at, differences });
     }
 
     /// What the comparison has come to in the end.
@@ -151,9 +168,12 @@ mod tests {
         Revision::from(BTreeMap::from([(StoreName::new("main").expect("a name"), version)]))
     }
 
-    fn compared(number: usize, differences: usize) -> Compared {
-        let differences = (0..differences).map(|line| format!("Service a: line {line}")).collect();
-        Compared { revision: revision(number), at: Timestamp::from_millis(1), differences }
+    fn add(to: &mut Comparisons, number: usize, outcome: Outcome) {
+        to.add(&revision(number), Timestamp::from_millis(1), outcome);
+    }
+
+    fn different(lines: usize) -> Outcome {
+        Outcome::Different((0..lines).map(|line| format!("Service a: line {line}")).collect())
     }
 
     #[test]
@@ -162,8 +182,9 @@ mod tests {
         let shelf = Shelf { folder: folder.path().join("shadows") };
         assert!(shelf.read(&app("one")).expect("nothing is wrong").is_none());
         let mut one = Comparisons::new(&app("one"), "sha256:01");
-        one.add(compared(1, 0));
-        one.add(compared(2, 3));
+        add(&mut one, 1, Outcome::Alike);
+        add(&mut one, 2, different(3));
+        add(&mut one, 3, Outcome::Refused(Vec::new()));
         shelf.write(&one).expect("it is written");
         shelf.write(&Comparisons::new(&app("two"), "sha256:01")).expect("it is written");
         assert_eq!(shelf.read(&app("one")).expect("it is whole"), Some(one));
@@ -178,12 +199,25 @@ mod tests {
     #[test]
     fn the_end_names_what_differs_and_of_many_only_a_little_is_kept() {
         let mut all = Comparisons::new(&app("one"), "sha256:01");
-        (0..3).for_each(|number| all.add(compared(number, 0)));
+        (0..3).for_each(|number| add(&mut all, number, Outcome::Alike));
         assert_eq!(all.verdict(), "it has ended: 3 versions rendered alike: safe to leave");
         assert!(all.is_over(3) && !all.is_over(4) && all.has(&revision(2)) && !all.has(&revision(3)));
-        (3..40).for_each(|number| all.add(compared(number, 5)));
+        (3..40).for_each(|number| add(&mut all, number, different(5)));
         assert!(all.verdict().starts_with("it has ended: 37 of 40 versions rendered otherwise: "), "{}", all.verdict());
         let lines: usize = all.compared.iter().map(|one| one.differences.len()).sum();
         assert_eq!(lines, IN_FULL * 5 + 17);
+    }
+
+    #[test]
+    fn what_both_refuse_brings_the_end_no_nearer_and_is_not_compared_again() {
+        let mut all = Comparisons::new(&app("one"), "sha256:01");
+        (0..10).for_each(|number| add(&mut all, number, Outcome::Refused(vec!["a: we refuse it: bad".to_owned()])));
+        assert!(!all.is_over(1) && all.has(&revision(9)) && all.compared.is_empty());
+        add(&mut all, 10, Outcome::Alike);
+        assert!(all.is_over(1));
+        assert_eq!(
+            (all.refused, all.verdict().as_str()),
+            (10, "it has ended: 1 versions rendered alike: safe to leave")
+        );
     }
 }
