@@ -237,6 +237,21 @@ fn what_an_app_says_of_its_kustomizations_is_part_of_the_recipe() {
 }
 
 #[test]
+fn what_kustomizations_are_rendered_from_is_told_apart_whoever_renders_them_and_whatever_is_put_in_afterwards() {
+    let recipe = |fields: &str, folder: &str| {
+        let app = app("shop", fields).replace("path: apps/shop", &format!("path: {folder}"));
+        documents(&app).source(&shop()).expect("the app is declared").recipe_of_kustomizations()
+    };
+    let plain = recipe("", "apps/shop");
+    let shadow = format!("  kustomize: {{ shadow: {{ digest: 'sha256:{}' }} }}\n", "0".repeat(64));
+    for same in [shadow.as_str(), "  parameters: { WORD: Hello }\n", "  kustomize: { undeclared: keep }\n"] {
+        assert_eq!(recipe(same, "apps/shop"), plain, "{same}");
+    }
+    assert_ne!(recipe("", "apps/front"), plain);
+    assert_ne!(recipe("  kustomize: { loadRestrictor: none }\n", "apps/shop"), plain);
+}
+
+#[test]
 fn rules_about_additions_reach_the_resources_they_are_about_and_change_what_is_rendered() {
     let tree = MemoryTree::of([
         ("apps/shop/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: front }\n"),

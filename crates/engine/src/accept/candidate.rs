@@ -213,9 +213,19 @@ impl AppSource {
         explain(&self.request(trees, &|_, _, _| Vec::new(), None, stop), wanted)
     }
 
+    /// Stands for what its kustomizations are rendered from and for how we do it, whoever else does. Parameters are put in afterwards, and have no part in it.
+    pub fn recipe_of_kustomizations(&self) -> Digest {
+        let Kustomize { is_restricted, bases, .. } = &self.kustomize;
+        canonical::digest_of(&(rendering::RECIPE, self.input_paths(), is_restricted, bases))
+    }
+
+    fn input_paths(&self) -> Vec<(&StoreName, &StorePath)> {
+        self.inputs.iter().map(|input| (&input.store, &input.path)).collect()
+    }
+
     /// Stands for the renderer and the source wherever a render is remembered.
     pub fn recipe(&self) -> Digest {
-        let inputs: Vec<_> = self.inputs.iter().map(|input| (&input.store, &input.path)).collect();
+        let inputs = self.input_paths();
         let rules = (&self.shared, &self.replaced, &self.additions);
         let given = (inputs, &self.parameters, &self.kustomize, rules, &self.boundary, self.manages_setpoint);
         canonical::digest_of(&(rendering::RECIPE, &self.app, (&self.target, &self.namespace), given))

@@ -66,6 +66,30 @@ async fn versions_are_counted_over_restarts_until_there_are_enough() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_app_that_says_otherwise_how_it_is_rendered_is_counted_anew() {
+    let mut lab = Lab::new();
+    let digest = digest(answering());
+    lab.render_by(answering(), &digest);
+    lab.app_with("hello", &shadow(&digest, 1));
+    kustomized(&mut lab, "hello", "one\n", &ours("hello", "one\n"));
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    let ended = until_compared(&mut agent, "hello", 1).await;
+    assert_eq!((standing(&ended).is_over(), standing(&ended).different.len()), (true, 0));
+
+    lab.app_with("hello", &shadow(&digest, 1).replace("shadow:", "loadRestrictor: none, shadow:"));
+    kustomized(&mut lab, "hello", "two\n", &ours("hello", "something else\n"));
+    lab.commit();
+    agent.hint().await;
+    let differs = |detail: &AppDetail| standing(detail).different.len() == 1;
+    let anew = agent.until_app("hello", "has a version that differs", differs).await;
+    assert_eq!(standing(&anew).compared, 1);
+    assert!(says(&agent, "is counted anew: it is rendered from something else by now"), "{:?}", agent.said());
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_other_program_does_otherwise_is_told_while_ours_is_held() {
     let mut lab = Lab::new();
     let digest = digest(answering());

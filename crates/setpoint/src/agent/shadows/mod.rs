@@ -20,7 +20,7 @@ use setpoint_engine::accept::{AppSource, Trees};
 use setpoint_render::{Limits, Request, both_sides};
 
 use self::outcome::Outcome;
-use self::written::{Compared, Comparisons, Shelf, Unusable};
+use self::written::{Comparisons, Shelf};
 use super::log::Log;
 use super::renderers::Renderers;
 use crate::complaint::told;
@@ -61,16 +61,16 @@ impl Shadows {
     }
 
     /// Whether a version of an app is still to be compared.
-    pub(super) fn wants(&self, app: &AppId, shadow: &Shadow, revision: &Revision) -> bool {
+    pub(super) fn wants(&self, source: &AppSource, shadow: &Shadow, revision: &Revision) -> bool {
         let mut desk = self.desk();
-        let known = self.known(&mut desk, app, shadow);
+        let known = self.known(&mut desk, source, shadow);
         !known.is_over(shadow.versions.get()) && !known.has(revision)
     }
 
     /// Takes a version. Whether whoever asks has to see to it that [`Shadows::work`] is called.
     pub(super) fn take(&self, job: Job) -> bool {
         let (app, revision, mut desk) = (job.source.app.clone(), job.revision.clone(), self.desk());
-        self.known(&mut desk, &app, &job.shadow);
+        self.known(&mut desk, &job.source, &job.shadow);
         let passed = desk.waiting.insert(app.clone(), Box::new(job)).map(|job| job.revision);
         if let Some(passed) = passed.filter(|passed| *passed != revision) {
             self.say(&app, &format!("{passed} is passed over, because {revision} came before it could be compared"));
@@ -102,19 +102,19 @@ impl Shadows {
         }
     }
 
-    /// Whether a version that was taken is to be compared by now: the app may have another shadow, or none, and the version may have been taken again while it
-    /// was compared.
+    /// Whether a version that was taken is to be compared by now: the app may have another shadow, or none, it may be rendered from something else, and the version
+    /// may have been taken again while it was compared.
     fn is_still_wanted(&self, app: &AppId, job: &Job) -> bool {
-        let shadow = &job.shadow;
+        let Job { source, shadow, revision, .. } = job;
         self.desk().known.get(app).is_some_and(|known| {
-            known.digest == shadow.digest.as_str() && !known.is_over(shadow.versions.get()) && !known.has(&job.revision)
+            known.is_of(source, shadow) && !known.is_over(shadow.versions.get()) && !known.has(revision)
         })
     }
 
     /// How an app's shadow stands.
-    pub(super) fn standing(&self, app: &AppId, shadow: &Shadow) -> ShadowStanding {
+    pub(super) fn standing(&self, source: &AppSource, shadow: &Shadow) -> ShadowStanding {
         let mut desk = self.desk();
-        let known = self.known(&mut desk, app, shadow);
+        let known = self.known(&mut desk, source, shadow);
         let different = known.different().map(|one| ShadowedVersion {
             revision: one.revision.clone(),
             at: one.at,
@@ -130,7 +130,7 @@ impl Shadows {
             trouble: None,
         };
         // Last: trouble with a program that the app no longer names went with what was compared with it.
-        ShadowStanding { trouble: desk.troubles.get(app).cloned(), ..standing }
+        ShadowStanding { trouble: desk.troubles.get(&source.app).cloned(), ..standing }
     }
 
     /// Forgets those of apps that have none any more.
@@ -161,9 +161,8 @@ impl Shadows {
 
     fn note(&self, app: &AppId, job: &Job, outcome: Result<Outcome, String>) {
         let mut desk = self.desk();
-        let digest = job.shadow.digest.as_str();
-        if desk.known.get(app).is_none_or(|known| known.digest != digest) {
-            // The app has another by now, or none: nobody asks any more.
+        if desk.known.get(app).is_none_or(|known| !known.is_of(&job.source, &job.shadow)) {
+            // The app has another by now, or none, or is rendered from something else: nobody asks any more.
             return;
         }
         let outcome = match outcome {
@@ -179,7 +178,7 @@ impl Shadows {
         };
         desk.troubles.remove(app);
         let versions = job.shadow.versions.get();
-        let known = self.known(&mut desk, app, &job.shadow);
+        let known = self.known(&mut desk, &job.source, &job.shadow);
         let (what, lines) = match &outcome {
             Outcome::Alike => ("rendered alike", [].as_slice()),
             Outcome::Different(lines) => ("rendered otherwise by the other program", lines.as_slice()),
@@ -194,25 +193,28 @@ impl Shadows {
         }
     }
 
-    /// What was compared so far with this program; that of another is begun anew.
-    fn known<'d>(&self, desk: &'d mut Desk, app: &AppId, shadow: &Shadow) -> &'d mut Comparisons {
-        let digest = shadow.digest.as_str();
+    /// What was compared so far with this program; that of another, or of an app that was rendered from something else, is begun anew.
+    fn known<'d>(&self, desk: &'d mut Desk, source: &AppSource, shadow: &Shadow) -> &'d mut Comparisons {
+        let app = &source.app;
         let known = desk.known.entry(app.clone()).or_insert_with(|| {
             let read = self.shelf.read(app).unwrap_or_else(|unusable| {
-                self.begins_anew(app, &unusable);
+                self.begins_anew(app, &told(&unusable));
                 None
             });
-            read.unwrap_or_else(|| Comparisons::new(app, digest))
+            read.unwrap_or_else(|| Comparisons::new(source, shadow))
         });
-        if known.digest != digest {
-            *known = Comparisons::new(app, digest);
+        if !known.is_of(source, shadow) {
+            if known.digest == shadow.digest.as_str() {
+                self.begins_anew(app, "it is rendered from something else by now, or otherwise by us");
+            }
+            *known = Comparisons::new(source, shadow);
             desk.troubles.remove(app);
         }
         known
     }
 
-    fn begins_anew(&self, app: &AppId, why: &Unusable) {
-        self.say(app, &format!("what was compared before is not known any more, and is counted anew: {}", told(why)));
+    fn begins_anew(&self, app: &AppId, why: &str) {
+        self.say(app, &format!("what was compared before is not used any more, and is counted anew: {why}"));
     }
 
     fn keep(&self, known: &Comparisons) {

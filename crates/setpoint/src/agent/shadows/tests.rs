@@ -32,13 +32,19 @@ impl Scene {
         Self { shadows, said, _folder: folder }
     }
 
+    /// How the shadow stands of an app that is declared so.
+    fn standing(&self, folder: &str, digit: char) -> ShadowStanding {
+        let (source, shadow) = declared(folder, digit);
+        self.shadows.standing(&source, &shadow)
+    }
+
     fn said(&self, text: &str) -> bool {
         self.said.0.lock().unwrap().iter().any(|line| line.contains(text))
     }
 }
 
 /// The app `web`, rendered from this folder, with a shadow whose digest is of this digit.
-fn declared(folder: &str, digit: char) -> (AppSource, Shadow) {
+pub(super) fn declared(folder: &str, digit: char) -> (AppSource, Shadow) {
     let digest = digit.to_string().repeat(64);
     let text = format!(
         "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: state }}\nspec: {{ url: 'https://git.example/x.git' }}\n\
@@ -55,10 +61,6 @@ fn declared(folder: &str, digit: char) -> (AppSource, Shadow) {
 
 fn app() -> AppId {
     "default/web".parse().expect("an app")
-}
-
-fn shadow(digit: char) -> Shadow {
-    declared("web", digit).1
 }
 
 fn revision(number: usize) -> Revision {
@@ -81,10 +83,10 @@ fn trouble_with_a_program_is_not_told_of_the_next_one() {
     let scene = Scene::new();
     assert!(scene.shadows.take(job("web", '1', 1)));
     scene.shadows.work();
-    let trouble = scene.shadows.standing(&app(), &shadow('1')).trouble.expect("nobody lists the program");
+    let trouble = scene.standing("web", '1').trouble.expect("nobody lists the program");
     assert!(trouble.contains("could not be compared"), "{trouble}");
     assert!(scene.said("; it is tried again with the next commit"));
-    assert_eq!(scene.shadows.standing(&app(), &shadow('2')).trouble, None);
+    assert_eq!(scene.standing("web", '2').trouble, None);
 }
 
 #[test]
@@ -92,7 +94,21 @@ fn a_version_without_a_kustomization_is_not_rendered_alike() {
     let scene = Scene::new();
     assert!(scene.shadows.take(job("elsewhere", '1', 1)));
     scene.shadows.work();
-    let standing = scene.shadows.standing(&app(), &shadow('1'));
+    let standing = scene.standing("elsewhere", '1');
     assert_eq!(standing.compared, 0);
     assert!(scene.said("could not be compared: none of its inputs is a kustomization"));
+}
+
+#[test]
+fn an_app_that_is_rendered_from_something_else_is_counted_anew_which_is_said() {
+    let scene = Scene::new();
+    let first = job("web", '1', 1);
+    assert!(scene.shadows.wants(&first.source, &first.shadow, &first.revision));
+    scene.shadows.note(&app(), &first, Ok(Outcome::Alike));
+    assert!(!scene.shadows.wants(&first.source, &first.shadow, &first.revision));
+    assert_eq!(scene.standing("web", '1').compared, 1);
+    let moved = job("elsewhere", '1', 1);
+    assert_eq!(scene.standing("elsewhere", '1').compared, 0);
+    assert!(scene.said("is counted anew: it is rendered from something else by now"));
+    assert!(scene.shadows.wants(&moved.source, &moved.shadow, &moved.revision), "it is the same version of the store");
 }

@@ -11,6 +11,8 @@ use setpoint_core::digest::Digest;
 use setpoint_core::name::AppId;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
+use setpoint_documents::Shadow;
+use setpoint_engine::accept::AppSource;
 
 use super::outcome::Outcome;
 
@@ -21,12 +23,15 @@ const UNFINISHED: &str = "next";
 /// Of digests and files, enough to tell them apart.
 const SHORT: usize = 32;
 
-/// Everything that was compared with one program.
+/// Everything that was compared with one program, while an app was rendered from the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Comparisons {
     pub(super) app: AppId,
     pub(super) digest: String,
+    /// What the app's kustomizations are rendered from. Not known of what earlier builds wrote, which is therefore of another.
+    #[serde(default)]
+    recipe: Option<Digest>,
     pub(super) compared: Vec<Compared>,
     /// Versions that were not, because newer ones came.
     pub(super) passed_over: u64,
@@ -49,8 +54,21 @@ pub(super) struct Compared {
 }
 
 impl Comparisons {
-    pub(super) fn new(app: &AppId, digest: &str) -> Self {
-        Self { app: app.clone(), digest: digest.to_owned(), compared: Vec::new(), passed_over: 0, refused: 0, last_refused: None }
+    pub(super) fn new(source: &AppSource, shadow: &Shadow) -> Self {
+        Self {
+            app: source.app.clone(),
+            digest: shadow.digest.as_str().to_owned(),
+            recipe: Some(source.recipe_of_kustomizations()),
+            compared: Vec::new(),
+            passed_over: 0,
+            refused: 0,
+            last_refused: None,
+        }
+    }
+
+    /// Whether it says something of an app as it is declared, and of this program.
+    pub(super) fn is_of(&self, source: &AppSource, shadow: &Shadow) -> bool {
+        self.digest == shadow.digest.as_str() && self.recipe == Some(source.recipe_of_kustomizations())
     }
 
     pub(super) fn is_over(&self, versions: u32) -> bool {
@@ -157,10 +175,16 @@ mod tests {
 
     use setpoint_core::name::{StoreName, VersionId};
 
+    use super::super::tests::declared;
     use super::*;
 
     fn app(name: &str) -> AppId {
         format!("default/{name}").parse().expect("a valid app")
+    }
+
+    fn of(name: &str) -> Comparisons {
+        let (source, shadow) = declared("web", '1');
+        Comparisons::new(&AppSource { app: app(name), ..source }, &shadow)
     }
 
     fn revision(number: usize) -> Revision {
@@ -181,12 +205,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let shelf = Shelf { folder: folder.path().join("shadows") };
         assert!(shelf.read(&app("one")).expect("nothing is wrong").is_none());
-        let mut one = Comparisons::new(&app("one"), "sha256:01");
+        let mut one = of("one");
         add(&mut one, 1, Outcome::Alike);
         add(&mut one, 2, different(3));
         add(&mut one, 3, Outcome::Refused(Vec::new()));
         shelf.write(&one).expect("it is written");
-        shelf.write(&Comparisons::new(&app("two"), "sha256:01")).expect("it is written");
+        shelf.write(&of("two")).expect("it is written");
         assert_eq!(shelf.read(&app("one")).expect("it is whole"), Some(one));
         fs::rename(shelf.folder.join(name(&app("one"))), shelf.folder.join(name(&app("two")))).expect("it is ours");
         assert!(matches!(shelf.read(&app("two")), Err(Unusable::OfAnother { .. })));
@@ -198,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_end_names_what_differs_and_of_many_only_a_little_is_kept() {
-        let mut all = Comparisons::new(&app("one"), "sha256:01");
+        let mut all = of("one");
         (0..3).for_each(|number| add(&mut all, number, Outcome::Alike));
         assert_eq!(all.verdict(), "it has ended: 3 versions rendered alike: safe to leave");
         assert!(all.is_over(3) && !all.is_over(4) && all.has(&revision(2)) && !all.has(&revision(3)));
@@ -210,7 +234,7 @@ mod tests {
 
     #[test]
     fn what_both_refuse_brings_the_end_no_nearer_and_is_not_compared_again() {
-        let mut all = Comparisons::new(&app("one"), "sha256:01");
+        let mut all = of("one");
         (0..10).for_each(|number| add(&mut all, number, Outcome::Refused(vec!["a: we refuse it: bad".to_owned()])));
         assert!(!all.is_over(1) && all.has(&revision(9)) && all.compared.is_empty());
         add(&mut all, 10, Outcome::Alike);
@@ -219,5 +243,18 @@ mod tests {
             (all.refused, all.verdict().as_str()),
             (10, "it has ended: 1 versions rendered alike: safe to leave")
         );
+    }
+
+    #[test]
+    fn what_an_earlier_build_wrote_can_be_read_and_is_of_nothing_that_is_declared_now() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let shelf = Shelf { folder: folder.path().to_owned() };
+        let (source, shadow) = declared("web", '1');
+        let digest = shadow.digest.as_str();
+        let text = format!(r#"{{"app":"default/web","digest":"{digest}","compared":[],"passed_over":3}}"#);
+        fs::write(shelf.folder.join(name(&source.app)), text).expect("it is ours");
+        let read = shelf.read(&source.app).expect("it is whole").expect("it is there");
+        assert!(read.passed_over == 3 && !read.is_of(&source, &shadow));
+        assert!(Comparisons::new(&source, &shadow).is_of(&source, &shadow));
     }
 }

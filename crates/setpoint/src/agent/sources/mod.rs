@@ -261,8 +261,11 @@ impl Provider {
     async fn shadow(&self, app: &AppId, revision: &Revision, documents: Option<Digest>) {
         let declared = self.documents();
         let shadow = declared.apps().get(app).and_then(|app| app.spec.kustomize.shadow.clone());
-        let Some(shadow) = shadow.filter(|shadow| self.shadows.wants(app, shadow, revision)) else { return };
-        let (Ok(trees), Ok((source, ..))) = (self.open(revision).await, self.source(app, documents)) else { return };
+        let (Some(shadow), Ok((source, ..))) = (shadow, self.source(app, documents)) else { return };
+        if !self.shadows.wants(&source, &shadow, revision) {
+            return;
+        }
+        let Ok(trees) = self.open(revision).await else { return };
         let job = Job { source, shadow, revision: revision.clone(), trees };
         if self.shadows.take(job) {
             work_through(Arc::clone(&self.shadows));
@@ -273,7 +276,7 @@ impl Provider {
     pub(super) fn shadow_of(&self, app: &AppId) -> Option<ShadowStanding> {
         let documents = self.documents();
         let shadow = documents.apps().get(app)?.spec.kustomize.shadow.as_ref()?;
-        Some(self.shadows.standing(app, shadow))
+        Some(self.shadows.standing(&documents.source(app)?, shadow))
     }
 
     /// Who set what of a resource that an app declares in a revision.
