@@ -55,6 +55,17 @@ struct Desk {
     troubles: BTreeMap<AppId, String>,
 }
 
+impl Desk {
+    /// Whether a version that was taken is to be compared by now: the app may have another shadow, or none, it may be rendered from something else, and the version
+    /// may have been taken again while it was compared.
+    fn still_wants(&self, app: &AppId, job: &Job) -> bool {
+        let Job { source, shadow, revision, .. } = job;
+        self.known.get(app).is_some_and(|known| {
+            known.is_of(source, shadow) && !known.is_over(shadow.versions.get()) && !known.has(revision)
+        })
+    }
+}
+
 impl Shadows {
     pub(super) fn new(folder: PathBuf, renderers: Arc<Renderers>, clock: Clock, log: Arc<dyn Log>) -> Self {
         Self { shelf: Shelf { folder }, renderers, clock, log, desk: Mutex::default() }
@@ -69,17 +80,35 @@ impl Shadows {
 
     /// Takes a version. Whether whoever asks has to see to it that [`Shadows::work`] is called.
     pub(super) fn take(&self, job: Job) -> bool {
-        let (app, revision, mut desk) = (job.source.app.clone(), job.revision.clone(), self.desk());
+        let mut desk = self.desk();
+        self.put(&mut desk, job);
+        !std::mem::replace(&mut desk.working, true)
+    }
+
+    /// The same for the version that was accepted last, which others may have followed: one that waits is not passed over for it.
+    pub(super) fn take_accepted(&self, job: Job) -> bool {
+        let mut desk = self.desk();
         self.known(&mut desk, &job.source, &job.shadow);
-        let passed = desk.waiting.insert(app.clone(), Box::new(job)).map(|job| job.revision);
-        if let Some(passed) = passed.filter(|passed| *passed != revision) {
+        let app = &job.source.app;
+        if !desk.waiting.get(app).is_some_and(|waiting| desk.still_wants(app, waiting)) {
+            self.put(&mut desk, job);
+        }
+        !std::mem::replace(&mut desk.working, true)
+    }
+
+    /// Lets a version wait, in the place of the one that does.
+    fn put(&self, desk: &mut Desk, job: Job) {
+        let (app, revision) = (job.source.app.clone(), job.revision.clone());
+        self.known(desk, &job.source, &job.shadow);
+        let passed = desk.waiting.insert(app.clone(), Box::new(job));
+        let passed = passed.filter(|passed| passed.revision != revision && desk.still_wants(&app, passed));
+        if let Some(passed) = passed.map(|passed| passed.revision) {
             self.say(&app, &format!("{passed} is passed over, because {revision} came before it could be compared"));
             if let Some(known) = desk.known.get_mut(&app) {
                 known.passed_over += 1;
                 self.keep(known);
             }
         }
-        !std::mem::replace(&mut desk.working, true)
     }
 
     /// Works through what waits, and through what comes meanwhile. Takes as long as the other program does.
@@ -94,21 +123,12 @@ impl Shadows {
                 next
             };
             let Some((app, job)) = next else { return };
-            if !self.is_still_wanted(&app, &job) {
+            if !self.desk().still_wants(&app, &job) {
                 continue;
             }
             let outcome = self.compared(&job);
             self.note(&app, &job, outcome);
         }
-    }
-
-    /// Whether a version that was taken is to be compared by now: the app may have another shadow, or none, it may be rendered from something else, and the version
-    /// may have been taken again while it was compared.
-    fn is_still_wanted(&self, app: &AppId, job: &Job) -> bool {
-        let Job { source, shadow, revision, .. } = job;
-        self.desk().known.get(app).is_some_and(|known| {
-            known.is_of(source, shadow) && !known.is_over(shadow.versions.get()) && !known.has(revision)
-        })
     }
 
     /// How an app's shadow stands.

@@ -112,3 +112,17 @@ fn an_app_that_is_rendered_from_something_else_is_counted_anew_which_is_said() {
     assert!(scene.said("is counted anew: it is rendered from something else by now"));
     assert!(scene.shadows.wants(&moved.source, &moved.shadow, &moved.revision), "it is the same version of the store");
 }
+
+#[test]
+fn the_accepted_version_passes_none_over_that_waits_unless_nobody_asks_for_that_any_more() {
+    let scene = Scene::new();
+    let waiting = || scene.shadows.desk().waiting.get(&app()).map(|job| job.revision.clone());
+    assert!(scene.shadows.take_accepted(job("web", '1', 1)), "nobody works yet");
+    assert_eq!(waiting(), Some(revision(1)));
+    assert!(!scene.shadows.take(job("web", '1', 2)));
+    assert!(!scene.shadows.take_accepted(job("web", '1', 1)));
+    assert_eq!((waiting(), scene.standing("web", '1').passed_over), (Some(revision(2)), 1));
+    assert!(!scene.shadows.take_accepted(job("web", '2', 1)));
+    assert_eq!(waiting(), Some(revision(1)), "what waited was for another program");
+    assert_eq!(scene.standing("web", '2').passed_over, 0, "with this one nothing would have been compared");
+}

@@ -258,7 +258,13 @@ impl Provider {
     }
 
     /// Has another program render a version, too, if the app asks for that. Nobody waits for it.
-    async fn shadow(&self, app: &AppId, revision: &Revision, documents: Option<Digest>) {
+    async fn shadow(
+        &self,
+        app: &AppId,
+        revision: &Revision,
+        documents: Option<Digest>,
+        take: fn(&Shadows, Job) -> bool,
+    ) {
         let declared = self.documents();
         let shadow = declared.apps().get(app).and_then(|app| app.spec.kustomize.shadow.clone());
         let (Some(shadow), Ok((source, ..))) = (shadow, self.source(app, documents)) else { return };
@@ -267,7 +273,7 @@ impl Provider {
         }
         let Ok(trees) = self.open(revision).await else { return };
         let job = Job { source, shadow, revision: revision.clone(), trees };
-        if self.shadows.take(job) {
+        if take(&self.shadows, job) {
             work_through(Arc::clone(&self.shadows));
         }
     }
@@ -455,9 +461,13 @@ impl Sources for Provider {
             let memory = Memory::Asked { accepted: accepted.as_ref().map(|accepted| accepted.bundle) };
             let candidate = self.candidate(app, revision, memory, *documents).await;
             match (&candidate, accepted) {
-                (Candidate::Rendered(_) | Candidate::Refused(_), _) => self.shadow(app, revision, *documents).await,
+                (Candidate::Rendered(_) | Candidate::Refused(_), _) => {
+                    self.shadow(app, revision, *documents, Shadows::take).await;
+                }
                 // The last version that gave something else may not be compared yet: the agent was stopped, or the program could not be run.
-                (Candidate::Unchanged, Some(accepted)) => self.shadow(app, &accepted.revision, *documents).await,
+                (Candidate::Unchanged, Some(accepted)) => {
+                    self.shadow(app, &accepted.revision, *documents, Shadows::take_accepted).await;
+                }
                 _ => {}
             }
             let resources = match candidate {
