@@ -126,3 +126,61 @@ fn the_accepted_version_passes_none_over_that_waits_unless_nobody_asks_for_that_
     assert_eq!(waiting(), Some(revision(1)), "what waited was for another program");
     assert_eq!(scene.standing("web", '2').passed_over, 0, "with this one nothing would have been compared");
 }
+
+#[test]
+fn a_version_that_waited_for_another_program_is_not_compared_and_leaves_the_counts_alone() {
+    let scene = Scene::new();
+    assert!(scene.shadows.take(job("web", '1', 1)));
+    // The App names another program before anybody comes to it, and a version was compared with that.
+    let with_the_next = job("web", '2', 2);
+    assert!(scene.shadows.wants(&with_the_next.source, &with_the_next.shadow, &with_the_next.revision));
+    scene.shadows.note(&app(), &with_the_next, Ok(Outcome::Alike));
+    scene.shadows.work();
+    assert_eq!(scene.standing("web", '2').compared, 1);
+    assert!(scene.shadows.desk().waiting.is_empty());
+}
+
+#[test]
+fn a_version_that_was_taken_again_while_it_was_compared_is_not_compared_twice() {
+    let scene = Scene::new();
+    assert!(scene.shadows.take(job("web", '1', 1)));
+    scene.shadows.note(&app(), &job("web", '1', 1), Ok(Outcome::Alike));
+    scene.shadows.work();
+    assert!(!scene.said("could not be compared"), "nobody tried to");
+    assert_eq!(scene.standing("web", '1').compared, 1);
+}
+
+#[test]
+fn a_version_that_was_being_compared_with_another_program_leaves_the_counts_alone() {
+    let scene = Scene::new();
+    let (before, after) = (job("web", '1', 1), job("web", '2', 2));
+    assert!(scene.shadows.wants(&before.source, &before.shadow, &before.revision));
+    assert!(scene.shadows.wants(&after.source, &after.shadow, &after.revision));
+    scene.shadows.note(&app(), &after, Ok(Outcome::Alike));
+    for outcome in [Ok(Outcome::Alike), Ok(Outcome::Refused(Vec::new())), Err("it cannot be run".to_owned())] {
+        scene.shadows.note(&app(), &before, outcome);
+    }
+    let ShadowStanding { compared, refused_by_both, trouble, .. } = scene.standing("web", '2');
+    assert_eq!((compared, refused_by_both, trouble), (1, 0, None));
+}
+
+#[test]
+fn who_ends_by_himself_does_not_say_for_another_that_nobody_works() {
+    let scene = Scene::new();
+    let ending = Working(&scene.shadows);
+    assert!(scene.shadows.take(job("web", '1', 1)), "the first one has said that he ends, and another begins");
+    drop(ending);
+    assert!(!scene.shadows.take(job("web", '1', 2)), "a third would work beside him");
+}
+
+#[test]
+fn after_a_panic_the_next_version_has_somebody_work_again() {
+    let scene = Scene::new();
+    assert!(scene.shadows.take(job("web", '1', 1)));
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _working = Working(&scene.shadows);
+        panic!("of the test");
+    }));
+    assert!(panicked.is_err());
+    assert!(scene.shadows.take(job("web", '1', 2)));
+}
