@@ -1,6 +1,8 @@
 //! Other programs that render, as the bootstrap document lists them: each known by its digest, and run where it can do nothing but read one version and
 //! write an answer. One that cannot be run is told to the apps that name it, and tried again with their next render; nothing else waits for it.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -34,14 +36,18 @@ pub(super) struct Renderers {
     /// By their digests. Once read they are as they were, whatever becomes of the file.
     opened: Mutex<Vec<Arc<Pinned>>>,
     /// What was written last: the apps of a store are mostly rendered from the same version.
-    written: Mutex<Option<((StoreName, ObjectId), Written)>>,
+    written: Mutex<Option<(Root, Written)>>,
 }
 
-/// The same programs, which are given nothing that was written before.
+/// The same programs, which are given nothing that was written before: for one render, whose inputs are mostly of the same version.
 #[derive(Debug)]
 pub(super) struct Afresh<'a> {
     renderers: &'a Renderers,
+    written: RefCell<BTreeMap<Root, Written>>,
 }
+
+/// A version by what it holds: equal ids mean that only within a store.
+type Root = (StoreName, ObjectId);
 
 /// A version on disk.
 #[derive(Clone, Debug)]
@@ -109,14 +115,12 @@ impl Renderers {
 
     /// One that reads only what it wrote itself, a moment ago: what may lead to a delete rests on the store, and not on what lay on a disk.
     pub(super) fn afresh(&self) -> Afresh<'_> {
-        Afresh { renderers: self }
+        Afresh { renderers: self, written: RefCell::default() }
     }
 
     /// The version on disk, written if it is not there.
     fn written(&self, wanted: &Wanted<'_>) -> Result<Written, NotGiven> {
-        let root = wanted.tree.list(&StorePath::root())?.map(|listing| listing.id);
-        let Some(root) = root else { return Err(NotGiven::Refused { what: "the store is empty".to_owned() }) };
-        let of = (wanted.store.clone(), root);
+        let of = root_of(wanted)?;
         let mut last = locked(&self.written);
         if let Some((_, there)) = last.as_ref().filter(|(there, _)| *there == of) {
             return Ok(there.clone());
@@ -168,11 +172,29 @@ impl External for Renderers {
     }
 }
 
+impl Afresh<'_> {
+    fn written(&self, wanted: &Wanted<'_>) -> Result<Written, NotGiven> {
+        let of = root_of(wanted)?;
+        if let Some(there) = self.written.borrow().get(&of) {
+            return Ok(there.clone());
+        }
+        let written = self.renderers.write(wanted)?;
+        self.written.borrow_mut().insert(of, written.clone());
+        Ok(written)
+    }
+}
+
 impl External for Afresh<'_> {
     fn render(&self, wanted: &Wanted<'_>) -> Result<String, NotGiven> {
         self.renderers.pinned(wanted.digest)?;
-        self.renderers.render_from(&self.renderers.write(wanted)?, wanted)
+        self.renderers.render_from(&self.written(wanted)?, wanted)
     }
+}
+
+fn root_of(wanted: &Wanted<'_>) -> Result<Root, NotGiven> {
+    let root = wanted.tree.list(&StorePath::root())?.map(|listing| listing.id);
+    let root = root.ok_or_else(|| NotGiven::Refused { what: "the store is empty".to_owned() })?;
+    Ok((wanted.store.clone(), root))
 }
 
 fn not_given(error: &NotRun, left_out: &[StorePath]) -> NotGiven {
@@ -202,4 +224,41 @@ fn unwritten(error: &NotWritten) -> NotGiven {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint_store::MemoryTree;
+
+    use super::*;
+
+    const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    /// An input of an app, in a store of this name.
+    fn wanted<'a>(store: &'a StoreName, tree: &'a MemoryTree, folder: &'a StorePath) -> Wanted<'a> {
+        Wanted { digest: DIGEST, store, tree, folder, is_restricted: true }
+    }
+
+    fn store(name: &str) -> StoreName {
+        StoreName::new(name).expect("a name")
+    }
+
+    #[test]
+    fn a_fresh_render_writes_each_version_once_however_many_inputs_it_has_and_takes_none_from_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let renderers = Renderers::new(Vec::new(), folder.path().join("trees"), PathBuf::from("/nowhere/setpoint"));
+        let [main, base] = ["main", "base"].map(store);
+        let [one, two] = ["1", "2"].map(|text| MemoryTree::of([("a/file", text), ("b/file", text)]));
+        let [a, b] = ["a", "b"].map(|path| StorePath::new(path).expect("a path"));
+        let before = renderers.written(&wanted(&main, &one, &a)).expect("it is written");
+        let afresh = renderers.afresh();
+        let written = |wanted: &Wanted<'_>| afresh.written(wanted).expect("it is written").tree;
+        let first = written(&wanted(&main, &one, &a));
+        assert!(!Arc::ptr_eq(&first, &before.tree), "that was on the disk before");
+        let (second, third) = (written(&wanted(&base, &one, &a)), written(&wanted(&main, &two, &a)));
+        assert!(!Arc::ptr_eq(&first, &second) && !Arc::ptr_eq(&first, &third), "another store, another version");
+        assert!(Arc::ptr_eq(&first, &written(&wanted(&main, &one, &b))), "another folder of the same");
+        let next = renderers.afresh().written(&wanted(&main, &one, &a)).expect("it is written");
+        assert!(!Arc::ptr_eq(&first, &next.tree), "another render");
+    }
 }
