@@ -105,11 +105,18 @@ impl Renderers {
     }
 
     /// Stands for what a program said, which may be a secret: this is kept and told to people who may not read the store.
-    fn unsaid(&self, folder: &str, digest: &str) -> String {
-        let declared = self.declared.iter().find(|declared| declared.digest.as_str() == digest);
-        let program = declared.map_or("PROGRAM", |declared| declared.binary.as_str());
+    fn unsaid(&self, wanted: &Wanted<'_>) -> String {
+        let declared = self.declared.iter().find(|declared| declared.digest.as_str() == wanted.digest);
+        let program = declared.map_or_else(|| "PROGRAM".to_owned(), |declared| shell_word(declared.binary.as_str()));
+        let folder = match folder_of(wanted) {
+            // Else it would be taken for an option.
+            dashed if dashed.starts_with('-') => shell_word(&format!("./{dashed}")),
+            folder => shell_word(folder),
+        };
+        let lifted = if wanted.is_restricted { "" } else { " --load-restrictor LoadRestrictionsNone" };
         format!(
-            "something that is not kept, as it may hold values of Secrets; to see it, run `setpoint kustomize compare {folder} --with {program}` in a checkout"
+            "something that is not kept, as it may hold values of Secrets; to see it, run \
+             `setpoint kustomize compare {folder} --with {program}{lifted}` in a checkout"
         )
     }
 
@@ -151,7 +158,7 @@ impl Renderers {
 
     fn render_from(&self, written: &Written, wanted: &Wanted<'_>) -> Result<String, NotGiven> {
         let pinned = self.pinned(wanted.digest)?;
-        let folder = if wanted.folder.is_root() { "." } else { wanted.folder.as_str() };
+        let folder = folder_of(wanted);
         let (tree, is_restricted) = (written.tree.path(), wanted.is_restricted);
         let job = Job { tree, folder, is_restricted, limits: &self.limits, stop: &self.stop };
         match run(&pinned, &job, &self.program) {
@@ -159,7 +166,7 @@ impl Renderers {
                 let what = "the external renderer wrote something that is no text in UTF-8; is it a kustomize?";
                 NotGiven::Refused { what: what.to_owned() }
             }),
-            Err(error) => Err(not_given(&error.saying(|| self.unsaid(folder, wanted.digest)), &written.left_out)),
+            Err(error) => Err(not_given(&error.saying(|| self.unsaid(wanted)), &written.left_out)),
         }
     }
 }
@@ -189,6 +196,19 @@ impl External for Afresh<'_> {
         self.renderers.pinned(wanted.digest)?;
         self.renderers.render_from(&self.written(wanted)?, wanted)
     }
+}
+
+fn folder_of<'a>(wanted: &Wanted<'a>) -> &'a str {
+    if wanted.folder.is_root() { "." } else { wanted.folder.as_str() }
+}
+
+/// A word of a command that can be copied into any shell: as it is, or quoted.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 fn root_of(wanted: &Wanted<'_>) -> Result<Root, NotGiven> {
@@ -228,6 +248,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use setpoint_documents::{AbsolutePath, ProgramDigest};
     use setpoint_store::MemoryTree;
 
     use super::*;
@@ -260,5 +281,35 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &written(&wanted(&main, &one, &b))), "another folder of the same");
         let next = renderers.afresh().written(&wanted(&main, &one, &a)).expect("it is written");
         assert!(!Arc::ptr_eq(&first, &next.tree), "another render");
+    }
+
+    #[test]
+    fn the_command_that_shows_what_a_program_said_can_be_copied_into_a_shell_and_renders_as_the_app_does() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let renderers = Renderers::new(Vec::new(), folder.path().join("trees"), PathBuf::from("/nowhere/setpoint"));
+        let (main, tree) = (store("main"), MemoryTree::default());
+        let said = |path: &str, is_restricted: bool| {
+            let folder = StorePath::new(path).expect("a path");
+            renderers.unsaid(&Wanted { is_restricted, ..wanted(&main, &tree, &folder) })
+        };
+        for (path, is_restricted, command) in [
+            ("apps/web", true, "`setpoint kustomize compare apps/web --with PROGRAM`"),
+            ("", true, "`setpoint kustomize compare . --with PROGRAM`"),
+            (
+                "apps/web",
+                false,
+                "`setpoint kustomize compare apps/web --with PROGRAM --load-restrictor LoadRestrictionsNone`",
+            ),
+            ("it's $HOME; true", true, r"`setpoint kustomize compare 'it'\''s $HOME; true' --with PROGRAM`"),
+            ("-o/web", true, "`setpoint kustomize compare ./-o/web --with PROGRAM`"),
+        ] {
+            let said = said(path, is_restricted);
+            assert!(said.contains(command), "{said}");
+        }
+        let binary = AbsolutePath::new("/opt/my tools/kustomize").expect("a path");
+        let declared = Renderer { binary, digest: ProgramDigest::new(DIGEST).expect("a digest") };
+        let renderers = Renderers { declared: vec![declared], ..renderers };
+        let said = renderers.unsaid(&wanted(&main, &tree, &StorePath::root()));
+        assert!(said.contains("--with '/opt/my tools/kustomize'`"), "{said}");
     }
 }
