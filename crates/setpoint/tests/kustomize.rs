@@ -141,6 +141,19 @@ fn a_script_written_for_kustomize_gives_its_flags_and_gets_its_files() {
 }
 
 #[test]
+fn a_build_has_no_flags_but_kustomizes_and_those_of_all_commands_and_one_folder() {
+    let tree = tree();
+    let stray = run_in(tree.path(), &["kustomize", "build", "prod", "--form", "json"]);
+    assert_eq!((stray.code, stray.output.as_str()), (Some(1), ""));
+    assert!(stray.complaints.contains("unexpected argument '--form'"), "{}", stray.complaints);
+    let two = run_in(tree.path(), &["kustomize", "build", "prod", "base"]);
+    assert_eq!((two.code, two.output.as_str()), (Some(1), ""));
+    assert!(two.complaints.contains("one folder is built at a time"), "{}", two.complaints);
+    let before = run_in(tree.path(), &["--output", "json", "kustomize", "build", "prod"]);
+    assert_eq!((before.code, before.output.as_str()), (Some(0), BUILT), "of a build there is one form");
+}
+
+#[test]
 fn two_resources_that_would_be_one_file_are_refused_before_anything_is_written() {
     let tree = tree();
     let map = |kind: &str| format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: x}}\n");

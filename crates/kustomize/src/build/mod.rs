@@ -53,8 +53,8 @@ use trail::{Asked, Written};
 /// What it costs to know what a resource is called, and to compare it with others.
 const NAMED: usize = 150;
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// What kustomize 5.8.1 calls itself there.
-const MANAGER: &str = "kustomize-v5.8.1";
+/// What kustomize 5.8.1 calls itself in the label `app.kubernetes.io/managed-by`.
+pub const MANAGER: &str = "kustomize-v5.8.1";
 /// What is told of whatever would start a program.
 const ELSEWHERE: &str = "is not run while rendering: commit what it makes, for example from a CI job";
 

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use setpoint_kustomize::build::{BadBuild, Built, Options, build};
+use setpoint_kustomize::build::{BadBuild, Built, MANAGER, Options, build};
 use setpoint_kustomize::order::Order;
 use setpoint_yaml::visible_text;
 
@@ -48,9 +48,9 @@ pub(super) struct Build {
     /// Write to this file, or one file for each resource into this folder
     #[arg(short = 'o', long = "output", value_name = "PATH", id = "to")]
     to: Option<PathBuf>,
-    /// Takes the place of the `--output` of all other commands: here it is kustomize's.
-    #[arg(long, hide = true, value_enum, default_value_t = Form::Text, id = "output")]
-    form: Form,
+    /// Takes the place of the `--output` of all other commands: here it is kustomize's. Whatever has no flag is a word, so that this is a second folder.
+    #[arg(hide = true, value_name = "DIR", value_parser = one_folder, id = "output")]
+    form: Option<Form>,
     /// The order of resources, unless the kustomization has `sortOptions`: by kind, or as they come
     #[arg(long, value_enum, value_name = "ORDER", default_value_t = Reorder::Legacy)]
     reorder: Reorder,
@@ -109,8 +109,9 @@ pub(super) enum Restriction {
     None,
 }
 
-/// What the kustomize that we are equal to calls itself in a label.
-const MANAGER: &str = "kustomize-v5.8.1";
+fn one_folder(_: &str) -> Result<Form, &'static str> {
+    Err("one folder is built at a time")
+}
 
 pub(super) fn run(command: &Command, context: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
     match command {
