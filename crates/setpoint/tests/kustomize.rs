@@ -281,6 +281,17 @@ fn explain_says_what_there_is_instead_of_what_is_not() {
 }
 
 #[test]
+fn explain_shows_no_control_characters_of_names_that_others_gave() {
+    let tree = tempfile::tempdir().unwrap();
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\ndata: { \"red\\e[31m\": x }\n";
+    fs::write(tree.path().join("map.yaml"), map).unwrap();
+    fs::write(tree.path().join("kustomization.yaml"), "resources: [map.yaml]\n").unwrap();
+    let run = run_in(tree.path(), &["explain", "ConfigMap/a", "data.blue"]);
+    assert_eq!((run.code, run.output.as_str()), (Some(4), ""));
+    assert!(run.complaints.contains("red") && !run.complaints.contains('\u{1b}'), "{:?}", run.complaints);
+}
+
+#[test]
 fn explain_tells_resources_of_several_groups_apart_and_no_sensitive_value() {
     let tree = tempfile::tempdir().unwrap();
     let map =

@@ -5,6 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 use setpoint_api::{AskError, Client, socket_in};
 use setpoint_core::name::{AppId, BadName, Scope};
+use setpoint_yaml::visible_text;
 use tokio::runtime::Builder;
 
 use super::{Context, Failure, Form};
@@ -23,7 +24,12 @@ pub(super) fn ask<T>(
     };
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| could_not(told(&error)))?;
     let client = Client::new(socket_in(data));
-    runtime.block_on(question(&client)).map_err(|error| could_not(told(&error)))
+    runtime.block_on(question(&client)).map_err(|error| could_not(shown(&told(&error))))
+}
+
+/// What an agent says may hold names that others gave. Its lines stay lines.
+fn shown(text: &str) -> String {
+    text.lines().map(visible_text).collect::<Vec<_>>().join("\n")
 }
 
 /// Writes an answer: as a page for people, or as it is for programs.
@@ -51,6 +57,11 @@ pub(super) fn app(text: &str) -> Result<AppId, BadName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_agent_says_moves_no_cursor() {
+        assert_eq!(shown("there is no `a`;\nthere are `\u{1b}[31m`"), "there is no `a`;\nthere are `\\u{1b}[31m`");
+    }
 
     #[test]
     fn an_app_without_a_scope_is_in_the_default_one() {

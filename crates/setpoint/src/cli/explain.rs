@@ -10,6 +10,7 @@ use setpoint_core::name::AppId;
 use setpoint_kustomize::build::Options;
 use setpoint_kustomize::explanation::{Wanted, explain};
 use setpoint_render::holds_secrets;
+use setpoint_yaml::visible_text;
 
 use super::asking::{app, ask, write};
 use super::disk::{folder, seen_from};
@@ -96,7 +97,7 @@ fn of_folder(arguments: &Explain) -> Result<Explained, Failure> {
     let ObjectName { kind, name } = &arguments.resource;
     let wanted = Wanted { kind, name, namespace: arguments.namespace.as_deref(), field: &arguments.field };
     let explanation = explain(&[(&built.resources, &built.sources)], &wanted, holds_secrets)
-        .map_err(|problem| Failure::Told(Exit::Failed, problem.to_string()))?;
+        .map_err(|problem| Failure::Told(Exit::Failed, visible_text(&problem.to_string())))?;
     let here = folder(Path::new(".")).ok();
     Ok(told(explanation, None, |file| seen_from(file, here.as_deref())))
 }
