@@ -93,9 +93,7 @@ impl Builder<'_> {
         plugin: &Resource,
         all: &mut Vec<Resource>,
     ) -> Result<(), BadBuild> {
-        let arguments = arguments(plugin)?;
-        let fields = Fields::of(&arguments, "").map_err(|error| BadBuild::new(&error))?;
-        self.run(folder, plugin, &fields, all)
+        self.run(folder, plugin, &arguments(plugin)?, all)
     }
 
     /// The documents that are named, or written there.
@@ -146,15 +144,16 @@ impl Builder<'_> {
         &mut self,
         folder: &Folder<'_>,
         plugin: &Resource,
-        fields: &Fields<'_>,
+        arguments: &Node,
         all: &mut Vec<Resource>,
     ) -> Result<(), BadBuild> {
         let bad = |error: BadField| BadBuild::new(&error);
+        let fields = &Fields::of(arguments, "").map_err(bad)?;
         let origin = plugin.node.origin;
         let specs = || fields.list("fieldSpecs", FieldSpec::read).map_err(bad);
         match kind_of(plugin)? {
             "PatchTransformer" => {
-                let patch = kustomization::patch(&arguments(plugin)?, "").map_err(bad)?;
+                let patch = kustomization::patch(arguments, "").map_err(bad)?;
                 let mut patched = Patched::new(all);
                 self.patch(folder, &patch, &mut patched)?;
                 patched.end();
