@@ -55,6 +55,9 @@ impl Default for Limits {
 /// What a node takes besides its text.
 pub(crate) const NODE: usize = 96;
 
+/// So many bytes of a text are gone through in a step.
+pub(crate) const BYTES: usize = 8;
+
 /// Which of the [`Limits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {

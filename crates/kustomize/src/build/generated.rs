@@ -30,7 +30,7 @@ impl Builder<'_> {
             let mut made = [made];
             self.hold(&made)?;
             let step = self.builtin_step(folder, kustomization, kind);
-            self.note_generated(step.as_ref(), &mut made);
+            self.note_generated(step.as_ref(), &mut made)?;
             all_made.extend(made);
         }
         self.absorb(all_made, all)

@@ -47,7 +47,7 @@ impl Builder<'_> {
         };
         let mut made = [made];
         self.hold(&made)?;
-        self.note_generated(Step::plugin(plugin)?.as_ref(), &mut made);
+        self.note_generated(Step::plugin(plugin)?.as_ref(), &mut made)?;
         let [made] = made;
         Ok(made)
     }

@@ -10,6 +10,7 @@ use crate::annotations::{ORIGIN, TRANSFORMATIONS};
 use crate::fields::{BadField, Fields, wrong};
 use crate::folder::Folder;
 use crate::kustomization::Kustomization;
+use crate::limits::BYTES;
 use crate::node::{Content, Node};
 use crate::origin::Origin;
 use crate::read::read_document;
@@ -204,26 +205,36 @@ impl Builder<'_> {
     }
 
     /// Notes what generated resources came from, unless they say so themselves.
-    pub(super) fn note_generated(&mut self, step: Option<&Step>, resources: &mut [Resource]) {
-        let Some(step) = step else { return };
+    pub(super) fn note_generated(&mut self, step: Option<&Step>, resources: &mut [Resource]) -> Result<(), BadBuild> {
+        let Some(step) = step else { return Ok(()) };
         let origin = self.sources.add("".into(), Some("buildMetadata".into()));
+        let text: Arc<str> = step.write("").into();
         for resource in resources.iter_mut().filter(|resource| resource.annotation(ORIGIN).is_none()) {
-            resource.annotate(ORIGIN, step.write("").into(), origin);
+            self.note_origin(resource, &text, origin)?;
         }
+        Ok(())
+    }
+
+    /// Notes what a resource came from. It may be one text for many, and is written for each.
+    fn note_origin(&self, resource: &mut Resource, text: &Arc<str>, origin: Origin) -> Result<(), BadBuild> {
+        let counted = self.budget.steps(cost(resource)).and_then(|()| self.budget.hold_text(text));
+        counted.map_err(|error| self.at_resource(error, resource))?;
+        resource.annotate(ORIGIN, Arc::clone(text), origin);
+        Ok(())
     }
 
     /// Notes what resources went through: all of them, whether it changed them or not.
     pub(super) fn note_transformed(&mut self, step: Option<&Step>, resources: &mut [Resource]) -> Result<(), BadBuild> {
         let Some(step) = step else { return Ok(()) };
         let origin = self.sources.add("".into(), Some("buildMetadata".into()));
-        let item = item_of(step);
+        let (own_origin, item): (Arc<str>, _) = (step.write("").into(), item_of(step));
         let mut done: BTreeMap<usize, (Arc<str>, Arc<str>)> = BTreeMap::new();
         for resource in resources {
             let Some(noted) = resource.annotation(ORIGIN) else {
-                resource.annotate(ORIGIN, step.write("").into(), origin);
+                self.note_origin(resource, &own_origin, origin)?;
                 continue;
             };
-            self.budget.steps(READ + 2 * noted.len())?;
+            self.budget.steps(READ + 2 * noted.len() + item.len() / BYTES + cost(resource))?;
             let own = resource.node.origin;
             read_step(noted).map_err(|error| error.or_at(&self.sources, own))?;
             let old = resource.annotation(TRANSFORMATIONS).cloned().unwrap_or_default();
@@ -238,9 +249,10 @@ impl Builder<'_> {
                 None => Arc::clone(&old),
             };
             let fits = new.len() <= LARGEST && !Arc::ptr_eq(&new, &old);
+            let grown = new.len().saturating_sub(old.len());
             done.insert(at, (Arc::clone(&old), if fits { Arc::clone(&new) } else { old }));
             if fits {
-                self.budget.hold(item.len())?;
+                self.budget.hold(grown)?;
                 resource.annotate(TRANSFORMATIONS, new, origin);
             } else if self.asked.transformations {
                 return Err(too_many(resource).or_at(&self.sources, own));
@@ -249,6 +261,11 @@ impl Builder<'_> {
         self.written = Written(done.into_values().map(|(_, new)| (place(&new), new)).collect());
         Ok(())
     }
+}
+
+/// How many steps it takes to set an annotation, for which all are set anew.
+fn cost(resource: &Resource) -> usize {
+    resource.texts("annotations").map(|(_, text)| 1 + text.len() / BYTES).sum()
 }
 
 fn too_many(resource: &Resource) -> BadBuild {

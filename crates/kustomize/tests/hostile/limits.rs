@@ -405,3 +405,25 @@ fn a_build_that_is_stopped_is_neither_done_nor_refused() {
     assert_eq!(unstopped.to_yaml().expect("it is written"), built(&files));
     assert!(!refused(&with("namePrefix: [a]\n")).is_stopped());
 }
+
+/// Case 53: the name of a plugin is told in the annotations of all that it transformed.
+#[test]
+fn case_53_what_is_noted_of_every_resource_is_held_for_each() {
+    let plugin = format!(
+        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {{name: {}}}\ntarget: {{kind: ConfigMap}}\npatch: '[{{\"op\": \"remove\", \"path\": \"/metadata/annotations\"}}]'\n",
+        "x".repeat(100_000)
+    );
+    let files = |count: usize| {
+        [
+            (
+                "app/kustomization.yaml",
+                format!("{ONE}transformers: [p.yaml]\nbuildMetadata: [originAnnotations, transformerAnnotations]\n"),
+            ),
+            ("app/a.yaml", maps(count)),
+            ("app/p.yaml", plugin.clone()),
+        ]
+    };
+    let told = limited(&files(100), SMALL, Limit::Held, "app/a.yaml:");
+    assert!(told.ends_with(GROWN), "{told}");
+    assert!(built_with(&tree(&files(10)), SMALL).is_ok());
+}
