@@ -26,7 +26,7 @@ pub struct Limits {
     pub read_bytes: u64,
     /// Bytes of all nodes: [`NODE`] each, and its text. What is one text in many places counts in each of them, as it will when it is written.
     pub held_bytes: u64,
-    /// Nodes that are looked at, by patches, selectors, field specs, replacements and references: about ten nanoseconds each.
+    /// Nodes that are looked at, by patches, selectors, field specs, replacements and references: about twenty nanoseconds each.
     pub steps: u64,
     /// Bytes that are written.
     pub output_bytes: u64,
@@ -68,7 +68,7 @@ pub enum Limit {
     Held,
     Steps,
     Output,
-    /// One text alone is too large, too deep, or has too many aliases. These are limits of the reader.
+    /// One text alone is too large, too deep, or has too many nodes or aliases. These are limits of the reader.
     Text,
 }
 
@@ -114,7 +114,7 @@ impl fmt::Display for Exceeded {
                 f,
                 "the build takes more than {most} steps: use fewer patches, replacements and field specs, let them select less, or split the app"
             ),
-            Limit::Text => write!(f, "a text has more than {most} nodes: split it"),
+            Limit::Text => write!(f, "the text has more than {most} nodes, with those of its aliases: split it"),
             Limit::Output => write!(f, "more than {most} bytes are written: split the app"),
         }
     }

@@ -10,6 +10,7 @@ use setpoint_yaml::{
 };
 
 use crate::documents::Parts;
+use crate::limits::{Exceeded, Limit};
 use crate::node::{Content, Map, Node, Scalar, Style as NodeStyle, Tag};
 use crate::origin::Origin;
 
@@ -71,6 +72,16 @@ pub(crate) fn read_first(text: &str) -> Result<Option<Node>, Diagnostics> {
 
 /// How many nodes one text may come to, with those of its aliases. What a build may hold is only known once it was read.
 const MOST_NODES: usize = 4_500_000;
+
+/// Counts one more node of a text, which this is.
+pub(crate) fn count(nodes: &mut usize, written: Written<'_>) -> Result<(), Diagnostics> {
+    *nodes += 1;
+    if *nodes <= MOST_NODES {
+        return Ok(());
+    }
+    let problem = Exceeded::Limit { limit: Limit::Text, most: MOST_NODES as u64 };
+    Err(Diagnostic::new(Class::Limit, written.place(), problem.to_string()).into())
+}
 /// How many texts are kept to be shared.
 const KEPT: usize = 256;
 /// Longer ones are hardly the same as others.
@@ -114,11 +125,7 @@ impl Reading {
 
     /// A node of a document, with everything below it; `is_in_flow` if it is between braces or brackets. How deep that goes is bounded by the parser.
     fn node(&mut self, written: Written<'_>, is_in_flow: bool) -> Result<Node, Diagnostics> {
-        self.nodes += 1;
-        if self.nodes > MOST_NODES {
-            let problem = format!("the text has more than {MOST_NODES} nodes, with those of its aliases");
-            return Err(Diagnostic::new(Class::Limit, written.place(), problem).with_help("split it").into());
-        }
+        count(&mut self.nodes, written)?;
         let is_flow = is_in_flow || written.style() == Style::Flow;
         let content = match written.kind() {
             Kind::Scalar(text) => Content::Scalar(self.scalar(written, text)?),

@@ -15,7 +15,7 @@ use setpoint_yaml::Diagnostics;
 
 use crate::field_spec::shown;
 use crate::identity::Id;
-use crate::limits::{Budget, Exceeded, Weight};
+use crate::limits::{Budget, Exceeded, NODE, Weight};
 use crate::node::{Map, NoValue, Node};
 use crate::noted::{IsClusterScoped, NotNoted};
 use crate::origin::Origin;
@@ -118,20 +118,30 @@ impl JsonPatch {
         self.operations.is_empty()
     }
 
+    /// What it takes to keep it.
+    pub(crate) fn bytes(&self) -> usize {
+        let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+        let of = |operation: &Operation| {
+            let value = operation.value.as_ref().map_or(0, |value| Weight::of(value).bytes);
+            [NODE, text(&operation.path), text(&operation.from), value].into_iter().fold(0, usize::saturating_add)
+        };
+        self.operations.iter().map(of).fold(0, usize::saturating_add)
+    }
+
     /// Patches a node. Where it fails, the node is as far as it came.
     pub fn apply(&self, node: &mut Node, origin: Origin, budget: &Budget) -> Result<(), JsonPatchError> {
         let resource = shown(node);
         scalars::to_json(node).map_err(|problem| JsonPatchError::Scalar { resource: resource.clone(), problem })?;
-        let mut copied = 0;
+        let mut added = 0;
         for (at, operation) in self.operations.iter().enumerate() {
-            operation.carry_out(node, origin, budget, &mut copied).map_err(|problem| JsonPatchError::Operation {
+            operation.carry_out(node, origin, budget, &mut added).map_err(|problem| JsonPatchError::Operation {
                 number: at + 1,
                 resource: resource.clone(),
                 problem,
             })?;
         }
         // From here on they are part of what is held.
-        budget.release(copied);
+        budget.release(added);
         if node.as_map().is_none() {
             return Err(JsonPatchError::NoMap { resource });
         }

@@ -21,22 +21,31 @@ struct Place<'n> {
 }
 
 impl Operation {
-    /// `copied` are the bytes that were held for copies so far.
+    /// `added` are the bytes that were held for values so far.
     pub(super) fn carry_out(
         &self,
         root: &mut Node,
         origin: Origin,
         budget: &Budget,
-        copied: &mut usize,
+        added: &mut usize,
     ) -> Result<(), Problem> {
-        budget.steps(1 + COPIED * self.value.as_ref().map_or(0, size))?;
+        let weight = self.value.as_ref().map(Weight::of).unwrap_or_default();
+        budget.steps(1 + COPIED * weight.nodes)?;
+        let mut hold = |bytes: usize| {
+            *added = added.saturating_add(bytes);
+            budget.hold(bytes)
+        };
         match &*self.op {
             "add" => {
+                hold(weight.bytes)?;
                 let value = self.value_or_null(origin);
                 self.place(root, "path", self.path.as_ref(), budget)?.add(self, value, budget)
             }
             "remove" => self.place(root, "path", self.path.as_ref(), budget)?.remove(self, budget).map(drop),
-            "replace" => self.replace(root, origin, budget),
+            "replace" => {
+                hold(weight.bytes)?;
+                self.replace(root, origin, budget)
+            }
             "move" => {
                 let value = self.place(root, "from", self.from.as_ref(), budget)?.remove(self, budget)?;
                 // How deep it is, is seen by going through it.
@@ -44,13 +53,13 @@ impl Operation {
                 self.place(root, "path", self.path.as_ref(), budget)?.add(self, value, budget)
             }
             "copy" => {
-                let found = self.place(root, "from", self.from.as_ref(), budget)?.get(self)?.cloned();
-                let value = found.unwrap_or_else(|| null(origin));
+                let place = self.place(root, "from", self.from.as_ref(), budget)?;
+                let found = place.get(self)?;
                 // Copies of copies double with each operation.
-                let weight = Weight::of(&value);
+                let weight = found.map(Weight::of).unwrap_or_default();
                 budget.steps(COPIED * weight.nodes)?;
-                budget.hold(weight.bytes)?;
-                *copied += weight.bytes;
+                hold(weight.bytes)?;
+                let value = found.cloned().unwrap_or_else(|| null(origin));
                 self.place(root, "path", self.path.as_ref(), budget)?.add(self, value, budget)
             }
             "test" => self.test(root, budget),

@@ -10,6 +10,7 @@ use setpoint_yaml::{Dialect, Kind, Node as Written, Scalar as Resolved, Source, 
 use super::{JsonPatch, NoPatch, Operation};
 use crate::node::{Content, Map, Node, Scalar, Tag};
 use crate::origin::Origin;
+use crate::read::count;
 
 impl JsonPatch {
     /// Reads a patch. What it puts into resources comes from `origin`.
@@ -20,7 +21,7 @@ impl JsonPatch {
         } else {
             let documents = parse_with_repeats(Source::new(name, text)).map_err(NoPatch::Yaml)?;
             match documents.first() {
-                Some(document) => from_yaml(document.root(), origin)?,
+                Some(document) => from_yaml(document.root(), origin, &mut 0)?,
                 None => return Ok(Self::default()),
             }
         };
@@ -68,11 +69,13 @@ fn from_json(value: Value, origin: Origin) -> Node {
     Node::new(content, origin)
 }
 
-fn from_yaml(written: Written<'_>, origin: Origin) -> Result<Node, NoPatch> {
+/// `nodes` are those so far: a few aliases of aliases come to any number.
+fn from_yaml(written: Written<'_>, origin: Origin, nodes: &mut usize) -> Result<Node, NoPatch> {
+    count(nodes, written).map_err(NoPatch::Yaml)?;
     let content = match written.kind() {
         Kind::Scalar(_) => Content::Scalar(scalar(written)?),
         Kind::Sequence(items) => {
-            Content::Seq(items.iter().map(|item| from_yaml(item, origin)).collect::<Result<_, NoPatch>>()?)
+            Content::Seq(items.iter().map(|item| from_yaml(item, origin, nodes)).collect::<Result<_, NoPatch>>()?)
         }
         Kind::Mapping(entries) => {
             let mut fields = BTreeMap::new();
@@ -82,7 +85,7 @@ fn from_yaml(written: Written<'_>, origin: Origin) -> Result<Node, NoPatch> {
                     _ => return Err(NoPatch::NotOperations),
                 };
                 // Of names that are the same the last one counts: `y` and `yes` are both `true`.
-                fields.insert(name, from_yaml(value, origin)?);
+                fields.insert(name, from_yaml(value, origin, nodes)?);
             }
             let mut map = Map::with_capacity(fields.len());
             fields.into_iter().for_each(|(name, value)| map.push(name, value));
@@ -112,4 +115,20 @@ fn scalar(written: Written<'_>) -> Result<Scalar, NoPatch> {
         Resolved::NonFinite(text) => return Err(NoPatch::NonFinite(text.to_owned())),
         Resolved::Str(text) => Scalar::text(text),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aliases_count_for_what_they_stand_for() {
+        let documents = parse_with_repeats(Source::new("p.yaml", "[&a [0, 0], *a, *a]")).unwrap();
+        let read =
+            |nodes: usize| from_yaml(documents.first().unwrap().root(), Origin::default(), &mut (4_500_000 - nodes));
+        assert!(read(10).is_ok());
+        let Err(NoPatch::Yaml(problem)) = read(9) else { panic!("it is too much") };
+        let told = problem.to_string();
+        assert!(told.contains("the text has more than 4500000 nodes, with those of its aliases: split it"), "{told}");
+    }
 }

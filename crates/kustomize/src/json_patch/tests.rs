@@ -64,3 +64,16 @@ fn of_names_that_are_the_same_to_kustomize_the_last_one_counts() {
     let texts: Vec<_> = fields.iter().map(|(name, node)| (&***name, node.as_text().unwrap())).collect();
     assert_eq!(texts, [("1", "b"), ("true", "2")]);
 }
+
+#[test]
+fn what_is_put_in_the_place_of_something_is_held_before_it_is_there() {
+    let list = "- {op: replace, path: /spec/x, value: [0, 0, 0, 0]}\n- {op: add, path: /spec/x, value: [0, 0, 0, 0]}\n";
+    let patch = JsonPatch::parse("p.yaml", &list.repeat(20), Origin::default()).unwrap();
+    let apply = |held_bytes| {
+        let mut node = read("a.yaml", "kind: K\nspec: {}\n", Origin::default()).unwrap().remove(0);
+        patch.apply(&mut node, Origin::default(), &Budget::new(Limits { held_bytes, ..Limits::default() }))
+    };
+    let error = apply(10_000).unwrap_err();
+    assert!(matches!(error, JsonPatchError::Operation { problem: Problem::Limit(_), .. }), "{error:?}");
+    assert_eq!(apply(40_000), Ok(()));
+}

@@ -427,3 +427,18 @@ fn case_53_what_is_noted_of_every_resource_is_held_for_each() {
     assert!(told.ends_with(GROWN), "{told}");
     assert!(built_with(&tree(&files(10)), SMALL).is_ok());
 }
+
+/// Case 53: what aliases of a patch stand for.
+#[test]
+fn case_53_a_patch_of_many_aliases_is_held() {
+    let value = "[".to_owned() + &"0,".repeat(6_000) + "]";
+    let more = "- {op: add, path: /data, value: *v}\n".repeat(8);
+    let patch = format!("- {{op: add, path: /data, value: &v {value}}}\n{more}");
+    for field in ["patches", "patchesJson6902"] {
+        let [kustomization, resource] =
+            with(&format!("{field}: [{{path: p.yaml, target: {{kind: ConfigMap, version: v1, name: a}}}}]\n"));
+        let files = [kustomization, resource, ("app/p.yaml", patch.clone())];
+        limited(&files, SMALL, Limit::Held, "app/");
+        assert!(built_with(&tree(&files), DEFAULT).is_ok());
+    }
+}

@@ -13,6 +13,7 @@ use crate::folder::Folder;
 use crate::identity::{Gvk, Id};
 use crate::json_patch::JsonPatch;
 use crate::kustomization::{Patch, Target};
+use crate::limits::Weight;
 use crate::load::{inline_resources, is_like_a_path, resources};
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -134,7 +135,13 @@ impl Builder<'_> {
                 (origin, resources(&name, &text, origin))
             }
         };
-        match (strategic, JsonPatch::parse(&name, &text, origin)) {
+        // What aliases stand for is there once for each, for as long as the patch is carried out.
+        let strategic_bytes: usize = strategic.iter().flatten().map(|patch| Weight::of(&patch.node).bytes).sum();
+        self.budget.hold(strategic_bytes)?;
+        let json = JsonPatch::parse(&name, &text, origin);
+        let held = strategic_bytes + json.as_ref().map_or(0, JsonPatch::bytes);
+        self.budget.hold(held - strategic_bytes)?;
+        let done = match (strategic, json) {
             (Ok(strategic), Ok(json)) if !strategic.is_empty() && !json.is_empty() => Err(BadBuild::of(format!(
                 "illegally qualifies as both an SM and JSON patch: {name}: write one of them"
             ))),
@@ -154,7 +161,9 @@ impl Builder<'_> {
                 bad.message = format!("{}; {}", bad.message, BadBuild::new(&no_json).message);
                 Err(bad.within(&format!("unable to parse SM or JSON patch from {name}")))
             }
-        }
+        };
+        self.budget.release(held);
+        done
     }
 
     fn strategic(&mut self, patch: &Patch, mut loaded: Vec<Resource>, all: &mut Patched<'_>) -> Result<(), BadBuild> {
@@ -237,9 +246,11 @@ impl Builder<'_> {
         if json.is_empty() {
             return Err(BadBuild::of(format!("patch appears to be empty; file={name}: write operations there")));
         }
+        self.budget.hold(json.bytes())?;
         for at in self.selected(all, target)? {
             json.apply_unnoted(&mut all[at], origin, self.budget).map_err(|error| BadBuild::new(&error))?;
         }
+        self.budget.release(json.bytes());
         Ok(())
     }
 
