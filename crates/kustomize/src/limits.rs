@@ -258,6 +258,11 @@ impl Weight {
         weight
     }
 
+    /// How many bytes of it are texts and names.
+    pub(crate) fn texts(self) -> usize {
+        self.bytes.saturating_sub(self.nodes * NODE)
+    }
+
     fn add(&mut self, node: &Node) {
         self.nodes += 1;
         match &node.content {

@@ -19,7 +19,7 @@ pub enum Leaf {
 }
 
 /// What a path led to.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Matching<'b> {
     create: Option<Leaf>,
     origin: Origin,
@@ -33,6 +33,14 @@ pub struct Matching<'b> {
     pub has_lost_collection: bool,
     here: Vec<Step>,
     is_lost: bool,
+    /// The bytes that are held for where the nodes are, as long as that is known.
+    held: usize,
+}
+
+impl Drop for Matching<'_> {
+    fn drop(&mut self) {
+        self.budget.release(self.held);
+    }
 }
 
 impl Leaf {
@@ -85,6 +93,7 @@ impl<'b> Matching<'b> {
             has_lost_collection: false,
             here: Vec::new(),
             is_lost: false,
+            held: 0,
         };
         matching.visit(node, parts)?;
         Ok(matching)
@@ -102,6 +111,10 @@ impl<'b> Matching<'b> {
                 self.lost += 1;
                 self.has_lost_collection |= node.as_scalar().is_none();
             } else {
+                let bytes = NODE + size_of_val(&*self.here);
+                self.held += bytes;
+                self.budget.steps(self.here.len() / 4)?;
+                self.budget.hold(bytes)?;
                 self.found.push(self.here.clone());
             }
             return Ok(1);
@@ -172,7 +185,11 @@ impl<'b> Matching<'b> {
                 let unread = || PathError::Text { part: part.to_owned() };
                 self.budget.steps(text.len())?;
                 let mut inner = read_first(text).ok().flatten().ok_or_else(unread)?;
-                self.aside(&mut inner, rest)
+                let held = Weight::of(&inner).bytes;
+                self.budget.hold(held)?;
+                let found = self.aside(&mut inner, rest);
+                self.budget.release(held);
+                found
             }
             _ => self.step(Step::Field(part.into()), field, rest),
         }
@@ -183,6 +200,7 @@ impl<'b> Matching<'b> {
         let index = index(part).unwrap_or(usize::MAX);
         match (self.create, &mut node.content) {
             (Some(leaf), Content::Seq(items)) if index == length => {
+                self.budget.hold(NODE)?;
                 items.push(Leaf::before(rest.first(), leaf).node(self.origin));
             }
             (Some(leaf), Content::Scalar(_)) if index == length => {
@@ -210,6 +228,7 @@ impl<'b> Matching<'b> {
             };
             found = match &mut node.content {
                 Content::Seq(items) => {
+                    self.budget.hold(Weight::of(&made).bytes)?;
                     items.push(made);
                     self.fitting(node, part, rest)?
                 }

@@ -16,18 +16,21 @@ use std::sync::Arc;
 
 use crate::field_path::{self, Leaf, Matching, PathError, Step, at, at_mut};
 use crate::identity::Id;
-use crate::limits::{Budget, Exceeded, NODE};
+use crate::limits::{Budget, Exceeded, Weight};
 use crate::node::{Content, Node, Scalar, Tag};
 use crate::noted::Noted;
 use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::selector::{BadSelector, Selector, TargetSelection};
 use copy::{account, depth, holds_notes, own_texts, set, settle};
+use layout::Unwritten;
 
 /// The field of a source or target that names none.
 const DEFAULT_PATH: &str = "metadata.name";
 /// What it costs to find a field and to write it.
 const WRITTEN: usize = 50;
+/// What it costs to copy a node once, and to drop it.
+const CLONED: usize = 2;
 /// The deepest that a copied value may end up.
 const MAX_DEPTH: usize = 1000;
 
@@ -268,9 +271,26 @@ impl Work<'_> {
         value: &mut Value,
     ) -> Result<(), ReplacementError> {
         let Some(current) = self.current(value) else { return Ok(()) };
-        self.budget.steps(WRITTEN + path.len())?;
+        let (budget, weight) = (self.budget, Weight::of(current));
+        budget.steps(WRITTEN + path.len() + CLONED * weight.nodes)?;
+        budget.hold(weight.bytes)?;
+        let current = current.clone();
+        let done = self.write_copy(resource, path, options, value, &current);
+        budget.release(weight.bytes);
+        done
+    }
+
+    /// The same, of the value as it is now.
+    fn write_copy(
+        &mut self,
+        resource: usize,
+        path: &Arc<str>,
+        options: Option<&FieldOptions>,
+        value: &mut Value,
+        current: &Node,
+    ) -> Result<(), ReplacementError> {
         let (origin, budget) = (self.origin, self.budget);
-        let create = options.is_some_and(|options| options.create).then(|| Leaf::of(&current));
+        let create = options.is_some_and(|options| options.create).then(|| Leaf::of(current));
         let wrong = |error: Option<PathError>| ReplacementError::Field {
             path: Arc::clone(path),
             id: first(&self.ids[resource]),
@@ -279,9 +299,10 @@ impl Work<'_> {
         };
         let parts = field_path::split(path).map_err(|error| wrong(Some(error)))?;
         let root = &mut self.resources[resource].node;
-        match structured::write(root, &parts, &current, create, origin, budget) {
+        match structured::write(root, &parts, current, create, origin, budget) {
             Ok(true) => return Ok(budget.steps(0)?),
             Ok(false) => {}
+            Err(Unwritten::Limit(exceeded)) => return Err(exceeded.into()),
             Err(why) => {
                 let (path, id) = (Arc::clone(path), first(&self.ids[resource]));
                 return Err(ReplacementError::Text { path, id, why: why.to_string() });
@@ -294,11 +315,7 @@ impl Work<'_> {
         if matching.has_lost_collection && options.is_some_and(|options| !options.delimiter.is_empty()) {
             return Err(ReplacementError::Delimiter { path: Arc::clone(path) });
         }
-        // Where they are is known as long as they are written to.
-        let places = matching.found.len() * NODE;
-        budget.hold(places)?;
         matching.found.iter().try_for_each(|place| self.put(resource, place, path, options, value))?;
-        budget.release(places);
         Ok(())
     }
 
@@ -311,7 +328,11 @@ impl Work<'_> {
         options: Option<&FieldOptions>,
         value: &mut Value,
     ) -> Result<(), ReplacementError> {
-        let Some(mut copy) = self.current(value) else { return Ok(()) };
+        let Some(current) = self.current(value) else { return Ok(()) };
+        let Some(node) = at(&self.resources[resource].node, place) else { return Ok(()) };
+        // A copy that is too much is not even made.
+        account(node, current, options, self.budget)?;
+        let mut copy = current.clone();
         if let Value::Field { resource: from, place: field } = value
             && *from == resource
             && field.len() > place.len()
@@ -327,7 +348,6 @@ impl Work<'_> {
         let (budget, resource) = (self.budget, &mut self.resources[resource]);
         let Some(node) = at_mut(&mut resource.node, place) else { return Ok(()) };
         let old = node.as_scalar().map(|scalar| Arc::clone(&scalar.text));
-        account(node, &copy, options, budget)?;
         if !resource.shared.is_empty() {
             own_texts(&mut copy);
         }
@@ -357,11 +377,11 @@ impl Work<'_> {
         })
     }
 
-    /// A copy of the value as it is now.
-    fn current(&self, value: &Value) -> Option<Node> {
+    /// The value as it is now.
+    fn current<'v>(&'v self, value: &'v Value) -> Option<&'v Node> {
         match value {
-            Value::Fixed(node) => Some(node.clone()),
-            Value::Field { resource, place } => at(&self.resources[*resource].node, place).cloned(),
+            Value::Fixed(node) => Some(node),
+            Value::Field { resource, place } => at(&self.resources[*resource].node, place),
         }
     }
 }

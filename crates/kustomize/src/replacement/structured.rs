@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::field_path::{Leaf, Matching, at, at_mut, find_within};
 use crate::json::{self, Layout};
-use crate::limits::{Budget, Weight};
+use crate::limits::{BYTES, Budget, Weight};
 use crate::node::{Content, Node, Tag};
 use crate::origin::Origin;
 use crate::read::read_first;
@@ -15,6 +15,8 @@ use super::layout::{self, Unwritten};
 
 /// What it costs to read a byte, and to write it anew.
 const READ: usize = 16;
+/// The bytes that a node takes in the text's own tree, with its comments and where it stood.
+const LAID_OUT: usize = 300;
 
 /// Whether a path led into a text and the value was written there. If not, nothing has changed.
 pub(super) fn write(
@@ -45,6 +47,13 @@ pub(super) fn write(
     };
     let text: Arc<str> = scalar.text.clone();
     let is_json = text.trim_start().starts_with(['{', '[']);
+    // A long text is there once for each place.
+    let copied = Weight::of(value);
+    budget.spend(
+        COPIED.saturating_mul(copied.nodes).saturating_add(copied.texts() / BYTES).saturating_mul(matching.found.len()),
+    );
+    let copies = copied.bytes.saturating_mul(matching.found.len());
+    budget.hold(copies).map_err(Unwritten::Limit)?;
     for place in &matching.found {
         let Some(node) = at_mut(inner, place) else { continue };
         match &mut node.content {
@@ -53,10 +62,17 @@ pub(super) fn write(
             _ => *node = value.clone(),
         }
     }
-    budget.spend(COPIED * matching.found.len() * Weight::of(value).nodes);
+    // Until the text is written, all that it says is there: as nodes, and as it was laid out.
+    budget.release(copies);
+    let weight = Weight::of(inner);
+    let held = weight.bytes.saturating_add(LAID_OUT * weight.nodes);
+    budget.hold(held).map_err(Unwritten::Limit)?;
     let written =
-        if is_json { as_json(inner, &text) } else { Some(layout::write(inner, &text, rest, &matching.found)?) };
-    let Some(written) = written else { return Ok(false) };
+        if is_json { Ok(as_json(inner, &text)) } else { layout::write(inner, &text, rest, &matching.found).map(Some) };
+    budget.release(held);
+    let Some(written) = written? else { return Ok(false) };
+    budget.hold(written.len()).map_err(Unwritten::Limit)?;
+    budget.release(text.len());
     scalar.text = written.into();
     if let Some(node) = at_mut(root, &place) {
         node.origin = origin;

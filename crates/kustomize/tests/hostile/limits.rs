@@ -428,6 +428,28 @@ fn case_53_what_is_noted_of_every_resource_is_held_for_each() {
     assert!(built_with(&tree(&files(10)), SMALL).is_ok());
 }
 
+/// Case 53: the way to each of many nodes, and what the value and the text on that way take, is there as long as something is written to them.
+#[test]
+fn case_53_what_a_replacement_needs_on_its_way_is_held() {
+    let to = |source: &str, path: &str| {
+        format!("replacements: [{{{source}, targets: [{{select: {{kind: ConfigMap}}, fieldPaths: [{path}]}}]}}]\n")
+    };
+    let files = |more: String, resource: String| {
+        [("app/kustomization.yaml", format!("{ONE}{more}")), ("app/a.yaml", format!("{MAP}{resource}"))]
+    };
+    let deep = format!("s: {}{}{}\n", "[".repeat(20), "0,".repeat(15_000), "]".repeat(20));
+    let ways = files(to("sourceValue: b", &format!("s{}", ".*".repeat(20))), deep);
+    limited(&ways, SMALL, Limit::Held, "app/kustomization.yaml:");
+    // Besides the resource there is the value, and the copy that takes the place of another.
+    let list = "[".to_owned() + &"0,".repeat(2_000) + "]";
+    let copied = files(to("source: {kind: ConfigMap, fieldPath: s}", "t"), format!("s: {list}\nt: {list}\n"));
+    limited(&copied, Limits { held_bytes: 680_000, ..DEFAULT }, Limit::Held, "app/kustomization.yaml:");
+    assert!(built_with(&tree(&copied), Limits { held_bytes: 900_000, ..DEFAULT }).is_ok());
+    let text = format!("c: |\n{}", numbered(3_000, "  aAT: 1\n"));
+    let laid_out = files(to("sourceValue: b", "c.a1"), text);
+    limited(&laid_out, Limits { held_bytes: 1 << 20, ..DEFAULT }, Limit::Held, "app/kustomization.yaml:");
+}
+
 /// Case 53: what aliases of a patch stand for.
 #[test]
 fn case_53_a_patch_of_many_aliases_is_held() {

@@ -20,6 +20,7 @@ mod write;
 use setpoint_yaml::{Kind, Node as Written, Source, parse};
 
 use crate::field_path::Step;
+use crate::limits::Exceeded;
 use crate::node::Node;
 
 use attach::{Noted, NotedDocument};
@@ -40,6 +41,8 @@ pub(super) enum Unwritten {
     Changed,
     /// A map or a list, in whose place a field of a resource is put.
     Collection,
+    /// There is more of it than may be held.
+    Limit(Exceeded),
 }
 
 /// The text with what stands in it now, which was set at those places that a path leads to. No line break is at its end.
@@ -140,6 +143,7 @@ fn has_comments(text: &str, pieces: &[Piece]) -> bool {
 impl std::fmt::Display for Unwritten {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Limit(exceeded) => return exceeded.fmt(f),
             Self::Alias => "holds anchors, where only a scalar that no alias or merge key brings along can be set, at a path of plain names",
             Self::Tag => "holds tags of maps, lists or keys, or such as YAML does not know",
             Self::Comment => "holds comments besides tabs, `\\r`, `?` or directives",
