@@ -3,7 +3,11 @@
 use setpoint_yaml::go::{self, Shape, Tree};
 use setpoint_yaml::{Dialect, Kind, Scalar, Source, Style as Written, parse};
 
+use crate::limits::BYTES;
 use crate::node::Tag;
+
+/// What a text of so many bytes takes is part of what its node takes.
+const SHORT: usize = 64;
 
 /// How a node was written. What a patch puts in its place is written so too, and may become something else by it: a number in quotes is a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +34,17 @@ impl Style {
     /// Of a text that is an entry of a map from now on: kustomize puts quotes around what YAML 1.1 would not read as one text.
     pub(crate) fn of_entry(text: &str) -> Self {
         Self::quoted_if(!text.is_empty() && !text.contains('\n') && is_no_text(text))
+    }
+
+    /// How many steps it takes to tell that of a long text. What means something to YAML has to be read.
+    pub(crate) fn cost_of_entry(text: &str) -> usize {
+        let is_read = text.len() > SHORT && !text.contains('\n') && !is_one_scalar(text);
+        if is_read { text.len() } else { text.len() / (4 * BYTES) }
+    }
+
+    /// The same of a text that went through JSON: all but words are written to see what becomes of them.
+    pub(crate) fn cost_of_json(text: &str) -> usize {
+        if text.len() > SHORT && !is_word(text) { text.len() / 2 } else { text.len() / (4 * BYTES) }
     }
 
     /// Of a text that is put where nothing was. Lines are a block.

@@ -34,7 +34,7 @@ use crate::folder::Folder;
 use crate::hash::hash;
 use crate::identity::{Gvk, Id};
 use crate::kustomization::{FILE_NAMES, Kustomization, Var};
-use crate::limits::{Budget, Exceeded, Limits, Spent, Weight};
+use crate::limits::{BYTES, Budget, Exceeded, Limits, Spent, Weight};
 use crate::load;
 use crate::node::{Content, Map, Node};
 use crate::order::Order;
@@ -326,7 +326,9 @@ impl Builder<'_> {
             if resource.node.at(&["metadata"]).and_then(Node::as_map).is_none() {
                 load::check(&resource.node).map_err(|error| BadBuild::new(&error).or_at(&self.sources, place))?;
             }
-            self.budget.steps(4 * Weight::of(&resource.node).nodes)?;
+            let weight = Weight::of(&resource.node);
+            // All of it goes through the hash.
+            self.budget.steps(4 * weight.nodes + weight.texts() / BYTES)?;
             let suffix = hash(&resource.node);
             let suffix = suffix.map_err(|error| BadBuild::new(&error).or_at(&self.sources, place))?;
             let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);

@@ -10,7 +10,7 @@ use crate::fields::{BadField, Fields};
 use crate::folder::Folder;
 use crate::identity::Gvk;
 use crate::kustomization::{self, Target};
-use crate::limits::Weight;
+use crate::limits::{BYTES, Weight};
 use crate::node::{Content, Node, Scalar, Style};
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -74,18 +74,19 @@ impl Builder<'_> {
             let done = transform::set_namespace(resource, &namespace, &[], &scope, origin, self.budget);
             return done.map_err(|error| BadBuild::new(&error));
         }
-        let within =
-            format!("adding a value at `{}` of {} `{}`", beginning(&place.path), resource.kind(), resource.name());
         let before = Weight::of(&resource.node);
-        self.budget.steps(1 + before.nodes)?;
+        self.budget.steps(1 + before.nodes + (value.len() + place.path.len()) / BYTES)?;
         let put = field_path::reach(&mut resource.node, &field_path::split_at(&place.path, '/'), origin);
-        let node = put.map_err(|error| BadBuild::new(&error).within(&within))?;
-        let Content::Scalar(scalar) = &node.content else {
-            return Err(
-                BadBuild::of("wrong node kind: expected ScalarNode: correct the path".to_owned()).within(&within)
-            );
+        let node = match put {
+            Ok(node) if node.as_scalar().is_some() => node,
+            Ok(_) => {
+                let problem = "wrong node kind: expected ScalarNode: correct the path";
+                return Err(not_put(BadBuild::of(problem.to_owned()), place, resource));
+            }
+            Err(error) => return Err(not_put(BadBuild::new(&error), place, resource)),
         };
-        let old = Arc::clone(&scalar.text);
+        let old: Arc<str> = node.as_scalar().map(|scalar| Arc::clone(&scalar.text)).unwrap_or_default();
+        self.budget.steps(old.len() / BYTES)?;
         let text = match place.position {
             0 => value.to_owned(),
             position => inserted(&old, position, value),
@@ -98,6 +99,12 @@ impl Builder<'_> {
         self.budget.grow(before, Weight::of(&resource.node))?;
         Ok(())
     }
+}
+
+/// The name may be long, and is only told where something is wrong.
+fn not_put(error: BadBuild, place: &Place, resource: &Resource) -> BadBuild {
+    let (path, kind, name) = (beginning(&place.path), resource.kind(), resource.name());
+    error.within(&format!("adding a value at `{path}` of {kind} `{name}`"))
 }
 
 fn place(node: &Node, path: &str) -> Result<Place, BadField> {

@@ -145,7 +145,7 @@ impl JsonPatch {
         if node.as_map().is_none() {
             return Err(JsonPatchError::NoMap { resource });
         }
-        scalars::from_json(node).map_err(|problem| JsonPatchError::Scalar { resource, problem })
+        scalars::from_json(node, budget).map_err(|problem| JsonPatchError::Scalar { resource, problem })
     }
 
     /// Patches a resource as an entry of `patches` does: what it was called is noted, and stays noted whatever becomes of its annotations.

@@ -2,6 +2,7 @@
 
 use setpoint_yaml::go::written_number;
 
+use crate::limits::Budget;
 use crate::node::{Content, NoValue, Node, Scalar, Style, Tag, Value};
 
 /// Writes scalars as JSON has them. A number is a [`Tag::Float`] whose text is JSON's.
@@ -20,8 +21,9 @@ pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
 
 /// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a million on. Texts have quotes where Go
 /// has to write some.
-pub(super) fn from_json(node: &mut Node) -> Result<(), NoValue> {
+pub(super) fn from_json(node: &mut Node, budget: &Budget) -> Result<(), NoValue> {
     each(node, &mut |scalar, style, _| {
+        budget.spend(Style::cost_of_json(&scalar.text));
         *style = if scalar.tag == Tag::Text { Style::of_json(&scalar.text) } else { Style::Plain };
         if scalar.tag != Tag::Float {
             return Ok(());

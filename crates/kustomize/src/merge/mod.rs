@@ -196,7 +196,7 @@ impl<'a> Merger<'a> {
         for (name, patch) in patches {
             check_name(&name)?;
             if self.take(patch, below(&name)?, Place::Empty).map_err(|problem| problem.under(&name))? {
-                settle(patch);
+                self.settle(patch)?;
                 own.push(name, patch.clone());
             }
         }
@@ -204,7 +204,7 @@ impl<'a> Merger<'a> {
     }
 
     fn keep_field(self, own: &mut Node, known: Option<Cursor<'a>>) -> Result<bool, NoMerge> {
-        settle(own);
+        self.settle(own)?;
         self.keep(own, known)
     }
 
@@ -256,7 +256,7 @@ impl<'a> Merger<'a> {
 
     fn take_fields(self, patch: &mut Map, known: Option<Cursor<'a>>) -> Result<(), NoMerge> {
         patch.try_retain(|name, node| {
-            settle(node);
+            self.settle(node)?;
             self.take(node, self.below(known, name)?, Place::Same).map_err(|problem| problem.under(name))
         })
     }
@@ -278,6 +278,19 @@ impl<'a> Merger<'a> {
         self.budget.steps(steps).map_err(|exceeded| NoMerge::new(exceeded.into()))
     }
 
+    /// Puts quotes around a text that YAML 1.1 would read as something else: all fields are set anew on the way.
+    fn settle(self, field: &mut Node) -> Result<(), NoMerge> {
+        let Content::Scalar(scalar) = &mut field.content else { return Ok(()) };
+        if field.style == Style::Plain && matches!(scalar.tag, Tag::Text | Tag::Any) {
+            self.spend(Style::cost_of_entry(&scalar.text))?;
+            field.style = Style::of_entry(&scalar.text);
+            if field.style == Style::Quoted {
+                scalar.tag = Tag::Text;
+            }
+        }
+        Ok(())
+    }
+
     /// A node of which nothing is known may say itself what it is.
     fn embedded(self, node: &Node) -> Option<Cursor<'a>> {
         let map = node.as_map()?;
@@ -295,17 +308,6 @@ enum Place {
     Empty,
     /// Itself, since what it is part of was taken.
     Same,
-}
-
-/// Puts quotes around a text that YAML 1.1 would read as something else: all fields are set anew on the way.
-fn settle(field: &mut Node) {
-    let Content::Scalar(scalar) = &mut field.content else { return };
-    if field.style == Style::Plain && matches!(scalar.tag, Tag::Text | Tag::Any) {
-        field.style = Style::of_entry(&scalar.text);
-        if field.style == Style::Quoted {
-            scalar.tag = Tag::Text;
-        }
-    }
 }
 
 /// Puts a node of the patch in the place of another. What was in quotes stays so, whatever it is now; and what says the same was not set by the patch.

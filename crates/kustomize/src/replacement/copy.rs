@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::field_path::{Step, at, at_mut};
-use crate::limits::{Budget, Exceeded, Weight};
+use crate::limits::{BYTES, Budget, Exceeded, Weight};
 use crate::node::{Content, Node, Style, Tag};
 use crate::origin::Origin;
 
@@ -41,7 +41,7 @@ pub(super) fn account(
     let (old, new) = (Weight::of(node), Weight::of(value));
     let is_part = options.is_some_and(|options| !options.delimiter.is_empty());
     let kept = if is_part { old.bytes } else { 0 };
-    budget.steps(COPIED * (old.nodes + new.nodes) + kept)?;
+    budget.steps(COPIED * (old.nodes + new.nodes) + new.texts() / BYTES + kept)?;
     budget.hold(new.bytes.saturating_add(kept))?;
     budget.release(old.bytes);
     Ok(())

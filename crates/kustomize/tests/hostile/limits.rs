@@ -464,3 +464,26 @@ fn case_53_a_patch_of_many_aliases_is_held() {
         assert!(built_with(&tree(&files), DEFAULT).is_ok());
     }
 }
+
+/// Case 53: what is done to all of a long text is counted by its bytes.
+#[test]
+fn case_53_long_texts_that_are_gone_through_again_and_again_are_counted() {
+    let limits = Limits { steps: 1_000_000, ..DEFAULT };
+    let long = |letter: &str| MAP.replace("k: v", &format!("k: {}", letter.repeat(200_000)));
+    let same = "{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {l: m}}'}";
+    let json =
+        "{target: {kind: ConfigMap}, patch: '[{\"op\": \"test\", \"path\": \"/kind\", \"value\": \"ConfigMap\"}]'}";
+    let copy = "{source: {kind: ConfigMap, fieldPath: data.k}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.l], options: {create: true}}]}";
+    let hash = "|-\n  apiVersion: builtin\n  kind: HashTransformer\n  metadata: {name: hAT}";
+    let hashed =
+        long("a").replace("name: a", "name: a, annotations: {internal.config.kubernetes.io/needsHashSuffix: enabled}");
+    for (field, item, resource) in [
+        ("patches", same, long("é")),
+        ("patches", json, long("é")),
+        ("replacements", copy, long("a")),
+        ("transformers", hash, hashed),
+    ] {
+        let kustomization = format!("{ONE}{field}:\n{}", numbered(50, &format!("- {item}\n")));
+        limited(&[("app/kustomization.yaml", kustomization), ("app/a.yaml", resource)], limits, Limit::Steps, "app/");
+    }
+}

@@ -4,7 +4,7 @@ use crate::build::{BadBuild, Builder};
 use crate::field_spec::set_plain;
 use crate::generator::merged;
 use crate::identity::Gvk;
-use crate::limits::Weight;
+use crate::limits::{BYTES, Weight};
 use crate::merge::{Merged, is_total, merge};
 use crate::node::{Content, Map, Node, Scalar, Tag, is_bare_name};
 use crate::origin::Origin;
@@ -24,7 +24,9 @@ impl Builder<'_> {
             resource.note_former(&scope).map_err(|error| BadBuild::new(&error))?;
         }
         let before = Weight::of(&resource.node);
-        self.budget.steps(MERGED * (before.nodes + Weight::of(&patch.node).nodes))?;
+        // Its name, namespace and kind are copied, however long they are.
+        let called = (name.len() + namespace.len() + kind.len()) / BYTES;
+        self.budget.steps(MERGED * (before.nodes + Weight::of(&patch.node).nodes) + called)?;
         let mut node = patch.node.clone();
         if let Some(version) = node.as_map_mut().and_then(|fields| fields.get_mut("apiVersion"))
             && matches!(version.content, Content::Scalar(Scalar { tag: Tag::Any, .. }))
