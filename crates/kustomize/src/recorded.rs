@@ -286,7 +286,7 @@ fn generated_resources_are_absorbed_as_in_kustomize() {
             Some(_) => vec![generated(case)?],
             None => resources(case, "generated"),
         };
-        absorb(&mut existing, generated, &is_cluster_scoped).map_err(told)?;
+        absorb(&mut existing, generated, &is_cluster_scoped, &Budget::default()).map_err(told)?;
         written(&existing)
     });
 }

@@ -46,7 +46,7 @@ impl Builder<'_> {
         counted
             .and_then(|()| self.budget.steps(names + NAMED * made.len()))
             .map_err(|error| BadBuild::from(error).or_at(&self.sources, last))?;
-        let absorbed = absorb(&mut all.resources, made, &scope);
+        let absorbed = absorb(&mut all.resources, made, &scope, self.budget);
         absorbed.map_err(|error| {
             let origin = origins.iter().find(|(id, _)| id == error.id()).map_or(last, |(_, origin)| *origin);
             BadBuild::new(&error).within("merging from generator").or_at(&self.sources, origin)

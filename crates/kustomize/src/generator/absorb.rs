@@ -6,9 +6,13 @@ use std::sync::Arc;
 use crate::annotations::ORIGIN;
 use crate::field_spec::set_plain;
 use crate::identity::{Gvk, Id};
+use crate::limits::{BYTES, Budget, Exceeded, Weight};
 use crate::node::{Content, Map, Node, is_bare_name};
 use crate::resource::{Behavior, Resource};
 use crate::selector::Scope;
+
+/// What it costs to merge a node.
+const MERGED: usize = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AbsorbError {
@@ -28,6 +32,8 @@ pub enum AbsorbError {
     Key { id: Id, field: &'static str, key: Arc<str> },
     #[error("`{field}` of {id} is not a map: write it as one")]
     NoMap { id: Id, field: &'static str },
+    #[error("limit")]
+    Limit { id: Id, source: Exceeded },
 }
 
 impl AbsorbError {
@@ -39,7 +45,8 @@ impl AbsorbError {
             | Self::Many { id }
             | Self::Changed { id }
             | Self::Key { id, .. }
-            | Self::NoMap { id, .. } => id,
+            | Self::NoMap { id, .. }
+            | Self::Limit { id, .. } => id,
         }
     }
 }
@@ -67,7 +74,12 @@ impl Index {
 }
 
 /// Adds generated resources to those that are there.
-pub fn absorb(existing: &mut Vec<Resource>, generated: Vec<Resource>, scope: Scope<'_>) -> Result<(), AbsorbError> {
+pub fn absorb(
+    existing: &mut Vec<Resource>,
+    generated: Vec<Resource>,
+    scope: Scope<'_>,
+    budget: &Budget,
+) -> Result<(), AbsorbError> {
     let (mut current, mut any) = (Index::default(), Index::default());
     let mut add = |resource: &Resource, at, any: &mut Index| {
         let id = resource.id(scope);
@@ -91,6 +103,9 @@ pub fn absorb(existing: &mut Vec<Resource>, generated: Vec<Resource>, scope: Sco
             ([_], Behavior::Unspecified) => return Err(AbsorbError::Exists { id, behavior: "unspecified" }),
             (&[at], behavior) => {
                 let was = existing[at].id(scope);
+                budget
+                    .steps(cost(&existing[at], &resource))
+                    .map_err(|source| AbsorbError::Limit { id: id.clone(), source })?;
                 let resource = take_place(resource, &existing[at], behavior == Behavior::Merge, &id)?;
                 // Its kind is the one that was asked for, which the old one may have had before.
                 let is_only = resource.id(scope).is_same(&was) && add(&resource, at, &mut any) == [at];
@@ -102,6 +117,15 @@ pub fn absorb(existing: &mut Vec<Resource>, generated: Vec<Resource>, scope: Sco
         }
     }
     Ok(())
+}
+
+/// How many steps it takes to let one take the place of another: what is merged is made anew, of both.
+fn cost(old: &Resource, new: &Resource) -> usize {
+    let of = |resource: &Resource| {
+        let weight = Weight::of(&resource.node);
+        MERGED * weight.nodes + weight.texts() / BYTES
+    };
+    of(old) + of(new)
 }
 
 /// A resource in the place of an old one: its name, its history, and its labels and annotations where there are no others; its data too if they are merged.

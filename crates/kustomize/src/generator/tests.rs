@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::files::Files;
+use crate::limits::Budget;
 use crate::origin::Sources;
 
 struct NoFiles;
@@ -50,7 +51,7 @@ fn what_is_merged_keeps_where_it_came_from() {
     let overlay = sources.add("kustomization.yaml".into(), Some("configMapGenerator".into()));
     let mut existing = vec![generate(&generator(&["a=1", "b=1"]), base).unwrap()];
     let merged = Generator { behavior: Behavior::Merge, ..generator(&["b=2"]) };
-    absorb(&mut existing, vec![generate(&merged, overlay).unwrap()], &nothing).unwrap();
+    absorb(&mut existing, vec![generate(&merged, overlay).unwrap()], &nothing, &Budget::default()).unwrap();
     let from = |key| existing[0].node.at(&["data", key]).unwrap().origin;
     assert_eq!((from("a"), from("b")), (base, overlay));
 }
@@ -131,6 +132,6 @@ fn many_generated_resources_are_absorbed_one_lookup_each() {
         all.collect::<Result<Vec<_>, _>>().unwrap()
     };
     let mut existing = made(Behavior::Create);
-    absorb(&mut existing, made(Behavior::Merge), &nothing).unwrap();
+    absorb(&mut existing, made(Behavior::Merge), &nothing, &Budget::default()).unwrap();
     assert_eq!(existing.len(), 5_000);
 }

@@ -487,3 +487,21 @@ fn case_53_long_texts_that_are_gone_through_again_and_again_are_counted() {
         limited(&[("app/kustomization.yaml", kustomization), ("app/a.yaml", resource)], limits, Limit::Steps, "app/");
     }
 }
+
+/// Case 53: what generators merge is made anew for each of them.
+#[test]
+fn case_53_generators_that_merge_again_and_again_are_counted() {
+    let literals = numbered(2_000, "kAT=v,");
+    let files = [
+        (
+            "app/kustomization.yaml",
+            format!(
+                "resources: [../base]\nconfigMapGenerator:\n{}",
+                "- {name: a, behavior: merge, literals: [k=w]}\n".repeat(100)
+            ),
+        ),
+        ("base/kustomization.yaml", format!("configMapGenerator: [{{name: a, literals: [{literals}]}}]\n")),
+    ];
+    limited(&files, Limits { steps: 1_000_000, ..DEFAULT }, Limit::Steps, "app/kustomization.yaml:");
+    assert!(built_with(&tree(&files), DEFAULT).is_ok());
+}
