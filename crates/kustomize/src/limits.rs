@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::node::{Content, Node};
+use crate::node::{Content, Map, Node};
 
 /// What a build may come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,30 @@ pub(crate) const NODE: usize = 96;
 /// So many bytes of a text are gone through in a step.
 pub(crate) const BYTES: usize = 8;
 
+/// How many fields a resource may have at its top, and in its metadata. Those are found by going through them, for each selector and field spec anew. No kind comes near it;
+/// labels, annotations and data are below, and not meant.
+pub const MOST_FIELDS: usize = 1_000;
+
+/// So few fields are gone through within the price of whoever looks for one.
+const FEW_FIELDS: usize = 32;
+
+/// How many steps it takes to find one of so many fields.
+pub(crate) const fn found_among(fields: usize) -> usize {
+    if fields > FEW_FIELDS { fields } else { fields / 8 }
+}
+
+/// How many steps it takes to find out what a resource is called.
+pub(crate) fn named(resource: &Node) -> usize {
+    let (top, metadata) = fields(resource);
+    found_among(top) + found_among(metadata)
+}
+
+/// How many fields a resource has at its top, and in its metadata.
+fn fields(resource: &Node) -> (usize, usize) {
+    let Some(top) = resource.as_map() else { return (0, 0) };
+    (top.len(), top.get("metadata").and_then(Node::as_map).map_or(0, Map::len))
+}
+
 /// Which of the [`Limits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
@@ -68,6 +92,8 @@ pub enum Limit {
     Held,
     Steps,
     Output,
+    /// [`MOST_FIELDS`] of one resource.
+    Fields,
     /// One text alone is too large, too deep, or has too many nodes or aliases. These are limits of the reader.
     Text,
 }
@@ -113,6 +139,10 @@ impl fmt::Display for Exceeded {
             Limit::Steps => write!(
                 f,
                 "the build takes more than {most} steps: use fewer patches, replacements and field specs, let them select less, or split the app"
+            ),
+            Limit::Fields => write!(
+                f,
+                "a resource has more than {most} fields at its top or in its metadata: move them below one field"
             ),
             Limit::Text => write!(f, "the text has more than {most} nodes, with those of its aliases: split it"),
             Limit::Output => write!(f, "more than {most} bytes are written: split the app"),
@@ -188,10 +218,17 @@ impl Budget {
         self.hold(NODE + text.len())
     }
 
-    /// What was held has become more, or less.
-    pub(crate) fn grow(&self, before: Weight, after: Weight) -> Result<(), Exceeded> {
+    /// What a resource held has become more, or less.
+    pub(crate) fn grow(&self, before: Weight, after: &Node) -> Result<(), Exceeded> {
+        self.fields(after)?;
         self.release(before.bytes);
-        self.hold(after.bytes)
+        self.hold(Weight::of(after).bytes)
+    }
+
+    /// Whether a resource may have so many fields, where what it is called is looked up again and again.
+    pub(crate) fn fields(&self, resource: &Node) -> Result<(), Exceeded> {
+        let (top, metadata) = fields(resource);
+        check(Limit::Fields, top.max(metadata) as u64, MOST_FIELDS as u64)
     }
 
     /// What was held is gone.
@@ -318,6 +355,21 @@ mod tests {
         stop.store(false, Ordering::Relaxed);
         assert_eq!(budget.steps(0), stopped);
         assert!(budget.is_stopped());
+    }
+
+    #[test]
+    fn many_fields_are_looked_through_for_their_number_and_few_for_nothing_more() {
+        let of = |top: usize, metadata: usize| {
+            let fields = |count: usize| (0..count).map(|at| format!("f{at}: 0, ")).collect::<String>();
+            let text = format!("{{metadata: {{{}}}, {}}}", fields(metadata), fields(top - 1));
+            read_document("a.yaml", &text, Origin::default()).unwrap().unwrap()
+        };
+        assert_eq!((named(&of(4, 3)), named(&of(40, 3)), named(&of(4, 40))), (0, 40, 40));
+        let exceeded = Err(Exceeded::Limit { limit: Limit::Fields, most: MOST_FIELDS as u64 });
+        let budget = Budget::default();
+        assert_eq!(budget.fields(&of(MOST_FIELDS, MOST_FIELDS)), Ok(()));
+        assert_eq!(budget.fields(&of(MOST_FIELDS + 1, 1)), exceeded);
+        assert_eq!(budget.fields(&of(1, MOST_FIELDS + 1)), exceeded);
     }
 
     #[test]

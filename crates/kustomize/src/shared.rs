@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::field_spec::{Create, FieldError, FieldProblem, FieldSpec};
-use crate::limits::Budget;
+use crate::limits::{Budget, found_among};
 use crate::node::{Content, Node, Scalar};
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -121,12 +121,13 @@ fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
 
 type Found<'f> = dyn FnMut(usize, &[Step], &mut Node) + 'f;
 
-/// Finds the entries that are one of `shared`: which one, where, and the entry. Answers how many nodes were looked at.
+/// Finds the entries that are one of `shared`: which one, where, and the entry. Answers how many nodes were looked at, and how many are to find them again.
 fn find(node: &mut Node, shared: &[Shared], found: &mut Found<'_>) -> usize {
     let known = shared.iter().enumerate().map(|(at, shared)| (place(&shared.text), at)).collect();
     walk(
         node,
         &mut Vec::new(),
+        0,
         &|name, text| {
             let known: &BTreeMap<usize, usize> = &known;
             known.get(&place(text)).copied().filter(|at| shared[*at].name == *name)
@@ -141,7 +142,8 @@ fn place(text: &Arc<str>) -> usize {
 
 type Which<'w> = dyn Fn(&Arc<str>, &Arc<str>) -> Option<usize> + 'w;
 
-fn walk(node: &mut Node, path: &mut Vec<Step>, which: &Which<'_>, found: &mut Found<'_>) -> usize {
+/// `around` is how many steps it takes to find this node again.
+fn walk(node: &mut Node, path: &mut Vec<Step>, around: usize, which: &Which<'_>, found: &mut Found<'_>) -> usize {
     let mut count = 1;
     match &mut node.content {
         Content::Scalar(_) => {}
@@ -149,16 +151,20 @@ fn walk(node: &mut Node, path: &mut Vec<Step>, which: &Which<'_>, found: &mut Fo
             let of = items.len();
             for (at, item) in items.iter_mut().enumerate() {
                 path.push(Step::Item(at, of));
-                count += walk(item, path, which, found);
+                count += walk(item, path, around, which, found);
                 path.pop();
             }
         }
         Content::Map(map) => {
+            let around = around + found_among(map.len());
             for (name, field) in map.iter_mut() {
                 path.push(Step::Field(Arc::clone(name)));
                 match field.as_scalar().and_then(|scalar| which(name, &scalar.text)) {
-                    Some(at) => found(at, path, field),
-                    None => count += walk(field, path, which, found),
+                    Some(at) => {
+                        found(at, path, field);
+                        count += around;
+                    }
+                    None => count += walk(field, path, around, which, found),
                 }
                 path.pop();
             }

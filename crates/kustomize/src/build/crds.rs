@@ -10,7 +10,7 @@ use crate::fields::{BadField, Fields, wrong};
 use crate::folder::Folder;
 use crate::identity::Gvk;
 use crate::kustomization::Kustomization;
-use crate::limits::Budget;
+use crate::limits::{Budget, found_among};
 use crate::node::{Map, Node};
 
 const ANNOTATION: &str = "x-kubernetes-annotation";
@@ -140,6 +140,8 @@ impl<'n> Visit<'_, 'n> {
             let path = if path.is_empty() { field.to_string() } else { format!("{path}/{field}") };
             // A path may be kept for each field.
             self.budget.hold_text(&path)?;
+            // It is asked for each mark.
+            self.budget.steps(found_among(property.as_map().map_or(0, Map::len)))?;
             self.property(property, &path)?;
             if let Some(reference) = property.at(&["$ref"]).and_then(Node::as_text).filter(|name| !name.is_empty()) {
                 self.definition(reference, &path, within)?;

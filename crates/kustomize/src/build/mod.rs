@@ -34,7 +34,7 @@ use crate::folder::Folder;
 use crate::hash::hash;
 use crate::identity::{Gvk, Id};
 use crate::kustomization::{FILE_NAMES, Kustomization, Var};
-use crate::limits::{BYTES, Budget, Exceeded, Limits, Spent, Weight};
+use crate::limits::{BYTES, Budget, Exceeded, Limits, Spent, Weight, found_among, named};
 use crate::load;
 use crate::node::{Content, Map, Node};
 use crate::order::Order;
@@ -321,6 +321,10 @@ impl Builder<'_> {
     fn add_hashes(&mut self, all: &mut [Resource]) -> Result<(), BadBuild> {
         let origin = self.sources.add("".into(), Some("nameSuffixHash".into()));
         let wants = |resource: &&mut Resource| resource.needs_hash || resource.is_enabled(NEEDS_HASH);
+        let annotations = |resource: &Resource| resource.node.at(&["metadata", "annotations"])?.as_map().map(Map::len);
+        let asked =
+            |resource: &Resource| named(&resource.node) + found_among(annotations(resource).unwrap_or_default());
+        self.budget.steps(all.iter().map(|resource| 1 + asked(resource)).sum())?;
         for resource in all.iter_mut().filter(wants) {
             let place = resource.node.origin;
             if resource.node.at(&["metadata"]).and_then(Node::as_map).is_none() {

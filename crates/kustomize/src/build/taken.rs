@@ -74,7 +74,9 @@ impl Builder<'_> {
     /// Counts resources that were read or made.
     pub(super) fn hold(&self, resources: &[Resource]) -> Result<(), BadBuild> {
         for resource in resources {
-            self.budget.hold(Weight::of(&resource.node).bytes).map_err(|error| self.at_resource(error, resource))?;
+            let counted = self.budget.fields(&resource.node);
+            let counted = counted.and_then(|()| self.budget.hold(Weight::of(&resource.node).bytes));
+            counted.map_err(|error| self.at_resource(error, resource))?;
         }
         Ok(())
     }

@@ -96,7 +96,7 @@ impl Builder<'_> {
         *node = Node { style: node.style, ..Node::new(Content::Scalar(scalar), origin) };
         let new = node.clone();
         resource.spread(&old, &new, self.budget);
-        self.budget.grow(before, Weight::of(&resource.node))?;
+        self.budget.grow(before, &resource.node)?;
         Ok(())
     }
 }

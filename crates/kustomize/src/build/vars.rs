@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Accumulated, BadBuild, Builder, NAMED};
+use crate::field_path::{self, PathError};
 use crate::identity::{Gvk, Id};
 use crate::kustomization::{Kustomization, Var};
-use crate::limits::Budget;
+use crate::limits::{Budget, named};
 use crate::node::{Tag, Value};
 use crate::resource::Resource;
-use crate::{field_path, variables};
+use crate::variables;
 
 /// What it costs to look at what a resource is called.
 const LOOK: usize = 25;
@@ -17,7 +18,8 @@ const LOOK: usize = 25;
 impl Builder<'_> {
     /// Adds variables, and notes the resources they are of.
     pub(super) fn merge_vars(&self, all: &mut Accumulated, kustomization: &Kustomization) -> Result<(), BadBuild> {
-        let names: usize = all.resources.iter().map(|resource| LOOK * (1 + resource.former.len())).sum();
+        let names: usize =
+            all.resources.iter().map(|resource| LOOK * (1 + resource.former.len()) + named(&resource.node)).sum();
         for (at, var) in kustomization.vars.iter().enumerate() {
             let merged = self.budget.steps(names).map_err(BadBuild::from).and_then(|()| self.note_var(all, var));
             merged.map_err(|error| error.or_at(&self.sources, kustomization.place_of_item("vars", at)))?;
@@ -67,7 +69,7 @@ impl Builder<'_> {
             }
         }
         for var in &all.vars {
-            let value = value_of(var, by_name.get(&*var.name).copied());
+            let value = value_of(var, by_name.get(&*var.name).copied(), self.budget);
             if let Some(value) = value.map_err(|error| error.or_at(&self.sources, var.origin))? {
                 values.insert(Arc::clone(&var.name), value);
             }
@@ -87,7 +89,7 @@ impl Builder<'_> {
 }
 
 /// The value of a variable; none if it is none that stands in a text.
-fn value_of(var: &Var, of: Option<&Resource>) -> Result<Option<Value>, BadBuild> {
+fn value_of(var: &Var, of: Option<&Resource>, budget: &Budget) -> Result<Option<Value>, BadBuild> {
     let name = &var.name;
     let Some(of) = of else {
         let problem = "cannot be mapped to a field in the set of known resources: correct its objref";
@@ -99,7 +101,11 @@ fn value_of(var: &Var, of: Option<&Resource>) -> Result<Option<Value>, BadBuild>
     };
     let parts = field_path::split(&var.field_path).map_err(|error| BadBuild::new(&error))?;
     let parts: Vec<String> = parts.into_iter().flat_map(|part| indexed(&part)).collect();
-    let steps = field_path::find(&of.node, &parts).map_err(|_| missing())?.ok_or_else(missing)?;
+    let steps = match field_path::find_within(&of.node, &parts, budget) {
+        Ok(steps) => steps.ok_or_else(missing)?,
+        Err(PathError::Limit(exceeded)) => return Err(exceeded.into()),
+        Err(_) => return Err(missing()),
+    };
     let found = field_path::at(&of.node, &steps).ok_or_else(missing)?;
     let Some(scalar) = found.as_scalar() else { return Ok(None) };
     let value = match scalar.tag {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::FieldSpec;
 use crate::field_path::{PathError, check_length};
 use crate::identity::{Gvk, Id};
-use crate::limits::{Budget, Exceeded};
+use crate::limits::{Budget, Exceeded, found_among};
 use crate::node::{Content, Map, Node, Scalar, Style, Tag, is_bare_name};
 use crate::origin::Origin;
 
@@ -80,7 +80,7 @@ impl FieldSpec {
         budget: &Budget,
         set: &mut dyn FnMut(&mut Node) -> Result<(), FieldProblem>,
     ) -> Result<(), FieldError> {
-        budget.spend(3);
+        budget.spend(3 + found_among(node.as_map().map_or(0, Map::len)));
         if !self.is_about(node) {
             return Ok(());
         }
@@ -89,6 +89,8 @@ impl FieldSpec {
         let visit = &mut Visit { create, origin, budget, set };
         let names = self.names();
         let visited = check_length(names.len()).map_err(FieldProblem::from).and_then(|()| visit.node(node, &names));
+        let is_made = create != Create::Nothing;
+        let visited = visited.and_then(|()| if is_made { Ok(budget.fields(node)?) } else { Ok(()) });
         visited.map_err(|problem| FieldError { path: Arc::clone(&self.path), resource: shown(node), problem })
     }
 }
@@ -143,7 +145,7 @@ impl Visit<'_> {
             Create::Nothing => None,
             create => Some(create),
         };
-        self.budget.spend(map.len() / 8);
+        self.budget.spend(found_among(map.len()));
         if map.get(name).is_none() {
             let Some(wanted) = wanted else { return Ok(None) };
             self.budget.hold_text(name)?;

@@ -172,7 +172,7 @@ impl JsonPatch {
         let before = Weight::of(&resource.node);
         budget.steps(PATCHED * (4 + before.nodes))?;
         self.apply(&mut resource.node, origin, budget)?;
-        budget.grow(before, Weight::of(&resource.node))?;
+        budget.grow(before, &resource.node)?;
         // It was read anew, so that no two of its nodes are one any more.
         resource.shared.clear();
         if resource.node.at(&["metadata"]).is_some_and(|metadata| metadata.as_scalar().is_some()) {

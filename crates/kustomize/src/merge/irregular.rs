@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::list::Other;
 use super::{Kind, Left, Merger, NoMerge, Place, Reason, is_empty_map, is_null, text};
-use crate::limits::Weight;
+use crate::limits::{Weight, found_among};
 use crate::node::{Content, Node, Scalar};
 use crate::schema::{Cursor, ListMerge};
 
@@ -270,7 +270,7 @@ impl Desk<'_, '_> {
 /// How many steps it takes to compare an item.
 fn compared(item: &Node, keys: &[&str]) -> usize {
     let of = |key: &str| match item.as_map() {
-        Some(map) => 1 + map.len() / 8 + map.get(key).map(text).unwrap_or_default().len() / 8,
+        Some(map) => 1 + found_among(map.len()) + map.get(key).map(text).unwrap_or_default().len() / 8,
         None => 1 + text(item).len() / 8,
     };
     keys.iter().map(|key| of(key)).sum()

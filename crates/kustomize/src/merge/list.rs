@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Left, Merger, NoMerge, Place, is_empty_map, is_null};
+use crate::limits::found_among;
 use crate::node::{Map, Node};
 use crate::schema::{Cursor, ListMerge};
 
@@ -60,7 +61,7 @@ impl<'a> Merger<'a> {
 /// How many steps it takes to look for the keys in all items, beyond the one that each of their nodes takes.
 fn sought<'n>(items: &mut impl Iterator<Item = &'n Node>, how: &ListMerge<'_>) -> usize {
     let ListMerge::ByKeys(keys) = how else { return 0 };
-    let fields: usize = items.map(|item| 1 + item.as_map().map_or(0, Map::len) / 8).sum();
+    let fields: usize = items.map(|item| 1 + found_among(item.as_map().map_or(0, Map::len))).sum();
     fields.saturating_mul(keys.len())
 }
 

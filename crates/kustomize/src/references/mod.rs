@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::defaults::NameReference;
 use crate::field_spec::{FieldSpec, field_name, set_plain};
 use crate::identity::{Gvk, Id};
-use crate::limits::{Budget, Exceeded, NODE};
+use crate::limits::{Budget, Exceeded, NODE, found_among};
 use crate::node::{Content, Map, Node, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -47,6 +47,7 @@ fn follow<P: From<&'static str> + From<Exceeded>>(
         Content::Seq(items) => items.iter_mut().try_for_each(|item| follow(item, path, budget, found)),
         Content::Map(map) => {
             let field = field_name(field).map_err(|_| (node.origin, NO_NAME.into()))?;
+            budget.spend(found_among(map.len()));
             map.get_mut(field).map_or(Ok(()), |node| follow(node, rest, budget, found))
         }
         Content::Scalar(_) => Err((node.origin, NO_FIELDS.into())),
@@ -260,6 +261,7 @@ impl Naming<'_> {
 
     /// A map that names something by `name` and `namespace`.
     fn map(&mut self, map: &mut Map, at: Origin) -> Result<(), (Origin, Problem)> {
+        self.budget.spend(found_among(map.len()));
         let name = map.get("name").ok_or((at, Problem::NoName))?.as_text().unwrap_or_default().to_owned();
         let namespace = map.get("namespace").and_then(Node::as_text).map(ToOwned::to_owned);
         let Some(named) = self.choose(&name, Some(namespace.as_deref()), at)? else { return Ok(()) };

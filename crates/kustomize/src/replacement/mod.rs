@@ -316,7 +316,7 @@ impl Work<'_> {
             return Err(ReplacementError::Delimiter { path: Arc::clone(path) });
         }
         matching.found.iter().try_for_each(|place| self.put(resource, place, path, options, value))?;
-        Ok(())
+        Ok(budget.fields(&self.resources[resource].node)?)
     }
 
     /// Writes the value to one place.

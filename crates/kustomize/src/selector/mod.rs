@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::field_spec::shown;
 use crate::identity::{Gvk, Id};
-use crate::limits::{Budget, Exceeded};
+use crate::limits::{Budget, Exceeded, found_among, named};
 use crate::node::{Content, Map, Node};
 use crate::pattern::{BadPattern, Pattern};
 use crate::resource::Resource;
@@ -96,7 +96,7 @@ impl Selection {
 
     /// Whether a resource is selected, as patches do it. Its first name and namespace count as much as those of now; its kind is that of now.
     pub fn is_about(&self, resource: &Resource, scope: Scope<'_>, budget: &Budget) -> Result<bool, BadSelector> {
-        budget.steps(LOOK)?;
+        budget.steps(LOOK + named(&resource.node))?;
         let former = resource.former.first();
         let name = self.name.as_ref();
         Ok((fits(name, resource.name(), budget) || former.is_some_and(|former| fits(name, &former.name, budget)))
@@ -161,7 +161,7 @@ fn is_match(
         return Err(BadSelector::List { field, resource: shown(&resource.node) });
     }
     let map = node.and_then(Node::as_map);
-    budget.spend(selector.len() * (1 + map.map_or(0, Map::len) / 8));
+    budget.spend(selector.len() * (1 + found_among(map.map_or(0, Map::len))));
     Ok(selector.is_match(|key| map.and_then(|map| map.get(key)).map(|node| node.as_text().unwrap_or_default())))
 }
 
@@ -220,7 +220,7 @@ impl TargetSelection {
 
     /// `ids` are what the resource is and was called ([`Resource::written_ids`]).
     pub fn is_about(&self, resource: &Resource, ids: &[Id], budget: &Budget) -> Result<bool, BadSelector> {
-        budget.steps(LOOK * (1 + self.reject.len()))?;
+        budget.steps((LOOK + named(&resource.node)) * (1 + self.reject.len()))?;
         let has_labels = |selection: &Selection| {
             let is_annotated = selection.is_annotated(resource, budget)?;
             Ok::<_, BadSelector>(selection.is_labelled(resource, budget)? && is_annotated)

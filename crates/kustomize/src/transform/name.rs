@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::TransformError;
 use crate::field_spec::{Create, FieldSpec, set_plain};
 use crate::identity::Gvk;
-use crate::limits::{Budget, NODE};
+use crate::limits::{Budget, NODE, named};
 use crate::node::{Node, Tag};
 use crate::noted::IsClusterScoped;
 use crate::origin::Origin;
@@ -75,7 +75,7 @@ fn put(
     if keeps_its_name(&gvk) {
         return Ok(());
     }
-    budget.steps(NOTED + specs.len())?;
+    budget.steps(NOTED + specs.len() + named(&resource.node))?;
     for spec in specs.iter().filter(|spec| gvk.is_selected(&spec.gvk)) {
         // What is empty is not noted. It may still put fields there that are missing.
         if &*spec.path == NAME && !text.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::TransformError;
 use crate::field_spec::{Create, FieldError, FieldProblem, FieldSpec, set_text, shown};
 use crate::identity::Gvk;
-use crate::limits::{Budget, NODE};
+use crate::limits::{Budget, NODE, found_among, named};
 use crate::node::{Content, Node, Scalar, Tag};
 use crate::noted::IsClusterScoped;
 use crate::origin::Origin;
@@ -105,7 +105,7 @@ pub(crate) fn set(
     origin: Origin,
     budget: &Budget,
 ) -> Result<(), TransformError> {
-    budget.steps(NOTED + specs.len())?;
+    budget.steps(NOTED + specs.len() + named(&resource.node))?;
     let gvk = resource.gvk();
     let is_own = gvk.group.is_empty() && &*gvk.version == "v1";
     let is_binding = is_role_binding(&gvk.kind);
@@ -174,13 +174,13 @@ fn set_subjects(node: &mut Node, namespace: &Namespace, origin: Origin, budget: 
     };
     for item in items.iter_mut().filter(|item| !item.is_null()) {
         let Some(subject) = item.as_map_mut() else { return Err(FieldProblem::kind("MappingNode", item)) };
+        budget.steps(1 + found_among(subject.len()))?;
         let is_meant = match subject.get(field).filter(|node| !node.is_null()) {
             None => false,
             Some(node) => {
                 node.as_text().ok_or_else(|| FieldProblem::kind("ScalarNode", node)).map(|own| own == wanted)?
             }
         };
-        budget.steps(1)?;
         if !is_meant {
             continue;
         }

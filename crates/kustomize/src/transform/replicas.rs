@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::TransformError;
 use crate::field_spec::{Create, FieldSpec, set_int};
-use crate::limits::Budget;
+use crate::limits::{Budget, named};
 use crate::node::{Node, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
@@ -20,7 +20,7 @@ pub fn replicas(
 ) -> Result<(), TransformError> {
     let mut is_found = false;
     for spec in specs {
-        let names: usize = resources.iter().map(|resource| 2 + resource.former.len()).sum();
+        let names: usize = resources.iter().map(|resource| 2 + resource.former.len() + named(&resource.node)).sum();
         budget.steps(names)?;
         for resource in resources.iter_mut().filter(|resource| resource.was_ever(name, &spec.gvk)) {
             is_found = true;

@@ -465,6 +465,85 @@ fn case_53_a_patch_of_many_aliases_is_held() {
     }
 }
 
+/// Case 53: fields are found by going through them, so that a resource has only so many where everybody looks.
+#[test]
+fn case_53_a_resource_has_only_so_many_fields() {
+    let wide = |count: usize| format!("{MAP}{}", numbered(count, "fAT: 0\n"));
+    let with_metadata = |count: usize| MAP.replace("name: a", &format!("name: a, {}", numbered(count, "fAT: b, ")));
+    let plain = |resource: String| [("app/kustomization.yaml", ONE.to_owned()), ("app/a.yaml", resource)];
+    for resource in [wide(997), with_metadata(1_000)] {
+        let told = limited(&plain(resource), DEFAULT, Limit::Fields, "app/a.yaml:1: ");
+        assert!(
+            told.ends_with(
+                "limit: a resource has more than 1000 fields at its top or in its metadata: move them below one field"
+            ),
+            "{told}"
+        );
+    }
+    built(&plain(wide(996)));
+    let merged = "patches: [{path: p.yaml}]\n".to_owned();
+    let added = "patches: [{path: p.yaml, target: {kind: ConfigMap}}]\n".to_owned();
+    let adds = numbered(1_000, "- {op: add, path: /fAT, value: 0}\n");
+    let written = |path: &str| {
+        format!(
+            "{{sourceValue: b, targets: [{{select: {{kind: ConfigMap}}, fieldPaths: [{path}], options: {{create: true}}}}]}}"
+        )
+    };
+    let replaced = format!("replacements: [{}]\n", written(&numbered(1_000, "metadata.fAT,")));
+    let specs = "configurations: [p.yaml]\nnamePrefix: x-\n".to_owned();
+    let specified = format!("namePrefix:\n{}", numbered(1_000, "- {path: fAT, create: true}\n"));
+    for (more, file) in [
+        (merged, format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\n{}", numbered(997, "gAT: 0\n"))),
+        (added, adds),
+        (replaced, String::new()),
+        (specs, specified),
+    ] {
+        let [kustomization, resource] = with(&more);
+        limited(&[kustomization, resource, ("app/p.yaml", file)], DEFAULT, Limit::Fields, "app/");
+    }
+}
+
+/// Case 53: looking for a field takes as long as there are others.
+#[test]
+fn case_53_fields_that_are_looked_for_among_many_are_counted() {
+    let limits = Limits { steps: 1_000_000, ..DEFAULT };
+    let wide = numbered(900, "fAT: 0\n");
+    let each: String =
+        (0..20).map(|at| format!("---\n{}{wide}", MAP.replace("name: a", &format!("name: a{at}")))).collect();
+    let no_target = "{target: {kind: None}, patch: '[{\"op\": \"remove\", \"path\": \"/x\"}]'}";
+    let variable = "{name: VAT, objref: {kind: ConfigMap, name: a, apiVersion: v1}, fieldref: {fieldpath: data.k}}";
+    let many = |field: &str, count: usize, item: &str| format!("{field}:\n{}", numbered(count, &format!("- {item}\n")));
+    let data = MAP.replace("k: v", &format!("k: v, {}", numbered(4_000, "fAT: v, ")));
+    let pod = format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{name: n, {}}}\n",
+        numbered(4_000, "fAT: v, ")
+    );
+    let references = numbered(500, "- {kind: KAT, fieldSpecs: [{path: spec/name, kind: Pod}]}\n");
+    let properties = numbered(500, "fAT: {$ref: d}, ");
+    let definitions = format!(
+        "{{t: {{Schema: {{properties: {{kind: {{}}, apiVersion: {{}}, metadata: {{}}, {properties}}}}}}}, d: {{Schema: {{properties: {{p: {{{}}}}}}}}}}}\n",
+        numbered(4_000, "fAT: v, ")
+    );
+    for (more, resource, file) in [
+        (many("patches", 100, no_target), each, String::new()),
+        (many("vars", 500, variable), data.clone(), String::new()),
+        (
+            many("patches", 500, "{target: {labelSelector: a=b}, patch: '[{\"op\": \"remove\", \"path\": \"/x\"}]'}"),
+            data.replace(
+                "metadata: {name: a}",
+                &format!("metadata: {{name: a, labels: {{{}}}}}", numbered(4_000, "fAT: v, ")),
+            ),
+            String::new(),
+        ),
+        ("configurations: [c.yaml]\nnamePrefix: x-\n".to_owned(), pod, format!("nameReference:\n{references}")),
+        ("crds: [c.yaml]\n".to_owned(), MAP.to_owned(), definitions),
+    ] {
+        let files =
+            [("app/kustomization.yaml", format!("{ONE}{more}")), ("app/a.yaml", resource), ("app/c.yaml", file)];
+        limited(&files, limits, Limit::Steps, "app/");
+    }
+}
+
 /// Case 53: what is done to all of a long text is counted by its bytes.
 #[test]
 fn case_53_long_texts_that_are_gone_through_again_and_again_are_counted() {

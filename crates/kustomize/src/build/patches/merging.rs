@@ -37,7 +37,7 @@ impl Builder<'_> {
         self.built_in = BuiltIn::Read;
         let merged =
             resource.sharing(self.budget, |resource| merge(&node, &mut resource.node, &self.schema, self.budget));
-        self.budget.grow(before, Weight::of(&resource.node))?;
+        self.budget.grow(before, &resource.node)?;
         match merged.map_err(|error| BadBuild::new(&error))? {
             Merged::Deleted => return Ok(false),
             Merged::Kept if takes_annotations(&node) => resource.forget(),

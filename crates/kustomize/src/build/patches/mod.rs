@@ -138,6 +138,7 @@ impl Builder<'_> {
         // What aliases stand for is there once for each, for as long as the patch is carried out.
         let strategic_bytes: usize = strategic.iter().flatten().map(|patch| Weight::of(&patch.node).bytes).sum();
         self.budget.hold(strategic_bytes)?;
+        strategic.iter().flatten().try_for_each(|patch| self.budget.fields(&patch.node))?;
         let json = JsonPatch::parse(&name, &text, origin);
         let held = strategic_bytes + json.as_ref().map_or(0, JsonPatch::bytes);
         self.budget.hold(held - strategic_bytes)?;
