@@ -2,7 +2,7 @@
 
 use crate::identity::Gvk;
 use crate::origin::Sources;
-use crate::provenance::{NoField, Set, fields, find, is_identity};
+use crate::provenance::{NoField, Set, fields, find, first_of, is_identity};
 use crate::resource::Resource;
 
 /// What somebody wants to know.
@@ -129,14 +129,9 @@ fn named(resource: &Resource) -> String {
 
 /// What there is, as far as it helps.
 fn known<'r>(resources: impl Iterator<Item = &'r Resource>) -> String {
-    const MOST: usize = 20;
-    let mut all: Vec<String> = resources.map(named).collect();
-    let more = all.len().saturating_sub(MOST);
-    all.truncate(MOST);
-    match (all.len(), more) {
-        (0, _) => "nothing is declared".to_owned(),
-        (_, 0) => format!("there are {}", all.join(", ")),
-        (_, more) => format!("there are {} and {more} more", all.join(", ")),
+    match first_of(resources.map(named)).as_str() {
+        "" => "nothing is declared".to_owned(),
+        names => format!("there are {names}"),
     }
 }
 

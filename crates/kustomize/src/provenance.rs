@@ -112,11 +112,23 @@ impl Step {
 fn missing(node: &Node, at: &str, step: &Step) -> NoField {
     let missing = step.below(at);
     let known = match &node.content {
-        Content::Map(map) => map.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        Content::Map(map) => first_of(map.iter().map(|(name, _)| format!("`{name}`"))),
         Content::Seq(items) => format!("{} items", items.len()),
         Content::Scalar(_) => String::new(),
     };
     NoField::Missing { missing, known }
+}
+
+/// The first of many names: all of them would hide what is said of them.
+pub(crate) fn first_of(names: impl Iterator<Item = String>) -> String {
+    const MOST: usize = 20;
+    let mut all: Vec<String> = names.collect();
+    let more = all.len().saturating_sub(MOST);
+    all.truncate(MOST);
+    match more {
+        0 => all.join(", "),
+        more => format!("{} and {more} more", all.join(", ")),
+    }
 }
 
 fn steps(path: &str) -> Result<Vec<Step>, NoField> {
@@ -258,6 +270,15 @@ mod tests {
         ] {
             assert_eq!(find(&node, path).unwrap_err().to_string(), problem);
         }
+    }
+
+    #[test]
+    fn of_many_fields_the_first_are_told() {
+        let text: String = (0..25).map(|at| format!("f{at}: 1\n")).collect();
+        let node = read("a.yaml", &text, Origin::default()).unwrap().remove(0);
+        let told = find(&node, "g").unwrap_err().to_string();
+        assert!(told.starts_with("there is no `g`; there are `f0`, `f1`, "), "{told}");
+        assert!(told.ends_with(", `f19` and 5 more"), "{told}");
     }
 
     #[test]
