@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::folder::BadPath;
+use crate::folder::{BadPath, without_account};
 use crate::limits::{Budget, Exceeded};
 
 /// The files of a tree.
@@ -59,6 +59,18 @@ pub enum FileError {
     Limit { path: String, source: Exceeded },
 }
 
+impl FileError {
+    /// An URL may stand where only files can be named, and is looked for as one.
+    fn without_account(self) -> Self {
+        match self {
+            Self::Missing { path } => Self::Missing { path: without_account(&path) },
+            Self::Folder { path } => Self::Folder { path: without_account(&path) },
+            Self::Unreadable { path, reason } => Self::Unreadable { path: without_account(&path), reason },
+            other => other,
+        }
+    }
+}
+
 /// Files of which a budget is told what was read.
 pub(crate) struct Counted<'f> {
     pub(crate) files: &'f dyn Files,
@@ -67,17 +79,17 @@ pub(crate) struct Counted<'f> {
 
 impl Files for Counted<'_> {
     fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
-        let bytes = self.files.read(path)?;
+        let bytes = self.files.read(path).map_err(FileError::without_account)?;
         let counted = self.budget.read(bytes.len());
         counted.map(|()| bytes).map_err(|source| FileError::Limit { path: self.told(path), source })
     }
 
     fn real_folder(&self, path: &str) -> Result<String, FileError> {
-        self.files.real_folder(path)
+        self.files.real_folder(path).map_err(FileError::without_account)
     }
 
     fn real_file(&self, path: &str) -> Result<String, FileError> {
-        self.files.real_file(path)
+        self.files.real_file(path).map_err(FileError::without_account)
     }
 
     fn told(&self, path: &str) -> String {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::files::{FileError, Files, RemoteFolder};
+use crate::repository::Repository;
 
 /// A folder on the way from one kustomization to its bases.
 #[derive(Clone, Copy)]
@@ -34,6 +35,16 @@ pub struct Base {
     /// As [`Folder::path`].
     pub path: String,
     tree: usize,
+}
+
+/// Where a file is, as the annotations of `buildMetadata` tell it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// From the folder where the build began, or from the root of the repository.
+    pub path: String,
+    /// Empty for what is in the tree that is built. Credentials are left out.
+    pub repository: String,
+    pub reference: String,
 }
 
 /// A path that leads nowhere.
@@ -68,6 +79,7 @@ impl fmt::Display for BadPath {
             Self::Empty => f.write_str("a path is empty: name a file or a folder"),
             Self::Absolute(path) => write!(f, "new root '{path}' cannot be absolute: write it from this folder on"),
             Self::Outside { path, folder } => {
+                let path = if is_remote(path) { &without_secrets(path) } else { path };
                 write!(f, "`{path}` leads out of the tree that '{folder}' is in: move what it names into the tree")
             }
             Self::Above { file, real, folder } => {
@@ -146,23 +158,28 @@ impl<'f> Folder<'f> {
         Self { path: &base.path, tree: base.tree, by: Some(self), written, ..*self }
     }
 
-    /// Where a file is, from the folder where the build began, as far as it can be told from the paths on the way.
-    pub fn way_from_the_first(&self, file: &str) -> String {
-        let mut way = vec![file];
+    /// Where a file is, as far as it can be told from the paths on the way.
+    pub fn way_from_the_first(&self, file: &str) -> Way {
+        let mut written = vec![file];
         let mut folder = Some(self);
         while let Some(at) = folder {
-            way.push(at.written);
+            written.push(at.written);
             folder = at.by;
         }
-        let mut parts = Vec::new();
-        for part in way.into_iter().rev().flat_map(|path| path.split('/')) {
-            match part {
-                "" | "." => {}
-                ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
-                part => parts.push(part),
-            }
+        let (mut way, mut parts) = (Way::default(), Vec::new());
+        for path in written.into_iter().rev() {
+            let path = match Repository::of(path) {
+                None => path,
+                Some(Repository { address, folder, reference }) => {
+                    parts.clear();
+                    (way.repository, way.reference) = (without_secrets(&address), reference);
+                    // Of the root of a repository kustomize tells the name that it has for one that is not fetched yet.
+                    if clean(folder, &mut Vec::new()).is_empty() { "notCloned" } else { folder }
+                }
+            };
+            clean(path, &mut parts);
         }
-        parts.join("/")
+        Way { path: parts.join("/"), ..way }
     }
 
     fn resolve(&self, path: &str) -> Result<String, BadPath> {
@@ -185,6 +202,18 @@ impl<'f> Folder<'f> {
     }
 }
 
+/// Goes on from a path by another one.
+fn clean<'p, 'w>(path: &'p str, parts: &'w mut Vec<&'p str>) -> &'w [&'p str] {
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
 fn shown(folder: &str) -> String {
     format!("/{folder}")
 }
@@ -198,6 +227,17 @@ fn is_within(path: &str, folder: &str) -> bool {
 pub fn is_remote(path: &str) -> bool {
     let is_account = path.split_once(':').is_some_and(|(host, _)| host.contains('@') && !host.contains('/'));
     path.contains("://") || path.starts_with("git::") || path.starts_with("github.com/") || is_account
+}
+
+/// The path of a file as it may be told. Where an URL was taken for one, what opens the repository is left out.
+pub(crate) fn without_account(path: &str) -> String {
+    let mut before = "";
+    let told = path.split('/').map(|part| {
+        let scheme = std::mem::replace(&mut before, part);
+        let is_secret = |account: &str| scheme.ends_with(':') && (account.contains(':') || scheme.contains("http"));
+        part.rsplit_once('@').filter(|(account, _)| is_secret(account)).map_or(part, |(_, host)| host)
+    });
+    told.collect::<Vec<_>>().join("/")
 }
 
 /// An URL as it may be told: without a password, an account that may be a token, and what of the query does not say which version is meant.
@@ -299,15 +339,42 @@ mod tests {
         let (below, further, other) = (at("apps/base"), at("apps/base/sub"), at("apps/web/other"));
         let base = outer.below(&below, "../../base/");
         let inner = base.below(&further, "./sub");
-        assert_eq!(outer.way_from_the_first("a/../b.yaml"), "b.yaml");
-        assert_eq!(base.way_from_the_first("a.yaml"), "../../base/a.yaml");
-        assert_eq!(inner.way_from_the_first("../../x.yaml"), "../../x.yaml");
+        let way = |folder: &Folder<'_>, file: &str| folder.way_from_the_first(file).path;
+        assert_eq!(way(&outer, "a/../b.yaml"), "b.yaml");
+        assert_eq!(way(&base, "a.yaml"), "../../base/a.yaml");
+        assert_eq!(way(&inner, "../../x.yaml"), "../../x.yaml");
         let back = base.below(&other, "../web/other");
-        assert_eq!(
-            back.way_from_the_first("a.yaml"),
-            "../../web/other/a.yaml",
-            "what is written counts, not where it leads"
-        );
+        assert_eq!(way(&back, "a.yaml"), "../../web/other/a.yaml", "what is written counts, not where it leads");
+    }
+
+    #[test]
+    fn the_way_into_a_repository_begins_at_its_root() {
+        let outer = Folder::new(&Nothing, "apps/web/overlay", true);
+        let (first, other, root) = (at("apps/base"), at("other:/x"), at("other:"));
+        let base = outer.below(&first, "../../base");
+        let remote = base.below(&other, "https://user:hunter2@example.com/a/b//x/y?ref=v1");
+        let inner = remote.below(&other, "../z");
+        let way = |path: &str, reference: &str| {
+            let (path, reference) = (path.to_owned(), reference.to_owned());
+            Way { path, repository: "https://example.com/a/b".to_owned(), reference }
+        };
+        assert_eq!(remote.way_from_the_first("c.yaml"), way("x/y/c.yaml", "v1"));
+        assert_eq!(inner.way_from_the_first("c.yaml"), way("x/z/c.yaml", "v1"));
+        let another = inner.below(&root, "https://example.com/a/b");
+        assert_eq!(another.way_from_the_first("c.yaml"), way("notCloned/c.yaml", ""));
+    }
+
+    #[test]
+    fn an_url_that_was_taken_for_a_file_is_told_without_its_account() {
+        for (path, told) in [
+            ("app/git::https:/user:hunter2@example.com/a", "app/git::https:/example.com/a"),
+            ("app/ssh:/git:hun@ter2@example.com/a", "app/ssh:/example.com/a"),
+            ("git::https:/hunter2@example.com/a", "git::https:/example.com/a"),
+            ("store:/a@b/c.yaml", "store:/a@b/c.yaml"),
+            ("app/a:b@c/d.yaml", "app/a:b@c/d.yaml"),
+        ] {
+            assert_eq!(without_account(path), told);
+        }
     }
 
     #[test]

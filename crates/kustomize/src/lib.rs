@@ -2,7 +2,7 @@
 //!
 //! - [`build`]: from a folder with a kustomization to what it declares. Begin here.
 //! - [`node`]: the tree that everything works on; `style`: how its scalars are written. [`origin`]: where its nodes came from. [`read`]: texts to nodes, taken apart by `documents`. [`load`]: nodes to resources.
-//! - [`files`]: what is asked of a tree. [`folder`]: where the paths of a kustomization lead.
+//! - [`files`]: what is asked of a tree. [`folder`]: where the paths of a kustomization lead. `repository`: how their URLs are told.
 //! - [`kustomization`]: a `kustomization.yaml`. [`fields`]: documents of kustomize's own.
 //! - [`field_spec`]: which fields transformers are about. [`defaults`]: those that they are about if nobody says otherwise.
 //! - [`generator`]: ConfigMaps and Secrets that are made; [`hash`]: what is put behind their names. [`selector`] and [`pattern`]: which resources are meant. [`replacement`] and
@@ -48,6 +48,7 @@ pub mod read;
 mod recorded;
 pub mod references;
 pub mod replacement;
+mod repository;
 pub mod resource;
 pub mod schema;
 pub mod selector;

@@ -154,8 +154,9 @@ impl Reading {
         let scalar = Scalar { text: self.values.get(text), tag: tag(written, text, self.dialect) };
         // Resources say so when they are written, if they ever are.
         if self.dialect == Dialect::GoYamlV2 && written.tag().is_some() && scalar.value().is_err() {
-            let problem = Diagnostic::new(Class::Type, written.place(), format!("`{text}` is not what its tag says"));
-            return Err(problem.with_help("remove the tag").into());
+            // It may be a secret, and is not repeated.
+            let problem = "what stands here is not what its tag says".to_owned();
+            return Err(Diagnostic::new(Class::Type, written.place(), problem).with_help("remove the tag").into());
         }
         Ok(scalar)
     }

@@ -3,7 +3,7 @@
 use super::names::Registered;
 use super::{Accumulated, BadBuild, Builder, NAMED, utf8, vars};
 use crate::files::FileError;
-use crate::folder::Folder;
+use crate::folder::{Folder, is_remote};
 use crate::identity::Id;
 use crate::kustomization::Kustomization;
 use crate::limits::Weight;
@@ -46,6 +46,8 @@ impl Builder<'_> {
         let (file, bytes) = match as_file {
             Ok(found) => found,
             Err(limit @ FileError::Limit { .. }) => return Err(BadBuild::new(&limit)),
+            // Where the file is looked for says nothing of a repository, and repeats the password.
+            Err(_) if is_remote(path) => return self.base(folder, path, all, known, depth),
             Err(no_file) => return self.base(folder, path, all, known, depth).map_err(|error| error.behind(&no_file)),
         };
         let mut loaded = self.loaded(&file, &bytes)?;

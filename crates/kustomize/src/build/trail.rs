@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{BadBuild, Builder};
 use crate::annotations::{ORIGIN, TRANSFORMATIONS};
 use crate::fields::{BadField, Fields, wrong};
-use crate::folder::Folder;
+use crate::folder::{Folder, Way};
 use crate::kustomization::Kustomization;
 use crate::limits::BYTES;
 use crate::node::{Content, Node};
@@ -58,13 +58,15 @@ pub(super) struct Step {
 const IDENTIFIER: [&str; 4] = ["apiVersion", "kind", "name", "namespace"];
 
 impl Step {
-    pub(super) fn file(path: String) -> Self {
-        Self { path: path.into(), ..Self::default() }
+    pub(super) fn file(way: Way) -> Self {
+        let Way { path, repository, reference } = way;
+        Self { path: path.into(), repo: repository.into(), reference: reference.into(), ..Self::default() }
     }
 
-    fn builtin(configured_in: String, kind: &str) -> Self {
+    fn builtin(configured_in: Way, kind: &str) -> Self {
         let configured_by = ["builtin".into(), kind.into(), "".into(), "".into()];
-        Self { configured_in: configured_in.into(), configured_by, ..Self::default() }
+        let file = Self::file(configured_in);
+        Self { path: "".into(), configured_in: file.path, configured_by, ..file }
     }
 
     /// What a plugin's document does; `None` if it does not say where it came from.

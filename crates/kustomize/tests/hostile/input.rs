@@ -194,7 +194,7 @@ fn case_42_the_same_object_twice_is_refused_with_both_places() {
 }
 
 /// All that a kustomization can name, and where it stands.
-fn naming(name: &str) -> Vec<String> {
+pub(super) fn naming(name: &str) -> Vec<String> {
     let fields = [
         "resources: [NAME]",
         "bases: [NAME]",

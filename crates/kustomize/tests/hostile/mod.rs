@@ -2,10 +2,11 @@
 //! are those of the project's list of bad input. What only a tree of a store can do (links) is tried in `setpoint-render`, what only a program can do (80) in
 //! `setpoint-render-external`, and what a reader of YAML does alone in `setpoint-yaml`.
 //!
-//! - [`input`]: what is written wrongly, or leads where it may not. [`limits`]: what is too much.
+//! - [`input`]: what is written wrongly, or leads where it may not. [`limits`]: what is too much. [`secrets`]: what is never told.
 
 mod input;
 mod limits;
+mod secrets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
