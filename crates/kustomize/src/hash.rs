@@ -12,7 +12,7 @@ const COMPACT: Layout = Layout { is_indented: false, has_floats: true };
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHash {
-    #[error("`{field}` of {kind} `{name}` cannot be hashed")]
+    #[error("`{field}` of {kind} `{name}` cannot be hashed; correct the value")]
     Value { kind: Arc<str>, name: Arc<str>, field: &'static str, source: NoValue },
     /// Kustomize hashes the lines, columns, styles and comments of their text.
     #[error(

@@ -14,6 +14,32 @@ fn told(files: &[(&str, &str)]) -> (String, String) {
     (place.unwrap_or_default(), bad.message)
 }
 
+/// What an error may advise to do.
+const ADVICE: &[&str] = &[
+    "add", "begin", "commit", "correct", "declare", "give", "keep", "leave", "move", "name", "put", "remove", "rename",
+    "save", "say", "take", "write",
+];
+
+/// What the parser says where something is missing.
+const WANTED: &str = "expected a scalar, a sequence or a mapping";
+
+/// Whether the last clause of an error says what to do. What stands in backticks is not ours.
+fn advises(message: &str) -> bool {
+    let ours: String = message.split('`').step_by(2).collect::<Vec<_>>().join("``");
+    let clause = ours.rfind([':', ';']).map_or("", |at| ours[at + 1..].trim_start());
+    let first = clause.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    ADVICE.contains(&first) || clause == WANTED
+}
+
+#[test]
+fn advice_is_told_from_what_is_none() {
+    assert!(advises("`a: b` is not there: add the file, or correct its name"));
+    assert!(advises("the tag is unknown; write `x: y`"));
+    for none in ["`a` is not there", "doc is missing key: /a: missing value", "it is `a: write`", "write it"] {
+        assert!(!advises(none), "{none}");
+    }
+}
+
 /// Each kustomization with one resource, the place in it, and what is told.
 #[track_caller]
 fn are_at(cases: &[(&str, &str, &str)]) {
@@ -47,6 +73,7 @@ fn are_at(cases: &[(&str, &str, &str)]) {
         let (at, message) = told(&files);
         assert_eq!(at, format!("{BUILT}/{place}"), "{more}: {message}");
         assert!(message.contains(why), "{more}: {message}");
+        assert!(advises(&message), "{more}: {message}");
     }
 }
 

@@ -29,17 +29,17 @@ pub enum Step {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    #[error("wrong node kind: expected {expected} but got {found} at `{part}`")]
+    #[error("wrong node kind: expected {expected} but got {found} at `{part}`: correct the path or the resource")]
     Kind { part: String, expected: &'static str, found: &'static str },
-    #[error("index {index} specified but only {length} elements found")]
+    #[error("index {index} specified but only {length} elements found: correct the index")]
     Index { index: usize, length: usize },
     #[error("array index {part} cannot be negative: count from 0, or write `-` for the last")]
     Negative { part: String },
-    #[error("`-` names the last element, and there is none")]
+    #[error("`-` names the last element, and there is none: add one first")]
     NoLast,
     #[error("wildcard is not supported in the path of a source: name one element")]
     Wildcard,
-    #[error("list path element must contain fieldName=fieldValue for element to match: `{part}`")]
+    #[error("list path element must contain fieldName=fieldValue for element to match: `{part}`: write it so")]
     NoPair { part: String },
     #[error("`{part}` is no pattern")]
     Pattern { part: String, source: BadPattern },
@@ -52,9 +52,9 @@ pub enum PathError {
         "json: unsupported type: map[interface {{}}]interface {{}}: a field cannot be made that is called `{part}`, which is no text without quotes: write it where it is missing"
     )]
     Name { part: String },
-    #[error("a text on the way, at `{part}`, is not YAML")]
+    #[error("a text on the way, at `{part}`, is not YAML: correct the text or the path")]
     Text { part: String },
-    #[error("a path has at most {MAX_PARTS} parts, and this one {parts}")]
+    #[error("a path has at most {MAX_PARTS} parts, and this one {parts}: shorten it")]
     TooLong { parts: usize },
     #[error("limit")]
     Limit(#[from] Exceeded),

@@ -20,7 +20,7 @@ pub enum AbsorbError {
         "id {id} does not exist; cannot merge or replace: write `behavior: create`, or correct the name and namespace"
     )]
     Missing { id: Id },
-    #[error("id {id} exists; can not use behavior: '{behavior}', behavior must be merge or replace")]
+    #[error("id {id} exists; can not use behavior: '{behavior}', behavior must be merge or replace: write one of them")]
     Exists { id: Id, behavior: &'static str },
     #[error("found multiple objects that could accept merge of {id}: give each a name of its own")]
     Many { id: Id },

@@ -64,10 +64,12 @@ pub enum GeneratorError {
     NoName,
     #[error("configmap {name} illegally repeats the key {key}: give each value a key of its own")]
     Repeated { name: Arc<str>, key: ToldKey },
-    #[error("invalid literal source {literal}, expected key=value")]
+    #[error("invalid literal source {literal}, expected key=value: write it so")]
     Literal { literal: Arc<str> },
     /// What has no key is a secret as a whole.
-    #[error("invalid literal source {number} of the secret `{name}`, which is not shown, expected key=value")]
+    #[error(
+        "invalid literal source {number} of the secret `{name}`, which is not shown, expected key=value: write it so"
+    )]
     SecretLiteral {
         name: Arc<str>,
         /// Counted from 1.

@@ -71,7 +71,7 @@ pub enum JsonPatchError {
         #[source]
         problem: NoValue,
     },
-    #[error("the JSON patch makes a list of {resource}; a resource is a map")]
+    #[error("the JSON patch makes a list of {resource}, and a resource is a map; write one")]
     NoMap { resource: Box<Id> },
     #[error(transparent)]
     NotNoted(#[from] NotNoted),
@@ -94,17 +94,27 @@ pub enum Problem {
         "{op} operation does not apply: doc is missing {field}: \"{path}\": missing value; correct it, or add what is above it first"
     )]
     Missing { op: Arc<str>, field: &'static str, path: Arc<str> },
-    #[error("{op} operation does not apply: doc is missing key: {path}: missing value")]
+    #[error(
+        "{op} operation does not apply: doc is missing key: {path}: missing value; correct the index, or add the item first"
+    )]
     NoItem { op: Arc<str>, path: Arc<str> },
-    #[error("error in {op} for path: '{path}': Unable to remove nonexistent key: {key}: missing value")]
+    #[error(
+        "error in {op} for path: '{path}': Unable to remove nonexistent key: {key}: missing value; correct the path, or leave the operation out"
+    )]
     NoKey { op: Arc<str>, path: Arc<str>, key: String },
-    #[error("error in {op} for path: '{path}': value was not a proper array index: '{key}'")]
+    #[error(
+        "error in {op} for path: '{path}': value was not a proper array index: '{key}'; write a number, or `-` for the end"
+    )]
     NoIndex { op: Arc<str>, path: Arc<str>, key: String },
-    #[error("error in {op} for path: '{path}': Unable to access invalid index: {key}: the list has {len} items")]
+    #[error(
+        "error in {op} for path: '{path}': Unable to access invalid index: {key}: the list has {len} items; correct the index"
+    )]
     Outside { op: Arc<str>, path: Arc<str>, key: String, len: usize },
-    #[error("replace operation value must be object or array: the whole resource is replaced by a path that is empty")]
+    #[error(
+        "replace operation value must be object or array: the whole resource is replaced by a path that is empty; write the path of a field"
+    )]
     RootValue,
-    #[error("testing value {path} failed: test failed")]
+    #[error("testing value {path} failed: test failed; correct the value, or leave the test out")]
     TestFailed { path: Arc<str> },
     #[error("values stand more than {0} levels deep; patch them less deep")]
     TooDeep(usize),

@@ -86,21 +86,25 @@ pub enum ReplacementError {
     SourcePath { path: Arc<str>, id: Box<Id>, source: Box<PathError> },
     #[error("fieldPath `{path}` is missing for replacement source {id}: correct the path, or give the field a value")]
     NoValue { path: Arc<str>, id: Box<Id> },
-    #[error("delimiter option can only be used with scalar nodes: `{path}` is a map or a list")]
+    #[error("delimiter option can only be used with scalar nodes: `{path}` is a map or a list: take `delimiter` away")]
     Delimiter { path: Arc<str> },
-    #[error("options.index {index} is out of bounds for the value of `{path}`, which has {parts} parts")]
+    #[error(
+        "options.index {index} is out of bounds for the value of `{path}`, which has {parts} parts: correct the index"
+    )]
     Index { index: i64, path: Arc<str>, parts: usize },
     #[error("target must specify resources to select: write `select`")]
     NoSelect,
     #[error("error creating target selector")]
     Selector { source: Box<BadSelector> },
-    #[error("unable to find {}field \"{path}\" in replacement target {id}{}", if *.create { "or create " } else { "" }, if *.create { "" } else { ": correct the path, or set `options.create`" })]
+    #[error("unable to find {}field \"{path}\" in replacement target {id}{}", if *.create { "or create " } else { "" }, if *.create { ": correct the path" } else { ": correct the path, or set `options.create`" })]
     Field { path: Arc<str>, id: Box<Id>, create: bool, source: Option<Box<PathError>> },
     #[error(
         "`{path}` leads into a text of {id} that {why}: kustomize would write it anew in another way, so take that away or replace the whole text"
     )]
     Text { path: Arc<str>, id: Box<Id>, why: String },
-    #[error("a copy of the value for `{path}` in {id} would be too deep: replacements copy it into itself")]
+    #[error(
+        "a copy of the value for `{path}` in {id} would be too deep: replacements copy it into itself: take one away"
+    )]
     TooDeep { path: Arc<str>, id: Box<Id> },
     #[error("limit")]
     Limit(#[from] Exceeded),
