@@ -7,5 +7,6 @@ mod fixtures;
 mod function;
 mod fuzz;
 mod hostile;
+mod offers;
 mod peer;
 mod places;

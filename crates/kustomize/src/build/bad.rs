@@ -6,12 +6,17 @@ use std::fmt;
 use setpoint_yaml::{Class, Diagnostics};
 
 use crate::fields::BadField;
+use crate::json_patch::Problem;
 use crate::limits::{Exceeded, Limit};
 use crate::load::NoResources;
 use crate::merge::{NoMerge, Reason};
 use crate::origin::{Origin, Sources};
 use crate::references::BadReference;
+use crate::replacement::ReplacementError;
 use crate::variables::BadVariable;
+
+/// Behind the advice where a real kustomize takes what is refused here, and nothing is lost by it.
+const OFFER: &str = ", or let kustomize itself render it (`kustomize.external`)";
 
 /// What went wrong, from the outside in, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +67,17 @@ impl BadBuild {
             }
             bad.origin = origin_of(error).or(bad.origin);
             bad.limit = bad.limit.or(limit_of(error));
+            if is_taken_by_kustomize(error) {
+                bad = bad.offering();
+            }
             next = error.source();
         }
         bad
+    }
+
+    /// A real kustomize takes it. What would start programs or reach other machines it cannot take, either: it is confined.
+    pub(super) fn offering(self) -> Self {
+        Self { message: format!("{}{OFFER}", self.message), ..self }
     }
 
     pub(super) fn at(mut self, file: &str, origin: Origin) -> Self {
@@ -111,6 +124,13 @@ impl BadBuild {
             false => self,
         }
     }
+}
+
+fn is_taken_by_kustomize(error: &(dyn Error + 'static)) -> bool {
+    let is_tag = |found: &Diagnostics| found.iter().next().is_some_and(|first| first.class == Class::Tag);
+    error.downcast_ref().is_some_and(is_tag)
+        || matches!(error.downcast_ref(), Some(Problem::NoSlash { .. }))
+        || matches!(error.downcast_ref(), Some(ReplacementError::Text { is_lost: false, .. }))
 }
 
 /// The limit that something says is exceeded.

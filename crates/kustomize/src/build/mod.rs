@@ -26,6 +26,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use setpoint_yaml::Source;
+
 use crate::annotations::NEEDS_HASH;
 use crate::field_spec::FieldSpec;
 use crate::fields::Texts;
@@ -223,7 +225,9 @@ impl Builder<'_> {
             )));
         };
         let text = utf8(&path, &bytes)?;
-        let document = self.document(&path, text)?;
+        let document = self.document(&path, text);
+        let document =
+            document.map_err(|error| if is_behind_first(text, &error) { error.offering() } else { error })?;
         let kustomization = Kustomization::of(document.as_ref())
             .map_err(|error| BadBuild::of(format!("invalid Kustomization: {error}")).at(&path, error.origin))?;
         for (old, new) in &kustomization.deprecated {
@@ -379,12 +383,27 @@ impl Builder<'_> {
     }
 }
 
-fn utf8<'b>(path: &str, bytes: &'b [u8]) -> Result<&'b str, BadBuild> {
-    str::from_utf8(bytes).map_err(|bad| {
-        let line = bytes[..bad.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        let place = Origin::default().on(u32::try_from(line).unwrap_or(u32::MAX));
-        BadBuild::of(format!("`{path}` is not UTF-8: write it so")).at(path, place)
+fn utf8<'b>(path: &'b str, bytes: &'b [u8]) -> Result<&'b str, BadBuild> {
+    Source::decode(path, bytes).map(Source::text).map_err(|error| {
+        let is_utf_16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+        let bad = BadBuild::new(&error);
+        if is_utf_16 { bad.offering() } else { bad }
     })
+}
+
+/// Whether what is wrong with a text stands behind its first document, where kustomize does not look.
+fn is_behind_first(text: &str, error: &BadBuild) -> bool {
+    let Some((_, wrong)) = &error.place else { return false };
+    let (mut end, mut has_content) = (0, false);
+    for line in text.split_inclusive('\n').take(wrong.saturating_sub(1) as usize) {
+        let is_mark = line.starts_with("---") || line.starts_with("...");
+        if is_mark && has_content {
+            return read_document("", &text[..end], Origin::default()).is_ok();
+        }
+        has_content |= !is_mark && !line.trim().is_empty() && !line.starts_with('#');
+        end += line.len();
+    }
+    false
 }
 
 fn check_version(version: Option<&Arc<str>>) -> Result<(), BadBuild> {

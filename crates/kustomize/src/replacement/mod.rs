@@ -101,7 +101,13 @@ pub enum ReplacementError {
     #[error(
         "`{path}` leads into a text of {id} that {why}: kustomize would write it anew in another way, so take that away or replace the whole text"
     )]
-    Text { path: Arc<str>, id: Box<Id>, why: String },
+    Text {
+        path: Arc<str>,
+        id: Box<Id>,
+        why: String,
+        /// Kustomize would change or drop more than the field.
+        is_lost: bool,
+    },
     #[error(
         "a copy of the value for `{path}` in {id} would be too deep: replacements copy it into itself: take one away"
     )]
@@ -309,7 +315,8 @@ impl Work<'_> {
             Err(Unwritten::Limit(exceeded)) => return Err(exceeded.into()),
             Err(why) => {
                 let (path, id) = (Arc::clone(path), first(&self.ids[resource]));
-                return Err(ReplacementError::Text { path, id, why: why.to_string() });
+                let is_lost = why.is_lost();
+                return Err(ReplacementError::Text { path, id, why: why.to_string(), is_lost });
             }
         }
         let matching = Matching::of(root, &parts, create, origin, budget).map_err(|error| wrong(Some(error)))?;

@@ -149,7 +149,7 @@ fn case_40_files_without_content_hold_nothing_and_utf_16_is_refused_by_its_name(
     let marked: Vec<u8> = [0xfeff].into_iter().chain(MAP.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     let bare: Vec<u8> = MAP.encode_utf16().flat_map(u16::to_be_bytes).collect();
     for (utf_16, why) in
-        [(marked, "`app/a.yaml` is not UTF-8: write it so"), (bare, "is not allowed in YAML: remove it")]
+        [(marked, "the file is UTF-16: save the file as UTF-8"), (bare, "is not allowed in YAML: remove it")]
     {
         let told = refused(&[("app/kustomization.yaml", ONE.as_bytes().to_vec()), ("app/a.yaml", utf_16)]).to_string();
         assert!(told.starts_with("app/a.yaml:1: ") && told.contains(why), "{told}");

@@ -140,6 +140,13 @@ fn has_comments(text: &str, pieces: &[Piece]) -> bool {
     text[from..].contains('#')
 }
 
+impl Unwritten {
+    /// Whether kustomize drops or changes what it was not asked to.
+    pub(super) fn is_lost(self) -> bool {
+        matches!(self, Self::Documents | Self::Changed)
+    }
+}
+
 impl std::fmt::Display for Unwritten {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
