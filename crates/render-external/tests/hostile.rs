@@ -1,4 +1,4 @@
-//! A hostile program in the sandbox: what it tries is denied, or it is ended.
+//! A hostile program in the sandbox: what it tries is denied, or it is ended. This is case 80 of the project's list of bad input.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -53,7 +53,7 @@ fn assert_all_denied(answers: &str, count: usize) {
 }
 
 #[test]
-fn only_the_tree_can_be_read() {
+fn case_80_only_the_tree_can_be_read() {
     let tree = tree_of("passwd folder parent link proc device");
     fs::write(folder().join("secret"), "s").unwrap();
     symlink("/etc/passwd", tree.path().join("way-out")).unwrap();
@@ -63,7 +63,7 @@ fn only_the_tree_can_be_read() {
 }
 
 #[test]
-fn nothing_can_be_written() {
+fn case_80_nothing_can_be_written() {
     let outside = folder().join("written");
     // What an earlier run may have left that failed.
     let _ = fs::remove_file(&outside);
@@ -72,12 +72,12 @@ fn nothing_can_be_written() {
 }
 
 #[test]
-fn nobody_can_be_reached() {
+fn case_80_nobody_can_be_reached() {
     assert_all_denied(&answers("network"), 9);
 }
 
 #[test]
-fn no_process_can_be_made_or_touched() {
+fn case_80_no_process_can_be_made_or_touched() {
     assert_all_denied(&answers("processes"), 13);
 }
 
@@ -91,7 +91,7 @@ fn other_numbers_of_the_same_calls_lead_nowhere() {
 }
 
 #[test]
-fn a_program_that_reaches_for_other_processes_or_the_kernel_is_ended() {
+fn case_80_a_program_that_reaches_for_other_processes_or_the_kernel_is_ended() {
     for act in ["ptrace", "peek", "io-uring", "unshare", "bpf"] {
         let end = ended(act, &Limits::default());
         assert!(matches!(end, NotRun::Forbidden), "{act}: {end:?}");

@@ -253,6 +253,80 @@ fn case_51_no_field_reads_what_is_outside() {
     }
 }
 
+/// A tree with links: to a file and a folder beside the folder that is built, and to where no tree is.
+struct Linked(Tree);
+
+/// Where links lead, as whoever follows them finds it.
+const LINKS: [(&str, &str); 3] =
+    [("app/beside.yaml", "other/secret.yaml"), ("app/beside", "other"), ("app/outside.yaml", "../etc/passwd")];
+
+impl Linked {
+    fn followed(&self, path: &str) -> Result<String, FileError> {
+        let link = LINKS.iter().find_map(|(link, to)| Some((to, path.strip_prefix(link)?)));
+        match link.filter(|(_, rest)| rest.is_empty() || rest.starts_with('/')) {
+            Some((to, _)) if to.starts_with("../") => {
+                let reason = "a link leads out of the tree; replace it by a file".to_owned();
+                Err(FileError::Unreadable { path: path.to_owned(), reason })
+            }
+            Some((to, rest)) => Ok(format!("{to}{rest}")),
+            None => Ok(path.to_owned()),
+        }
+    }
+}
+
+impl Files for Linked {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
+        self.0.read(&self.followed(path)?)
+    }
+
+    fn real_folder(&self, path: &str) -> Result<String, FileError> {
+        self.followed(path)
+    }
+
+    fn real_file(&self, path: &str) -> Result<String, FileError> {
+        self.followed(path)
+    }
+}
+
+/// Case 51: nor does a field do so by a link.
+#[test]
+fn case_51_no_field_reads_what_is_outside_by_a_link() {
+    for (path, why) in [
+        ("beside.yaml", "is not in or below '/app'"),
+        ("beside/secret.yaml", "is not in or below '/app'"),
+        ("outside.yaml", "a link leads out of the tree"),
+    ] {
+        for field in naming(path) {
+            let more = if field.starts_with("resources") { String::new() } else { format!("\n{ONE}") };
+            let files = tree(&[
+                ("app/kustomization.yaml", format!("{field}{more}")),
+                ("app/a.yaml", MAP.to_owned()),
+                ("other/secret.yaml", MAP.replace("k: v", "password: hunter2")),
+            ]);
+            let told = build(&Linked(files), "app", &Options::default()).expect_err("it is outside").to_string();
+            assert!(told.starts_with("app/kustomization.yaml:1: ") && !told.contains("hunter2"), "{field}: {told}");
+            // A base may be anywhere in the tree, and this is no folder.
+            let is_base = ["bases", "components"].iter().any(|of| field.starts_with(of));
+            assert!(told.contains(why) || is_base && told.contains("unable to find one of"), "{field}: {told}");
+        }
+    }
+}
+
+/// Case 51: without the restriction a link may lead anywhere in the tree, and still not out of it.
+#[test]
+fn case_51_no_link_leads_out_of_the_tree_even_without_restriction() {
+    let options = Options { is_restricted: false, ..Options::default() };
+    let with = |path: &str| {
+        let files = tree(&[
+            ("app/kustomization.yaml", format!("resources: [{path}]\n")),
+            ("other/secret.yaml", MAP.to_owned()),
+        ]);
+        build(&Linked(files), "app", &options).and_then(|built| built.to_yaml())
+    };
+    assert!(with("beside.yaml").is_ok_and(|out| out.contains("name: a")));
+    assert!(with("outside.yaml").is_err_and(|bad| bad.to_string().contains("a link leads out of the tree")));
+}
+
 /// Case 52: what a resource says of functions starts nothing, wherever it is named.
 #[test]
 fn case_52_functions_are_not_run() {
@@ -347,7 +421,20 @@ fn a_key_that_kustomize_takes_for_another_one_is_taken_so() {
     assert!(built(&copied).contains("name: a"), "a file that is called like a repository");
 }
 
-/// Argo CD's `null-list`: fields that hold nothing say nothing.
+/// Argo CD's `null-list`: a list of nothing, whatever it is a list of, is no resource. What kustomize makes of it is a fixture, too.
+#[test]
+fn lists_whose_items_are_null_hold_nothing() {
+    let plain = built(&with(""));
+    for list in ["kind: List\nitems:\n", "kind: ConfigMapList\nitems:\n", "kind: ConfigMapList\nitems: null\n"] {
+        let files = [
+            ("app/kustomization.yaml", "resources: [a.yaml, list.yaml]\n".to_owned()),
+            ("app/a.yaml", MAP.to_owned()),
+            ("app/list.yaml", format!("apiVersion: v1\n{list}")),
+        ];
+        assert_eq!(built(&files), plain, "{list}");
+    }
+}
+
 #[test]
 fn fields_that_are_null_are_as_if_they_were_not_there() {
     let fields = [
