@@ -216,7 +216,7 @@ fn replaced(case: &Json) -> Answer {
     let before = resources(case, "resources");
     let mut after = before.clone();
     let replacements: Vec<_> = case["replacements"].as_array().into_iter().flatten().map(replacement).collect();
-    replace(&mut after, &replacements, Origin::default(), &Budget::default()).map_err(|(_, error)| told(error))?;
+    replace(&mut after, &replacements, &Budget::default()).map_err(|(_, error)| told(error))?;
     let changed = |(before, after)| {
         let (before, after) = (yaml(before)?, yaml(after)?);
         Ok(if before == after { Json::Null } else { after.into() })

@@ -10,3 +10,4 @@ mod hostile;
 mod offers;
 mod peer;
 mod places;
+mod provenance;

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::{Accumulated, BadBuild, Builder, NAMED};
+use crate::fields::Texts;
 use crate::folder::Folder;
 use crate::generator::{Generator, Kind, Options as GeneratorOptions, absorb};
 use crate::identity::Gvk;
 use crate::kustomization::{self, Kustomization};
+use crate::node::Node;
+use crate::origin::Origin;
 use crate::resource::{Behavior, Resource};
 
 impl Builder<'_> {
@@ -28,6 +31,10 @@ impl Builder<'_> {
             let made = generator(args, common, is_secret).generate(folder, origin);
             let made = made.map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             let mut made = [made];
+            if let Some(common) = common {
+                let origin = self.by(folder, "generatorOptions", kustomization.place("generatorOptions"));
+                come_from_options(&mut made[0].node, args.options.as_ref(), common, origin);
+            }
             self.hold(&made)?;
             let step = self.builtin_step(folder, kustomization, kind);
             self.note_generated(step.as_ref(), &mut made)?;
@@ -79,6 +86,30 @@ pub(super) fn generator(
         files: args.files.clone(),
         envs: args.envs.clone(),
         options,
+    }
+}
+
+/// What the options of all generators set, and not those of the one, comes from there.
+fn come_from_options(
+    node: &mut Node,
+    own: Option<&kustomization::GeneratorOptions>,
+    common: &kustomization::GeneratorOptions,
+    origin: Origin,
+) {
+    let own = own.cloned().unwrap_or_default();
+    let Some(fields) = node.as_map_mut() else { return };
+    if let Some(immutable) = fields.get_mut("immutable").filter(|_| !own.immutable) {
+        immutable.origin = origin;
+    }
+    let Some(metadata) = fields.get_mut("metadata").and_then(Node::as_map_mut) else { return };
+    for (field, own, common) in
+        [("labels", own.labels, &common.labels), ("annotations", own.annotations, &common.annotations)]
+    {
+        let Some(texts) = metadata.get_mut(field).and_then(Node::as_map_mut) else { continue };
+        let is_own = |name: &Arc<str>| own.as_ref().is_some_and(|own| own.contains_key(name));
+        for name in common.iter().flat_map(Texts::keys).filter(|name| !is_own(name)) {
+            texts.get_mut(name).into_iter().for_each(|text| text.origin = origin);
+        }
     }
 }
 

@@ -31,7 +31,8 @@ impl Builder<'_> {
         depth: usize,
     ) -> Result<(), BadBuild> {
         let mut all_made = Vec::new();
-        for plugin in self.plugins(folder, kustomization, "generators", depth)? {
+        for mut plugin in self.plugins(folder, kustomization, "generators", depth)? {
+            plugin.node.origin = self.by(folder, "generators", plugin.node.origin);
             let made = self.run_generator(folder, &plugin);
             all_made.push(made.map_err(|error| error.or_at(&self.sources, plugin.node.origin))?);
         }
@@ -79,7 +80,8 @@ impl Builder<'_> {
         all: &mut Vec<Resource>,
         depth: usize,
     ) -> Result<(), BadBuild> {
-        for plugin in self.plugins(folder, kustomization, "transformers", depth)? {
+        for mut plugin in self.plugins(folder, kustomization, "transformers", depth)? {
+            plugin.node.origin = self.by(folder, "transformers", plugin.node.origin);
             let done = self.run_transformer(folder, &plugin, all).and_then(|()| Step::plugin(&plugin));
             let done = done.and_then(|step| self.note_transformed(step.as_ref(), all));
             done.map_err(|error| error.or_at(&self.sources, plugin.node.origin))?;
@@ -176,7 +178,7 @@ impl Builder<'_> {
             }
             "ReplacementTransformer" => {
                 let entries = fields.list("replacements", kustomization::replacement_entry).map_err(bad)?;
-                self.replace_all(folder, &entries, origin, all)
+                self.replace_all(folder, &entries, "transformers", all)
             }
             "ValueAddTransformer" => self.add_value(folder, fields, origin, all),
             "HashTransformer" => self.add_hashes(all),

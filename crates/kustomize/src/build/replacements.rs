@@ -11,12 +11,12 @@ use crate::replacement::{self, Replacement};
 use crate::resource::Resource;
 
 impl Builder<'_> {
-    /// Carries them out, by `origin`.
+    /// Carries them out. What they set comes from where each is written, by a field.
     pub(super) fn replace_all(
         &mut self,
         folder: &Folder<'_>,
         entries: &[ReplacementEntry],
-        origin: Origin,
+        by: &str,
         all: &mut [Resource],
     ) -> Result<(), BadBuild> {
         let mut replacements = Vec::with_capacity(entries.len());
@@ -29,7 +29,10 @@ impl Builder<'_> {
                 }
             }
         }
-        replacement::replace(all, &replacements, origin, self.budget)
+        for replacement in &mut replacements {
+            replacement.origin = self.by(folder, by, replacement.origin);
+        }
+        replacement::replace(all, &replacements, self.budget)
             .map_err(|(at, error)| BadBuild::new(&error).or_at(&self.sources, at))
     }
 

@@ -50,22 +50,23 @@ impl Builder<'_> {
             Err(_) if is_remote(path) => return self.base(folder, path, all, known, depth),
             Err(no_file) => return self.base(folder, path, all, known, depth).map_err(|error| error.behind(&no_file)),
         };
-        let mut loaded = self.loaded(&file, &bytes)?;
+        let mut loaded = self.loaded(&file, &bytes, None)?;
         self.note_file(folder, path, &mut loaded)?;
         self.append(&mut all.resources, loaded, known)
             .map_err(|error| error.within(&format!("merging resources from '{path}'")))
     }
 
-    pub(super) fn load(&mut self, file: &str) -> Result<Vec<Resource>, BadBuild> {
+    /// The patches of a file that a field names.
+    pub(super) fn load(&mut self, file: &str, by: &str) -> Result<Vec<Resource>, BadBuild> {
         let bytes = self.files.read(file).map_err(|error| BadBuild::new(&error))?;
-        self.loaded(file, &bytes)
+        self.loaded(file, &bytes, Some(by))
     }
 
     /// The resources of a file that was read.
-    fn loaded(&mut self, file: &str, bytes: &[u8]) -> Result<Vec<Resource>, BadBuild> {
+    fn loaded(&mut self, file: &str, bytes: &[u8], by: Option<&str>) -> Result<Vec<Resource>, BadBuild> {
         let text = utf8(file, bytes)?;
         self.warn_of_schemas(file, text);
-        let origin = self.sources.add(file.into(), None);
+        let origin = self.sources.add(file.into(), by.map(Into::into));
         let what = format!("accumulating resources from '{}'", self.files.told(file));
         let loaded = resources(file, text, origin)
             .map_err(|error| BadBuild::new(&error).within(&what).or_at(&self.sources, origin))?;

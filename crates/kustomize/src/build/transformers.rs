@@ -183,8 +183,7 @@ impl Builder<'_> {
         if kustomization.replacements.is_empty() {
             return Ok(());
         }
-        let origin = self.by(folder, "replacements", kustomization.place("replacements"));
-        self.replace_all(folder, &kustomization.replacements, origin, all)?;
+        self.replace_all(folder, &kustomization.replacements, "replacements", all)?;
         self.note(folder, kustomization, "ReplacementTransformer", all)
     }
 }

@@ -39,6 +39,8 @@ struct Operation {
     from: Option<Arc<str>>,
     /// Its numbers are as JSON has them.
     value: Option<Node>,
+    /// Where it is written.
+    origin: Origin,
 }
 
 /// A text that is no patch.
@@ -144,6 +146,7 @@ impl JsonPatch {
         scalars::to_json(node).map_err(|problem| JsonPatchError::Scalar { resource: resource.clone(), problem })?;
         let mut added = 0;
         for (at, operation) in self.operations.iter().enumerate() {
+            let origin = if origin.line() == 0 { operation.origin } else { origin };
             operation.carry_out(node, origin, budget, &mut added).map_err(|problem| JsonPatchError::Operation {
                 number: at + 1,
                 resource: resource.clone(),

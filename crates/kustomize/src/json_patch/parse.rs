@@ -13,11 +13,11 @@ use crate::origin::Origin;
 use crate::read::count;
 
 impl JsonPatch {
-    /// Reads a patch. What it puts into resources comes from `origin`.
+    /// Reads a patch. What it puts into resources comes from `origin`, or from its lines where that is a whole file.
     pub fn parse(name: &str, text: &str, origin: Origin) -> Result<Self, NoPatch> {
         let node = if text.starts_with('[') {
             let value: Value = serde_json::from_str(text).map_err(|error| NoPatch::Json(error.to_string()))?;
-            from_json(value, origin)
+            from_json(value, if origin.line() == 0 { origin.on(1) } else { origin })
         } else {
             let documents = parse_with_repeats(Source::new(name, text)).map_err(NoPatch::Yaml)?;
             match documents.first() {
@@ -39,15 +39,16 @@ impl JsonPatch {
 fn operation(item: Node) -> Result<Operation, NoPatch> {
     let unknown = || Arc::from("unknown");
     if item.is_null() {
-        return Ok(Operation { op: unknown(), path: None, from: None, value: None });
+        return Ok(Operation { op: unknown(), path: None, from: None, value: None, origin: item.origin });
     }
+    let origin = item.origin;
     let Content::Map(mut map) = item.content else { return Err(NoPatch::NotOperations) };
     let text = |field: &str| {
         let scalar = map.get(field).and_then(Node::as_scalar).filter(|scalar| scalar.tag == Tag::Text);
         scalar.map(|scalar| Arc::clone(&scalar.text))
     };
     let (op, path, from) = (text("op").unwrap_or_else(unknown), text("path"), text("from"));
-    Ok(Operation { op, path, from, value: map.remove("value") })
+    Ok(Operation { op, path, from, value: map.remove("value"), origin })
 }
 
 fn from_json(value: Value, origin: Origin) -> Node {
@@ -92,6 +93,7 @@ fn from_yaml(written: Written<'_>, origin: Origin, nodes: &mut usize) -> Result<
             Content::Map(map)
         }
     };
+    let origin = if origin.line() == 0 { origin.on(written.line()) } else { origin };
     Ok(Node::new(content, origin))
 }
 

@@ -23,8 +23,8 @@ fn what_a_patch_leaves_alone_stays_where_it_came_from_and_so_does_what_it_moves(
                  - {op: copy, from: /spec/list, path: /spec/copy}\n- {op: replace, path: /spec/list/0, value: 3}\n";
     let (node, file, patch_file) = patched(patch).unwrap();
     let Content::Seq(items) = &node.at(&["spec", "list"]).unwrap().content else { panic!("a list") };
-    assert_eq!((items[0].origin, items[1].origin), (patch_file, file.on(5)));
-    assert_eq!(node.at(&["spec", "new", "x"]).unwrap().origin, patch_file);
+    assert_eq!((items[0].origin, items[1].origin), (patch_file.on(4), file.on(5)));
+    assert_eq!(node.at(&["spec", "new", "x"]).unwrap().origin, patch_file.on(1));
     assert_eq!(node.at(&["spec", "other", "a"]).unwrap().origin, file.on(6));
     assert_eq!(node.at(&["spec", "copy"]).unwrap().origin, file.on(5));
 }

@@ -132,23 +132,23 @@ impl fmt::Display for Source {
     }
 }
 
-/// Carries out replacements, one after the other. Texts that are written are from `origin`; copied maps and lists keep where they came from. An error comes with
-/// where the replacement is.
+/// Carries out replacements, one after the other. Texts that are written are from where the replacement is; copied maps and lists keep where they came from. An
+/// error comes with where the replacement is.
 pub fn replace(
     resources: &mut [Resource],
     replacements: &[Replacement],
-    origin: Origin,
     budget: &Budget,
 ) -> Result<(), (Origin, ReplacementError)> {
     let ids: Vec<Vec<Id>> = resources.iter().map(Resource::written_ids).collect();
-    let mut work = Work { resources, ids: Vec::new(), called: BTreeMap::new(), origin, budget };
+    let mut work = Work { resources, ids: Vec::new(), called: BTreeMap::new(), origin: Origin::default(), budget };
     for (at, ids) in ids.into_iter().enumerate() {
         work.ids.push(Vec::new());
         work.learn(at, ids);
     }
-    replacements
-        .iter()
-        .try_for_each(|replacement| work.replace(replacement).map_err(|error| (replacement.origin, error)))
+    replacements.iter().try_for_each(|replacement| {
+        work.origin = replacement.origin;
+        work.replace(replacement).map_err(|error| (replacement.origin, error))
+    })
 }
 
 /// What is copied.
@@ -167,6 +167,7 @@ struct Work<'r> {
     ids: Vec<Vec<Id>>,
     /// Where those are that have or had a name.
     called: BTreeMap<Arc<str>, BTreeSet<usize>>,
+    /// Of the replacement that is carried out.
     origin: Origin,
     budget: &'r Budget,
 }

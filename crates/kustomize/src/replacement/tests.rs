@@ -29,8 +29,9 @@ fn a_text_is_from_the_replacement_and_a_copied_map_from_where_it_stood() {
     let file = sources.add("thing.yaml".into(), None);
     let by = sources.add("kustomization.yaml".into(), Some("replacements".into())).on(3);
     let mut resources = resources(THING, file);
-    let both = [copied("spec.from", "spec.to", None), copied("spec.map", "spec.into", None)];
-    replace(&mut resources, &both, by, &Budget::default()).unwrap();
+    let both = [copied("spec.from", "spec.to", None), copied("spec.map", "spec.into", None)]
+        .map(|replacement| Replacement { origin: by, ..replacement });
+    replace(&mut resources, &both, &Budget::default()).unwrap();
     let node = |path: &[&str]| resources[0].node.at(path).unwrap().clone();
     assert_eq!((node(&["spec", "to"]).as_text(), node(&["spec", "to"]).origin), (Some("x"), by));
     assert_eq!(node(&["spec", "into", "k"]).origin, file.on(1));
@@ -40,11 +41,11 @@ fn a_text_is_from_the_replacement_and_a_copied_map_from_where_it_stood() {
 fn a_map_that_is_copied_into_itself_ends() {
     let doubled: Vec<_> = (0..40).map(|at| copied("spec", &format!("spec.copy{at}"), create())).collect();
     let budget = Budget::new(Limits { held_bytes: 1 << 20, ..Limits::default() });
-    let told = replace(&mut resources(THING, Origin::default()), &doubled, Origin::default(), &budget);
+    let told = replace(&mut resources(THING, Origin::default()), &doubled, &budget);
     let held = |error: &ReplacementError| matches!(error, ReplacementError::Limit(limit) if limit.limit() == Some(Limit::Held));
     assert!(told.as_ref().is_err_and(|(_, error)| held(error)), "{told:?}");
     let deeper = vec![copied("spec.map", "spec.map.deeper", create()); 3_000];
-    let told = replace(&mut resources(THING, Origin::default()), &deeper, Origin::default(), &Budget::default());
+    let told = replace(&mut resources(THING, Origin::default()), &deeper, &Budget::default());
     assert!(told.is_err(), "{told:?}");
 }
 
@@ -54,7 +55,7 @@ fn a_text_that_is_put_into_itself_ends() {
     let doubled = vec![copied("spec.to", "spec.to", Some(options)); 60];
     let budget = Budget::new(Limits { held_bytes: 1 << 20, ..Limits::default() });
     let text = THING.replace("old", "old-x");
-    let told = replace(&mut resources(&text, Origin::default()), &doubled, Origin::default(), &budget);
+    let told = replace(&mut resources(&text, Origin::default()), &doubled, &budget);
     assert!(told.is_err_and(|(_, error)| matches!(error, ReplacementError::Limit(_))));
 }
 
@@ -69,10 +70,7 @@ fn a_part_of_a_text_is_replaced_or_added_at_an_end() {
 #[test]
 fn mistakes_name_the_field_and_the_resource() {
     let told = |replacement: Replacement| {
-        replace(&mut resources(THING, Origin::default()), &[replacement], Origin::default(), &Budget::default())
-            .unwrap_err()
-            .1
-            .to_string()
+        replace(&mut resources(THING, Origin::default()), &[replacement], &Budget::default()).unwrap_err().1.to_string()
     };
     assert_eq!(
         told(copied("spec.from", "spec.none", None)),
@@ -95,7 +93,7 @@ fn a_text_that_would_be_written_otherwise_is_left_alone() {
     for (from, to) in [("spec.from", "spec.file.c"), ("spec.from", "spec.file.a"), ("spec.map", "spec.file.a")] {
         let mut resources = resources(text, Origin::default());
         let before = resources[0].node.clone();
-        let told = replace(&mut resources, &[copied(from, to, None)], Origin::default(), &Budget::default());
+        let told = replace(&mut resources, &[copied(from, to, None)], &Budget::default());
         assert!(matches!(told, Err((_, ReplacementError::Text { .. }))), "{to}: {told:?}");
         assert_eq!(resources[0].node, before);
     }

@@ -1,5 +1,7 @@
 //! One strategic merge patch and one resource: what kustomize makes of the patch first, and what of the resource no patch changes.
 
+use std::sync::Arc;
+
 use crate::build::{BadBuild, Builder};
 use crate::field_spec::set_plain;
 use crate::generator::merged;
@@ -14,6 +16,9 @@ use crate::schema::BuiltIn;
 /// What it costs to merge a node.
 const MERGED: usize = 12;
 
+/// A patch repeats these to say what it patches, and sets them only where they change.
+const IDENTITY: [&[&str]; 4] = [&["apiVersion"], &["kind"], &["metadata", "name"], &["metadata", "namespace"]];
+
 impl Builder<'_> {
     /// Whether the resource is still there.
     pub(super) fn merge_into(&mut self, patch: &Resource, resource: &mut Resource) -> Result<bool, BadBuild> {
@@ -23,6 +28,8 @@ impl Builder<'_> {
         if patch.may_change_name || patch.may_change_kind {
             resource.note_former(&scope).map_err(|error| BadBuild::new(&error))?;
         }
+        let identity =
+            IDENTITY.map(|path| resource.node.at(path).and_then(|node| Some((scalar_text(node)?, node.origin))));
         let before = Weight::of(&resource.node);
         // Its name, namespace and kind are copied, however long they are.
         let called = (name.len() + namespace.len() + kind.len()) / BYTES;
@@ -51,6 +58,12 @@ impl Builder<'_> {
             set_metadata(&mut resource.node, "name", &name, origin);
         }
         set_metadata(&mut resource.node, "namespace", &namespace, origin);
+        for (path, (text, origin)) in IDENTITY.into_iter().zip(identity).filter_map(|(path, own)| Some((path, own?))) {
+            let node = path.iter().try_fold(&mut resource.node, |node, name| node.as_map_mut()?.get_mut(name));
+            if let Some(node) = node.filter(|node| node.as_text() == Some(&text)) {
+                node.origin = origin;
+            }
+        }
         Ok(true)
     }
 }
@@ -87,6 +100,10 @@ pub(super) fn as_texts(patch: &mut Resource, field: &str) -> Result<(), BadBuild
 fn takes_annotations(patch: &Node) -> bool {
     let paths: [&[&str]; 2] = [&["metadata"], &["metadata", "annotations"]];
     paths.iter().filter_map(|path| patch.at(path)).any(is_total)
+}
+
+fn scalar_text(node: &Node) -> Option<Arc<str>> {
+    node.as_scalar().map(|scalar| Arc::clone(&scalar.text))
 }
 
 fn plain(text: &str, origin: Origin) -> Node {

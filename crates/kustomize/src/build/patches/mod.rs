@@ -76,7 +76,7 @@ impl Builder<'_> {
             done => return done,
         };
         let file = folder.file(text).map_err(|error| BadBuild::new(&error));
-        let loaded = file.and_then(|path| self.load(&path));
+        let loaded = file.and_then(|path| self.load(&path, "patchesStrategicMerge"));
         let loaded =
             loaded.map_err(|error| if is_like_a_path(text) || error.limit().is_some() { error } else { no_patch })?;
         let placed = |patch: Resource| {
@@ -242,7 +242,10 @@ impl Builder<'_> {
                 ));
             }
         };
-        let origin = self.by(folder, "patchesJson6902", patch.origin);
+        let origin = match patch.path.is_empty() {
+            true => self.by(folder, "patchesJson6902", patch.origin),
+            false => self.sources.add(name.as_str().into(), Some("patchesJson6902".into())),
+        };
         let json = JsonPatch::parse(&name, &text, origin).map_err(|error| BadBuild::new(&error))?;
         if json.is_empty() {
             return Err(BadBuild::of(format!("patch appears to be empty; file={name}: write operations there")));
