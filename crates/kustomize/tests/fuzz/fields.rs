@@ -140,7 +140,7 @@ impl World {
         let known: Vec<&Thing> = self.things.iter().filter(|known| known.kind == kind).collect();
         let behavior = if self.is_there(&thing) || (!known.is_empty() && self.dice.percent(30)) {
             thing = known[self.dice.below(known.len())].clone();
-            self.dice.pick(&["merge", "merge", "replace", "replace", "create"])
+            if self.dice.percent(5) { "create" } else { self.dice.pick(&["merge", "replace"]) }
         } else {
             self.things.push(thing.clone());
             if self.dice.percent(3) { "merge" } else { self.dice.pick(&["", "", "create", "unspecified"]) }
@@ -212,7 +212,12 @@ impl World {
         let (mut files, first) = (Vec::new(), self.dice.below(FILES.len()));
         for number in 0..=self.dice.below(2) {
             let file = FILES[(first + number) % FILES.len()];
-            let content = if file == "raw.bin" { "\u{1}\u{0}x\u{ffff}".to_owned() } else { lines(&mut self.dice) };
+            let content = match file {
+                // No YAML can hold the last character.
+                "raw.bin" if self.dice.percent(20) => "\u{1}\u{0}x\u{ffff}".to_owned(),
+                "raw.bin" => "\u{1}\u{0}x".to_owned(),
+                _ => lines(&mut self.dice),
+            };
             let way = if self.dice.percent(2) { file.to_owned() } else { self.put_file(folder, file, content) };
             files.push(match self.dice.below(5) {
                 0 => raw(quoted(&format!("key-of-{}={way}", file.replace('/', "-")))),
@@ -298,7 +303,7 @@ impl World {
     }
 
     fn sort_options(&mut self) -> Yaml {
-        let order = self.dice.pick(&["legacy", "fifo", "legacy", "fifo", "other"]);
+        let order = if self.dice.percent(5) { "other" } else { self.dice.pick(&["legacy", "fifo"]) };
         let mut options = map([]);
         if self.dice.percent(95) {
             options.set("order", text(order));

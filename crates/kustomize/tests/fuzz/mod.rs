@@ -52,11 +52,18 @@ const ON_PURPOSE: &[&str] = &[
     "validator shouldn't modify the resource map",
 ];
 
+/// Of how many cases one may be refused on purpose that kustomize builds: more would hide what nobody meant.
+const EXCUSED_OF: u64 = 40;
+
+fn is_on_purpose(ours: &Made) -> bool {
+    ours.as_ref().is_err_and(|error| ON_PURPOSE.iter().any(|part| error.contains(part)))
+}
+
 /// Whether we make something else of a case than kustomize does. What kustomize makes now this and now that of has no right answer, nor has what it shows
 /// its own notes in.
 fn differs(case: &Case, peer: &mut Peer) -> bool {
     let ours = case.build();
-    if ours.as_ref().is_err_and(|error| ON_PURPOSE.iter().any(|part| error.contains(part))) {
+    if is_on_purpose(&ours) {
         return false;
     }
     let mut is_other = || {
@@ -93,23 +100,30 @@ mod against_kustomize {
         println!("seed {seed}, {cases} cases");
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
         let mut peer = Peer::start();
-        let (mut built, mut refused, mut different) = (0, 0, Vec::new());
+        let (mut built, mut refused, mut excused, mut different) = (0_u64, 0_u64, 0_u64, Vec::new());
         for number in 0..cases {
             let case = world::case(seed, number);
-            if differs(&case, &mut peer) {
+            let ours = case.build();
+            if is_on_purpose(&ours) && peer.ask(&case).is_ok() {
+                excused += 1;
+            } else if differs(&case, &mut peer) {
                 different.push(told(&case, seed, number, &folder, &mut peer));
                 if different.len() == ENOUGH {
                     break;
                 }
-            } else if case.build().is_ok() {
+            } else if ours.is_ok() {
                 built += 1;
             } else {
                 refused += 1;
             }
         }
-        println!("seed {seed}: {built} built alike, {refused} refused by both, {} different", different.len());
+        println!(
+            "seed {seed}: {built} built alike, {refused} refused by both, {excused} refused on purpose, {} different",
+            different.len()
+        );
         assert!(different.is_empty(), "seed {seed}: {different:?}");
-        assert!(built * 3 > refused, "most cases should be good ones: {built} built, {refused} refused");
+        assert!(built > refused, "most cases should be good ones: {built} built, {refused} refused");
+        assert!(excused * EXCUSED_OF <= cases, "too many are excused: {excused} of {cases}");
     }
 }
 

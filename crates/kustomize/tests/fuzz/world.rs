@@ -44,15 +44,15 @@ pub(super) struct World {
 /// A case of a run.
 pub(crate) fn case(seed: u64, number: u64) -> Case {
     let mut dice = Dice::of(seed, number);
-    let odd = dice.pick(&[0, 0, 0, 2, 6, 15]);
-    let busy = dice.pick(&[25, 50, 100]);
+    let odd = dice.pick(&[0, 0, 0, 0, 0, 0, 2, 6, 15]);
+    let busy = dice.pick(&[20, 40, 40, 100]);
     let (things, held) = (Vec::new(), BTreeMap::new());
     let is_unrestricted = dice.percent(10);
     let outside = if dice.percent(if is_unrestricted { 60 } else { 1 }) { 40 } else { 0 };
     let case = Case { is_unrestricted, ..Case::default() };
     let mut world = World { dice, odd, busy, outside, things, held, case };
     world.tree();
-    if world.dice.percent(8) {
+    if world.dice.percent(6) {
         world.spoil();
     }
     world.case
