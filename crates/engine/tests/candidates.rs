@@ -309,6 +309,22 @@ fn a_commit_elsewhere_is_skipped_without_a_look_at_any_object() {
 }
 
 #[test]
+fn a_link_that_leads_nowhere_good_is_refused_with_its_place_and_not_asked_for_again() {
+    let tree = MemoryTree::of([
+        ("apps/shop/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("apps/shop/a.yaml", file("a", "/a").as_str()),
+    ]);
+    let (_, footprint) = rendered(&tree);
+    for leads in ["a.yaml", "../../../etc/passwd"] {
+        let linked = tree.with_link(&path("apps/shop/a.yaml"), leads);
+        let Considered::Refused { problems } = considered(&linked, Some(&footprint)) else {
+            panic!("{leads}: a refusal")
+        };
+        assert!(problems[0].to_string().starts_with("apps/shop/kustomization.yaml:1:"), "{leads}: {problems:?}");
+    }
+}
+
+#[test]
 fn a_new_file_in_the_folder_is_seen() {
     let tree = MemoryTree::of([("apps/shop/a.yaml", file("a", "/a").as_str())]);
     let (_, footprint) = rendered(&tree);

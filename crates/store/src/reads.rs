@@ -30,8 +30,16 @@ pub struct ReadSet {
 }
 
 impl ReadSet {
-    /// Whether everything read, listed or missed resolves the same on another tree of the same store.
+    /// Whether everything read, listed or missed resolves the same on another tree of the same store. What that version itself is to blame for, such as a link that
+    /// leads nowhere good, does not: whoever reads it tells where it is.
     pub fn holds_on(&self, tree: &dyn Tree) -> Result<bool, StoreError> {
+        match self.resolves_on(tree) {
+            Err(StoreError::Refused { .. } | StoreError::Vanished { .. }) => Ok(false),
+            resolves => resolves,
+        }
+    }
+
+    fn resolves_on(&self, tree: &dyn Tree) -> Result<bool, StoreError> {
         if self.failed {
             return Ok(false);
         }
