@@ -45,7 +45,9 @@ impl<'n> Fields<'n> {
     pub fn of(node: &'n Node, path: &str) -> Result<Self, BadField> {
         match &node.content {
             Content::Map(map) => {
-                Ok(Self { map, path: path.to_owned(), origin: node.origin, known: RefCell::default() })
+                let fields = Self { map, path: path.to_owned(), origin: node.origin, known: RefCell::default() };
+                fields.refuse_what_go_mixes()?;
+                Ok(fields)
             }
             // An item that is null has none of its fields.
             Content::Scalar(scalar) if scalar.is_null() && !path.is_empty() => {
@@ -54,6 +56,22 @@ impl<'n> Fields<'n> {
             }
             _ => Err(wrong(path, node, "a map")),
         }
+    }
+
+    /// Of what stands there in several cases the last counts, except that Go puts maps together, field by field: nobody means that.
+    fn refuse_what_go_mixes(&self) -> Result<(), BadField> {
+        let mut seen = BTreeMap::new();
+        for (name, node) in self.map.iter().filter(|(_, node)| node.as_map().is_some()) {
+            if let Some(other) = seen.insert(name.to_ascii_lowercase(), name) {
+                return Err(BadField {
+                    path: self.path_of(name),
+                    origin: node.origin,
+                    problem: format!("it is written twice, as `{other}` too"),
+                    help: "keep one of them".to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn path_of(&self, name: &str) -> String {
@@ -216,6 +234,18 @@ mod tests {
         let labels = fields.text_map("labels").unwrap().unwrap();
         assert_eq!(labels, BTreeMap::from([("a".into(), "b".into()), ("c".into(), "".into())]));
         assert_eq!(fields.end(), Ok(()));
+    }
+
+    #[test]
+    fn a_map_in_two_cases_is_refused_and_of_all_else_the_last_counts() {
+        let scalars = node("NAMEPREFIX: a\nnamePrefix: b\nMetadata: null\nmetadata: {}\n");
+        assert_eq!(Fields::of(&scalars, "").unwrap().text("namePrefix").unwrap().as_deref(), Some("b"));
+        let maps = node("METADATA: {name: a}\nmetadata: {namespace: b}\n");
+        let told = Fields::of(&maps, "").unwrap_err();
+        let text = "metadata: it is written twice, as `METADATA` too: keep one of them";
+        assert_eq!((told.origin.line(), told.to_string()), (2, text.to_owned()));
+        let lists = node("Resources: [a]\nresources: [b]\n");
+        assert_eq!(Fields::of(&lists, "").unwrap().texts("resources").unwrap(), ["b".into()] as [Arc<str>; 1]);
     }
 
     #[test]
