@@ -121,8 +121,8 @@ impl<'f> Folder<'f> {
         if self.is_restricted {
             let real = self.files.real_file(&file)?;
             if !is_within(&real, self.path) {
-                let real = (real != file).then_some(real);
-                return Err(BadPath::Above { file, real, folder: shown(self.path) }.into());
+                let real = (real != file).then(|| self.files.told(&real));
+                return Err(BadPath::Above { file: self.files.told(&file), real, folder: shown(self.path) }.into());
             }
         }
         Ok(file)

@@ -230,6 +230,23 @@ fn a_file_without_an_end_is_refused() {
 }
 
 #[test]
+fn case_51_a_file_behind_a_link_out_of_the_folder_is_read_only_if_the_restriction_is_lifted() {
+    let tree = tree();
+    let file = tree.path().join("prod/more.yaml");
+    fs::rename(&file, tree.path().join("elsewhere.yaml")).unwrap();
+    symlink("../elsewhere.yaml", &file).unwrap();
+    let refused = run_in(tree.path(), &["kustomize", "build", "prod"]);
+    assert_eq!((refused.code, refused.output.as_str()), (Some(4), ""));
+    assert!(
+        refused.complaints.contains("security; file 'prod/more.yaml' is not in or below"),
+        "{}",
+        refused.complaints
+    );
+    let lifted = run_in(tree.path(), &["kustomize", "build", "prod", "--load-restrictor", "LoadRestrictionsNone"]);
+    assert_eq!((lifted.code, lifted.output.as_str()), (Some(0), BUILT));
+}
+
+#[test]
 fn a_folder_behind_a_link_is_read_where_it_is() {
     let tree = tree();
     fs::create_dir(tree.path().join("elsewhere")).unwrap();
