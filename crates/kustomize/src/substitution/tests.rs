@@ -91,6 +91,7 @@ fn a_default_without_quotes_is_read_as_such() {
         becomes(&format!("${{X{form}3}}"), "3");
     }
     becomes("${X:=004}", "4");
+    becomes("${X:=0644}", "420");
     becomes("${X:=yes}", "\"yes\"");
     becomes("${X:=true}", "true");
     becomes("${X:=}", "null");
