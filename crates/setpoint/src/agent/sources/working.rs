@@ -25,7 +25,7 @@ pub(super) enum NotDone {
     #[error("an earlier try took too long and has not stopped yet; it is tried again")]
     NotStopped,
     #[error(
-        "the renderer broke down on this version: that is a mistake of ours, please report it; until it is mended a real kustomize can render it (`kustomize.external`)"
+        "the renderer broke down on this version, which is a mistake of ours: report it; until it is mended a real kustomize can render kustomizations (`kustomize.external`)"
     )]
     BrokeDown,
     #[error("the agent is stopping")]
