@@ -20,3 +20,15 @@ impl Log for Complaints {
         let _ = writeln!(doors::complaints(), "setpoint: {line}");
     }
 }
+
+/// Keeps what was said, for tests.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(super) struct Said(pub(super) std::sync::Mutex<Vec<String>>);
+
+#[cfg(test)]
+impl Log for Said {
+    fn say(&self, line: &str) {
+        self.0.lock().expect("nobody panicked while saying something").push(line.to_owned());
+    }
+}

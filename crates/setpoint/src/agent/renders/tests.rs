@@ -13,6 +13,7 @@ use setpoint_store::{MemoryTree, StorePath, Tree};
 use setpoint_target::Unidentifiable;
 
 use super::*;
+use crate::agent::log::Said;
 
 /// Every object is what it is called.
 #[derive(Debug)]
@@ -34,15 +35,6 @@ impl Kinds for Things {
 
     fn is_protected(&self, _: &str, _: &str) -> bool {
         false
-    }
-}
-
-#[derive(Debug, Default)]
-struct Said(Mutex<Vec<String>>);
-
-impl Log for Said {
-    fn say(&self, line: &str) {
-        self.0.lock().unwrap().push(line.to_owned());
     }
 }
 

@@ -6,15 +6,7 @@ use setpoint_engine::accept::documents_of;
 use setpoint_store::{MemoryTree, StorePath};
 
 use super::*;
-
-#[derive(Debug, Default)]
-struct Said(Mutex<Vec<String>>);
-
-impl Log for Said {
-    fn say(&self, line: &str) {
-        self.0.lock().unwrap().push(line.to_owned());
-    }
-}
+use crate::agent::log::Said;
 
 /// An agent's shadows, of which no program can be run.
 struct Scene {

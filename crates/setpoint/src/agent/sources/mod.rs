@@ -1,15 +1,16 @@
 //! Where declared state comes from, in production: stores and targets as the accepted control documents name them, rendered by the
-//! accept plane. `connecting.rs` keeps their connections, `working.rs` has the threads.
+//! accept plane. `connecting.rs` keeps their connections, `working.rs` has the threads; `shadowing.rs` and `explaining.rs` render beside it,
+//! for people only.
 
 mod connecting;
+mod explaining;
+mod shadowing;
 mod working;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use setpoint_api::answer::{ShadowStanding, UnreachedTarget};
-use setpoint_api::question::{ExplainQuestion, ObjectName};
+use setpoint_api::answer::UnreachedTarget;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
@@ -18,14 +19,10 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_documents::{StoreSpec, TargetSpec};
-use setpoint_engine::accept::{
-    AppSource, By, Considered, ControlDocuments, Explanation, Kinds, NotExplained, NotRead, NotRendered, Wanted,
-    documents_of,
-};
+use setpoint_engine::accept::{AppSource, By, Considered, ControlDocuments, Kinds, NotRead, documents_of};
 use setpoint_engine::{Controls, RenderOutcome};
 use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
 use setpoint_target::{Answer, Target};
-use tokio::time::timeout;
 
 use self::working::Work;
 use super::bootstrap::Bootstrap;
@@ -36,15 +33,11 @@ use super::lineage::{Lineages, worse};
 use super::log::Log;
 use super::renderers::Renderers;
 use super::renders::Renders;
-use super::shadows::{Job, Shadows};
-use crate::doors::duration;
+use super::shadows::Shadows;
 use crate::interpreter::{Governed, Rendering, Sources, Targets};
 
 /// A target that was not reached is tried again after this long.
 const RETRY: Span = Span::seconds(30);
-
-/// Who asks for an explanation waits this long for it, with its turn.
-const EXPLAINED_WITHIN: Span = Span::seconds(30);
 
 /// The stores and targets that are in use.
 #[derive(Debug)]
@@ -257,62 +250,6 @@ impl Provider {
         candidate
     }
 
-    /// Has another program render a version, too, if the app asks for that. Nobody waits for it.
-    async fn shadow(
-        &self,
-        app: &AppId,
-        revision: &Revision,
-        documents: Option<Digest>,
-        take: fn(&Shadows, Job) -> bool,
-    ) {
-        let declared = self.documents();
-        let shadow = declared.apps().get(app).and_then(|app| app.spec.kustomize.shadow.clone());
-        let (Some(shadow), Ok((source, ..))) = (shadow, self.source(app, documents)) else { return };
-        if !self.shadows.wants(&source, &shadow, revision) {
-            return;
-        }
-        let Ok(trees) = self.open(revision).await else { return };
-        let job = Job { source, shadow, revision: revision.clone(), trees };
-        if take(&self.shadows, job) {
-            work_through(Arc::clone(&self.shadows));
-        }
-    }
-
-    /// How the shadow of an app stands, if it has one.
-    pub(super) fn shadow_of(&self, app: &AppId) -> Option<ShadowStanding> {
-        let documents = self.documents();
-        let shadow = documents.apps().get(app)?.spec.kustomize.shadow.as_ref()?;
-        Some(self.shadows.standing(&documents.source(app)?, shadow))
-    }
-
-    /// Who set what of a resource that an app declares in a revision.
-    pub(super) async fn explain(
-        &self,
-        revision: &Revision,
-        question: ExplainQuestion,
-    ) -> Result<Explanation, NotExplained> {
-        let ExplainQuestion { app, object: ObjectName { kind, name }, namespace, field, .. } = question;
-        let trees = self.open(revision).await.map_err(NotRendered::from)?;
-        let unknown = |reason: Blindness| NotRendered::from(StoreError::unreachable(reason.to_string()));
-        let (source, ..) = self.source(&app, self.taken_up()).map_err(unknown)?;
-        let explained = async {
-            let turn = Arc::clone(&self.explaining).lock_owned().await;
-            let work = move |stop: &Arc<AtomicBool>| {
-                // Held until it is done, whether or not anybody waits for it still.
-                let _turn = turn;
-                let wanted = Wanted { kind: &kind, name: &name, namespace: namespace.as_deref(), field: &field };
-                source.explain(&trees, &wanted, Some(stop))
-            };
-            self.work.done(app, work).await.map_err(NotRendered::from)?
-        };
-        let in_time = timeout(duration(EXPLAINED_WITHIN), explained).await;
-        in_time.unwrap_or_else(|_elapsed| {
-            let what =
-                format!("it was not explained within {EXPLAINED_WITHIN}: others are, or it takes too long; ask again");
-            Err(NotRendered::Unavailable { what }.into())
-        })
-    }
-
     async fn root_candidate(
         &self,
         mut trees: BTreeMap<StoreName, Arc<dyn Tree>>,
@@ -432,12 +369,6 @@ pub(super) enum Candidate {
     Rendered(Vec<Resource>),
     Refused(Vec<String>),
     Failed(Blindness),
-}
-
-/// The other program may take long: it has a thread for as long as versions wait for it.
-#[expect(clippy::disallowed_methods, reason = "the door: one at a time, and stopping the renderers ends it")]
-fn work_through(shadows: Arc<Shadows>) {
-    drop(tokio::task::spawn_blocking(move || shadows.work()));
 }
 
 fn unknown_store(name: &StoreName) -> StoreError {
