@@ -60,6 +60,11 @@ impl KubeTarget {
         self.0.watches.watching()
     }
 
+    /// The namespace of what declares none.
+    pub fn namespace(&self) -> &str {
+        &self.0.namespace
+    }
+
     /// How many requests were sent, by what they do.
     pub fn requests(&self) -> Tally {
         self.0.api.sender.counts.all()

@@ -64,6 +64,11 @@ pub trait Kinds: fmt::Debug {
     /// What the object would be on the target.
     fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable>;
 
+    /// The namespace that the target gives to what names none, if it has namespaces.
+    fn namespace(&self) -> Option<&str> {
+        None
+    }
+
     /// What part of Setpoint's own an object is (its namespace, its rights), in words that follow "it is"; `None` if it is none.
     fn own_part(&self, _key: &Key, _body: &Value) -> Option<&'static str> {
         None

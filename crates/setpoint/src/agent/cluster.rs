@@ -187,6 +187,10 @@ impl Kinds for ClusterKinds {
         self.cluster.key(api_version, kind, body)
     }
 
+    fn namespace(&self) -> Option<&str> {
+        Some(self.cluster.namespace())
+    }
+
     fn own_part(&self, key: &Key, body: &Value) -> Option<&'static str> {
         own::own_part(self.own_namespace.as_deref()?, key, body)
     }

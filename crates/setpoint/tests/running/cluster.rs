@@ -431,6 +431,36 @@ pub(crate) mod envtest {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_names_no_namespace_follows_a_kubeconfig_that_names_another() {
+        let mut scene = Scene::new("before");
+        let way = scene.lab.path().join("kubeconfig");
+        std::fs::copy(scene.server.kubeconfig(), &way).expect("the server wrote it");
+        let lead_to = |namespace: &str| {
+            let arguments = ["config", "set-context", "--current", "--namespace", namespace];
+            let output = ApiServer::shared().kubectl_as(&way, &arguments, b"");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        lead_to(&scene.namespace);
+        let target = format!("{{ kind: kubernetes, kubeconfig: {} }}", way.display());
+        scene.lab.control("machine", "Target", &target).app("shop");
+        let head = scene.config("shop", "first", "red").lab.commit();
+        let mut agent = scene.lab.start().await;
+        agent.until_converged("shop", &head).await;
+        assert_eq!(scene.colour("first").as_deref(), Some("red"));
+        agent.stop().await;
+
+        let before = std::mem::replace(&mut scene.namespace, scene.server.fresh_namespace("after"));
+        lead_to(&scene.namespace);
+        let mut agent = scene.lab.start().await;
+        let moved = async |_: &Agent| (scene.colour("first").as_deref() == Some("red")).then_some(());
+        agent.until("it is where the kubeconfig leads", moved).await;
+        let left = format!("/api/v1/namespaces/{before}/configmaps/first");
+        let gone = async |_: &Agent| (scene.server.request("GET", &left, None).status == 404).then_some(());
+        agent.until("what was there before is gone", gone).await;
+        agent.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_plan_is_the_servers_own_answer_and_shows_no_secret() {
         let mut scene = Scene::new("plan");
         scene.lab.app("shop");

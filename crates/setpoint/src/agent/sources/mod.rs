@@ -288,10 +288,13 @@ impl Provider {
         if state.of != documents {
             return Err(Blindness::OtherDocuments);
         }
-        let source = state.documents.source(app).ok_or(Blindness::NotLooked)?;
+        let mut source = state.documents.source(app).ok_or(Blindness::NotLooked)?;
         let target = state.targets.get(&source.target).ok_or(Blindness::NotLooked)?;
         let identity = state.identities.get(&source.target).ok_or(Blindness::NotLooked)?.clone();
-        Ok((source, Arc::clone(&target.connection.kinds), identity))
+        let kinds = Arc::clone(&target.connection.kinds);
+        // Where the document names none, the kubeconfig may: an app is rendered again once that names another.
+        source.namespace = kinds.namespace().map(str::to_owned);
+        Ok((source, kinds, identity))
     }
 
     /// How the offered versions relate to those they must descend from: the worst of all stores.
