@@ -25,7 +25,7 @@ mod weigh;
 pub mod write;
 
 pub use address::{Address, BadAddress};
-pub use mirror::{GitCache, Notice};
+pub use mirror::GitCache;
 pub use options::{Credentials, Follow, GitLimits, GitOptions, Patience, SshOptions};
 pub use reference::{Branch, Reference, Tag};
 pub use store::GitStore;

@@ -22,13 +22,6 @@ use crate::standing::Standing;
 /// After so many fetches in a row that do not hold together, our own copy is suspected.
 const SUSPICIOUS: u32 = 3;
 
-/// Something a person should know, although the store works on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// Our copy was damaged and is fetched anew.
-    StartedOver { address: String, reason: String },
-}
-
 /// The folder in which copies of remote repositories are kept.
 #[derive(Clone, Debug)]
 pub struct GitCache {
@@ -69,7 +62,8 @@ struct State {
     damage: Option<String>,
     /// Fetches in a row that did not hold together.
     failures: u32,
-    notices: Vec<Notice>,
+    /// What people should know, although the store works on.
+    notices: Vec<String>,
 }
 
 /// The state of the copy we have.
@@ -99,7 +93,7 @@ impl Mirror {
         self.state().damage.get_or_insert(detail);
     }
 
-    pub(crate) fn take_notices(&self) -> Vec<Notice> {
+    pub(crate) fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.state().notices)
     }
 
@@ -121,7 +115,7 @@ impl Mirror {
     fn bring(&self, poll: &Poll<'_>) -> Result<gix::ObjectId, StoreError> {
         let repository = match self.condition(poll) {
             Condition::Absent => return self.fetch_anew(poll),
-            Condition::Damaged(reason) => return self.start_over(poll, reason),
+            Condition::Damaged(reason) => return self.start_over(poll, &reason),
             Condition::Whole(repository) => repository,
         };
         let known = repository.target(poll.reference)?;
@@ -137,7 +131,7 @@ impl Mirror {
                 Ok(head)
             }
             Ok(Followed::TooManyPacks) => self.fetch_anew(poll),
-            Err(StoreError::Damaged { detail }) if self.is_suspicious() => self.start_over(poll, detail),
+            Err(StoreError::Damaged { detail }) if self.is_suspicious() => self.start_over(poll, &detail),
             Err(error) => Err(error),
         }
     }
@@ -150,11 +144,14 @@ impl Mirror {
     }
 
     /// Fetches everything because our copy is damaged. Until that succeeds the old one is read from, as far as it goes.
-    fn start_over(&self, poll: &Poll<'_>, reason: String) -> Result<gix::ObjectId, StoreError> {
+    fn start_over(&self, poll: &Poll<'_>, reason: &str) -> Result<gix::ObjectId, StoreError> {
         let head = self.fetch_anew(poll)?;
         let mut state = self.state();
         state.damage = None;
-        state.notices.push(Notice::StartedOver { address: self.address.clone(), reason });
+        let (address, folder) = (&self.address, self.folder.display());
+        state.notices.push(format!(
+            "the copy of {address} in {folder} was damaged and was fetched anew; if that happens again, look at the disk: {reason}"
+        ));
         Ok(head)
     }
 

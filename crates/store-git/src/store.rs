@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::address::Address;
 use crate::fetch::Poll;
-use crate::mirror::{Mirror, Notice};
+use crate::mirror::Mirror;
 use crate::options::{Credentials, Follow, GitOptions};
 use crate::pace::{Interrupt, Pace};
 use crate::reference::{Branch, Reference, Tag, commit};
@@ -103,14 +103,6 @@ impl GitStore {
 
     pub fn address(&self) -> &Address {
         &self.inner.address
-    }
-
-    /// What people should be told since this was last asked.
-    pub fn take_notices(&self) -> Vec<Notice> {
-        match &self.inner.place {
-            Place::Mirror(mirror) => mirror.take_notices(),
-            Place::Here { .. } => Vec::new(),
-        }
     }
 
     async fn head(&self) -> Result<VersionId, StoreError> {
@@ -368,5 +360,12 @@ impl Store for GitStore {
     fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>> {
         let (inner, version) = (self.inner.clone(), version.clone());
         Box::pin(blocking(move || inner.noting_damage(inner.repository()?.describe(&version))))
+    }
+
+    fn take_notices(&self) -> Vec<String> {
+        match &self.inner.place {
+            Place::Mirror(mirror) => mirror.take_notices(),
+            Place::Here { .. } => Vec::new(),
+        }
     }
 }

@@ -132,7 +132,7 @@ async fn a_pack_that_is_cut_off_leaves_the_copy_as_it_was() {
     }
     scene.server.mend();
     assert_eq!(head(&store).await.as_str(), second);
-    assert_eq!(store.take_notices(), [], "a fault of the server was taken for damage of the copy");
+    assert_eq!(store.take_notices(), [""; 0], "a fault of the server was taken for damage of the copy");
 }
 
 #[tokio::test(flavor = "multi_thread")]

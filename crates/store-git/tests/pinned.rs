@@ -204,7 +204,7 @@ async fn a_commit_that_the_branch_does_not_have_is_unknown_until_it_has_it() {
     let why = told(&poll(&store).await.unwrap_err());
     assert!(why.contains(&format!("commit {stray} on branch `main`")) && why.contains("push it there"), "{why}");
     assert_eq!(told(&poll(&store).await.unwrap_err()), why);
-    assert_eq!(store.take_notices(), [], "our copy is whole");
+    assert_eq!(store.take_notices(), [""; 0], "our copy is whole");
     scene.repository.git(&["update-ref", "refs/heads/main", &stray], b"");
     assert_eq!(head(&store).await.as_str(), stray);
     // The object is still here, but no longer on the branch.

@@ -78,6 +78,11 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Who made a version, when and why.
     fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>>;
+
+    /// What people should know since this was last asked, although the store works on: a line each.
+    fn take_notices(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The one version that a name stands for.

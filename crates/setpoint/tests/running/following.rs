@@ -1,6 +1,7 @@
 //! From a commit to the machine: over https, over ssh, from a local path.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use setpoint_testbed::{GitServer, SshServer};
 
@@ -51,6 +52,38 @@ async fn a_repository_over_https_is_followed_with_a_token_and_an_authority_of_on
         token.display()
     ));
     follows(&mut lab).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_was_damaged_is_fetched_anew_and_the_log_says_so() {
+    let mut lab = Lab::new();
+    let server = GitServer::start(lab.path());
+    let url = server.url("state.git");
+    lab.reach_by(format!("url: {url}, authoritiesFile: {}", server.authority().display()));
+    lab.app("hello").file("hello", "greeting", "Hello\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    assert!(!agent.said().iter().any(|line| line.contains("damaged")), "{:?}", agent.said());
+    agent.stop().await;
+
+    for copy in entries(&lab.data().join("stores")).iter().flat_map(|mirror| entries(mirror)) {
+        for pack in entries(&copy.join("objects/pack")) {
+            fs::remove_file(&pack).expect("it is ours");
+            fs::write(&pack, "garbage").expect("it is ours");
+        }
+    }
+    let second = lab.file("hello", "greeting", "Good day\n").commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &second).await;
+    let told = format!("store bootstrap: the copy of {url} in ");
+    assert_eq!(agent.said().iter().filter(|line| line.starts_with(&told)).count(), 1, "{:?}", agent.said());
+    agent.stop().await;
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let found = fs::read_dir(folder).expect("the folder is there");
+    found.map(|entry| entry.expect("it can be read").path()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

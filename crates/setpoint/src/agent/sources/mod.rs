@@ -383,7 +383,13 @@ impl Sources for Provider {
         Box::pin(async move {
             self.footprints.write_down().await;
             match self.store(store) {
-                Some(store) => store.poll(now).await,
+                Some(connected) => {
+                    let head = connected.poll(now).await;
+                    for notice in connected.take_notices() {
+                        self.log.say(&format!("store {store}: {notice}"));
+                    }
+                    head
+                }
                 None => Observed::unknown(unknown_store(store).into()),
             }
         })
