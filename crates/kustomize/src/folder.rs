@@ -128,6 +128,11 @@ impl<'f> Folder<'f> {
         Ok(file)
     }
 
+    /// Whether there is a file, one that this kustomization may not read included.
+    pub(crate) fn has_file(&self, path: &str) -> bool {
+        self.resolve(path).is_ok_and(|file| self.files.read(&file).is_ok())
+    }
+
     /// What a file of this kustomization holds.
     pub fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
         self.files.read(&self.file(path)?)

@@ -8,7 +8,8 @@ const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\
 
 /// The place of what is wrong, and the rest of the error.
 fn told(files: &[(&str, &str)]) -> (String, String) {
-    let files = files.iter().map(|(path, text)| (format!("{BUILT}/{path}"), (*text).to_owned())).collect();
+    let full = |path: &str| path.strip_prefix("../").map_or_else(|| format!("{BUILT}/{path}"), str::to_owned);
+    let files = files.iter().map(|(path, text)| (full(path), (*text).to_owned())).collect();
     let bad = build(&Case { files, ..Case::default() }, BUILT, &Options::default()).expect_err("it is refused");
     let place = bad.place.as_ref().map(|(file, line)| format!("{file}:{line}"));
     (place.unwrap_or_default(), bad.message)
@@ -93,6 +94,33 @@ fn what_is_taken_in_is_told_where_it_is_or_where_it_is_named() {
         ("helmCharts:\n- {name: a}\n", "kustomization.yaml:4", "`helmCharts`"),
         ("sortOptions:\n  order: none\n", "kustomization.yaml:4", "must be one of [fifo, legacy]"),
     ]);
+}
+
+/// Whatever is named above the folder may be a file or a base: of a name that is mistyped nothing is told about security.
+#[test]
+fn a_base_that_is_not_there_is_told_apart_from_a_file_that_may_not_be_read() {
+    let named = |path: &str| {
+        let kustomization = format!("resources: [{path}]\n");
+        let (at, message) =
+            told(&[("kustomization.yaml", kustomization.as_str()), ("../beside.yaml", MAP), ("../empty/a.yaml", MAP)]);
+        assert_eq!(at, format!("{BUILT}/kustomization.yaml:1"), "{message}");
+        message
+    };
+    let names = "'kustomization.yaml', 'kustomization.yml', 'Kustomization'";
+    for folder in ["gone", "empty"] {
+        assert_eq!(
+            named(&format!("../{folder}")),
+            format!(
+                "accumulating resources: unable to find one of {names} in directory '/{folder}': add one, or correct the path"
+            )
+        );
+    }
+    assert_eq!(
+        named("../beside.yaml"),
+        format!(
+            "accumulating resources: security; file 'beside.yaml' is not in or below '/{BUILT}': move it there, or make a base of its folder"
+        )
+    );
 }
 
 #[test]

@@ -119,10 +119,13 @@ impl BadBuild {
 
     /// What was tried before and is likelier meant, if this says no more than that it failed, too.
     pub(super) fn behind(self, first: &dyn Error) -> Self {
-        match self.is_absent {
-            true => Self { message: format!("{first} (and as a folder: {})", self.message), ..self },
-            false => self,
-        }
+        let message = format!("{first} (and as a folder: {})", self.message);
+        if self.is_absent { Self { message, ..self } } else { self }
+    }
+
+    /// What was tried before and is surely meant, if this says no more than that it failed, too.
+    pub(super) fn instead(self, first: &dyn Error) -> Self {
+        if self.is_absent { Self { message: first.to_string(), ..self } } else { self }
     }
 }
 

@@ -220,7 +220,7 @@ impl Builder<'_> {
         let Some((path, bytes)) = found else {
             let names = FILE_NAMES.map(|name| format!("'{name}'")).join(", ");
             return Err(BadBuild::absent(format!(
-                "unable to find one of {names} in directory '/{}': add one",
+                "unable to find one of {names} in directory '/{}': add one, or correct the path",
                 folder.path()
             )));
         };

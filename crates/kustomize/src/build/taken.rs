@@ -3,7 +3,7 @@
 use super::names::Registered;
 use super::{Accumulated, BadBuild, Builder, NAMED, utf8, vars};
 use crate::files::FileError;
-use crate::folder::{Folder, is_remote};
+use crate::folder::{BadPath, Folder, is_remote};
 use crate::identity::Id;
 use crate::kustomization::Kustomization;
 use crate::limits::Weight;
@@ -48,7 +48,15 @@ impl Builder<'_> {
             Err(limit @ FileError::Limit { .. }) => return Err(BadBuild::new(&limit)),
             // Where the file is looked for says nothing of a repository, and repeats the password.
             Err(_) if is_remote(path) => return self.base(folder, path, all, known, depth),
-            Err(no_file) => return self.base(folder, path, all, known, depth).map_err(|error| error.behind(&no_file)),
+            Err(no_file) => {
+                let taken = self.base(folder, path, all, known, depth);
+                return taken.map_err(|no_base| match &no_file {
+                    // A base that was mistyped is above the folder, too: that says nothing unless a file is there.
+                    FileError::Path(BadPath::Above { .. }) if !folder.has_file(path) => no_base,
+                    FileError::Path(BadPath::Above { .. }) => no_base.instead(&no_file),
+                    _ => no_base.behind(&no_file),
+                });
+            }
         };
         let mut loaded = self.loaded(&file, &bytes, None)?;
         self.note_file(folder, path, &mut loaded)?;
