@@ -42,8 +42,11 @@ pub(super) fn account(
     let is_part = options.is_some_and(|options| !options.delimiter.is_empty());
     let kept = if is_part { old.bytes } else { 0 };
     budget.steps(COPIED * (old.nodes + new.nodes) + new.texts() / BYTES + kept)?;
-    budget.hold(new.bytes.saturating_add(kept))?;
-    budget.release(old.bytes);
+    let made = new.bytes.saturating_add(kept);
+    // A text is put together first, and then becomes one that can be shared: it is there twice for a moment.
+    let passing = if is_part { made } else { 0 };
+    budget.hold(made.saturating_add(passing))?;
+    budget.release(old.bytes.saturating_add(passing));
     Ok(())
 }
 
@@ -103,13 +106,13 @@ pub(super) fn set(
     Ok(())
 }
 
-/// A text with another part in it: in the place of the one with this number, behind all others, or before them.
+/// A text with another part in it: in the place of the one with this number, behind all others, or before them. It may be large, and takes no more room than it needs.
 pub(super) fn with_part(own: &str, options: &FieldOptions, part: &str) -> String {
     let delimiter = &*options.delimiter;
-    let Ok(index) = usize::try_from(options.index) else { return format!("{part}{delimiter}{own}") };
+    let Ok(index) = usize::try_from(options.index) else { return [part, delimiter, own].concat() };
     let before = index.checked_sub(1).map(|before| own.match_indices(delimiter).nth(before));
     let start = before.map_or(Some(0), |found| found.map(|(at, _)| at + delimiter.len()));
-    let Some(start) = start else { return format!("{own}{delimiter}{part}") };
+    let Some(start) = start else { return [own, delimiter, part].concat() };
     let end = own[start..].find(delimiter).map_or(own.len(), |at| start + at);
-    format!("{}{part}{}", &own[..start], &own[end..])
+    [&own[..start], part, &own[end..]].concat()
 }

@@ -448,6 +448,11 @@ fn case_53_what_a_replacement_needs_on_its_way_is_held() {
     let text = format!("c: |\n{}", numbered(3_000, "  aAT: 1\n"));
     let laid_out = files(to("sourceValue: b", "c.a1"), text);
     limited(&laid_out, Limits { held_bytes: 1 << 20, ..DEFAULT }, Limit::Held, "app/kustomization.yaml:");
+    // A text with another part is put together beside the one that it takes the place of, and is there twice.
+    let delimited = to("sourceValue: b", "t").replace("[t]", "[t], options: {delimiter: '-', index: 1}");
+    let joined = files(delimited, format!("t: {}\n", "a".repeat(1_000_000)));
+    limited(&joined, Limits { held_bytes: 2_900_000, ..DEFAULT }, Limit::Held, "app/kustomization.yaml:");
+    assert!(built_with(&tree(&joined), Limits { held_bytes: 3_100_000, ..DEFAULT }).is_ok());
 }
 
 /// Case 53: what aliases of a patch stand for.
