@@ -35,6 +35,11 @@ fn run(words: &[&str]) -> anyhow::Result<bool> {
         println!("{}", setpoint_bench::render::render_once(root, target)?);
         return Ok(true);
     }
+    if let ["render", "exhaust", what] = words {
+        let (seconds, bytes) = setpoint_bench::render::exhaust(what)?;
+        println!("{seconds} {bytes}");
+        return Ok(true);
+    }
     let (suite, only, size) = match words {
         [suite] => (suite, None, None),
         [suite, only] => (suite, Some(*only), None),

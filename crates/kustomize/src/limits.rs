@@ -33,8 +33,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Generous against what there is: ten thousand resources through ten levels of bases take less than a tenth of any of it. The worst of thirty inputs that were
-    /// made to stay within it, or to get as far as it lets them, takes about ten seconds of one processor and 530 MiB in release mode.
+    /// Generous against what there is: ten thousand resources through ten levels of bases take less than a tenth of any of it. What
+    /// inputs take that were made to get as far as it lets them is measured by `cargo xtask bench render limits`: about ten seconds of one processor, and 600 MiB, at the most.
     pub const DEFAULT: Self = Self {
         kustomizations: 10_000,
         depth: 100,

@@ -10,7 +10,7 @@ use super::overlays::{Disk, corpus, rendered};
 use crate::agent::program::{output_of, program};
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
-const MIB: f64 = 1024.0 * 1024.0;
+pub(super) const MIB: f64 = 1024.0 * 1024.0;
 /// What a render may take: so much, and so many times its output.
 const FREE: f64 = 5e6;
 const TIMES_OUTPUT: f64 = 10.0;
@@ -54,12 +54,18 @@ fn allowed(output: usize) -> f64 {
 
 /// Bytes that a render takes, said by a process that is started for it.
 fn taken(root: &Path, target: &str) -> anyhow::Result<f64> {
-    let mut command = program(std::env::current_exe().context("this program is not to be found")?);
-    command.args(["render", "once"]).arg(root).arg(target);
-    let output = output_of(command)?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success(), "rendering {target} alone: {said}");
+    let said = said_alone(&["once", &root.to_string_lossy(), target])?;
     said.trim().parse().with_context(|| format!("`{said}` is no number of bytes"))
+}
+
+/// What this program says when it is run by itself, for something of this suite.
+pub(super) fn said_alone(words: &[&str]) -> anyhow::Result<String> {
+    let mut command = program(std::env::current_exe().context("this program is not to be found")?);
+    command.arg("render").args(words);
+    let output = output_of(command)?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success(), "{} alone: {said}", words.join(" "));
+    Ok(said)
 }
 
 /// Renders one folder and answers how many bytes more were resident at the peak than before.
@@ -70,7 +76,7 @@ pub fn render_once(root: &str, target: &str) -> anyhow::Result<u64> {
     Ok(kibibytes("VmHWM:")?.saturating_sub(before) * 1024)
 }
 
-fn kibibytes(field: &str) -> anyhow::Result<u64> {
+pub(super) fn kibibytes(field: &str) -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let size = status.lines().find_map(|line| line.strip_prefix(field)?.trim().strip_suffix("kB")?.trim().parse().ok());
     size.with_context(|| format!("the kernel says nothing of {field}"))

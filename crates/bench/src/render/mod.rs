@@ -10,10 +10,12 @@ mod corpus;
 mod fleet;
 mod growth;
 mod library;
+mod limits;
 mod memory;
 mod overlays;
 mod tools;
 
+pub use limits::exhaust;
 pub use memory::render_once;
 
 use crate::Measurement;
@@ -26,4 +28,5 @@ pub const MEASUREMENTS: &[Measurement] = &[
     ("fleet", fleet::render),
     ("apps", apps::render),
     ("growth", growth::render),
+    ("limits", limits::render),
 ];
