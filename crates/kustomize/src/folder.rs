@@ -128,9 +128,10 @@ impl<'f> Folder<'f> {
         Ok(file)
     }
 
-    /// Whether there is a file, one that this kustomization may not read included.
+    /// Whether there is a file, one that this kustomization may not read included. What could not be found out is no "no".
     pub(crate) fn has_file(&self, path: &str) -> bool {
-        self.resolve(path).is_ok_and(|file| self.files.read(&file).is_ok())
+        let is_absent = |error| matches!(error, FileError::Missing { .. } | FileError::Folder { .. });
+        self.resolve(path).is_ok_and(|file| !self.files.read(&file).is_err_and(is_absent))
     }
 
     /// What a file of this kustomization holds.
