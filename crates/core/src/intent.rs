@@ -115,4 +115,7 @@ pub enum IntentEnd {
     Done,
     /// It did not happen and never will under this intent.
     NotDone { why: String },
+    /// It can no longer happen, and whether it did is lost, because someone has written since. What
+    /// follows is decided from what is there.
+    Superseded { why: String },
 }

@@ -14,5 +14,6 @@ mod polling;
 mod refusals;
 mod remembered;
 mod scene;
+mod settling;
 mod sweeping;
 mod takeover;

@@ -1,8 +1,11 @@
 //! Settling: how an intent nobody answered for ended, found out by looking.
 //!
 //! What a create made carries the mark of its intent. An update is done when what it was to make stands there, whoever put it
-//! there. A delete is done when nothing stands there; where something else does, only the incarnation tells whether the old one
-//! is gone, and an editor that saves by replacing looks the same as a delete and a create: then a person has to look.
+//! there. Where someone has written since, both are superseded: writing a whole file again is safe,
+//! so that the engine decides again from what is there. A delete is done when nothing stands there;
+//! where something else does, only the incarnation tells whether the old one is gone, and an editor
+//! that saves by replacing looks the same as a delete and a create: then a person has to look,
+//! since deleting again could delete what someone else made.
 
 use std::sync::Arc;
 
@@ -23,7 +26,7 @@ impl Host {
     pub(crate) fn settle(&self, intent: &Intent, declared: Option<&Resource>) -> Settlement {
         let found = self.find_end(intent, declared).unwrap_or_else(|detail| Settlement::Unknown { detail });
         match found {
-            Settlement::NotDone if self.may_land(intent) => {
+            Settlement::NotDone | Settlement::Superseded { .. } if self.may_land(intent) => {
                 unknown(format!("the effect of intent {} may still land: ask again later", intent.id))
             }
             found => found,
@@ -83,17 +86,18 @@ fn end_of_create(intent: &Intent, seen: Option<Seen>) -> Settlement {
     match seen {
         None => Settlement::NotDone,
         Some(seen) if seen.stamp.modified.1 == mark_of(intent.id) => Settlement::Done { live: Some(seen.live) },
-        Some(_) => unknown(format!("{} is there, and nothing on it says that we made it", intent.key)),
+        Some(_) => superseded(format!("{} is there, and nothing on it says that we made it", intent.key)),
     }
 }
 
 fn end_of_update(intent: &Intent, seen: Option<Seen>, known: Option<&Known>) -> Settlement {
-    let (Some(expect), Some(known)) = (&intent.expect, known) else { return unknown(nameless(intent)) };
+    let Some(expect) = &intent.expect else { return unknown(nameless(intent)) };
+    let is_as_declared = |seen: &Seen| known.is_some_and(|known| *seen.live.value == *known.value);
     match seen {
         None => Settlement::NotDone,
         Some(seen) if expect.version.as_ref() == Some(&seen.live.version) => Settlement::NotDone,
-        Some(seen) if *seen.live.value == *known.value => Settlement::Done { live: Some(seen.live) },
-        Some(_) => unknown(format!("{} was written, and nothing on it says by whom", intent.key)),
+        Some(seen) if is_as_declared(&seen) => Settlement::Done { live: Some(seen.live) },
+        Some(_) => superseded(format!("{} was written since, and nothing on it says by whom", intent.key)),
     }
 }
 
@@ -107,6 +111,10 @@ fn end_of_delete(intent: &Intent, seen: Option<&Seen>) -> Settlement {
         Some(version) if is_same_incarnation(&seen.stamp, version) => Settlement::NotDone,
         _ => unknown(format!("{} was replaced: perhaps after it was deleted, perhaps instead", intent.key)),
     }
+}
+
+fn superseded(detail: String) -> Settlement {
+    Settlement::Superseded { detail }
 }
 
 fn unknown(detail: String) -> Settlement {

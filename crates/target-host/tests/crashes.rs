@@ -117,7 +117,7 @@ async fn look_after(scene: &Scene, work: &[Work], place: &Path, call: usize) {
             (Settlement::Done { .. }, _) => found.is_none(),
             (Settlement::NotDone, 1) => found.is_none(),
             (Settlement::NotDone, _) => found == Some(content(number, "old")),
-            (Settlement::Unknown { .. }, _) => false,
+            (Settlement::Superseded { .. } | Settlement::Unknown { .. }, _) => false,
         };
         assert!(right, "file {number} after call {call} is settled as {settlement:?}");
     }

@@ -12,5 +12,6 @@ mod hints;
 mod looks;
 mod scene;
 mod secrets;
+mod settling;
 mod strangers;
 mod unprivileged;

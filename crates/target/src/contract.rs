@@ -152,6 +152,12 @@ pub enum Settlement {
         live: Option<Live>,
     },
     NotDone,
+    /// It can no longer land, and someone has written since: the object shows neither that it
+    /// happened nor that it did not. Repeating it is safe, as with a write of a whole object, so
+    /// that the engine decides again from what is there. What a create may have made is not ours.
+    Superseded {
+        detail: String,
+    },
     /// It cannot be told. A person has to look.
     Unknown {
         detail: String,
@@ -187,7 +193,7 @@ pub struct Unidentifiable {
 ///    it names, or the step is refused with [`RefusalClass::Conflict`] and nothing changes.
 /// 4. **An effect leaves in time or not at all** ([`Fence::leave_by`]), and lands before [`Fence::land_by`] or never.
 /// 5. **`Refused` is final**: the step did not happen. Anything less certain is [`Outcome::Unknown`].
-/// 6. **[`settle`](Self::settle) only looks.** Asked after `land_by`, its `Done` and `NotDone` are final. Asked earlier, or so soon after it that a clock may be
+/// 6. **[`settle`](Self::settle) only looks.** Asked after `land_by`, its `Done`, `NotDone` and `Superseded` are final. Asked earlier, or so soon after it that a clock may be
 ///    to blame, a target may make sure that the effect can no longer land, which moves nothing but the object's version.
 pub trait Target: Send + Sync + fmt::Debug {
     /// What the system says it is.

@@ -152,7 +152,10 @@ fn an_update_edited_over_is_told_by_its_mark_alone() {
         if marks {
             assert_eq!(settled, [Settlement::Done { live: Some(live(&world, &key)) }, Settlement::NotDone]);
         } else {
-            assert!(settled.iter().all(|settlement| matches!(settlement, Settlement::Unknown { .. })), "{settled:?}");
+            assert!(
+                settled.iter().all(|settlement| matches!(settlement, Settlement::Superseded { .. })),
+                "{settled:?}"
+            );
         }
     }
 }

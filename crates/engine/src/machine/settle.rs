@@ -52,6 +52,7 @@ impl Machine {
         let (end, live) = match settlement {
             Settlement::Done { live } => (IntentEnd::Done, live),
             Settlement::NotDone => (IntentEnd::NotDone { why: "found not done".into() }, None),
+            Settlement::Superseded { detail } => (IntentEnd::Superseded { why: detail }, None),
             Settlement::Unknown { detail } => {
                 let text =
                     format!("whether {} {} happened cannot be told ({detail}); please look", intent.verb, intent.key);
@@ -67,14 +68,20 @@ impl Machine {
         let subject = format!("{} {}", intent.app, intent.key);
         let mut entry =
             Entry::new(Kind::EffectResult, intent.app.scope.clone(), subject, super::entries::engine(), self.now)
-                .with_data("outcome", if end == IntentEnd::Done { "found done" } else { "found not done" })
+                .with_data("outcome", found(&end))
                 .with_change(Change::CloseIntent { intent: id, end: end.clone() });
-        if end == IntentEnd::Done && self.was_heal(&intent) {
+        if let IntentEnd::Superseded { why } = &end {
+            entry = entry.with_data("why", why.as_str());
+        }
+        // A heal that may have happened counts too: otherwise a fight across crashes would never
+        // slow us.
+        if !matches!(end, IntentEnd::NotDone { .. }) && self.was_heal(&intent) {
             self.note_heal(&intent.app, &intent.key, intent.declared);
         }
         let claim = match end {
             IntentEnd::Done => self.claim_of_done(&intent, live.as_ref()),
-            IntentEnd::NotDone { .. } => self.claim_of_not_done(&intent),
+            // Nothing proves that what is there now is what we made.
+            IntentEnd::NotDone { .. } | IntentEnd::Superseded { .. } => self.claim_of_not_done(&intent),
         };
         entry.changes.extend(claim);
         self.append(vec![entry], BTreeMap::new(), Then::Look { app: intent.app, priority: Priority::Drift });
@@ -127,5 +134,13 @@ impl Machine {
         let claim = self.holdings.facts().claims.get(&target, &key)?;
         let made_nothing = intent.verb == Verb::Create && claim.app == app && claim.uid.is_none();
         made_nothing.then_some(Change::DropClaim { target, key, app })
+    }
+}
+
+fn found(end: &IntentEnd) -> &'static str {
+    match end {
+        IntentEnd::Done => "found done",
+        IntentEnd::NotDone { .. } => "found not done",
+        IntentEnd::Superseded { .. } => "found overwritten",
     }
 }

@@ -21,7 +21,7 @@ async fn expect_own_create(stage: &Stage<'_>, work: &Work, live: &Live) -> Verdi
     let settlement = stage.settle(work).await;
     let right = match &settlement {
         Settlement::Done { live: Some(found) } => found.uid == live.uid && found.fingerprint == live.fingerprint,
-        Settlement::Unknown { .. } => !stage.subject.tells_own_creates(),
+        Settlement::Superseded { .. } | Settlement::Unknown { .. } => !stage.subject.tells_own_creates(),
         _ => false,
     };
     ensure(right, || format!("{live:?} was created and settled as {settlement:?}"))

@@ -24,7 +24,7 @@ impl MemoryWorld {
             Verb::Delete => settle_delete(standing, intent),
         };
         match found {
-            Settlement::NotDone if now <= intent.land_by => {
+            Settlement::NotDone | Settlement::Superseded { .. } if now <= intent.land_by => {
                 unknown(format!("the effect of intent {} may still land: ask again later", intent.id))
             }
             found => found,
@@ -66,7 +66,9 @@ impl MemoryWorld {
         // Whoever wrote it: it is the object we meant, as we declared it, and nothing is left to do.
         match declared {
             Some(resource) if resource.body == object.live.value => done(object),
-            _ => unknown(format!("{} was written, and nothing on it says by whom", intent.key)),
+            _ => {
+                Settlement::Superseded { detail: format!("{} was written since, and nothing says by whom", intent.key) }
+            }
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Case 79: files of this machine are changed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs;
-use std::io;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
 use std::mem::MaybeUninit;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -23,6 +25,33 @@ fn case_79_an_agent_killed_in_the_middle_of_changes_loses_nothing_and_leaves_not
     let mut scene = Scene::new(Lab::new(), Machine { lengths });
     scene.kill(kills());
     scene.ends_well();
+}
+
+#[test]
+fn files_touched_between_a_kill_and_the_restart_are_healed_without_a_person() {
+    let lengths = BTreeMap::from([(Place::Machine, 4 * THINGS), (Place::Ledger, 50)]);
+    let mut scene = Scene::new(Lab::new(), Machine { lengths });
+    // The first version creates all files, the second updates them.
+    for _ in 0..2 {
+        scene.kill_with_open_intents();
+        touch_all(&scene.lab);
+        scene.heals();
+        scene.declare_the_next();
+    }
+}
+
+/// Does to every file what people and programs do at any time.
+fn touch_all(lab: &Lab) {
+    for number in 0..THINGS {
+        let place = lab.at(&name(number));
+        let Ok(mut file) = fs::File::options().append(true).open(&place) else { continue };
+        let touched = match number % 3 {
+            0 => file.write_all(b"more\n"),
+            1 => file.set_modified(SystemTime::UNIX_EPOCH),
+            _ => fs::set_permissions(&place, Permissions::from_mode(0o600)),
+        };
+        touched.expect("the file is ours");
+    }
 }
 
 struct Machine {

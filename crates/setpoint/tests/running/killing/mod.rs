@@ -142,6 +142,33 @@ impl<W: World> Scene<W> {
         assert!(open * 10 >= wanted * 3, "only {open} of {wanted} kills left an intent open");
     }
 
+    /// Kills the agent until it leaves intents open.
+    fn kill_with_open_intents(&mut self) {
+        for _ in 0..100 {
+            if self.is_finished() {
+                self.declare_the_next();
+            }
+            self.run_and_kill();
+            if self.lab.facts().is_some_and(|facts| !facts.intents.is_empty()) {
+                return;
+            }
+        }
+        panic!("no kill leaves an intent open");
+    }
+
+    /// The agent comes to what is declared by itself.
+    fn heals(&self) {
+        let runtime = Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let mut agent = self.lab.start().await;
+            let detail = agent.until_converged(APP, &self.head).await;
+            assert_eq!((detail.unsettled, detail.report), (Vec::new(), Vec::new()));
+            agent.stop().await;
+        });
+        assert_eq!(self.generations(), [self.generation].into());
+        assert_eq!(self.lab.facts().expect("it is installed").intents, BTreeMap::new());
+    }
+
     fn run_and_kill(&mut self) {
         let mut child: Option<Child> = None;
         let lab = &self.lab;
