@@ -29,11 +29,6 @@ impl Accounts {
         Self { users: table(Path::new("/etc/passwd")), groups: table(Path::new("/etc/group")) }
     }
 
-    /// The user's name, where there is one.
-    pub(crate) fn user(&self, id: u32) -> Option<&str> {
-        self.users.as_ref().ok()?.names.get(&id).map(String::as_str)
-    }
-
     /// How an account that was found is written where this one was declared: equal ones in the declaration's own form.
     pub(crate) fn shown(&self, of: Kind, declared: &Account, found: u32) -> String {
         let names = self.table(of).as_ref().ok();
@@ -127,7 +122,6 @@ mod tests {
     fn an_account_is_found_by_name_and_by_number() {
         let dress = accounts().dress(0o600, Some(&Account::Name("web".into())), Some(&Account::Id(7)));
         assert_eq!(dress, Ok(Dress { mode: 0o600, owner: Some(33), group: Some(7) }));
-        assert_eq!(accounts().user(0), Some("root"));
     }
 
     #[test]

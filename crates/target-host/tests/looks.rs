@@ -44,8 +44,13 @@ async fn what_is_equal_is_the_declaration_itself() {
     mode(&scene, "/motd", 0o644);
     let live = scene.live(&declared).await;
     assert_eq!(live.value, declared.body);
-    let owner = if is_root() { "root" } else { "nobody" };
-    assert_eq!(live.writer, Writer::Likely { who: owner.to_owned() });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_owner_of_a_file_is_not_taken_for_its_writer() {
+    let scene = Scene::new();
+    scene.write("/motd", "edited\n");
+    assert_eq!(scene.live(&file("/motd", "hello\n")).await.writer, Writer::Unknown);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -40,19 +40,13 @@ impl<'h> Showing<'h> {
             value,
             fingerprint,
             controlled: false,
-            writer: self.writer(stamp),
+            // A file does not say who wrote it: its owner is only who it belongs to. An audit trail
+            // of the kernel could prove it.
+            writer: Writer::Unknown,
             health: Health::Healthy,
             ended: false,
             remarks: None,
             holders: None,
-        }
-    }
-
-    /// The user a file belongs to is the likeliest to have written it. Only an audit trail of the kernel could prove it.
-    fn writer(&self, stamp: &Stamp) -> Writer {
-        match self.accounts.user(stamp.owner) {
-            Some(name) => Writer::Likely { who: name.to_owned() },
-            None => Writer::Likely { who: stamp.owner.to_string() },
         }
     }
 
