@@ -29,6 +29,10 @@ pub enum Blindness {
     Partial { detail: String },
     #[error("the answer could not be understood: {detail}")]
     Malformed { detail: String },
+    /// Of this object alone, because its declaration or something around it is wrong: a path
+    /// through a file, a command whose check fails. It says nothing about the system.
+    #[error("{detail}")]
+    Unobservable { detail: String },
     #[error("events were lost: {detail}")]
     EventsLost { detail: String },
     #[error("the system at this address is `{found}`, not `{expected}`")]

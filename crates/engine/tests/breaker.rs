@@ -7,11 +7,12 @@ use setpoint_core::facts::{Accepted, AppFacts, Change, Facts};
 use setpoint_core::intent::Verb;
 use setpoint_core::live::{Observation, Presence};
 use setpoint_core::name::AppId;
-use setpoint_core::observed::Observed;
+use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::report::{Kept, Why};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_engine::{Controls, Effect, Event, Machine, Mode, Settings, Shelf, Ticket};
+use setpoint_target::{Outcome, Refusal, RefusalClass};
 
 use crate::holding::{at, claim, control, key, reach, resource, stands, target, unseen};
 
@@ -143,4 +144,84 @@ fn a_partial_look_does_not_end_the_doubt_and_a_full_one_does() {
     let effects = machine.step(seen, observed(ticket, seen, [("a", stands("a", seen)), ("b", stands("b", seen))]));
     assert_eq!(machine.left_alone_until(&target()), None);
     assert_eq!(deletes(&effects), 2, "{:?}", machine.withheld(&retired()));
+}
+
+/// Answers everything about the neighbour for half a minute: what it declares is missing, and each
+/// step is refused like this. How many steps were, and whether the target was left alone at any
+/// time.
+fn refused_for_half_a_minute(class: RefusalClass) -> (usize, bool) {
+    let (mut machine, mut effects) = holding();
+    let (mut refused, mut left_alone) = (0, false);
+    for second in 100..130 {
+        let mut events = Vec::new();
+        effects.extend(machine.step(at(second), Event::Woke));
+        while !effects.is_empty() {
+            for effect in std::mem::take(&mut effects) {
+                events.extend(match effect {
+                    Effect::Append { ticket, .. } => Some(Event::Appended { ticket }),
+                    Effect::Observe { ticket, wanted, .. } if wanted.contains_key(&key("c")) => {
+                        let absent = || Observed::known(Presence::Absent, at(second));
+                        Some(observed(ticket, at(second), [("c", absent()), ("d", absent())]))
+                    }
+                    Effect::Execute { ticket, work, .. } => {
+                        refused += work.len();
+                        let refusal = Refusal { class, detail: "no".into(), retry_after: None };
+                        let outcomes = work.iter().map(|_| Outcome::Refused { refusal: refusal.clone() }).collect();
+                        Some(Event::Executed { ticket, outcomes })
+                    }
+                    _ => None,
+                });
+            }
+            for event in std::mem::take(&mut events) {
+                effects.extend(machine.step(at(second), event));
+            }
+        }
+        left_alone |= machine.left_alone_until(&target()).is_some();
+    }
+    (refused, left_alone)
+}
+
+#[test]
+fn refused_work_says_nothing_about_the_health_of_a_target() {
+    for class in [
+        RefusalClass::Unready,
+        RefusalClass::Invalid,
+        RefusalClass::Denied,
+        RefusalClass::Conflict,
+        RefusalClass::Fenced,
+    ] {
+        let (refused, left_alone) = refused_for_half_a_minute(class);
+        assert!(refused >= 8 && !left_alone, "{class:?}: {refused} steps were refused");
+    }
+    let (refused, left_alone) = refused_for_half_a_minute(RefusalClass::Unavailable);
+    assert!(left_alone, "{refused} steps failed");
+}
+
+#[test]
+fn an_app_that_cannot_be_observed_for_reasons_of_its_own_keeps_no_other_waiting() {
+    for reason in [
+        Blindness::Unobservable { detail: "the check of a command fails".into() },
+        Blindness::Denied { detail: "forbidden".into() },
+    ] {
+        let (mut machine, mut effects) = holding();
+        let mut looks = 0;
+        for second in 100..130 {
+            effects.extend(machine.step(at(second), Event::Woke));
+            if let Some(ticket) = look_of(&std::mem::take(&mut effects), "c") {
+                looks += 1;
+                let states = ["c", "d"].map(|name| (name, Observed::unknown(reason.clone())));
+                effects.extend(machine.step(at(second), observed(ticket, at(second), states)));
+            }
+            assert_eq!(machine.left_alone_until(&target()), None, "{reason}");
+        }
+        assert!(looks >= 4, "{looks} looks");
+    }
+}
+
+#[test]
+fn a_target_that_is_left_alone_is_told_with_every_app_on_it() {
+    let (machine, _) = failed_too_often();
+    let standing = machine.standing();
+    assert_eq!(standing.left_alone, [(target(), at(137))].into());
+    assert!(standing.apps.values().all(|app| app.left_alone_until == Some(at(137))));
 }

@@ -68,7 +68,7 @@ impl Accounts {
                 Some(id) => Ok(*id),
                 None => {
                     let detail = format!("this host has no {word} `{name}`: create it first, or write its number");
-                    refused(RefusalClass::Unavailable, detail)
+                    refused(RefusalClass::Unready, detail)
                 }
             },
         }

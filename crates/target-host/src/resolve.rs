@@ -52,7 +52,7 @@ impl Unresolved {
             Self::Missing { .. } => None,
             Self::Denied { .. } | Self::StrangersLink { .. } => Some(Blindness::Denied { detail }),
             Self::NotAFolder { .. } | Self::Dangling { .. } | Self::Circle { .. } => {
-                Some(Blindness::Malformed { detail })
+                Some(Blindness::Unobservable { detail })
             }
             Self::Failed { .. } => Some(Blindness::Unreachable { detail }),
         }

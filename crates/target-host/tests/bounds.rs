@@ -23,7 +23,7 @@ async fn a_link_leads_nowhere_outside_of_the_root() {
     symlink(&outside, scene.at("/absolute")).unwrap();
     for path in ["/up/x", "/absolute/x"] {
         let reason = scene.blindness(&file(path, "new")).await;
-        assert!(matches!(reason, Blindness::Malformed { .. }), "{path}: {reason:?}");
+        assert!(matches!(reason, Blindness::Unobservable { .. }), "{path}: {reason:?}");
         let outcome = scene.create(&file(path, "new")).await;
         assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
     }
@@ -104,10 +104,7 @@ async fn a_preview_refuses_what_is_invalid_or_stands_in_the_way() {
         async |resource| scene.target.preview(&resource, &Asker::default()).await.map_err(|refusal| refusal.class);
     assert_eq!(class(file("/folder", "x")).await, Err(RefusalClass::Invalid));
     assert_eq!(class(file("/not/there/yet", "x")).await, Ok(()));
-    assert_eq!(
-        class(file_with("/a", "x", &[("owner", Value::str("no-such-user"))])).await,
-        Err(RefusalClass::Unavailable)
-    );
+    assert_eq!(class(file_with("/a", "x", &[("owner", Value::str("no-such-user"))])).await, Err(RefusalClass::Unready));
     let run = Value::map([("command", Value::Seq(vec![Value::str("/bin/true")]))]);
     let command = resource("Command", "it", Value::map([("check", run.clone()), ("apply", run)]));
     assert_eq!(class(command).await, Err(RefusalClass::Denied));
@@ -172,4 +169,19 @@ async fn what_setpoint_runs_from_is_not_changed_through_a_link_either() {
     assert_eq!(fs::read_dir(&data).unwrap().count(), 2);
     assert_eq!(fs::read_dir(data.join("deeper")).unwrap().count(), 0);
     scene.have(&file("/beside", "fine")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_cannot_be_used_says_nothing_about_the_health_of_the_host() {
+    let scene = Scene::new();
+    scene.write("/plain", "");
+    symlink("/nowhere", scene.at("/dangling")).unwrap();
+    symlink("/circle", scene.at("/circle")).unwrap();
+    for path in ["/not/there/x", "/plain/x", "/dangling/x", "/circle/x"] {
+        let outcome = scene.create(&file(path, "x")).await;
+        assert_eq!(refusal(&outcome).class, RefusalClass::Unready, "{path}: {outcome:?}");
+        let state = scene.look(&file(path, "x")).await;
+        let reason = state.blindness();
+        assert!(matches!(reason, None | Some(Blindness::Unobservable { .. })), "{path}: {reason:?}");
+    }
 }

@@ -100,7 +100,7 @@ async fn what_cannot_be_reached_is_unknown_and_what_has_no_folder_is_absent() {
     symlink("/circle", scene.at("/circle")).unwrap();
     for path in ["/plain/x", "/dangling/x", "/circle/x"] {
         let reason = scene.blindness(&file(path, "x")).await;
-        assert!(matches!(reason, Blindness::Malformed { .. }), "{path}: {reason:?}");
+        assert!(matches!(reason, Blindness::Unobservable { .. }), "{path}: {reason:?}");
     }
 }
 

@@ -24,6 +24,7 @@ use setpoint_target::{Asker, Fence, Granularity, Outcome, Refusal, RefusalClass,
 use crate::effect::{Effect, NoteKind, Ticket};
 
 use super::app::Phase;
+use super::breaker::health_shown_by;
 use super::queue::Priority;
 use super::timers::Timer;
 use super::{Awaited, Machine, Then};
@@ -253,10 +254,9 @@ impl Machine {
 
     fn conclude_step(&mut self, app: &AppId, work: &Work, outcome: Outcome) -> Option<Entry> {
         let target = self.apps.get(app)?.sent.target.clone();
-        let unavailable = |refusal: &Refusal| refusal.class == RefusalClass::Unavailable;
-        let well = !matches!(&outcome, Outcome::Unknown { .. })
-            && !matches!(&outcome, Outcome::Refused { refusal } if unavailable(refusal));
-        self.note_call(&target, well);
+        if let Some(healthy) = health_shown_by(&outcome) {
+            self.note_call(&target, healthy);
+        }
         let subject = format!("{app} {}", work.step.key);
         let entry = Entry::new(Kind::EffectResult, app.scope.clone(), subject, super::entries::engine(), self.now);
         let close = |end| Change::CloseIntent { intent: work.intent, end };

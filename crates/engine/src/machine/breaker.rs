@@ -7,6 +7,7 @@ use setpoint_core::mutant::Mutant;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::{Span, Timestamp};
+use setpoint_target::{Outcome, RefusalClass};
 
 use crate::effect::NoteKind;
 
@@ -67,6 +68,28 @@ impl Breaker {
     }
 }
 
+/// What the outcome of a step says about the health of its target; `None` where it says nothing,
+/// because only this step was refused: the mistakes of one app must not keep the others on the
+/// target waiting.
+pub(super) fn health_shown_by(outcome: &Outcome) -> Option<bool> {
+    match outcome {
+        Outcome::Done { .. } => Some(true),
+        Outcome::Unknown { .. } => Some(false),
+        Outcome::Refused { refusal } => match refusal.class {
+            RefusalClass::Unavailable => Some(false),
+            // The target compared the object with what the step names.
+            RefusalClass::Conflict | RefusalClass::Immutable => Some(true),
+            RefusalClass::Invalid | RefusalClass::Denied | RefusalClass::Unready | RefusalClass::Fenced => None,
+        },
+    }
+}
+
+/// Whether a look failed because of its target, and not because of the object, of missing rights,
+/// or of a declaration that has changed since.
+fn is_of_the_target(reason: &Blindness) -> bool {
+    !matches!(reason, Blindness::Denied { .. } | Blindness::Unobservable { .. } | Blindness::NotLooked)
+}
+
 impl super::Machine {
     /// Notes how a call to a target went.
     pub(super) fn note_call(&mut self, target: &TargetIdentity, well: bool) {
@@ -83,12 +106,14 @@ impl super::Machine {
         }
     }
 
-    /// A full, fresh look closes the breaker; a look that saw nothing counts as a failed call. One that was denied for want of rights counts as
-    /// neither: the target answered, and the other apps on it are not to wait for what somebody forgot to grant to one.
+    /// A full, fresh look closes the breaker; a look that saw nothing counts as a failed call. One
+    /// that saw nothing for reasons that lie with its objects (missing rights, a command whose
+    /// check fails) counts as neither: the target answered, and the other apps on it do not wait
+    /// for the mistakes of one.
     pub(super) fn note_look(&mut self, target: &TargetIdentity, observation: &Observation) {
         let blind = observation.states.values().all(|state| !state.is_known()) && !observation.states.is_empty();
         let mut reasons = observation.states.values().filter_map(Observed::blindness);
-        if !blind || !reasons.all(|reason| matches!(reason, Blindness::Denied { .. })) {
+        if !blind || reasons.any(is_of_the_target) {
             self.note_call(target, !blind);
         }
         let now = self.now;

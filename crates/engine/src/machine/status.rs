@@ -44,6 +44,9 @@ pub struct AppStatus {
     pub unrendered: Option<String>,
     /// Changes whose outcome is not known.
     pub unsettled: Vec<IntentId>,
+    /// Until when its target is left alone, which failed too often. Later than that, nothing is
+    /// deleted there before one full look.
+    pub left_alone_until: Option<Timestamp>,
     /// Its stores that have not answered for so long that nobody knows what they declare now. What was accepted stays.
     pub stale: Vec<StoreName>,
 }
@@ -80,6 +83,8 @@ pub struct Standing {
     pub controlled: bool,
     pub apps: BTreeMap<AppId, AppStatus>,
     pub stores: BTreeMap<StoreName, StoreStatus>,
+    /// Targets that failed too often, and until when they are left alone.
+    pub left_alone: BTreeMap<TargetIdentity, Timestamp>,
 }
 
 /// What is under way for all apps, gathered once: there may be as much of it as there are apps.
@@ -128,6 +133,7 @@ impl Machine {
             refused: kept.refused.clone(),
             unrendered: kept.unrendered.clone(),
             unsettled: under_way.unsettled.get(app).cloned().unwrap_or_default(),
+            left_alone_until: self.left_alone_until(&kept.sent.target),
             stale: self.stale_stores_of(app),
         })
     }
@@ -155,6 +161,7 @@ impl Machine {
             controlled: self.controls.root.is_none() || self.controls.of.is_some() && self.are_in_force(),
             apps: self.apps.keys().filter_map(status).collect(),
             stores: self.stores.iter().map(|(name, store)| (name.clone(), self.status_of(name, store))).collect(),
+            left_alone: self.breakers.iter().filter_map(|(to, it)| Some((to.clone(), it.open_until()?))).collect(),
         }
     }
 

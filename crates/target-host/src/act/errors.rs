@@ -29,6 +29,10 @@ pub(super) fn failed(path: &str, errno: Errno) -> Refusal {
             refusal(RefusalClass::Denied, detail)
         }
         Errno::EXIST => refusal(RefusalClass::Conflict, format!("{path} is already there: look again")),
+        // About this path alone.
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL => {
+            refusal(RefusalClass::Unready, format!("{path} could not be written: {errno}; correct the path"))
+        }
         errno => refusal(RefusalClass::Unavailable, format!("{path} could not be written: {errno}")),
     }
 }
@@ -61,8 +65,12 @@ pub(super) fn uncertain(path: &str, errno: Errno) -> Outcome {
 pub(super) fn unresolved(error: &Unresolved) -> Refusal {
     let class = match error {
         Unresolved::Denied { .. } | Unresolved::StrangersLink { .. } => RefusalClass::Denied,
-        // Somebody has to put things right first: later.
-        _ => RefusalClass::Unavailable,
+        // The host is healthy: someone has to correct the path, or what is on the way to it.
+        Unresolved::Missing { .. }
+        | Unresolved::NotAFolder { .. }
+        | Unresolved::Dangling { .. }
+        | Unresolved::Circle { .. } => RefusalClass::Unready,
+        Unresolved::Failed { .. } => RefusalClass::Unavailable,
     };
     refusal(class, error.to_string())
 }
@@ -71,6 +79,7 @@ pub(super) fn unresolved(error: &Unresolved) -> Refusal {
 pub(super) fn unseen(reason: &Blindness) -> Refusal {
     let class = match reason {
         Blindness::Denied { .. } => RefusalClass::Denied,
+        Blindness::Unobservable { .. } | Blindness::Partial { .. } => RefusalClass::Unready,
         _ => RefusalClass::Unavailable,
     };
     refusal(class, reason.to_string())

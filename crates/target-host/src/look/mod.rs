@@ -59,7 +59,7 @@ impl Host {
             };
             let seen = match known {
                 Ok(known) => look.at(key, known.as_ref()),
-                Err(detail) => Err(Blindness::Malformed { detail }),
+                Err(detail) => Err(Blindness::Unobservable { detail }),
             };
             let state = match seen {
                 Ok(presence) => Observed::known(presence, now),
@@ -162,7 +162,7 @@ impl Look<'_> {
 }
 
 fn unlike(key: &Key) -> Blindness {
-    Blindness::Malformed { detail: format!("a host has nothing like {key}: remove its claim") }
+    Blindness::Unobservable { detail: format!("a host has nothing like {key}: remove its claim") }
 }
 
 fn trusted(memory: &Memory, key: &Key, stamp: &Stamp, known: &Arc<Known>) -> Option<Live> {
