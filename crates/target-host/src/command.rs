@@ -3,6 +3,7 @@
 //!
 //! This is the door of child processes: nothing else of this crate starts one.
 
+use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -44,6 +45,8 @@ enum End {
     Exited(ExitStatus),
     /// It ran out of time and was killed.
     Killed,
+    /// It was started and could not be waited for, and so it was killed.
+    Lost(io::Error),
 }
 
 impl Host {
@@ -54,7 +57,7 @@ impl Host {
             return Ok(Presence::Absent);
         };
         let HostResource::Command(command) = &known.declared else {
-            return Err(Blindness::Malformed { detail: "the key of a command with another declaration".to_owned() });
+            return Err(Blindness::Unobservable { detail: "the key of a command with another declaration".to_owned() });
         };
         if !self.run_commands {
             return Err(Blindness::Denied { detail: NO_COMMANDS.to_owned() });
@@ -62,7 +65,7 @@ impl Host {
         match self.in_state(command, self.now() + command.timeout) {
             Ok(true) => Ok(Presence::Present(live(known))),
             Ok(false) => Ok(Presence::Absent),
-            Err(detail) => Err(Blindness::Malformed { detail }),
+            Err(detail) => Err(Blindness::Unobservable { detail }),
         }
     }
 
@@ -74,18 +77,19 @@ impl Host {
             Err(error) => return not_started(&error),
         };
         let said = run.said(command);
-        let End::Exited(status) = run.end else {
-            return Outcome::Unknown { detail: format!("`apply` ran out of time and was killed{said}") };
-        };
         match self.in_state(command, self.now() + command.timeout) {
             Ok(true) => Outcome::Done { live: Some(live(known)) },
-            Ok(false) if status.success() => {
-                let detail =
-                    format!("`apply` ended well, but `check` says it is not in state: correct one of them{said}");
-                refused(RefusalClass::Invalid, detail)
-            }
-            Ok(false) => refused(RefusalClass::Unavailable, format!("`apply` {}{said}", how(status))),
-            Err(detail) => Outcome::Unknown { detail: format!("`apply` {}, and then: {detail}", how(status)) },
+            Ok(false) => match &run.end {
+                End::Exited(status) if status.success() => {
+                    let detail =
+                        format!("`apply` ended well, but `check` says it is not in state: correct one of them{said}");
+                    refused(RefusalClass::Invalid, detail)
+                }
+                // A command that fails says nothing about the host.
+                End::Exited(_) | End::Killed => refused(RefusalClass::Unready, format!("`apply` {}{said}", run.end)),
+                End::Lost(_) => refused(RefusalClass::Unavailable, format!("`apply` {}{said}", run.end)),
+            },
+            Err(detail) => Outcome::Unknown { detail: format!("`apply` {}, and then: {detail}", run.end) },
         }
     }
 
@@ -93,19 +97,17 @@ impl Host {
         let run =
             self.run(command, &command.check, deadline).map_err(|error| format!("`check` was not run: {error}"))?;
         let said = run.said(command);
-        match run.end {
-            End::Killed => Err(format!("`check` ran out of time and was killed{said}")),
-            End::Exited(status) => match status.code() {
-                Some(IN_STATE) => Ok(true),
-                Some(NOT_IN_STATE) => Ok(false),
-                _ => Err(format!(
-                    "`check` {}, where {IN_STATE} is in state and {NOT_IN_STATE} is not{said}",
-                    how(status)
-                )),
-            },
+        match &run.end {
+            End::Exited(status) if status.code() == Some(IN_STATE) => Ok(true),
+            End::Exited(status) if status.code() == Some(NOT_IN_STATE) => Ok(false),
+            end @ End::Exited(_) => {
+                Err(format!("`check` {end}, where {IN_STATE} is in state and {NOT_IN_STATE} is not{said}"))
+            }
+            end @ (End::Killed | End::Lost(_)) => Err(format!("`check` {end}{said}")),
         }
     }
 
+    /// Runs a command to its end. An error says that it was not started.
     #[expect(clippy::disallowed_methods, reason = "the door of a host's commands")]
     fn run(&self, spec: &CommandSpec, words: &[Arc<str>], deadline: Timestamp) -> io::Result<Run> {
         let mut secrets: Vec<Vec<u8>> = Vec::new();
@@ -121,12 +123,13 @@ impl Host {
             }
         }
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        // A group of its own, so that what it starts can be ended with it.
+        // A group of its own, so that what it starts ends with it.
         command.process_group(0);
         let mut child = command.spawn()?;
         // The pipe closes when the last process that has it ends, so that our own copies must go.
         drop(command);
-        let (end, output) = self.attend(&mut child, reader, deadline)?;
+        let mut output = Vec::new();
+        let end = self.attend(&mut child, reader, deadline, &mut output);
         Ok(Run { end, output: redact(&output, &secrets) })
     }
 
@@ -140,40 +143,50 @@ impl Host {
         }
     }
 
-    /// Reads what a child prints until it ends or its time does.
-    fn attend(&self, child: &mut Child, mut output: io::PipeReader, deadline: Timestamp) -> io::Result<(End, Vec<u8>)> {
-        let pid = Pid::from_child(child);
-        let ended = pidfd_open(pid, PidfdFlags::empty())?;
-        rustix::io::ioctl_fionbio(&output, true)?;
-        let mut kept = Vec::new();
-        let end = loop {
+    /// Reads what a child prints until it ends or its time does, and ends everything it left
+    /// running in its group. A process that made a session of its own (a daemon) is left alone.
+    fn attend(&self, child: &mut Child, mut output: io::PipeReader, deadline: Timestamp, kept: &mut Vec<u8>) -> End {
+        let waited = self.wait(child, &mut output, deadline, kept);
+        // The group has the child's own number, and the child is not waited for yet: it cannot be
+        // another's.
+        let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+        // What was printed before the end is worth showing, and no reason to fail.
+        let _ = drain(&mut output, kept);
+        match (waited, child.wait()) {
+            (Ok(true), Ok(status)) => End::Exited(status),
+            (Ok(false), Ok(_)) => End::Killed,
+            (Err(error), _) | (Ok(_), Err(error)) => End::Lost(error),
+        }
+    }
+
+    /// Waits until a child has ended, without taking its end; `false`: its time is over.
+    fn wait(
+        &self,
+        child: &Child,
+        output: &mut io::PipeReader,
+        deadline: Timestamp,
+        kept: &mut Vec<u8>,
+    ) -> io::Result<bool> {
+        let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+        rustix::io::ioctl_fionbio(&*output, true)?;
+        let mut closed = false;
+        loop {
             let left = deadline.since(self.now());
             if left == Span::ZERO {
-                // The group has the child's own number, and the child is not waited for yet: it cannot be another's.
-                let _ = kill_process_group(pid, Signal::KILL);
-                child.wait()?;
-                break End::Killed;
+                return Ok(false);
             }
-            let mut fds = [PollFd::new(&ended, PollFlags::IN), PollFd::new(&output, PollFlags::IN)];
-            match poll(&mut fds, Some(&timespec(left))) {
+            let mut fds = [PollFd::new(&ended, PollFlags::IN), PollFd::new(&*output, PollFlags::IN)];
+            // Once nothing more can be printed, only the end is waited for.
+            let watched = if closed { &mut fds[..1] } else { &mut fds[..] };
+            match poll(watched, Some(&timespec(left))) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            let (over, closed) = (!fds[0].revents().is_empty(), drain(&mut output, &mut kept)?);
-            if over {
-                break End::Exited(child.wait()?);
+            if !fds[0].revents().is_empty() {
+                return Ok(true);
             }
-            if closed {
-                // Nothing more will be printed: only the end is waited for.
-                let mut fds = [PollFd::new(&ended, PollFlags::IN)];
-                match poll(&mut fds, Some(&timespec(deadline.since(self.now())))) {
-                    Ok(_) | Err(Errno::INTR) => {}
-                    Err(errno) => return Err(errno.into()),
-                }
-            }
-        };
-        drain(&mut output, &mut kept)?;
-        Ok((end, kept))
+            closed = closed || drain(output, kept)?;
+        }
     }
 }
 
@@ -255,16 +268,27 @@ pub(crate) const NO_COMMANDS: &str =
     "this target runs no commands: its `root` would not confine them; declare them on a target without `root`";
 
 fn not_started(error: &io::Error) -> Outcome {
-    let class =
-        if error.kind() == io::ErrorKind::PermissionDenied { RefusalClass::Denied } else { RefusalClass::Unavailable };
+    let exhausted = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+    let class = match Errno::from_io_error(error) {
+        Some(errno) if exhausted.contains(&errno) => RefusalClass::Unavailable,
+        _ if error.kind() == io::ErrorKind::PermissionDenied => RefusalClass::Denied,
+        // The command is not there, or no program: that is a mistake of this declaration.
+        _ => RefusalClass::Unready,
+    };
     refused(class, format!("`apply` could not be started: {error}; check its path and its rights"))
 }
 
-fn how(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended with {code}"),
-        (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => "ended".to_owned(),
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => write!(f, "ended with {code}"),
+                (None, Some(signal)) => write!(f, "was ended by signal {signal}"),
+                (None, None) => f.write_str("ended"),
+            },
+            Self::Killed => f.write_str("ran out of time and was killed"),
+            Self::Lost(error) => write!(f, "was started, could not be waited for ({error}) and was killed"),
+        }
     }
 }
 
@@ -280,7 +304,30 @@ fn timespec(span: Span) -> Timespec {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+
+    use setpoint_core::digest::DigestKey;
+
     use super::*;
+    use crate::options::HostOptions;
+
+    /// A child whose output cannot be read, because the other end is a folder.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the child that is attended")]
+    fn a_child_that_cannot_be_waited_for_is_killed_and_not_reported_as_never_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = DigestKey::new([7; 32]);
+        let clock = Arc::new(|| Timestamp::from_millis(0));
+        let mut options = HostOptions::new(Some(folder.path().to_owned()), folder.path().to_owned(), clock, key);
+        options.machine_id = folder.path().join("machine-id");
+        let host = Host::open(options).unwrap();
+        let mut child = Command::new("/bin/sleep").arg("600").process_group(0).spawn().unwrap();
+        let unreadable = io::PipeReader::from(OwnedFd::from(File::open(folder.path()).unwrap()));
+        let end = host.attend(&mut child, unreadable, Timestamp::from_millis(60_000), &mut Vec::new());
+        assert!(matches!(&end, End::Lost(_)) && end.to_string().contains("was started"), "{end}");
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
 
     #[test]
     fn secrets_are_taken_out_of_what_is_printed() {

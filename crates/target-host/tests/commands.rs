@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use setpoint_core::live::Presence;
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
@@ -68,12 +70,12 @@ async fn a_check_that_cannot_tell_is_unknown_and_says_why() {
         ("exit 127", "127"),
     ] {
         let reason = scene.blindness(&command(check, "exit 0", &[])).await;
-        assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains(says)), "{reason:?}");
+        assert!(matches!(&reason, Blindness::Unobservable { detail } if detail.contains(says)), "{reason:?}");
     }
     let missing = Value::map([("command", Value::Seq(vec![Value::str("/no/such/program")]))]);
     let declared = resource("Command", "it", Value::map([("check", missing.clone()), ("apply", missing)]));
     assert!(!scene.look(&declared).await.is_known());
-    assert_eq!(refusal(&scene.create(&declared).await).class, RefusalClass::Unavailable);
+    assert_eq!(refusal(&scene.create(&declared).await).class, RefusalClass::Unready);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +113,7 @@ async fn an_apply_that_fails_is_refused_when_the_check_says_that_nothing_came_of
     let scene = scene();
     let failing = command("exit 101", "echo broken; exit 4", &[]);
     let outcome = scene.create(&failing).await;
-    assert_eq!(refusal(&outcome).class, RefusalClass::Unavailable);
+    assert_eq!(refusal(&outcome).class, RefusalClass::Unready);
     assert!(refusal(&outcome).detail.contains("ended with 4; it printed: broken"), "{outcome:?}");
     let contradicting = scene.create(&command("exit 101", "exit 0", &[])).await;
     assert_eq!(refusal(&contradicting).class, RefusalClass::Invalid);
@@ -127,15 +129,49 @@ async fn what_runs_too_long_is_ended_with_everything_it_started() {
     let slow = command("exit 101", &apply, &[("timeout", Value::str("100ms"))]);
     let started = now();
     let outcome = scene.create(&slow).await;
-    assert!(matches!(&outcome, Outcome::Unknown { detail } if detail.contains("ran out of time")), "{outcome:?}");
+    assert!(refusal(&outcome).detail.contains("ran out of time"), "{outcome:?}");
+    assert_eq!(refusal(&outcome).class, RefusalClass::Unready, "it says nothing about the host");
     assert!(now().since(started) < Span::seconds(20));
     let land_by = now() + Span::millis(200);
     let unlimited = command("exit 101", "sleep 60", &[]);
     let outcome =
         scene.target.execute(vec![scene.steps.create(&unlimited)], Fence { land_by, ..fence() }).await.remove(0);
-    assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");
+    assert!(refusal(&outcome).detail.contains("ran out of time"), "{outcome:?}");
     // Whatever was left running would have written by the time another command has waited as long.
     let waited = command("sleep 1.2; exit 101", "exit 0", &[]);
     assert!(matches!(scene.look(&waited).await, Observed::Known { .. }));
     assert!(!place.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_leaves_running_ends_with_it() {
+    let scene = scene();
+    let (pids, marker) = (scene.at("/pids"), scene.at("/marker"));
+    let leave = format!("sleep 600 & echo $! >> {}", pids.display());
+    let check = format!("{leave}; test -e {} && exit 100; exit 101", marker.display());
+    scene.have(&command(&check, &format!("{leave}; echo made > {}", marker.display()), &[])).await;
+    let failing = format!("{leave}; exit 4");
+    scene.create(&command("exit 101", &failing, &[])).await;
+    let left = fs::read_to_string(pids).unwrap();
+    assert_eq!(left.lines().count(), 4, "apply, check after it, the look, and the apply that fails");
+    for pid in left.lines().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()) {
+        assert!(has_ended(pid), "process {pid:?} outlived its command");
+    }
+}
+
+/// Whether a process ends soon.
+fn has_ended(pid: Pid) -> bool {
+    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return true };
+    let mut fds = [PollFd::new(&process, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec { tv_sec: 20, tv_nsec: 0 })).unwrap() > 0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apply_that_ran_out_of_time_is_done_where_the_check_says_so() {
+    let scene = scene();
+    let place = scene.at("/marker");
+    let check = format!("test -e {} && exit 100; exit 101", place.display());
+    let apply = format!("echo made > {}; sleep 60", place.display());
+    let outcome = scene.create(&command(&check, &apply, &[("timeout", Value::str("1s"))])).await;
+    assert!(matches!(outcome, Outcome::Done { live: Some(_) }), "{outcome:?}");
 }

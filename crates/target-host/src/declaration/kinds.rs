@@ -139,7 +139,7 @@ pub const KINDS: &[KindDoc] = &[
     KindDoc { name: "Symlink", doc: "A symbolic link.", fields: SYMLINK },
     KindDoc {
         name: "Command",
-        doc: "A state that only a program can tell and bring about. Removing its document undoes nothing.",
+        doc: "A state that only a program can tell and bring about. Removing its document undoes nothing. What its programs leave running in their process group ends with them: start a service through its manager.",
         fields: COMMAND,
     },
 ];
