@@ -63,7 +63,16 @@ impl Standing {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         });
-        written.and_then(|()| fs::rename(&new, &self.file)).map_err(|error| self.disk(&error))
+        let renamed = written.and_then(|()| fs::rename(&new, &self.file));
+        // The new name is only safe once its directory is: a tag that was moved would look like one that was not.
+        renamed.and_then(|()| self.sync_directory()).map_err(|error| self.disk(&error))
+    }
+
+    fn sync_directory(&self) -> std::io::Result<()> {
+        match self.file.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => File::open(parent)?.sync_all(),
+            None => File::open(".")?.sync_all(),
+        }
     }
 
     fn disk(&self, error: &std::io::Error) -> StoreError {
