@@ -26,6 +26,11 @@ const APPS: &str = "/v1/apps/";
 const TREES: &str = "/v1/trees/";
 
 impl Route {
+    /// Whether the request has a body.
+    pub(crate) fn has_question(&self) -> bool {
+        !matches!(self, Self::Overview | Self::App(_) | Self::Tree(_) | Self::TestNotifiers)
+    }
+
     pub(crate) fn method(&self) -> Method {
         match self {
             Self::Overview | Self::App(_) | Self::Tree(_) => Method::GET,

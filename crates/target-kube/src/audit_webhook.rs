@@ -172,6 +172,8 @@ impl Desk {
         let mut server = http1::Builder::new();
         // One batch each: a connection that is kept may be closed while the next batch is on its way.
         server.timer(TokioTimer::new()).header_read_timeout(ARRIVAL).keep_alive(false);
+        // No API server reads it, and making one panics while the machine's clock is before 1970.
+        server.auto_date_header(false);
         // A connection that breaks is made again by who needs it.
         drop(server.serve_connection(TokioIo::new(stream), service).await);
     }

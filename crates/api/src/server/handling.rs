@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::ARRIVAL;
 use super::parts::{Body, Streams};
+use super::seats::Progress;
 use crate::agent::{Agent, Problem, ProblemKind};
 use crate::route::Route;
 
@@ -23,14 +24,18 @@ pub(super) async fn handle(
     request: Request<Incoming>,
     peer: Result<&Actor, &Problem>,
     agent: &dyn Agent,
-    streams: &Streams,
+    (streams, progress): (&Streams, &Progress),
 ) -> Result<Response<Body>, Infallible> {
     let answered = match peer {
-        Ok(by) => answer(request, by, agent, streams).await,
+        Ok(by) => answer(request, by, agent, (streams, progress)).await,
         Err(problem) => Err(problem.clone()),
     };
+    // What comes in parts is answered for as long as it is listened to.
+    if !answered.as_ref().is_ok_and(|(_, comes)| *comes == Comes::InParts) {
+        progress.answered();
+    }
     Ok(match answered {
-        Ok(body) => response(StatusCode::OK, body),
+        Ok((body, _)) => response(StatusCode::OK, body),
         Err(problem) => {
             let body = serde_json::to_vec(&problem).expect("a problem is a word and a text");
             response(status(problem.kind), whole(body))
@@ -38,23 +43,43 @@ pub(super) async fn handle(
     })
 }
 
-async fn answer(request: Request<Incoming>, by: &Actor, agent: &dyn Agent, streams: &Streams) -> Result<Body, Problem> {
-    match Route::of(request.method(), request.uri().path())? {
+/// How a response reaches the client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comes {
+    Whole,
+    InParts,
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    by: &Actor,
+    agent: &dyn Agent,
+    (streams, progress): (&Streams, &Progress),
+) -> Result<(Body, Comes), Problem> {
+    let route = Route::of(request.method(), request.uri().path())?;
+    if !route.has_question() {
+        progress.heard();
+    }
+    let body = match route {
+        Route::Logs => {
+            let parts = agent.logs(question(request, progress).await?).await?;
+            return Ok((streams.body(parts)?, Comes::InParts));
+        }
         Route::Overview => written(&agent.overview().await?),
         Route::App(app) => written(&agent.app(app).await?),
         Route::Tree(app) => written(&agent.tree(app).await?),
-        Route::Logs => streams.body(agent.logs(question(request).await?).await?),
-        Route::History => written(&agent.history(question(request).await?).await?),
-        Route::Drift => written(&agent.drift(question(request).await?).await?),
-        Route::Plan => written(&agent.plan(question(request).await?).await?),
-        Route::Explain => written(&agent.explain(question(request).await?).await?),
-        Route::Order => written(&agent.order(by.clone(), question(request).await?).await?),
+        Route::History => written(&agent.history(question(request, progress).await?).await?),
+        Route::Drift => written(&agent.drift(question(request, progress).await?).await?),
+        Route::Plan => written(&agent.plan(question(request, progress).await?).await?),
+        Route::Explain => written(&agent.explain(question(request, progress).await?).await?),
+        Route::Order => written(&agent.order(by.clone(), question(request, progress).await?).await?),
         Route::TestNotifiers => written(&agent.test_notifiers(by.clone()).await?),
-    }
+    };
+    Ok((body?, Comes::Whole))
 }
 
 /// The body, all of it and in time, as what the route takes.
-async fn question<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Problem> {
+async fn question<T: DeserializeOwned>(request: Request<Incoming>, progress: &Progress) -> Result<T, Problem> {
     let wrong = |message: String| Problem::new(ProblemKind::Question, message);
     let body = Limited::new(request.into_body(), LONGEST_QUESTION).collect();
     let body = timeout(ARRIVAL, body)
@@ -65,6 +90,7 @@ async fn question<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, 
             None => wrong(format!("the question did not arrive: {error}")),
         })?
         .to_bytes();
+    progress.heard();
     serde_json::from_slice(&body).map_err(|error| wrong(format!("the question is not understood: {error}")))
 }
 

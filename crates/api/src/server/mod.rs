@@ -1,12 +1,13 @@
 //! The agent's end of the socket: HTTP with JSON bodies, for root and the owner of the socket only.
 //!
-//! Reading order: `socket` (how it comes to be there), `peer` (who asks), `handling` (question in, answer out), `parts` (answers that do not
+//! Reading order: `socket` (how it comes to be there), `seats` (who makes room), `peer` (who asks), `handling` (question in, answer out), `parts` (answers that do not
 //! end by themselves). Everything is bounded: connections, answers in parts, the size of a question, and the time it takes to arrive. How long
 //! an answer takes is the agent's matter.
 
 mod handling;
 mod parts;
 mod peer;
+mod seats;
 mod socket;
 
 use std::future::Future;
@@ -24,10 +25,12 @@ use tokio::time::timeout;
 use crate::agent::Agent;
 use parts::Streams;
 pub use peer::user;
+use seats::{Progress, Seats};
 pub use socket::BindError;
 use socket::Socket;
 
-/// Questions answered at the same time; more wait in the socket's queue.
+/// Connections at the same time. One that has asked nothing yet makes room for a newcomer; only while this many requests are being
+/// answered do more wait in the socket's queue.
 const CONNECTIONS: usize = 64;
 
 /// How long a question may take to arrive.
@@ -54,13 +57,17 @@ impl Server {
     pub async fn serve(self, agent: Arc<dyn Agent>, stop: impl Future<Output = ()>) {
         let mut connections = JoinSet::new();
         let streams = Arc::new(Streams::new());
+        let mut seats = Seats::new(CONNECTIONS);
         tokio::pin!(stop);
         loop {
+            let has_room = seats.has_room();
             tokio::select! {
                 () = &mut stop => break,
                 Some(_) = connections.join_next() => {}
-                stream = self.socket.accept(), if connections.len() < CONNECTIONS => {
-                    connections.spawn(converse(stream, self.socket.owner(), Arc::clone(&agent), Arc::clone(&streams)));
+                () = seats.changed(), if !has_room => {}
+                stream = self.socket.accept(), if has_room => {
+                    let (owner, agent, streams) = (self.socket.owner(), Arc::clone(&agent), Arc::clone(&streams));
+                    seats.take(|progress| connections.spawn(converse(stream, owner, agent, streams, progress)));
                 }
             }
         }
@@ -75,13 +82,15 @@ impl Server {
 }
 
 /// One connection: one question and its answer.
-async fn converse(stream: UnixStream, owner: u32, agent: Arc<dyn Agent>, streams: Arc<Streams>) {
+async fn converse(stream: UnixStream, owner: u32, agent: Arc<dyn Agent>, streams: Arc<Streams>, progress: Progress) {
     let peer = peer::of(&stream, owner).await;
-    let service = service_fn(|request| handling::handle(request, peer.as_ref(), agent.as_ref(), &streams));
+    let service = service_fn(|request| handling::handle(request, peer.as_ref(), agent.as_ref(), (&streams, &progress)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(ARRIVAL)
         .keep_alive(false)
+        // No client reads it, and making one panics while the machine's clock is before 1970.
+        .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
     // An asker that went away in between has nobody left to be told.
     let _ = connection.await;

@@ -1,0 +1,51 @@
+//! Many connections at once: those that ask nothing do not keep out those that do.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use crate::place::Place;
+
+/// Several times as many as are held at the same time.
+const CROWD: usize = 300;
+
+/// Well below the time after which a connection that asks nothing is closed.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Connections that send this and then wait.
+async fn crowd(place: &Place, sent: &[u8]) -> Vec<UnixStream> {
+    let mut idle = Vec::new();
+    for _ in 0..CROWD {
+        let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is there");
+        stream.write_all(sent).await.expect("it is taken");
+        idle.push(stream);
+    }
+    idle
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_ask_nothing_make_room_for_a_newcomer() {
+    let place = Place::new().await;
+    let half = b"POST /v1/plan HTTP/1.1\r\nhost: agent\r\ncontent-length: 100\r\n\r\n{";
+    for sent in [&b""[..], b"GET /v1/over", half] {
+        let idle = crowd(&place, sent).await;
+        for _ in 0..10 {
+            let overview = timeout(SOON, place.client().overview()).await.expect("it is answered soon");
+            assert_eq!(overview.expect("an answer"), place.agent.overview);
+        }
+        drop(idle);
+    }
+}
+
+#[tokio::test]
+async fn a_response_has_no_date_which_cannot_be_made_before_1970() {
+    let place = Place::new().await;
+    let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is there");
+    stream.write_all(b"GET /v1/overview HTTP/1.1\r\nhost: agent\r\n\r\n").await.expect("it is taken");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    let (head, _) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    assert!(head.starts_with("HTTP/1.1 200") && !head.to_lowercase().contains("\r\ndate:"), "{head}");
+}
