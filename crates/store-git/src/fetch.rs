@@ -3,6 +3,7 @@
 //! Built on gix's protocol and not on its remotes, because a pack has to be weighed between its arrival and its unpacking,
 //! and because nothing of a configuration may take part.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroU32;
@@ -11,6 +12,7 @@ use std::path::Path;
 use gix::odb::pack::Bundle;
 use gix::odb::pack::bundle::write;
 use gix::progress::Discard;
+use gix::protocol::fetch::refmap::{Mapping, Source};
 use gix::protocol::fetch::{self, Arguments, Negotiate, RefMap, Response, Shallow, Tags, negotiate};
 use gix::protocol::{Handshake, SendFlushOnDrop};
 use gix::refs::transaction::PreviousValue;
@@ -62,8 +64,9 @@ pub(crate) fn fetch(
     has_room: bool,
 ) -> Result<Followed, StoreError> {
     let mut server = SendFlushOnDrop::new((poll.connect)()?, false);
-    let (mut handshake, references) = look(&mut server, poll).map_err(|error| poll.blame(&error))?;
     let name = poll.reference.full_name();
+    let spec = format!("+{name}:{name}");
+    let (mut handshake, references) = look(&mut server, &spec, true).map_err(|error| poll.blame(&error))?;
     let offered = references.remote_refs.iter().find_map(|offered| {
         let (found, id, _) = offered.unpack();
         if found == name.as_str() { id.map(ToOwned::to_owned) } else { None }
@@ -95,16 +98,74 @@ fn agent() -> (&'static str, Option<String>) {
     ("agent", Some(concat!("git/setpoint-", env!("CARGO_PKG_VERSION")).to_owned()))
 }
 
-/// Greets the server and asks for the one branch or tag.
-fn look(server: &mut Conversation, poll: &Poll<'_>) -> gix::Result<(Handshake, RefMap)> {
+/// Most branches whose history is fetched to find one commit in it.
+const MOST_BRANCHES: usize = 200;
+
+/// Finds commits by the beginning of their id in what the server offers, and fetches them: the newest commit of any reference, or else any
+/// commit of a branch. No reference of ours moves.
+pub(crate) fn fetch_named(
+    repository: &Repository,
+    poll: &Poll<'_>,
+    name: &str,
+) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
+    let mut server = SendFlushOnDrop::new((poll.connect)()?, false);
+    // Unfiltered: gix would ask for names that begin with `refs/*`, of which there are none.
+    let offered = look(&mut server, "+refs/*:refs/offered/*", false);
+    let (mut handshake, mut references) = offered.map_err(|error| poll.blame(&error))?;
+    let is_named = |mapping: &Mapping| commits_of(mapping).any(|id| id.to_string().starts_with(name));
+    if references.mappings.iter().any(is_named) {
+        references.mappings.retain(is_named);
+    } else {
+        references.mappings.retain(is_branch);
+        refuse_many_branches(references.mappings.len(), name)?;
+    }
+    let tips: BTreeSet<_> = references.mappings.iter().filter_map(|mapping| commits_of(mapping).last()).collect();
+    if tips.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    if let Some(kept) = receive(repository, &mut server, &mut handshake, &references, poll)? {
+        let _ = fs::remove_file(kept);
+    }
+    // What arrived is in a pack that this handle may not have opened.
+    let repository = repository.again(poll.limits)?;
+    if let Some(missing) = tips.iter().find(|tip| !repository.has(**tip)) {
+        return Err(StoreError::damaged(format!("the server did not send version {missing}, which it offers")));
+    }
+    repository.find_behind(tips, name, poll.limits.history)
+}
+
+/// What a reference leads to: itself, then the end of the tag that it is.
+fn commits_of(mapping: &Mapping) -> impl Iterator<Item = gix::ObjectId> + use<> {
+    let (own, end) = match &mapping.remote {
+        Source::ObjectId(id) => (Some(*id), None),
+        Source::Ref(reference) => {
+            let (_, own, end) = reference.unpack();
+            (own.map(ToOwned::to_owned), end.map(ToOwned::to_owned))
+        }
+    };
+    own.into_iter().chain(end)
+}
+
+fn is_branch(mapping: &Mapping) -> bool {
+    matches!(&mapping.remote, Source::Ref(reference) if reference.unpack().0.starts_with(b"refs/heads/"))
+}
+
+fn refuse_many_branches(branches: usize, name: &str) -> Result<(), StoreError> {
+    if branches <= MOST_BRANCHES {
+        return Ok(());
+    }
+    let what = format!("no branch or other reference leads to `{name}`, and there are {branches} branches to search");
+    Err(StoreError::refused(what, "name the newest commit of a branch or of another reference"))
+}
+
+/// Greets the server and asks for the references of a specification. `filtered` has the server leave out the others.
+fn look(server: &mut Conversation, spec: &str, filtered: bool) -> gix::Result<(Handshake, RefMap)> {
     let nobody_to_ask = |_| Ok(None);
     let mut handshake =
         gix::protocol::handshake(&mut server.inner, Service::UploadPack, nobody_to_ask, Vec::new(), &mut Discard)?;
-    let name = poll.reference.full_name();
-    let spec = format!("+{name}:{name}");
-    let spec = gix::refspec::parse(spec.as_str().into(), gix::refspec::parse::Operation::Fetch)?.to_owned();
+    let spec = gix::refspec::parse(spec.into(), gix::refspec::parse::Operation::Fetch)?.to_owned();
     let context = fetch::refmap::init::Context { fetch_refspecs: vec![spec], extra_refspecs: Vec::new() };
-    let asked = handshake.prepare_lsrefs_or_extract_refmap(agent(), true, context)?;
+    let asked = handshake.prepare_lsrefs_or_extract_refmap(agent(), filtered, context)?;
     let references = asked.fetch_blocking(Discard, &mut server.inner, false)?;
     Ok((handshake, references))
 }

@@ -4,7 +4,7 @@
 //! It may be lost at any time: then it is fetched again. Copies are numbered: a new one never takes the place of one that is
 //! still read from. One process uses a cache at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use setpoint_store::StoreError;
 
 use crate::address::Address;
 use crate::failure::causes;
-use crate::fetch::{Followed, Poll, fetch};
+use crate::fetch::{Followed, Poll, fetch, fetch_named};
 use crate::options::GitLimits;
 use crate::reference::Reference;
 use crate::repository::{Folders, Repository, isolated};
@@ -107,6 +107,20 @@ impl Mirror {
         Ok(head)
     }
 
+    /// Brings commits here that a person names and that need not be on the branch or tag. Blocks; takes its turn with polls.
+    pub(crate) fn bring_named(&self, poll: &Poll<'_>, name: &str) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
+        let mut repository = self.current(poll.limits)?;
+        if repository.packs() >= poll.limits.packs {
+            self.fetch_anew(poll)?;
+            repository = self.current(poll.limits)?;
+        }
+        let found = fetch_named(&repository, poll, name)?;
+        if !found.is_empty() {
+            self.take_into_use(repository.again(poll.limits)?);
+        }
+        Ok(found)
+    }
+
     /// Where the tag stands that this is a copy of.
     pub(crate) fn standing(&self) -> Standing {
         Standing::at(self.folder.join("standing"))
@@ -126,8 +140,7 @@ impl Mirror {
             }
             Ok(Followed::Fetched(head)) => {
                 // Packs that were added since it was opened have no room in its table.
-                let folder = repository.handle().path().to_owned();
-                self.take_into_use(Repository::open(&folder, poll.limits, self.folders.clone())?);
+                self.take_into_use(repository.again(poll.limits)?);
                 Ok(head)
             }
             Ok(Followed::TooManyPacks) => self.fetch_anew(poll),

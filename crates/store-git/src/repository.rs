@@ -70,6 +70,12 @@ impl Repository {
         Ok(Self { shared, folders })
     }
 
+    /// The same repository with everything that has arrived since it was opened: packs that were added have no room in the table of an
+    /// open one.
+    pub(crate) fn again(&self, limits: &GitLimits) -> Result<Self, StoreError> {
+        Self::open(self.shared.path(), limits, Arc::clone(&self.folders))
+    }
+
     pub(crate) fn handle(&self) -> gix::Repository {
         self.shared.to_thread_local()
     }
@@ -189,18 +195,44 @@ impl Repository {
     /// The version behind a branch or tag that a person names by its id or a beginning of it.
     pub(crate) fn find(&self, reference: &Reference, name: &str, farthest: usize) -> Result<VersionId, StoreError> {
         let name = beginning_of_an_id(name)?;
+        let found = self.find_behind(self.head(reference)?, &name, farthest)?;
+        only_version(&name, found)
+    }
+
+    /// The commits whose id begins so, among these and their ancestors.
+    pub(crate) fn find_behind(
+        &self,
+        tips: impl IntoIterator<Item = gix::ObjectId>,
+        name: &str,
+        farthest: usize,
+    ) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
         let repo = self.handle();
         let damaged = |error: gix::Error| on_disk("the history cannot be read", &error);
-        let head = self.head(reference)?;
         let mut found = BTreeSet::new();
-        for info in repo.rev_walk(head).all().map_err(damaged)?.take(farthest) {
-            let id = info.map_err(damaged)?.id.to_string();
-            if id.starts_with(&name) {
+        for info in repo.rev_walk(tips).all().map_err(damaged)?.take(farthest) {
+            let id = info.map_err(damaged)?.id;
+            if id.to_string().starts_with(name) {
                 found.insert(id);
             }
         }
-        let version = |id: String| VersionId::new(&id).map_err(|bad| StoreError::damaged(bad.to_string()));
-        setpoint_store::only_one(&name, found.into_iter().map(version).collect::<Result<_, _>>()?)
+        Ok(found)
+    }
+
+    /// The commits that the references of this repository lead to.
+    pub(crate) fn tips(&self) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
+        let repo = self.handle();
+        let damaged = |error: gix::Error| on_disk("the branches and tags cannot be read", &error);
+        let references = repo.references().map_err(damaged)?;
+        let mut tips = BTreeSet::new();
+        for reference in references.all().map_err(damaged)? {
+            let target = reference.map_err(damaged)?.follow_to_object().map_err(damaged)?.detach();
+            let end = repo.find_object(target).and_then(gix::Object::peel_tags_to_end).map_err(damaged)?;
+            // A tag may lead to a file or a folder, which is no version.
+            if end.kind == gix::objs::Kind::Commit {
+                tips.insert(end.id);
+            }
+        }
+        Ok(tips)
     }
 
     /// What a version says about itself.
@@ -253,6 +285,13 @@ impl Repository {
         // Inserts are of whole listings, so what a panicking thread left is still right.
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The one version that a person means.
+pub(crate) fn only_version(name: &str, found: BTreeSet<gix::ObjectId>) -> Result<VersionId, StoreError> {
+    let version = |id: gix::ObjectId| VersionId::new(&id.to_string());
+    let versions: Result<_, _> = found.into_iter().map(version).collect();
+    setpoint_store::only_one(name, versions.map_err(|bad| StoreError::damaged(bad.to_string()))?)
 }
 
 /// What a person names a version by, if it can be that.

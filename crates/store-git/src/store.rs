@@ -1,5 +1,6 @@
 //! The Git store: polls, opens, relates and describes versions, each in a thread that may block.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::future::ready;
 use std::io::Read;
@@ -24,7 +25,7 @@ use crate::mirror::Mirror;
 use crate::options::{Credentials, Follow, GitOptions};
 use crate::pace::{Interrupt, Pace};
 use crate::reference::{Branch, Reference, Tag, commit};
-use crate::repository::{Folders, Repository, beginning_of_an_id};
+use crate::repository::{Folders, Repository, beginning_of_an_id, only_version};
 use crate::transport::http::{Authorization, HttpClient, client};
 use crate::transport::ssh::{self, Destination};
 
@@ -110,24 +111,56 @@ impl GitStore {
         let head = match &self.inner.place {
             Place::Here { .. } => blocking(move || inner.local_head().and_then(|head| inner.offered(head))).await?,
             Place::Mirror(mirror) => {
-                let _turn = mirror.turn.lock().await;
-                let interrupt = Arc::new(Interrupt::default());
-                let _give_up = GiveUp(interrupt.clone());
-                let (runtime, flag) = (Handle::current(), interrupt.clone());
-                let mut work = std::pin::pin!(blocking(move || {
-                    inner.remote_head(runtime, flag).and_then(|head| inner.offered(head))
-                }));
-                match timeout(self.inner.options.patience.total, &mut work).await {
-                    Ok(done) => done?,
-                    // Work of our own, as resolving a pack, sees the flag at its next step.
-                    Err(_) => {
-                        interrupt.ring();
-                        work.await?
-                    }
-                }
+                let follow = move |mirror: &Mirror, poll: &Poll<'_>| mirror.follow(poll);
+                self.in_turn(mirror, move |talk| inner.converse(talk, follow).and_then(|head| inner.offered(head)))
+                    .await?
             }
         };
         version_of(head)
+    }
+
+    /// The version that a person names, wherever the store offers it.
+    async fn find_offered(&self, name: &str) -> Result<VersionId, StoreError> {
+        let (inner, wanted) = (self.inner.clone(), name.to_owned());
+        let followed = blocking(move || inner.find(&wanted)).await;
+        if self.inner.pin.is_some() || !matches!(followed, Err(StoreError::Vanished { .. })) {
+            return followed;
+        }
+        let name = beginning_of_an_id(name)?;
+        let (inner, wanted) = (self.inner.clone(), name.clone());
+        let found = match &self.inner.place {
+            Place::Here { .. } => blocking(move || inner.find_here(&wanted)).await?,
+            Place::Mirror(mirror) => {
+                let bring = move |mirror: &Mirror, poll: &Poll<'_>| mirror.bring_named(poll, &wanted);
+                self.in_turn(mirror, move |talk| inner.converse(talk, bring)).await?
+            }
+        };
+        if found.is_empty() {
+            let fix = "push it to a branch of the store's repository, then name its commit";
+            return Err(StoreError::vanished(format!("version `{name}` on any branch of the repository"), fix));
+        }
+        only_version(&name, found)
+    }
+
+    /// Does work that asks the server, one at a time, for as long as the store's patience lasts.
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        mirror: &Mirror,
+        work: impl FnOnce(Talk) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let _turn = mirror.turn.lock().await;
+        let interrupt = Arc::new(Interrupt::default());
+        let _give_up = GiveUp(interrupt.clone());
+        let talk = Talk { runtime: Handle::current(), interrupt: interrupt.clone() };
+        let mut work = std::pin::pin!(blocking(move || work(talk)));
+        match timeout(self.inner.options.patience.total, &mut work).await {
+            Ok(done) => done,
+            // Work of our own, as resolving a pack, sees the flag at its next step.
+            Err(_) => {
+                interrupt.ring();
+                work.await
+            }
+        }
     }
 }
 
@@ -156,6 +189,12 @@ impl Pin {
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, found));
         Ok(found)
     }
+}
+
+/// What a conversation with a server needs of the process.
+struct Talk {
+    runtime: Handle,
+    interrupt: Arc<Interrupt>,
 }
 
 /// Ends the work of a poll that nobody waits for any more.
@@ -194,18 +233,30 @@ impl Inner {
         ))
     }
 
-    fn remote_head(&self, runtime: Handle, interrupt: Arc<Interrupt>) -> Result<gix::ObjectId, StoreError> {
-        let Place::Mirror(mirror) = &self.place else { return self.local_head() };
+    /// Has our copy ask the server.
+    fn converse<T>(
+        &self,
+        Talk { runtime, interrupt }: Talk,
+        ask: impl FnOnce(&Mirror, &Poll<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Place::Mirror(mirror) = &self.place else { unreachable!("a repository on this machine is read in place") };
         let options = &self.options;
         let pace = Arc::new(Pace::new(runtime, options.patience, &options.limits, interrupt));
         let connect = || self.connect(&pace);
-        mirror.follow(&Poll {
+        let poll = Poll {
             reference: &self.reference,
             shallow: options.shallow,
             limits: &options.limits,
             pace: &pace,
             connect: &connect,
-        })
+        };
+        ask(mirror, &poll)
+    }
+
+    /// The versions of a repository on this machine whose id begins so, on any branch or tag.
+    fn find_here(&self, name: &str) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
+        let repository = self.repository()?;
+        repository.find_behind(repository.tips()?, name, self.options.limits.history)
     }
 
     fn connect(&self, pace: &Arc<Pace>) -> Result<Box<dyn Transport + Send>, StoreError> {
@@ -355,6 +406,10 @@ impl Store for GitStore {
     fn find<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>> {
         let (inner, name) = (self.inner.clone(), name.to_owned());
         Box::pin(blocking(move || inner.find(&name)))
+    }
+
+    fn find_offered<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>> {
+        Box::pin(GitStore::find_offered(self, name))
     }
 
     fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>> {

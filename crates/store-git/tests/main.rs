@@ -6,6 +6,7 @@ mod faults;
 mod following;
 mod hostile;
 mod local;
+mod offered;
 mod packs;
 mod pinned;
 mod scene;

@@ -1,7 +1,7 @@
 //! The system's `sshd`: the right key and host open the store, everything else is denied before anything is said.
 
 use setpoint_core::observed::Blindness;
-use setpoint_store::StoreError;
+use setpoint_store::{Store, StoreError};
 use setpoint_store_git::{Follow, GitOptions, GitStore, SshOptions};
 use setpoint_testbed::{Item, SshServer};
 
@@ -47,6 +47,8 @@ async fn the_right_key_and_host_open_the_store() {
     let second =
         ssh.scene.repository.commit("main", Some(&ssh.scene.repository.head("main")), &[("a", Item::File("2"))]);
     assert_eq!(head(&store).await.as_str(), second);
+    let unmerged = ssh.scene.repository.commit("topic", Some(&second), &[("a", Item::File("3"))]);
+    assert_eq!(store.find_offered(&unmerged[..8]).await.unwrap().as_str(), unmerged);
     ssh.scene.repository.delete_branch("main");
     assert!(matches!(poll(&store).await, Err(Blindness::Partial { .. })));
 }

@@ -76,6 +76,12 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The version that a person names: by its full id, or by a beginning that only one of the store's versions has.
     fn find<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>>;
 
+    /// The same among everything that the store offers, also what is not on the branch or tag it follows, and brings it here: for a plan
+    /// of what may be merged later. Such a version must not be accepted.
+    fn find_offered<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>> {
+        self.find(name)
+    }
+
     /// Who made a version, when and why.
     fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>>;
 

@@ -15,12 +15,22 @@ use setpoint_core::plan::Step;
 use setpoint_core::report::Withheld;
 use setpoint_core::version::Revision;
 use setpoint_engine::machine::AppStatus;
+use setpoint_store::StoreError;
 use setpoint_target::{Asker, Target};
 
 use super::answers::{Answers, ended};
 use super::bootstrap::Bootstrap;
 use super::sources::{Candidate, Memory};
 use crate::interpreter::Sources as _;
+
+/// Where a version is looked for.
+#[derive(Clone, Copy)]
+enum Among {
+    /// On the branch or tag that the store follows: what may be accepted.
+    Followed,
+    /// On everything that the store offers: what may be planned.
+    Offered,
+}
 
 impl Answers {
     pub(super) async fn plans(&self, request: PlanRequest) -> Result<Vec<AppPlan>, Problem> {
@@ -73,27 +83,43 @@ impl Answers {
         Ok(plan)
     }
 
-    /// A version of all stores an app is made from: the named one where a store has it, else what is accepted.
+    /// A version of all stores an app is made from: the named one where a store has it, on whatever branch, else what is accepted. To be shown, never to be
+    /// accepted.
     pub(super) async fn whole_revision(&self, app: &AppId, rev: &str, status: &AppStatus) -> Result<Revision, Problem> {
-        let named = self.revision(app, rev).await?;
+        let named = self.named(app, rev, Among::Offered).await?;
         let accepted = status.facts.accepted.iter().flat_map(|accepted| accepted.revision.iter());
         let all = accepted.chain(named.iter()).map(|(store, version)| (store.clone(), version.clone()));
         Ok(Revision::from(all.collect::<BTreeMap<_, _>>()))
     }
 
-    /// The named version of those stores of an app that have it.
+    /// The named version of those stores of an app that have it on what they follow.
     pub(super) async fn revision(&self, app: &AppId, rev: &str) -> Result<Revision, Problem> {
-        let stores = self.provider.stores_of(app);
+        self.named(app, rev, Among::Followed).await
+    }
+
+    async fn named(&self, app: &AppId, rev: &str, among: Among) -> Result<Revision, Problem> {
         let mut versions = BTreeMap::new();
-        for name in stores {
+        let (mut kind, mut reasons) = (ProblemKind::Missing, Vec::new());
+        for name in self.provider.stores_of(app) {
             let Some(store) = self.provider.store(&name) else { continue };
-            if let Ok(version) = store.find(rev).await {
-                versions.insert(name, version);
+            let found = match among {
+                Among::Followed => store.find(rev).await,
+                Among::Offered => store.find_offered(rev).await,
+            };
+            match found {
+                Ok(version) => drop(versions.insert(name, version)),
+                Err(error) => {
+                    // A store that could not be asked may have it.
+                    if !matches!(error, StoreError::Vanished { .. } | StoreError::Refused { .. }) {
+                        kind = ProblemKind::Unavailable;
+                    }
+                    reasons.push(format!("store {name}: {error}"));
+                }
             }
         }
         if versions.is_empty() {
-            let message = format!("no store of {app} has a version {rev}: fetchable are those on its branch or tag");
-            return Err(Problem::new(ProblemKind::Missing, message));
+            let message = format!("no store of {app} has a version {rev}: {}", reasons.join("; "));
+            return Err(Problem::new(kind, message));
         }
         Ok(Revision::from(versions))
     }
