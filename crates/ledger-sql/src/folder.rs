@@ -2,33 +2,68 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use setpoint_ledger::LedgerError;
 use setpoint_ledger::checkpoint::PublicKey;
 
 use crate::options::OpenError;
 
 /// A data folder that is ours until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct DirectoryLock {
     path: PathBuf,
     /// Dropping the file releases the lock, as does the end of the process, however it ends.
-    _lock: File,
+    lock: File,
 }
 
-impl Folder {
-    pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
+/// How often, and after which pause, a folder in use is tried again.
+const TRIES: u32 = 25;
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl DirectoryLock {
+    /// Takes the data folder, made if missing. Who let it go a moment ago may have been starting another process just then, which
+    /// has all files of its parent open until its own program begins: that is waited for, and no longer.
+    #[expect(clippy::disallowed_methods, reason = "a lock that another process holds gives no event when it is let go")]
+    pub async fn take(path: &Path) -> Result<Self, OpenError> {
+        for _ in 0..TRIES {
+            match Self::try_take(path) {
+                Err(OpenError::InUse { .. }) => tokio::time::sleep(PAUSE).await,
+                taken => return taken,
+            }
+        }
+        Self::try_take(path)
+    }
+
+    fn try_take(path: &Path) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Folder { path: path.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
-        let lock = private_file(&path.join("lock")).map_err(failed)?;
+        let name = path.join(LOCK);
+        let lock = private_file(&name).map_err(failed)?;
         // A folder whose name is lost with the power takes everything in it along.
         path.parent().map_or(Ok(()), sync_folder).map_err(failed)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            // The lock of a file that was removed in between keeps no one out.
+            Ok(()) if !Seal::of(&name, &lock).and_then(|seal| seal.is_intact()).map_err(failed)? => {
+                Err(OpenError::InUse { path: path.to_owned() })
+            }
+            Ok(()) => Ok(Self { path: path.to_owned(), lock }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
             Err(TryLockError::Error(source)) => Err(failed(source)),
         }
+    }
+
+    /// The directory that is locked.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What shows later that lock and database are still the files under their names.
+    pub(crate) fn presence(&self, database: &Path) -> io::Result<Presence> {
+        let database = Seal::of(database, &File::open(database)?)?;
+        Ok(Presence { seals: [Seal::of(&self.path.join(LOCK), &self.lock)?, database] })
     }
 
     /// The path of a database, made for this user only. SQLite gives its side files the same rights.
@@ -41,10 +76,59 @@ impl Folder {
     }
 }
 
+/// A file as it was found under its name.
+#[derive(Clone, Debug)]
+struct Seal {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Seal {
+    fn of(path: &Path, open: &File) -> io::Result<Self> {
+        let metadata = open.metadata()?;
+        Ok(Self { path: path.to_owned(), device: metadata.dev(), inode: metadata.ino() })
+    }
+
+    /// Reports whether the name still leads to the file. An error means that this is unknown.
+    fn is_intact(&self) -> io::Result<bool> {
+        match fs::metadata(&self.path) {
+            Ok(metadata) => Ok((metadata.dev(), metadata.ino()) == (self.device, self.inode)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The lock and the database of an open ledger. A process keeps both open after their names are gone, and would record into files
+/// that no one can find again, while a second process starts at the same path.
+#[derive(Clone, Debug)]
+pub(crate) struct Presence {
+    seals: [Seal; 2],
+}
+
+impl Presence {
+    pub(crate) fn check(&self) -> Result<(), LedgerError> {
+        for seal in &self.seals {
+            let path = seal.path.clone();
+            match seal.is_intact() {
+                Ok(true) => {}
+                Ok(false) => return Err(LedgerError::Removed { path }),
+                Err(error) => {
+                    return Err(LedgerError::not_durable(format!("{} cannot be checked", path.display()), error));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const LOCK: &str = "lock";
+
 /// Where the public keys of a data folder are, one to a line, the one that signs now first.
 const KEYS: &str = "ledger.keys";
 
-impl Folder {
+impl DirectoryLock {
     /// Writes down who signs here, so that a new user can be told. Whole or not at all: it is renamed into place.
     pub(crate) fn write_keys(&self, keys: &[PublicKey]) -> Result<(), OpenError> {
         let path = self.path.join(KEYS);
@@ -84,10 +168,10 @@ mod tests {
     fn a_data_folder_belongs_to_one_at_a_time() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("data");
-        let first = Folder::take(&path).unwrap();
-        assert!(matches!(Folder::take(&path), Err(OpenError::InUse { .. })));
+        let first = DirectoryLock::try_take(&path).unwrap();
+        assert!(matches!(DirectoryLock::try_take(&path), Err(OpenError::InUse { .. })));
         drop(first);
-        assert!(Folder::take(&path).is_ok());
+        assert!(DirectoryLock::try_take(&path).is_ok());
     }
 
     #[test]
@@ -96,7 +180,34 @@ mod tests {
         let path = parent.path().join("data");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("ledger.db"), b"").unwrap();
-        let file = Folder::take(&path).unwrap().database("ledger.db").unwrap();
+        let file = DirectoryLock::try_take(&path).unwrap().database("ledger.db").unwrap();
         assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_lock_or_database_that_was_removed_replaced_or_moved_is_noticed() {
+        let parent = tempfile::tempdir().unwrap();
+        let (path, moved) = (parent.path().join("data"), parent.path().join("moved"));
+        let lock = DirectoryLock::try_take(&path).unwrap();
+        let database = lock.database("ledger.db").unwrap();
+        let presence = lock.presence(&database).unwrap();
+        presence.check().unwrap();
+        let removed = |presence: &Presence| matches!(presence.check(), Err(LedgerError::Removed { .. }));
+        fs::rename(&path, &moved).unwrap();
+        assert!(removed(&presence), "the directory was moved");
+        let second = DirectoryLock::try_take(&path).unwrap();
+        assert!(removed(&presence), "another process has taken its place");
+        drop(second);
+        fs::remove_dir_all(&path).unwrap();
+        fs::rename(&moved, &path).unwrap();
+        presence.check().unwrap();
+        for name in [LOCK, "ledger.db"] {
+            let presence = lock.presence(&database).unwrap();
+            fs::rename(path.join(name), path.join("former")).unwrap();
+            fs::copy(path.join("former"), path.join(name)).unwrap();
+            assert!(removed(&presence), "{name} was replaced");
+            fs::rename(path.join("former"), path.join(name)).unwrap();
+            presence.check().unwrap();
+        }
     }
 }

@@ -1,9 +1,7 @@
 //! [`SqlLedger`]: the [`Ledger`] trait over the writer's queue and a pool of readers.
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
@@ -23,7 +21,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::anchoring::Anchoring;
 use crate::columns::unread;
-use crate::folder::Folder;
+use crate::folder::DirectoryLock;
+use crate::memory::{self, Memory, Trouble};
 use crate::opening;
 use crate::options::{OpenError, Options};
 use crate::reading;
@@ -35,12 +34,10 @@ use crate::writing::Writing;
 const READERS: u32 = 4;
 /// Snapshots that are tried until one is of the same moment as the published head.
 const MOST_SNAPSHOTS: u32 = 1_000;
+/// The database in a data folder.
+const DATABASE: &str = "ledger.db";
 /// The number of a log nobody ever wrote, which is empty: SQLite numbers rows from 1.
 const NO_LOG: i64 = 0;
-
-/// How often, and after which pause, a folder in use is tried again.
-const TRIES: u32 = 25;
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// The ledger in a data folder.
 #[derive(Debug)]
@@ -48,28 +45,24 @@ pub struct SqlLedger {
     queue: mpsc::UnboundedSender<Message>,
     readers: SqlitePool,
     heads: Heads,
-}
-
-/// Takes the data folder. Who let it go a moment ago may have been starting another process just then, which has all files of its parent
-/// open until its own program begins: that is waited for, and no longer.
-#[expect(clippy::disallowed_methods, reason = "a lock that another process holds gives no event when it is let go")]
-async fn taken(path: &Path) -> Result<Folder, OpenError> {
-    for _ in 0..TRIES {
-        match Folder::take(path) {
-            Err(OpenError::InUse { .. }) => tokio::time::sleep(PAUSE).await,
-            taken => return taken,
-        }
-    }
-    Folder::take(path)
+    /// Why the newest checkpoint could not be kept.
+    trouble: Trouble,
 }
 
 impl SqlLedger {
     /// Opens the ledger, makes it if it is not there, and compares every log with its anchor. Must be called within a
     /// tokio runtime, which runs the writer.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let folder = taken(&options.folder).await?;
+        let folder = DirectoryLock::take(&options.folder).await?;
+        Self::open_locked(folder, options).await
+    }
+
+    /// The same in a data folder whose lock is held already: it is released when the ledger is closed.
+    pub async fn open_locked(folder: DirectoryLock, mut options: Options) -> Result<Self, OpenError> {
+        folder.path().clone_into(&mut options.folder);
         options.refuse_anchors_inside()?;
-        let path = folder.database("ledger.db")?;
+        opening::refuse_vanished(&options.folder.join(DATABASE), &options)?;
+        let path = folder.database(DATABASE)?;
         folder.write_keys(&options.keys())?;
         let failed = |source| OpenError::Database { path: path.clone(), source };
         let connection = schema::connection(&path, options.vfs);
@@ -81,6 +74,15 @@ impl SqlLedger {
         let readers = SqlitePoolOptions::new().max_connections(READERS).connect_lazy_with(connection.read_only(true));
         let heads = logs.iter().map(|(origin, log)| (origin.clone(), (log.id, log.head()))).collect();
         let heads: Heads = Arc::new(Mutex::new(heads));
+        let presence = folder.presence(&path).map_err(|source| OpenError::Folder { path: path.clone(), source })?;
+        let trouble = Trouble::default();
+        let memory = match options.remembered.take() {
+            Some(origin) => {
+                let kept = memory::read(&options.folder, &origin, &options.keys())?;
+                Some(Memory::start(&options.folder, origin, kept, presence.clone(), Arc::clone(&trouble)))
+            }
+            None => None,
+        };
         let writer = Writer {
             connection: writer,
             logs,
@@ -88,10 +90,12 @@ impl SqlLedger {
             heads: Arc::clone(&heads),
             signer: options.signer,
             anchors: options.anchors.into_iter().map(|(origin, file)| (origin, Anchoring::new(file))).collect(),
+            memory,
             stopped: None,
+            presence,
             folder,
         };
-        Ok(Self { queue: writer.start(), readers, heads })
+        Ok(Self { queue: writer.start(), readers, heads, trouble })
     }
 
     /// Puts a request into the writer's queue; the answer comes when it is durable, or refused.
@@ -124,7 +128,10 @@ impl SqlLedger {
     }
 
     fn published_head(&self, origin: &Origin) -> Head {
-        self.published(origin).map_or_else(|| empty_head(origin), |(_, head)| head)
+        let mut head = self.published(origin).map_or_else(|| empty_head(origin), |(_, head)| head);
+        let trouble = || self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        head.anchor_trouble = head.anchor_trouble.or_else(trouble);
+        head
     }
 
     /// The log's row, if `range` lies within it.

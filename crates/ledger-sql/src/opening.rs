@@ -4,7 +4,10 @@
 //! ten million opens in milliseconds. Its newest checkpoint and its anchor are checked against it; reading every record
 //! is the verifier's work.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use setpoint_core::facts::Facts;
@@ -16,10 +19,11 @@ use setpoint_ledger::{LedgerError, Origin, Standing};
 use sqlx::sqlite::SqliteConnection;
 
 use crate::columns::{number, timestamp, unread};
+use crate::memory;
 use crate::options::{OpenError, Options};
 use crate::reading::{self, range_hash, range_tree};
 use crate::script::Script;
-use crate::state::LogState;
+use crate::state::{Doubt, LogState};
 use crate::writing::new_log;
 
 /// All logs of a database, each compared with its newest checkpoint and its anchor.
@@ -31,21 +35,66 @@ pub(crate) async fn logs(
     let damaged = |source| OpenError::Damaged { path: path.to_owned(), source: Box::new(source) };
     let keys = options.keys();
     let mut logs = stored_logs(connection, &keys).await.map_err(damaged)?;
-    for (origin, file) in &options.anchors {
-        let Some(anchor) = read_anchor(file, origin, &keys)? else { continue };
-        if !logs.contains_key(origin) {
+    for Witness { origin, checkpoint, is_anchor } in witnesses(options, &keys)? {
+        if !logs.contains_key(&origin) {
             // Even its first record is lost: it must be known as a log to be known as behind.
             let mut script = Script::default();
-            let log = new_log(&mut script, &logs, origin);
+            let log = new_log(&mut script, &logs, &origin);
             script.send(connection).await.map_err(|error| damaged(unread(error)))?;
             logs.insert(origin.clone(), log);
         }
-        if let Some(log) = logs.get_mut(origin) {
-            log.standing = standing(connection, log, &anchor).await.map_err(damaged)?;
-            log.anchor = Some(anchor);
+        if let Some(log) = logs.get_mut(&origin) {
+            log.anchor = is_anchor.then(|| checkpoint.clone()).or(log.anchor.take());
+            let standing = standing(connection, log, &checkpoint).await.map_err(damaged)?;
+            if standing != Standing::Sound {
+                log.doubts.push(Doubt { standing, checkpoint });
+                // Stable: of two that cover as much the anchor counts.
+                log.doubts.sort_by_key(|doubt| Reverse(doubt.checkpoint.size));
+            }
         }
     }
     Ok(logs)
+}
+
+/// A checkpoint of a log that is kept outside of its database.
+struct Witness {
+    origin: Origin,
+    checkpoint: Checkpoint,
+    is_anchor: bool,
+}
+
+/// The anchors, then what the data folder itself remembers.
+fn witnesses(options: &Options, keys: &[PublicKey]) -> Result<Vec<Witness>, OpenError> {
+    let mut witnesses = Vec::new();
+    for (origin, file) in &options.anchors {
+        let anchor = read_anchor(file, origin, keys)?;
+        witnesses.extend(anchor.map(|checkpoint| Witness { origin: origin.clone(), checkpoint, is_anchor: true }));
+    }
+    if let Some(origin) = &options.remembered {
+        let kept = memory::read(&options.folder, origin, keys)?;
+        witnesses.extend(kept.map(|checkpoint| Witness { origin: origin.clone(), checkpoint, is_anchor: false }));
+    }
+    Ok(witnesses)
+}
+
+/// Refuses to begin a ledger where there was one, unless a checkpoint is left that shows what it has lost.
+pub(crate) fn refuse_vanished(path: &Path, options: &Options) -> Result<(), OpenError> {
+    let failed = |path: &Path, source| OpenError::Folder { path: path.to_owned(), source };
+    let is_there = |path: &Path| match fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len() > 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(failed(path, source)),
+    };
+    if !options.must_exist || is_there(path)? {
+        return Ok(());
+    }
+    let anchors = options.anchors.values().map(|file| file.path().to_owned());
+    for witness in anchors.chain([memory::path_in(&options.folder)]) {
+        if is_there(&witness)? {
+            return Ok(());
+        }
+    }
+    Err(OpenError::Vanished { path: path.to_owned() })
 }
 
 /// The facts of all logs.

@@ -17,12 +17,22 @@ pub struct Options {
     pub(crate) former_keys: Vec<PublicKey>,
     pub(crate) anchors: BTreeMap<Origin, AnchorFile>,
     pub(crate) vfs: Option<&'static str>,
+    pub(crate) remembered: Option<Origin>,
+    pub(crate) must_exist: bool,
 }
 
 impl Options {
     /// `folder` is the data folder, made if missing; `signer` signs checkpoints.
     pub fn new(folder: impl Into<PathBuf>, signer: Signer) -> Self {
-        Self { folder: folder.into(), signer, former_keys: Vec::new(), anchors: BTreeMap::new(), vfs: None }
+        Self {
+            folder: folder.into(),
+            signer,
+            former_keys: Vec::new(),
+            anchors: BTreeMap::new(),
+            vfs: None,
+            remembered: None,
+            must_exist: false,
+        }
     }
 
     /// Checkpoints from before a key rotation are checked with these.
@@ -36,6 +46,21 @@ impl Options {
     #[must_use]
     pub fn with_anchor(mut self, origin: Origin, file: AnchorFile) -> Self {
         self.anchors.insert(origin, file);
+        self
+    }
+
+    /// Keeps the newest checkpoint of one log in a file next to the database, and compares the log with it when it is opened: so a database
+    /// that vanished, or an older copy of it, is noticed without an anchor.
+    #[must_use]
+    pub fn remembering(mut self, origin: Origin) -> Self {
+        self.remembered = Some(origin);
+        self
+    }
+
+    /// Refuses to begin a new ledger: there was one in this data folder.
+    #[must_use]
+    pub fn must_exist(mut self) -> Self {
+        self.must_exist = true;
         self
     }
 
@@ -99,6 +124,20 @@ pub enum OpenError {
          `setpoint recover`; if another installation anchors there, name another file in the bootstrap document"
     )]
     AnchorOfAnotherLog { path: PathBuf, found: Origin, wanted: Origin },
+    #[error(
+        "the newest checkpoint kept in {path} cannot be believed: restore it from a copy, or check the ledger with \
+         `setpoint ledger verify` and remove the file"
+    )]
+    MemoryForged { path: PathBuf, source: BadCheckpoint },
+    #[error(
+        "the checkpoint kept in {path} belongs to log {found}, not to {wanted}: restore the `installation.json` of that log, or move \
+         the file away and begin again with `setpoint recover`"
+    )]
+    MemoryOfAnotherLog { path: PathBuf, found: Origin, wanted: Origin },
+    #[error(
+        "the ledger {path} is gone, but this installation had one: restore it from a copy, or begin again with `setpoint recover`"
+    )]
+    Vanished { path: PathBuf },
     #[error("the ledger {path} contradicts itself: run `setpoint ledger verify` and restore a copy")]
     Damaged { path: PathBuf, source: Box<LedgerError> },
 }

@@ -9,6 +9,13 @@ use setpoint_ledger::{Head, LedgerError, Origin, Standing};
 use crate::columns::integer;
 use crate::script::Script;
 
+/// A checkpoint that a log does not agree with.
+#[derive(Clone, Debug)]
+pub(crate) struct Doubt {
+    pub(crate) standing: Standing,
+    pub(crate) checkpoint: Checkpoint,
+}
+
 /// One log.
 #[derive(Clone, Debug)]
 pub(crate) struct LogState {
@@ -25,7 +32,8 @@ pub(crate) struct LogState {
     pub(crate) anchor: Option<Checkpoint>,
     /// Why the anchor could not be written when it was last tried.
     pub(crate) anchor_trouble: Option<String>,
-    pub(crate) standing: Standing,
+    /// The checkpoints kept outside of the log that it does not agree with, the largest first.
+    pub(crate) doubts: Vec<Doubt>,
     /// A body was erased, but the write-ahead log may still hold it.
     pub(crate) purge: bool,
 }
@@ -42,7 +50,7 @@ impl LogState {
             newest: None,
             anchor: None,
             anchor_trouble: None,
-            standing: Standing::Sound,
+            doubts: Vec::new(),
             purge: false,
         }
     }
@@ -68,12 +76,16 @@ impl LogState {
             anchored: self.anchor.as_ref().map(|anchor| anchor.size),
             anchor_trouble: self.anchor_trouble.clone(),
             checkpoint_due: self.unsigned.due_at(),
-            standing: self.standing,
+            standing: self.standing(),
         }
     }
 
+    pub(crate) fn standing(&self) -> Standing {
+        self.doubts.first().map_or(Standing::Sound, |doubt| doubt.standing)
+    }
+
     pub(crate) fn refuse_unless_sound(&self) -> Result<(), LedgerError> {
-        match self.standing {
+        match self.standing() {
             Standing::Sound => Ok(()),
             standing => Err(LedgerError::ReadOnly { origin: self.origin.clone(), standing }),
         }

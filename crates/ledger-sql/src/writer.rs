@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +20,8 @@ use sqlx::{Connection as _, Executor as _};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::anchoring::Anchoring;
-use crate::folder::Folder;
+use crate::folder::{DirectoryLock, Presence};
+use crate::memory::Memory;
 use crate::script::Script;
 use crate::state::LogState;
 use crate::writing::{Failure, Writing, new_log};
@@ -104,10 +106,19 @@ pub(crate) struct Writer {
     pub(crate) heads: Heads,
     pub(crate) signer: Signer,
     pub(crate) anchors: BTreeMap<Origin, Anchoring>,
+    pub(crate) memory: Option<Memory>,
     /// Why nothing more is recorded.
-    pub(crate) stopped: Option<String>,
+    pub(crate) stopped: Option<Stop>,
+    pub(crate) presence: Presence,
     /// Held until the connection is closed.
-    pub(crate) folder: Folder,
+    pub(crate) folder: DirectoryLock,
+}
+
+/// Why a writer records nothing more.
+pub(crate) enum Stop {
+    Failed(String),
+    /// The files it writes are not those under their names any more.
+    Removed(PathBuf),
 }
 
 impl Writer {
@@ -145,11 +156,14 @@ impl Writer {
     }
 
     async fn commit_group(&mut self, mut jobs: Vec<Box<dyn Job>>) {
+        self.check_presence();
         if self.stopped.is_none()
             && let Err(error) = self.transact(&mut jobs).await
         {
             self.stop(&error).await;
         }
+        // What was committed to a file that no one can find again is not durable.
+        self.check_presence();
         if self.stopped.is_none() {
             self.publish();
             self.purge().await;
@@ -220,8 +234,19 @@ impl Writer {
         Ok(())
     }
 
+    fn check_presence(&mut self) {
+        if self.stopped.is_none()
+            && let Err(error) = self.presence.check()
+        {
+            self.stopped = Some(match error {
+                LedgerError::Removed { path } => Stop::Removed(path),
+                other => Stop::Failed(other.to_string()),
+            });
+        }
+    }
+
     async fn stop(&mut self, error: &sqlx::Error) {
-        self.stopped = Some(error.to_string());
+        self.stopped = Some(Stop::Failed(error.to_string()));
         // Best effort, to let go of SQLite's lock; after an error it has usually rolled back by itself.
         drop(self.connection.execute("ROLLBACK").await);
     }
@@ -229,7 +254,8 @@ impl Writer {
     fn durable(&self) -> Result<(), LedgerError> {
         match &self.stopped {
             None => Ok(()),
-            Some(what) => Err(LedgerError::NotDurable { what: what.clone(), source: None }),
+            Some(Stop::Failed(what)) => Err(LedgerError::NotDurable { what: what.clone(), source: None }),
+            Some(Stop::Removed(path)) => Err(LedgerError::Removed { path: path.clone() }),
         }
     }
 
@@ -262,6 +288,17 @@ impl Writer {
         if changed {
             self.publish();
         }
+        self.remember();
+    }
+
+    /// Has the newest checkpoint kept, which is durable by now. A log in doubt must not replace what shows that it is.
+    fn remember(&self) {
+        if let Some(memory) = &self.memory
+            && let Some(log) = self.logs.get(&memory.origin)
+            && let (Some(newest), true) = (&log.newest, log.doubts.is_empty())
+        {
+            memory.keep(newest);
+        }
     }
 
     async fn close(&mut self) -> Result<(), LedgerError> {
@@ -271,7 +308,11 @@ impl Writer {
             return self.durable();
         }
         self.anchor().await;
-        self.stopped = Some("it was closed".to_owned());
+        if let Some(memory) = self.memory.take() {
+            // A checkpoint that is not kept costs no record; the next start keeps it.
+            drop(memory.close().await);
+        }
+        self.stopped = Some(Stop::Failed("it was closed".to_owned()));
         // So that the database is whole in one file. Best effort: what is in the write-ahead log is durable there.
         drop(self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").await);
         Ok(())

@@ -8,7 +8,7 @@ use setpoint_ledger::checkpoint::{Checkpoint, Signer};
 use setpoint_ledger::record::{Entry, Salt, Sealed, seal};
 use setpoint_ledger::tenure::UNSEEN_EPOCHS;
 use setpoint_ledger::undo::{self, Undo};
-use setpoint_ledger::{Appended, Batch, Body, Erasure, Gap, Lease, LeaseRequest, LedgerError, Origin, Standing};
+use setpoint_ledger::{Appended, Batch, Body, Erasure, Gap, Lease, LeaseRequest, LedgerError, Origin};
 use sqlx::sqlite::SqliteConnection;
 
 use crate::columns::integer;
@@ -122,14 +122,18 @@ impl Writing<'_> {
     }
 
     pub(crate) fn record_gap(&mut self, gap: &Gap) -> Outcome<Lease> {
-        let Some(anchor) = self.log.anchor.clone() else {
-            return Err(LedgerError::input("there is no gap: the log has no anchor").into());
+        let present = self.log.tree.size();
+        let Some((largest, others)) = self.log.doubts.split_first() else {
+            return Err(LedgerError::input("there is no gap: no checkpoint kept outside of the log shows one").into());
         };
-        let entry = gap.entry(self.log.standing, self.log.tree.size(), &anchor)?;
-        self.log.standing = Standing::Sound;
-        let lease = self.log.tenure.acquire(&gap.lease, anchor.epoch + UNSEEN_EPOCHS)?;
+        let mut entries = vec![gap.entry(largest.standing, present, &largest.checkpoint)?];
+        let others = others.iter().filter(|other| other.checkpoint != largest.checkpoint);
+        entries.extend(others.map(|other| gap.further_entry(other.standing, present, &other.checkpoint)));
+        let newest_epoch = self.log.doubts.iter().map(|doubt| doubt.checkpoint.epoch).max().unwrap_or(0);
+        self.log.doubts.clear();
+        let lease = self.log.tenure.acquire(&gap.lease, newest_epoch + UNSEEN_EPOCHS)?;
         self.store_tenure();
-        self.record(lease.epoch, gap.lease.now, vec![entry])?;
+        self.record(lease.epoch, gap.lease.now, entries)?;
         Ok(lease)
     }
 

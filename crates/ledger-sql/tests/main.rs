@@ -5,6 +5,7 @@ mod disk;
 mod disk_truth;
 mod doubt;
 mod group_commit;
+mod remembering;
 mod scene;
 mod scratch;
 mod story;

@@ -88,14 +88,15 @@ pub struct Appended {
     pub seqs: Range<u64>,
 }
 
-/// Whether a log's past agrees with its anchor.
+/// Whether a log's past agrees with the checkpoints that are kept outside of it: its anchor, and what a data directory
+/// remembers of its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It does, or there is no anchor.
+    /// It does, or there is no such checkpoint.
     Sound,
-    /// The anchor has seen more records than there are: an older copy was restored.
+    /// The checkpoint covers more records than there are: an older copy was restored.
     Behind { anchored: u64, present: u64 },
-    /// The records the anchor has seen were other ones.
+    /// The checkpoint was signed over other records.
     Forked { anchored: u64 },
 }
 
@@ -104,9 +105,11 @@ impl fmt::Display for Standing {
         match self {
             Self::Sound => f.write_str("sound"),
             Self::Behind { anchored, present } => {
-                write!(f, "behind its anchor ({present} records here, {anchored} anchored)")
+                write!(f, "behind its newest known checkpoint ({present} records here, {anchored} signed)")
             }
-            Self::Forked { anchored } => write!(f, "not the log its anchor saw at {anchored} records"),
+            Self::Forked { anchored } => {
+                write!(f, "not the log that its checkpoint at {anchored} records was signed for")
+            }
         }
     }
 }
@@ -209,14 +212,20 @@ impl Gap {
     /// The record of the gap, if it names what `anchor` shows to be lost from a log that stands so.
     pub fn entry(&self, standing: Standing, present: u64, anchor: &Checkpoint) -> Result<Entry, LedgerError> {
         if standing == Standing::Sound {
-            return Err(LedgerError::input("there is no gap: the log agrees with its anchor"));
+            return Err(LedgerError::input("there is no gap: the log agrees with every checkpoint kept outside of it"));
         }
         let lost = standing.lost();
         if lost != self.lost {
             let (named, found) = (&self.lost, lost);
             return Err(LedgerError::input(format!("the gap names records {named:?}, but lost are {found:?}")));
         }
-        Ok(gap_entry(anchor, lost, self.actor.clone(), &self.reason, self.lease.now).with_data("present", present))
+        Ok(self.further_entry(standing, present, anchor))
+    }
+
+    /// The record of the same gap for another checkpoint that shows it, so that a verifier accepts that one too.
+    pub fn further_entry(&self, standing: Standing, present: u64, checkpoint: &Checkpoint) -> Entry {
+        gap_entry(checkpoint, standing.lost(), self.actor.clone(), &self.reason, self.lease.now)
+            .with_data("present", present)
     }
 }
 

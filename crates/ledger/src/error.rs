@@ -1,5 +1,7 @@
 //! What a ledger refuses and how it fails, with the class a caller decides by.
 
+use std::path::PathBuf;
+
 use setpoint_core::facts::Misfit;
 use setpoint_core::key::Key;
 use setpoint_core::name::TargetIdentity;
@@ -47,6 +49,13 @@ pub enum LedgerError {
     #[error("the ledger could not make records durable ({what}): free or repair the disk and open it again")]
     NotDurable { what: String, source: Option<Source> },
 
+    #[error(
+        "{} was removed or replaced while this process used it: nothing more is recorded; restore the data directory from a \
+         copy, or begin again with `setpoint recover`",
+        path.display()
+    )]
+    Removed { path: PathBuf },
+
     #[error("log {origin} is read-only, {standing}: {}", standing.remedy())]
     ReadOnly { origin: Origin, standing: Standing },
 
@@ -69,7 +78,7 @@ impl LedgerError {
             Self::Fenced { .. } | Self::Expired { .. } => Class::Fenced,
             Self::Held { .. } | Self::Claimed { .. } => Class::Conflict,
             Self::Misfit { source: Misfit::Claimed { .. } | Misfit::Busy { .. }, .. } => Class::Conflict,
-            Self::NotDurable { .. } => Class::NotDurable,
+            Self::NotDurable { .. } | Self::Removed { .. } => Class::NotDurable,
             Self::ReadOnly { .. } => Class::ReadOnly,
             Self::Corrupt { .. } => Class::Corrupt,
             Self::Misfit { .. } | Self::Input { .. } => Class::Input,

@@ -1,5 +1,6 @@
 //! The data folder of an installation: who it is, and where its parts are kept.
 
+use std::error::Error;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -7,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use setpoint_core::digest::DigestKey;
-use setpoint_ledger::Origin;
 use setpoint_ledger::checkpoint::Signer;
 use setpoint_ledger::origin::BadOrigin;
+use setpoint_ledger::{LedgerError, Origin};
 
 use crate::doors;
 
@@ -42,6 +43,8 @@ pub enum FolderError {
     NotInstalled { path: PathBuf },
     #[error("{} names no valid log: restore it from a copy", path.display())]
     Origin { path: PathBuf, source: BadOrigin },
+    #[error("another process installed itself in {} at the same time: start this one again", path.display())]
+    Taken { path: PathBuf },
 }
 
 /// The installation as it is written down.
@@ -52,6 +55,18 @@ struct Written {
     signing_key: [u8; 32],
     digest_key: [u8; 32],
 }
+
+impl Written {
+    fn installation(&self, path: &Path) -> Result<Installation, FolderError> {
+        let damaged = |source| FolderError::Origin { path: path.to_owned(), source };
+        let origin = Origin::new(&self.origin).map_err(damaged)?;
+        let signer = Signer::new(origin.clone(), &self.signing_key);
+        Ok(Installation { origin, signer, digest_key: DigestKey::new(self.digest_key) })
+    }
+}
+
+/// An identity that is not written down yet.
+pub(super) struct NewInstallation(Written);
 
 const INSTALLATION: &str = "installation.json";
 /// More than the files beside a database take that is opened.
@@ -118,37 +133,70 @@ impl DataFolder {
         self.path.join(INSTALLATION).exists()
     }
 
-    /// Who this installation is; decided the first time.
+    /// Who this installation is.
     pub fn installation(&self) -> Result<Installation, FolderError> {
         let path = self.path.join(INSTALLATION);
-        let failed = |source| FolderError::Io { path: path.clone(), source };
-        let written = match fs::read(&path) {
+        let written: Written = match fs::read(&path) {
             Ok(bytes) => {
                 serde_json::from_slice(&bytes).map_err(|source| FolderError::Damaged { path: path.clone(), source })?
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.install().map_err(failed)?,
-            Err(error) => return Err(failed(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(FolderError::NotInstalled { path: self.path.clone() });
+            }
+            Err(source) => return Err(FolderError::Io { path, source }),
         };
-        let Written { origin, signing_key, digest_key } = written;
-        let origin = Origin::new(&origin).map_err(|source| FolderError::Origin { path, source })?;
-        let signer = Signer::new(origin.clone(), &signing_key);
-        Ok(Installation { origin, signer, digest_key: DigestKey::new(digest_key) })
+        written.installation(&path)
     }
 
-    fn install(&self) -> io::Result<Written> {
-        let name: [u8; 8] = doors::random()?;
-        let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
-        let origin = format!("setpoint.dev/installation/{name}");
-        let written = Written { origin, signing_key: doors::random()?, digest_key: doors::random()? };
-        // Whole or not at all: a torn installation would be a lost one.
-        let next = self.path.join("installation.json.next");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&next)?;
-        file.write_all(&serde_json::to_vec(&written)?)?;
-        file.sync_all()?;
-        fs::rename(&next, self.path.join(INSTALLATION))?;
-        File::open(&self.path)?.sync_all()?;
-        Ok(written)
+    /// Refuses a folder in which this installation is not any more: it was removed, and perhaps another one made in its place.
+    pub(super) fn refuse_unless_of(&self, origin: &Origin) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let removed = || LedgerError::Removed { path: self.path.join(INSTALLATION) };
+        match self.installation() {
+            Ok(installation) if installation.origin == *origin => Ok(()),
+            Ok(_) | Err(FolderError::NotInstalled { .. }) => Err(Box::new(removed())),
+            Err(error) => Err(Box::new(error)),
+        }
     }
+
+    /// Who this installation is, and what is still to be written down if it is a new one. To be called by the process that holds the
+    /// lock of the folder.
+    pub(super) fn installation_or_new(&self) -> Result<(Installation, Option<NewInstallation>), FolderError> {
+        match self.installation() {
+            Err(FolderError::NotInstalled { .. }) => {
+                let path = self.path.join(INSTALLATION);
+                let written = drawn().map_err(|source| FolderError::Io { path: path.clone(), source })?;
+                Ok((written.installation(&path)?, Some(NewInstallation(written))))
+            }
+            installed => installed.map(|installation| (installation, None)),
+        }
+    }
+
+    /// Writes an identity down, whole or not at all, and never over another one: a torn or replaced identity is a lost installation.
+    /// The ledger is there by then, so that an identity without a ledger always means that the ledger was lost.
+    pub(super) fn install(&self, NewInstallation(written): &NewInstallation) -> Result<(), FolderError> {
+        let path = self.path.join(INSTALLATION);
+        let next = self.path.join("installation.json.next");
+        let publish = || {
+            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&next)?;
+            file.write_all(&serde_json::to_vec(written)?)?;
+            file.sync_all()?;
+            // Unlike a rename, a link replaces nothing.
+            fs::hard_link(&next, &path)?;
+            fs::remove_file(&next)?;
+            File::open(&self.path)?.sync_all()
+        };
+        publish().map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => FolderError::Taken { path: self.path.clone() },
+            _ => FolderError::Io { path: path.clone(), source },
+        })
+    }
+}
+
+fn drawn() -> io::Result<Written> {
+    let name: [u8; 8] = doors::random()?;
+    let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+    let origin = format!("setpoint.dev/installation/{name}");
+    Ok(Written { origin, signing_key: doors::random()?, digest_key: doors::random()? })
 }
 
 #[cfg(test)]
@@ -157,12 +205,18 @@ mod tests {
 
     use super::*;
 
+    fn installed(folder: &DataFolder) -> Installation {
+        let (installation, new) = folder.installation_or_new().unwrap();
+        folder.install(&new.expect("nothing is installed yet")).unwrap();
+        installation
+    }
+
     #[test]
     fn an_installation_stays_the_same_and_is_for_its_user_only() {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(&parent.path().join("data")).unwrap();
         assert!(!folder.is_installed());
-        let first = folder.installation().unwrap();
+        let first = installed(&folder);
         let again = DataFolder::open(folder.path()).unwrap().installation().unwrap();
         assert_eq!(first.origin, again.origin);
         assert_eq!(first.signer.public(), again.signer.public());
@@ -172,10 +226,21 @@ mod tests {
     }
 
     #[test]
+    fn an_installation_is_never_replaced_by_another_one() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
+        // As if the lock kept no one out.
+        let (_, late) = folder.installation_or_new().unwrap();
+        let first = installed(&folder);
+        assert!(matches!(folder.install(&late.unwrap()), Err(FolderError::Taken { .. })));
+        assert_eq!(folder.installation().unwrap().origin, first.origin);
+    }
+
+    #[test]
     fn a_damaged_installation_is_an_error_and_not_a_new_one() {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(parent.path()).unwrap();
         fs::write(folder.path().join(INSTALLATION), "{").unwrap();
-        assert!(matches!(folder.installation(), Err(FolderError::Damaged { .. })));
+        assert!(matches!(folder.installation_or_new(), Err(FolderError::Damaged { .. })));
     }
 }

@@ -41,8 +41,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use setpoint_api::server::{BindError, Server};
 use setpoint_engine::Settings;
 use setpoint_engine::machine::Standing;
-use setpoint_ledger::Ledger;
-use setpoint_ledger_sql::{Options, SqlLedger};
+use setpoint_ledger::{Ledger, LedgerError, Origin};
+use setpoint_ledger_sql::{DirectoryLock, OpenError, Options, SqlLedger};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -51,7 +51,7 @@ use self::bootstrap::Bootstrap;
 use self::folder::DataFolder;
 use self::log::Log;
 use self::messages::Messages;
-use self::opening::{Opened, OpeningError};
+use self::opening::{Opened, OpeningError, Purpose};
 use self::sources::Provider;
 use crate::doors::{Clock, OwnCluster};
 use crate::interpreter::{self, Ended, Handle, Limits, OpenLedger, Steps, StopError, Surroundings};
@@ -107,10 +107,9 @@ impl RunningAgent {
     #[expect(clippy::disallowed_methods, reason = "the door: one task for the socket, ended by `stop`")]
     pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
         let AgentOptions { bootstrap, data, clock, mut settings, own_cluster, program, log } = options;
-        let anchor = bootstrap.anchor();
         // A folder in use or a damaged ledger is said at once and not retried for ever.
-        let Opened { folder, installation, ledger, ledger_options, provider } =
-            opening::open(bootstrap, &data, anchor, clock, (own_cluster, program), &log).await?;
+        let Opened { folder, installation, ledger, ledger_options, provider, .. } =
+            opening::open(bootstrap, &data, Purpose::Hold, clock, (own_cluster, program), &log).await?;
         let origin = installation.origin.clone();
         let open_now: OpenNow = Arc::new(watch::Sender::new(None));
         // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.
@@ -127,7 +126,7 @@ impl RunningAgent {
             clock,
             origin: origin.clone(),
             holder: HOLDER.to_owned(),
-            open_ledger: opener(folder.clone(), ledger_options, ledger, Arc::clone(&open_now)),
+            open_ledger: opener((folder.clone(), origin.clone()), ledger_options, ledger, Arc::clone(&open_now)),
             targets: BTreeMap::new(),
             sources: Arc::clone(&provider) as _,
             messenger: Arc::clone(&messages) as _,
@@ -159,6 +158,12 @@ impl RunningAgent {
         self.steps.next().await
     }
 
+    /// Waits until the engine has ended by itself; [`stop`](Self::stop) says why.
+    pub async fn ended(&self) {
+        let mut steps = self.handle.steps();
+        while steps.next().await.is_ok() {}
+    }
+
     pub async fn standing(&self) -> Result<Standing, Ended> {
         self.handle.standing().await
     }
@@ -185,19 +190,24 @@ impl RunningAgent {
 
 /// Opens the ledger again after it failed; the first time it is the one that is open already. One that failed can still be read, so it is let go only
 /// when the disk takes something again: without room not even a ledger that is only read could be opened.
-fn opener(folder: DataFolder, options: Options, first: SqlLedger, open_now: OpenNow) -> OpenLedger {
+fn opener((folder, origin): (DataFolder, Origin), options: Options, first: SqlLedger, open_now: OpenNow) -> OpenLedger {
     let first = Mutex::new(Some(first));
     Box::new(move || {
-        let (folder, options, open_now) = (folder.clone(), options.clone(), Arc::clone(&open_now));
+        let (folder, origin) = (folder.clone(), origin.clone());
+        let (options, open_now) = (options.clone(), Arc::clone(&open_now));
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
         Box::pin(async move {
             let ledger = match first {
                 Some(ledger) => ledger,
                 None => {
+                    folder.refuse_unless_of(&origin)?;
                     folder.try_writing()?;
                     // Its folder is locked as long as it is open.
                     drop(open_now.send_replace(None));
-                    SqlLedger::open(options).await.map_err(|error| Box::new(error) as Box<dyn Error + Send + Sync>)?
+                    let lock = DirectoryLock::take(folder.path()).await.map_err(boxed)?;
+                    // Until the lock was taken another process may have begun here.
+                    folder.refuse_unless_of(&origin)?;
+                    SqlLedger::open_locked(lock, options).await.map_err(opened_again)?
                 }
             };
             let ledger: Arc<dyn Ledger> = Arc::new(ledger);
@@ -205,4 +215,18 @@ fn opener(folder: DataFolder, options: Options, first: SqlLedger, open_now: Open
             Ok(ledger)
         })
     })
+}
+
+type BoxedError = Box<dyn Error + Send + Sync>;
+
+fn boxed(error: OpenError) -> BoxedError {
+    Box::new(error)
+}
+
+/// A database that was there when the agent started and is not any more was removed under it.
+fn opened_again(error: OpenError) -> BoxedError {
+    match error {
+        OpenError::Vanished { path } => Box::new(LedgerError::Removed { path }),
+        other => boxed(other),
+    }
 }

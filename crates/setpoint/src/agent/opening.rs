@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use setpoint_ledger::Origin;
 use setpoint_ledger::anchor::AnchorFile;
-use setpoint_ledger_sql::{Options, Scratch, ScratchError, SqlLedger};
+use setpoint_ledger::checkpoint::Checkpoint;
+use setpoint_ledger_sql::{DirectoryLock, OpenError, Options, Scratch, ScratchError, SqlLedger};
 use setpoint_store::StoreError;
 use setpoint_store_git::GitCache;
 
@@ -42,25 +43,51 @@ pub(super) struct Opened {
     /// How the ledger is opened again.
     pub(super) ledger_options: Options,
     pub(super) provider: Arc<Provider>,
+    /// What the anchor says of another log, whose key is lost; only for a recovery.
+    pub(super) lost: Option<Checkpoint>,
 }
 
-/// `anchor` is what the ledger is held against: the one of the bootstrap document, unless another log is there.
+/// What an installation is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To hold apps. A ledger that is gone is an error.
+    Hold,
+    /// To begin again after a loss. The ledger may be gone, and the anchor may be another log's.
+    Recover,
+}
+
 pub(super) async fn open(
     bootstrap: Bootstrap,
     data: &Path,
-    anchor: Option<AnchorFile>,
+    purpose: Purpose,
     clock: Clock,
     (own_cluster, program): (Option<OwnCluster>, PathBuf),
     log: &Arc<dyn Log>,
 ) -> Result<Opened, OpeningError> {
+    let failed = |source| OpeningError::Ledger { source };
+    // First of all: of two processes that find no identity here, only one makes one.
+    let lock = DirectoryLock::take(data).await.map_err(failed)?;
     let folder = DataFolder::open(data)?;
-    let installation = folder.installation()?;
-    let ledger_options = ledger_options(&folder, &installation, anchor);
-    // First of all, so that a folder in use or a damaged ledger is said at once.
-    let ledger = SqlLedger::open(ledger_options.clone()).await.map_err(|source| OpeningError::Ledger { source })?;
+    let (installation, new) = folder.installation_or_new()?;
+    let anchor = bootstrap.anchor();
+    let lost = match purpose {
+        Purpose::Hold => None,
+        Purpose::Recover => lost_log(anchor.as_ref(), &installation.origin)?,
+    };
+    let ledger_options = ledger_options(&folder, &installation, anchor.filter(|_| lost.is_none()));
+    let expected = match (purpose, &new) {
+        (Purpose::Hold, None) => ledger_options.clone().must_exist(),
+        _ => ledger_options.clone(),
+    };
+    let ledger = SqlLedger::open_locked(lock, expected).await.map_err(failed)?;
+    if let Some(new) = &new {
+        folder.install(new)?;
+    }
+    let ledger_options = ledger_options.must_exist();
     let scratch = Scratch::open(folder.path()).await;
-    let lost = |error: &ScratchError| log.say(&format!("every app is rendered and looked at anew: {}", told(error)));
-    let scratch = scratch.inspect_err(lost).ok().map(Arc::new);
+    let unusable =
+        |error: &ScratchError| log.say(&format!("every app is rendered and looked at anew: {}", told(error)));
+    let scratch = scratch.inspect_err(unusable).ok().map(Arc::new);
     let own_file = doors::this_program().ok();
     let anchor = bootstrap.anchor().map(|anchor| anchor.path().to_owned());
     let own = [folder.path().to_owned(), bootstrap.path.clone()].into_iter().chain(own_file).chain(anchor).collect();
@@ -83,13 +110,14 @@ pub(super) async fn open(
     let rendering = Renderings { footprints, renders, renderers, shadows };
     let provider = Provider::new(connector, bootstrap, rendering, Arc::clone(log));
     let provider = Arc::new(provider.map_err(|source| OpeningError::Store { source })?);
-    Ok(Opened { folder, installation, ledger, ledger_options, provider })
+    Ok(Opened { folder, installation, ledger, ledger_options, provider, lost })
 }
 
 /// A ledger that is opened for one thing, while no agent runs.
 pub(super) struct Alone {
     pub(super) ledger: SqlLedger,
     pub(super) origin: Origin,
+    pub(super) folder: DataFolder,
     pub(super) anchor: Option<AnchorFile>,
     pub(super) clock: Clock,
 }
@@ -100,15 +128,26 @@ pub(super) async fn open_alone(options: AgentOptions) -> Result<Alone, OpeningEr
     let folder = DataFolder::existing(&data)?;
     let installation = folder.installation()?;
     let (origin, anchor) = (installation.origin.clone(), bootstrap.anchor());
-    let opened = SqlLedger::open(ledger_options(&folder, &installation, anchor.clone())).await;
+    let opened = SqlLedger::open(ledger_options(&folder, &installation, anchor.clone()).must_exist()).await;
     let ledger = opened.map_err(|source| OpeningError::Ledger { source })?;
-    Ok(Alone { ledger, origin, anchor, clock })
+    Ok(Alone { ledger, origin, folder, anchor, clock })
 }
 
 pub(super) fn ledger_options(folder: &DataFolder, installation: &Installation, anchor: Option<AnchorFile>) -> Options {
-    let options = Options::new(folder.path(), installation.signer.clone());
+    let options = Options::new(folder.path(), installation.signer.clone()).remembering(installation.origin.clone());
     match anchor {
         Some(anchor) => options.with_anchor(installation.origin.clone(), anchor),
         None => options,
     }
+}
+
+/// What the anchor says, if it is not about this log. What is no checkpoint, or ours and wrong, is told when the ledger is opened.
+fn lost_log(anchor: Option<&AnchorFile>, origin: &Origin) -> Result<Option<Checkpoint>, OpeningError> {
+    let Some(anchor) = anchor else { return Ok(None) };
+    let text = anchor.read().map_err(|source| {
+        let source = OpenError::AnchorUnreadable { path: anchor.path().to_owned(), source };
+        OpeningError::Ledger { source }
+    })?;
+    let said = text.and_then(|text| Checkpoint::read_unproven(&text).ok());
+    Ok(said.filter(|said| said.origin != *origin))
 }

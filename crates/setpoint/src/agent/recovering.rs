@@ -8,14 +8,11 @@ use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::version::Revision;
 use setpoint_engine::Controls;
-use setpoint_ledger::anchor::AnchorFile;
-use setpoint_ledger::checkpoint::Checkpoint;
-use setpoint_ledger::{Ledger, LedgerError, Origin};
-use setpoint_ledger_sql::OpenError;
+use setpoint_ledger::{Ledger, LedgerError};
 
 use super::bootstrap::Bootstrap;
-use super::folder::{DataFolder, FolderError};
-use super::opening::{Opened, OpeningError};
+use super::folder::Installation;
+use super::opening::{Opened, OpeningError, Purpose};
 use super::sources::{Candidate, Memory, Provider};
 use super::{AgentOptions, HOLDER, opening};
 use crate::interpreter::{Governed, Sources};
@@ -48,12 +45,6 @@ pub enum RecoveryError {
     NotClosed { source: LedgerError },
 }
 
-impl From<FolderError> for RecoveryError {
-    fn from(error: FolderError) -> Self {
-        Self::Opening(error.into())
-    }
-}
-
 /// Owns again what the stores of an installation declare and its targets show. Needs a data folder without any claims.
 ///
 /// An anchor outlives the data folder: one that is another log's is that of the installation that was lost. It is kept and recorded, never
@@ -64,13 +55,10 @@ pub async fn recover_lost(
     reason: String,
 ) -> Result<(Recovered, Vec<AppId>), RecoveryError> {
     let AgentOptions { bootstrap, data, clock, own_cluster, program, log, .. } = options;
-    let origin = DataFolder::open(&data)?.installation()?.origin;
     let anchor = bootstrap.anchor();
-    let lost = lost_log(anchor.as_ref(), &origin)?;
-    let own_anchor = anchor.clone().filter(|_| lost.is_none());
     // The ledger's lock keeps an agent from running meanwhile.
-    let opened = opening::open(bootstrap, &data, own_anchor, clock, (own_cluster, program), &log).await?;
-    let Opened { ledger, provider, .. } = opened;
+    let opened = opening::open(bootstrap, &data, Purpose::Recover, clock, (own_cluster, program), &log).await?;
+    let Opened { ledger, provider, lost, installation: Installation { origin, .. }, .. } = opened;
     let (bundles, targets) = declared(&provider).await?;
     let apps = bundles.iter().map(|bundle| bundle.app().clone()).collect();
     let holder = HOLDER.to_owned();
@@ -83,17 +71,6 @@ pub async fn recover_lost(
     let head = closed.await.map_err(|source| RecoveryError::NotClosed { source })?;
     head.anchor_trouble.into_iter().for_each(|trouble| log.say(&trouble));
     Ok((recovered, apps))
-}
-
-/// What the anchor says, if it is not about this log. What is no checkpoint, or ours and wrong, is told when the ledger is opened.
-fn lost_log(anchor: Option<&AnchorFile>, origin: &Origin) -> Result<Option<Checkpoint>, OpeningError> {
-    let Some(anchor) = anchor else { return Ok(None) };
-    let text = anchor.read().map_err(|source| {
-        let source = OpenError::AnchorUnreadable { path: anchor.path().to_owned(), source };
-        OpeningError::Ledger { source }
-    })?;
-    let said = text.and_then(|text| Checkpoint::read_unproven(&text).ok());
-    Ok(said.filter(|said| said.origin != *origin))
 }
 
 /// Every app as its stores declare it now, and the targets they are held on. One that is left out would lose what it owns, so that

@@ -14,10 +14,11 @@ use crate::agent::gap::{Loss, Shown, gap};
 use crate::complaint::told;
 use crate::exit::Exit;
 
-/// Shows which records a ledger has lost by what its anchor proves, and lets the agent go on without them
+/// Shows which records a ledger has lost, and lets the agent go on without them
 ///
-/// A ledger with fewer records than its anchor has seen, or with others, is read-only: an older copy was restored, or somebody cut it. The
-/// agent changes nothing until the newer copy is back, or a person records what is lost. No agent may be running.
+/// Two files outside of the ledger hold its newest checkpoint: the anchor that the bootstrap document names, and `newest.checkpoint` in
+/// the data folder. A ledger with fewer records than one of them covers, or with others, is read-only: an older copy was restored, or
+/// somebody cut it. The agent changes nothing until the newer copy is back, or a person records what is lost. No agent may be running.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -54,36 +55,39 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut impl Wr
         Form::Json => writeln!(output, "{:#}", as_json(&shown))?,
         Form::Text => write!(output, "{}", as_text(&shown))?,
     }
-    let open = shown.standing != Standing::Sound && shown.recorded.is_none();
+    let open = shown.standing != Standing::Sound && !shown.recorded;
     Ok(if open { Exit::Failed } else { Exit::Done })
 }
 
 fn as_text(shown: &Shown) -> String {
-    let Shown { origin, anchor, present, standing, recorded } = shown;
-    let Some(anchor) = anchor.as_ref().map(|anchor| anchor.display()) else {
+    let Shown { origin, witness, present, standing, recorded, former } = shown;
+    let Some(witness) = witness.as_ref().map(|witness| witness.display()) else {
         return format!(
-            "the bootstrap document names no anchor: nothing can show whether log {origin} has lost records\n"
+            "no checkpoint is kept outside of log {origin} yet: nothing can show whether it has lost records\n"
         );
     };
     if *standing == Standing::Sound {
-        return format!("there is no gap: log {origin} has {present} records and agrees with its anchor {anchor}\n");
+        return format!(
+            "there is no gap: log {origin} has {present} records and agrees with the checkpoint in {witness}\n"
+        );
     }
     let lost = standing.lost();
     let (count, first, last) = (lost.end - lost.start, lost.start, lost.end - 1);
     let what = match standing {
-        Standing::Forked { .. } => "are other ones than it saw, or lost",
+        Standing::Forked { .. } => "are others than it was signed for, or lost",
         _ => "are lost",
     };
     let mut text = format!(
-        "log {origin} has {present} records\nits anchor {anchor} proves {}: {count} records, {first} to {last}, {what}\n",
+        "log {origin} has {present} records\nthe checkpoint in {witness} proves {}: {count} records, {first} to {last}, {what}\n",
         lost.end
     );
-    text += &match recorded {
-        Some(former) => {
+    text += &match (recorded, former) {
+        (true, Some(former)) => {
             let former = former.display();
             format!("that is recorded now; the former anchor is kept as {former}; start the agent\n")
         }
-        None => {
+        (true, None) => "that is recorded now; start the agent\n".to_owned(),
+        (false, _) => {
             format!("nothing was recorded: {}\nto record it, add `--lost {count} --reason \"…\"`\n", standing.remedy())
         }
     };
@@ -91,7 +95,7 @@ fn as_text(shown: &Shown) -> String {
 }
 
 fn as_json(shown: &Shown) -> serde_json::Value {
-    let Shown { origin, anchor, present, standing, recorded } = shown;
+    let Shown { origin, witness, present, standing, recorded, former } = shown;
     let lost = standing.lost();
     let standing = match standing {
         Standing::Sound => "sound",
@@ -99,7 +103,7 @@ fn as_json(shown: &Shown) -> serde_json::Value {
         Standing::Forked { .. } => "forked",
     };
     json!({
-        "log": origin, "anchor": anchor, "standing": standing, "present": present, "lost": lost.end - lost.start,
-        "lostFrom": lost.start, "lostTo": lost.end, "recorded": recorded.is_some(), "formerAnchor": recorded,
+        "log": origin, "checkpoint": witness, "standing": standing, "present": present, "lost": lost.end - lost.start,
+        "lostFrom": lost.start, "lostTo": lost.end, "recorded": recorded, "formerAnchor": former,
     })
 }

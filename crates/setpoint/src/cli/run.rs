@@ -100,9 +100,14 @@ pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write +
             agent.folder().socket().display()
         )?;
         output.flush()?;
-        told_to_stop().await?;
-        writeln!(output, "stopping: what has left is waited for and recorded")?;
-        output.flush()?;
+        tokio::select! {
+            told = told_to_stop() => {
+                told?;
+                writeln!(output, "stopping: what has left is waited for and recorded")?;
+                output.flush()?;
+            }
+            () = agent.ended() => {}
+        }
         agent.stop().await.map_err(|error| could_not(told(&error)))?;
         Ok(Exit::Done)
     })
@@ -129,8 +134,9 @@ pub(super) fn apply(arguments: &Apply, context: &Context, output: &mut (impl Wri
             Err(_elapsed) => agent.standing().await.map_err(|ended| could_not(ended.to_string())),
         };
         let stopped = agent.stop().await.map_err(|error| could_not(told(&error)));
-        let standing = standing?;
+        // Why it ended comes before that it did.
         stopped?;
+        let standing = standing?;
         report(&standing, output)?;
         Ok(exit(&standing))
     })

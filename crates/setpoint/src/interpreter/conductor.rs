@@ -159,6 +159,11 @@ impl Conductor {
             // What a task ended with does not matter: one that panicked has not answered, and the machine gives its ticket up.
             while self.tasks.try_join_next().is_some() {}
         }
+        if let Some(what) = self.desk.removed() {
+            // What is under way ends with its task, and there is no ledger to give back.
+            self.tasks.shutdown().await;
+            return Err(StopError::Removed { what });
+        }
         if self.lane.is_closed() {
             return Err(StopError::Crashed);
         }
@@ -306,7 +311,7 @@ impl Conductor {
     fn is_done(&self) -> bool {
         let quiet = self.acting.is_empty() && self.writing.is_empty();
         let stopped = self.stop_by.is_some_and(|by| quiet || self.clock.now() >= by);
-        stopped || self.lane.is_closed()
+        stopped || self.lane.is_closed() || self.desk.removed().is_some()
     }
 
     async fn leave(mut self) -> Result<(), StopError> {

@@ -92,6 +92,8 @@ struct State {
     checkpoint_due: Option<Timestamp>,
     /// Why the last one that was open was let go.
     let_go: Option<String>,
+    /// The ledger's files were removed under this process: it is never opened again.
+    removed: Option<String>,
 }
 
 impl Desk {
@@ -250,7 +252,10 @@ impl Desk {
         if let Ok(open) = self.ledger() {
             return Ok(open);
         }
-        let ledger = (self.surroundings.open_ledger)().await.map_err(|source| Failure::NotOpened { source })?;
+        let ledger = (self.surroundings.open_ledger)().await.map_err(|source| {
+            self.note_removed(source.downcast_ref());
+            Failure::NotOpened { source }
+        })?;
         self.state().ledger = Some(Arc::clone(&ledger));
         Ok(ledger)
     }
@@ -268,14 +273,28 @@ impl Desk {
     /// Lets go of a ledger that could not make something durable: the next lease opens it anew.
     fn judged<T>(&self, ledger: &Arc<dyn Ledger>, answer: Result<T, LedgerError>) -> Result<T, Failure> {
         answer.map_err(|source| {
+            self.note_removed(Some(&source));
             let mut state = self.state();
             // A late answer of a ledger that was let go says nothing about the one opened since.
             let current = state.ledger.as_ref().is_some_and(|open| Arc::ptr_eq(open, ledger));
             if current && source.class() == Class::NotDurable {
-                *state = State { let_go: Some(told(&source)), ..State::default() };
+                let removed = state.removed.take();
+                *state = State { let_go: Some(told(&source)), removed, ..State::default() };
             }
             Failure::Refused { source }
         })
+    }
+
+    /// What was removed under this process, if anything was: then nothing may be changed any more, because what is done
+    /// cannot be recorded and another process may have started in its place.
+    pub(super) fn removed(&self) -> Option<String> {
+        self.state().removed.clone()
+    }
+
+    fn note_removed(&self, error: Option<&LedgerError>) {
+        if let Some(error @ LedgerError::Removed { .. }) = error {
+            self.state().removed = Some(error.to_string());
+        }
     }
 
     async fn bounded<T>(&self, request: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {

@@ -52,6 +52,8 @@ pub enum StopError {
     NotLeft { source: LedgerError },
     #[error("the ledger did not close within {patience}: the next start may have to wait for the lease")]
     Silent { patience: Span },
+    #[error("the agent has stopped changing anything: {what}")]
+    Removed { what: String },
     #[error("the engine crashed before it could stop: look at its last messages and start it again")]
     Crashed,
 }

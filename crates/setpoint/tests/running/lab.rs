@@ -387,6 +387,12 @@ impl Agent {
         self.until_app(name, &format!("has converged at {version}"), is).await
     }
 
+    /// Waits until it ends by itself, and answers why.
+    pub(crate) async fn end(self) -> String {
+        timeout(PATIENCE, self.running.ended()).await.expect("it ends by itself");
+        self.running.stop().await.expect_err("it did not end well").to_string()
+    }
+
     pub(crate) async fn stop(self) {
         self.running.stop().await.expect("it ends well");
     }

@@ -29,6 +29,7 @@
 //! | [`pinning`] | stores that stay at a tag or a commit |
 //! | [`pruning`] | what is no longer declared goes last, late and within a budget |
 //! | [`recalling`] | renders that are remembered, and what may not follow from them |
+//! | [`removing`] | a data folder or a ledger that vanishes, under an agent or between two, and two agents that begin at once |
 //! | [`replacing`] | what cannot be changed is made anew, or stays, on a cluster |
 //! | [`shadowing`] | apps whose versions another program renders, too |
 //! | [`showing`] | what people are shown of a cluster: trees, logs, reasons, requests |
@@ -62,6 +63,7 @@ mod ordering;
 mod pinning;
 mod pruning;
 mod recalling;
+mod removing;
 mod replacing;
 mod shadowing;
 mod showing;
