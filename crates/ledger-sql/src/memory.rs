@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use crate::folder::Presence;
+use crate::folder::{Presence, private_file};
 use crate::options::OpenError;
 
 /// Not `ledger.…`: who removes the database by a pattern does not remove this file too.
@@ -133,6 +133,8 @@ async fn write(file: AnchorFile, checkpoint: Checkpoint, presence: Presence) -> 
     let written = spawn_blocking(move || {
         // Another installation may have taken this one's place: its memory is not ours to write.
         presence.check().map_err(|error: LedgerError| io::Error::other(error.to_string()))?;
+        // Made for this user only before it is written.
+        private_file(&file.next())?;
         file.write(&checkpoint)
     });
     written.await.unwrap_or_else(|_| Err(io::Error::other("the write ended without an answer")))

@@ -150,6 +150,7 @@ impl Writer {
                 drop(reply.send(self.close().await));
             }
         }
+        self.close_memory().await;
         // The folder is given back only when SQLite has let go of its files.
         drop(self.connection.close().await);
         drop(self.folder);
@@ -308,14 +309,19 @@ impl Writer {
             return self.durable();
         }
         self.anchor().await;
-        if let Some(memory) = self.memory.take() {
-            // A checkpoint that is not kept costs no record; the next start keeps it.
-            drop(memory.close().await);
-        }
+        self.close_memory().await;
         self.stopped = Some(Stop::Failed("it was closed".to_owned()));
         // So that the database is whole in one file. Best effort: what is in the write-ahead log is durable there.
         drop(self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").await);
         Ok(())
+    }
+
+    /// Waits for the last write, so that it does not follow one of the next process.
+    async fn close_memory(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            // A checkpoint that is not kept costs no record; the next start keeps it.
+            drop(memory.close().await);
+        }
     }
 
     async fn sign_all(&mut self) -> Result<(), sqlx::Error> {

@@ -2,7 +2,7 @@
 //! at every single operation of a workload; and writes and syncs fail, once or for good, at every single one of them.
 
 use setpoint_ledger::{Class, Ledger, LedgerError, Record, Standing};
-use setpoint_ledger_sql::{OpenError, Options, SqlLedger};
+use setpoint_ledger_sql::{OpenError, Options, SqlLedger, remembered_in};
 use setpoint_ledger_verify::verify;
 
 use crate::disk::vfs::SharedDisk;
@@ -35,12 +35,13 @@ impl Bench {
     }
 
     fn options(&self) -> Options {
-        self.place.options().with_vfs(self.disk.name)
+        self.place.options().remembering(origin("a")).with_vfs(self.disk.name)
     }
 
-    /// A fresh disk with this fault, and no anchor yet.
+    /// A fresh disk with this fault, no anchor yet and nothing remembered.
     fn reset(&self, fault: Option<Fault>) {
         drop(std::fs::remove_file(self.place.anchor()));
+        drop(std::fs::remove_file(remembered_in(&self.place.data())));
         self.disk.lock().replace(fault);
     }
 
@@ -95,7 +96,7 @@ impl Bench {
         );
         assert!(head.epoch >= told.epoch, "{what}: an epoch that was given out is forgotten");
         assert!(told.ends.contains(&head.size), "{what}: half a batch is there ({} records)", head.size);
-        assert_eq!(head.standing, Standing::Sound, "{what}: the anchor never runs ahead of the log");
+        assert_eq!(head.standing, Standing::Sound, "{what}: neither anchor nor memory runs ahead of the log");
         for (seq, bytes) in (0..).zip(ledger.records(&origin("a"), 0..head.size).await.expect("the records")) {
             assert_eq!(Record::from_bytes(&bytes).expect("a record").seq, seq, "{what}");
         }

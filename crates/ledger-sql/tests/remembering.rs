@@ -1,6 +1,7 @@
 //! A ledger without an anchor is held against what its data folder remembers of it, and against the files it has open.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use setpoint_core::name::Actor;
@@ -148,6 +149,8 @@ async fn what_is_remembered_may_lag_behind_the_ledger() {
     write(&place, &options, &["three"]).await;
     let kept = fs::read_to_string(remembered_in(&place.data())).expect("it is there");
     assert_eq!(kept.lines().nth(1), Some("3"), "{kept}");
+    let mode = fs::metadata(remembered_in(&place.data())).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o077, 0, "it is for one user only");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -32,6 +32,13 @@ impl AnchorFile {
         &self.path
     }
 
+    /// The file that is written before it takes the anchor's place. Its mode stays as it is.
+    pub fn next(&self) -> PathBuf {
+        let mut next = self.path.clone().into_os_string();
+        next.push(".next");
+        next.into()
+    }
+
     /// The signed text. `None` only if there is no file; a file that cannot be read is an error, not an absence.
     pub fn read(&self) -> io::Result<Option<String>> {
         match fs::read_to_string(&self.path) {
@@ -49,8 +56,7 @@ impl AnchorFile {
             file.write_all(b"\n")?;
             file.sync_all()?;
         }
-        let mut next = self.path.clone().into_os_string();
-        next.push(".next");
+        let next = self.next();
         let mut file = File::create(&next)?;
         file.write_all(checkpoint.text.as_bytes())?;
         file.sync_all()?;

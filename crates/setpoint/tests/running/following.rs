@@ -101,3 +101,23 @@ async fn a_repository_over_ssh_is_followed_with_a_key_and_known_hosts() {
     ));
     follows(&mut lab).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_is_not_merged_yet_is_planned_and_not_followed() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n");
+    let first = lab.commit();
+    let unmerged = lab.file("hello", "greeting", "Good day\n").commit();
+    lab.repository().git(&["update-ref", "refs/heads/topic", &unmerged], b"");
+    lab.repository().git(&["update-ref", "refs/heads/main", &first], b"");
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    let plan = lab.command(&["plan", "hello", "--rev", &unmerged[..10]]);
+    assert_eq!((plan.code, plan.complaints.as_str()), (Some(2), ""), "{plan:?}");
+    assert!(plan.output.contains("Good day"), "{plan:?}");
+    let accepted = lab.command(&["release", "hello", "--accept", &unmerged, "--reason", "it is not merged"]);
+    assert_eq!(accepted.code, Some(1), "{accepted:?}");
+    assert!(accepted.complaints.contains("no store of hello has a version"), "{accepted:?}");
+    assert_eq!(lab.text("greeting").as_deref(), Some("Hello\n"));
+    agent.stop().await;
+}
