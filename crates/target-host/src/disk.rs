@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use rustix::fs::inotify::{self, CreateFlags};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
@@ -30,8 +31,14 @@ pub enum Call {
     Rename { from: String, to: String },
     /// A name is removed.
     Remove { path: String },
+    /// A folder is opened that is to be changed in place.
+    Open { path: String },
     /// The mode or the owner of a folder is changed in place.
     Change { path: String },
+    /// An inotify instance is requested.
+    Watch,
+    /// The descriptor of an inotify instance is copied, to wait for it.
+    Wait,
 }
 
 /// Sees each call before it is made; an error stands for the call's own.
@@ -83,6 +90,18 @@ impl Disk {
             None => Ok(()),
             Some(probe) => probe.before(&call()).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         }
+    }
+
+    /// Requests an inotify instance.
+    pub(crate) fn watch(&self) -> Done<OwnedFd> {
+        self.ask(|| Call::Watch)?;
+        inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)
+    }
+
+    /// Copies the descriptor of an inotify instance.
+    pub(crate) fn copy_to_wait(&self, events: &OwnedFd) -> io::Result<OwnedFd> {
+        self.ask(|| Call::Wait)?;
+        events.try_clone()
     }
 
     /// Opens a file for reading: the file itself, never what a link there points to.
@@ -144,6 +163,13 @@ impl Disk {
 
     pub(crate) fn mark_link(&self, folder: &Folder, name: &str, modified: Timespec) -> Done {
         rustix::fs::utimensat(folder.fd(), name, &times(modified), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Opens a folder to change it: the folder itself, never what a link there points to.
+    pub(crate) fn open_to_change(&self, folder: &Folder, name: &str) -> Done<OwnedFd> {
+        self.ask(|| Call::Open { path: folder.at(name) })?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(folder.fd(), name, flags, Mode::empty())
     }
 
     /// Changes mode and owner of a folder where it stands.

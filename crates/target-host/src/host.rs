@@ -82,6 +82,7 @@ impl Host {
         let own = OwnPlaces::seen_from(options.root.as_deref(), &options.own);
         let source = Source { machine_id: options.machine_id, data: options.data, root: options.root };
         let (_, expected) = source.open()?;
+        let disk = Disk::new(options.probe);
         Ok(Self {
             source,
             expected,
@@ -93,8 +94,8 @@ impl Host {
             own,
             alone: options.alone,
             under_way: UnderWay::default(),
-            disk: Disk::new(options.probe),
-            watch: Watch::new(),
+            watch: Watch::new(&disk, options.complaint),
+            disk,
             memory: Mutex::default(),
             swept: Mutex::default(),
         })

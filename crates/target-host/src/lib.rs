@@ -32,7 +32,7 @@ mod watch;
 
 pub use declaration::{API_VERSION, COMMAND_CLASS, FieldDoc, HostResource, KINDS, KindDoc, METADATA, Problem, check};
 pub use identity::NoIdentity;
-pub use options::{Clock, HostOptions, Secrets};
+pub use options::{Clock, Complaint, HostOptions, Secrets};
 pub use path::{BadPath, FILE_CLASS, HostPath, implied_dependencies};
 pub use target::HostTarget;
 pub use watch::Watching;

@@ -13,6 +13,9 @@ use crate::disk::Probe;
 /// Reads the clock the engine goes by.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
+/// Takes what is worth a line in the log.
+pub type Complaint = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Opens what bundles hold sealed. Asked at the moment bytes are written, and at no other.
 pub trait Secrets: Send + Sync + fmt::Debug {
     /// `None`: nothing is sealed under this name for this target.
@@ -42,6 +45,8 @@ pub struct HostOptions {
     /// No other process changes the machine in the name of this installation (its data folder is locked): an effect that is not
     /// under way here is over, and what became of it can be told at once.
     pub alone: bool,
+    /// Takes what people should know about how this target is held.
+    pub complaint: Option<Complaint>,
     /// Sees every call to the disk.
     pub probe: Option<Arc<dyn Probe>>,
 }
@@ -59,6 +64,7 @@ impl HostOptions {
             secrets: None,
             trust_stat: false,
             alone: false,
+            complaint: None,
             probe: None,
         }
     }

@@ -20,15 +20,16 @@ use setpoint_target::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
 
 use crate::declaration::{HostResource, read_as};
 use crate::host::Host;
 use crate::identity::NoIdentity;
 use crate::options::HostOptions;
 use crate::path::HostPath;
-use crate::resolve::Purpose;
+use crate::resolve::{Folders, Purpose};
 use crate::stamp::Stamp;
-use crate::watch::Watching;
+use crate::watch::{POLL_INTERVAL, Watching};
 
 /// This machine, or a folder of it, as a system under management. Calls must be made within a tokio runtime with I/O.
 #[derive(Clone, Debug)]
@@ -40,7 +41,7 @@ impl HostTarget {
         Host::open(options).map(|host| Self(Arc::new(host)))
     }
 
-    /// How far changes are hinted at. A gap is nothing lost: the regular look finds what no hint told.
+    /// How far changes are hinted at. A gap is nothing lost: what is not watched is polled.
     pub fn watching(&self) -> Watching {
         self.0.watch.watching()
     }
@@ -57,14 +58,57 @@ impl HostTarget {
     }
 
     /// The next thing to hint at.
-    async fn next_hint(&self) -> io::Result<Hint> {
-        let Some(events) = self.0.watch.events() else { return std::future::pending().await };
-        let ready = wait_for(events.try_clone()?)?;
+    async fn next_hint(&self) -> Hint {
+        loop {
+            if !self.0.watch.is_overdue(self.0.now())
+                && let Some(hint) = self.next_event().await
+            {
+                return hint;
+            }
+            if let Some(Some(hint)) = self.blocking(Host::poll).await {
+                return hint;
+            }
+        }
+    }
+
+    /// Waits for an event; `None` when it is time to poll.
+    #[expect(clippy::disallowed_methods, reason = "the door: a target waits for what may never be told")]
+    async fn next_event(&self) -> Option<Hint> {
+        let watch = &self.0.watch;
+        if let Some(events) = watch.events() {
+            let ready = self.0.disk.copy_to_wait(&events).and_then(wait_for);
+            watch.cannot_wait(ready.as_ref().err());
+            let error = match ready {
+                Ok(ready) => match self.read_until_poll(&ready).await {
+                    Ok(hint) => return hint,
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            watch.cannot_wait(Some(&error));
+        }
+        sleep(POLL_INTERVAL).await;
+        None
+    }
+
+    /// The next hint of the events; `None` when paths that are not watched are to be polled. A look
+    /// may meet such a path at any time.
+    async fn read_until_poll(&self, ready: &AsyncFd<OwnedFd>) -> io::Result<Option<Hint>> {
+        loop {
+            match timeout(POLL_INTERVAL, self.read_events(ready)).await {
+                Ok(hint) => return hint.map(Some),
+                Err(_) if self.0.watch.is_degraded() => return Ok(None),
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn read_events(&self, ready: &AsyncFd<OwnedFd>) -> io::Result<Hint> {
         loop {
             let mut guard = ready.readable().await?;
             // A change between the read and the clearing would be waited for in vain: clear first.
             guard.clear_ready();
-            if let Some(hint) = self.0.watch.take(|path| self.inode_at(path)) {
+            if let Some(hint) = self.0.watch.take(|path| self.0.inode_at(path)) {
                 return Ok(hint);
             }
         }
@@ -74,17 +118,41 @@ impl HostTarget {
     pub fn is_own(&self, declared: &HostResource) -> bool {
         declared.path().is_some_and(|path| self.0.own.hold(path.as_str()))
     }
+}
+
+impl Host {
+    /// Looks at what cannot be watched, and requests an instance where there is none: with a new
+    /// one everything is looked at again, and watched from then on.
+    fn poll(&self) -> Option<Hint> {
+        self.watch.begin_poll(self.now());
+        if self.watch.begin(&self.disk) {
+            self.watch.end_polling();
+            return Some(Hint::Lost);
+        }
+        let root = self.visit().ok()?;
+        self.watch.watch_again(&root);
+        let mut folders = Folders::new(&root, Purpose::Look);
+        self.watch.poll(|path| {
+            let path = HostPath::new(path).map_err(|_| Errno::INVAL)?;
+            let folder = folders.get(path.folder()).map_err(|_| Errno::NOENT)?;
+            present(Stamp::at(folder.fd(), path.name()))
+        })
+    }
 
     /// What stands at a path now: an inode or nothing.
     fn inode_at(&self, path: &str) -> Result<Option<u64>, Errno> {
         let path = HostPath::new(path).map_err(|_| Errno::INVAL)?;
-        let root = self.0.visit().map_err(|_| Errno::IO)?;
+        let root = self.visit().map_err(|_| Errno::IO)?;
         let folder = root.folder(path.folder(), Purpose::Look).map_err(|_| Errno::NOENT)?;
-        match Stamp::at(folder.fd(), path.name()) {
-            Ok(stamp) => Ok(Some(stamp.inode)),
-            Err(Errno::NOENT) => Ok(None),
-            Err(errno) => Err(errno),
-        }
+        present(Stamp::at(folder.fd(), path.name())).map(|stamp| stamp.map(|stamp| stamp.inode))
+    }
+}
+
+fn present(stamp: Result<Stamp, Errno>) -> Result<Option<Stamp>, Errno> {
+    match stamp {
+        Ok(stamp) => Ok(Some(stamp)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
     }
 }
 
@@ -170,7 +238,10 @@ impl Target for HostTarget {
     }
 
     fn hints(&self) -> Answer<'_, Hint> {
-        // A watch that cannot be waited for has told nothing: everything must be looked at again.
-        Box::pin(async { self.next_hint().await.unwrap_or(Hint::Lost) })
+        Box::pin(self.next_hint())
+    }
+
+    fn degraded(&self) -> Option<String> {
+        self.watching().gap
     }
 }

@@ -3,19 +3,26 @@
 //! A path is watched through its folder and through every folder above it, up to the root: one that is moved away or put back
 //! tells of everything below it. A hint only says where to look again. Our own writes are not hinted at while what they put
 //! there is what stands there; anything else that happens to a path is, even in the midst of them.
+//!
+//! Where the kernel has no instance or no watch left, the paths are polled instead, and the target
+//! is degraded until it has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 use setpoint_core::key::Key;
+use setpoint_core::time::Timestamp;
 use setpoint_target::Hint;
 
-use crate::disk::Folder;
+use crate::disk::{Disk, Folder};
+use crate::options::Complaint;
 use crate::path::{HostPath, folders_above, join};
 use crate::resolve::{Purpose, Root};
 use crate::stamp::Stamp;
@@ -24,14 +31,17 @@ use crate::stamp::Stamp;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watching {
     pub folders: usize,
-    /// Why some folders are not watched: changes there are found only by the next regular look.
+    /// Why some folders are not watched: changes there are found by polling.
     pub gap: Option<String>,
 }
 
-#[derive(Debug)]
+/// How often paths are polled while they cannot be watched.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
 pub(crate) struct Watch {
-    events: Result<OwnedFd, Errno>,
+    events: Mutex<Option<Arc<OwnedFd>>>,
     state: Mutex<State>,
+    complaint: Option<Complaint>,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +53,15 @@ struct State {
     behind: BTreeMap<i32, BTreeSet<String>>,
     /// What our last write left at a path: an inode, or nothing.
     own: BTreeMap<String, Option<u64>>,
-    gap: Option<String>,
+    /// Why nothing can be watched.
+    blind: Option<String>,
+    /// Folders for which the kernel had no watch left.
+    unwatched: BTreeMap<String, Errno>,
+    /// What was at each path when it was last polled.
+    polled: BTreeMap<String, Result<Option<Stamp>, Errno>>,
+    polled_at: Timestamp,
+    /// A gap was reported.
+    reported: bool,
 }
 
 /// A folder as it was when the watch on it began.
@@ -54,23 +72,84 @@ struct Watched {
     inode: u64,
 }
 
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("events", &self.events).field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
 impl Watch {
-    pub(crate) fn new() -> Self {
-        let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC);
-        let gap = events.as_ref().err().map(|errno| {
-            format!("the kernel gives no watch ({errno}): raise fs.inotify.max_user_instances; until then only regular looks find changes")
-        });
-        Self { events, state: Mutex::new(State { gap, ..State::default() }) }
+    pub(crate) fn new(disk: &Disk, complaint: Option<Complaint>) -> Self {
+        let watch = Self { events: Mutex::default(), state: Mutex::default(), complaint };
+        watch.begin(disk);
+        watch
+    }
+
+    /// Requests an instance where there is none; `true` when there is one since this very call.
+    pub(crate) fn begin(&self, disk: &Disk) -> bool {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if events.is_some() {
+            return false;
+        }
+        match disk.watch() {
+            Ok(instance) => {
+                *events = Some(Arc::new(instance));
+                self.state().blind = None;
+            }
+            Err(errno) => {
+                self.state().blind = Some(format!(
+                    "the kernel gives no inotify instance ({errno}): raise fs.inotify.max_user_instances, or stop programs that use many"
+                ));
+            }
+        }
+        drop(events);
+        self.report();
+        self.events().is_some()
     }
 
     /// What becomes readable when something has happened; `None` where nothing can be watched.
-    pub(crate) fn events(&self) -> Option<&OwnedFd> {
-        self.events.as_ref().ok()
+    pub(crate) fn events(&self) -> Option<Arc<OwnedFd>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes why events cannot be waited for; `None`: they can.
+    pub(crate) fn cannot_wait(&self, error: Option<&io::Error>) {
+        self.state().blind = error.map(|error| format!("events of inotify cannot be waited for: {error}"));
+        self.report();
     }
 
     pub(crate) fn watching(&self) -> Watching {
         let state = self.state();
-        Watching { folders: state.folders.len(), gap: state.gap.clone() }
+        Watching { folders: state.folders.len(), gap: state.gap() }
+    }
+
+    /// Whether paths should have been polled by now, though events keep coming.
+    pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
+        self.is_degraded() && now.since(self.state().polled_at).as_millis() >= POLL_INTERVAL.as_secs() * 1_000
+    }
+
+    pub(crate) fn begin_poll(&self, now: Timestamp) {
+        self.state().polled_at = now;
+    }
+
+    /// Whether some paths have to be polled.
+    pub(crate) fn is_degraded(&self) -> bool {
+        let state = self.state();
+        state.blind.is_some() || !state.unwatched.is_empty()
+    }
+
+    /// Writes to the log when a gap opens and when it closes.
+    pub(crate) fn report(&self) {
+        let mut state = self.state();
+        let gap = state.gap();
+        if state.reported == gap.is_some() {
+            return;
+        }
+        state.reported = gap.is_some();
+        drop(state);
+        if let Some(complaint) = &self.complaint {
+            complaint(&gap.unwrap_or_else(|| "all folders are watched again".to_owned()));
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -88,18 +167,21 @@ impl Watch {
 
     /// Watches an open folder and those above it.
     pub(crate) fn folder(&self, root: &Root, folder: &Folder) {
-        let Ok(events) = &self.events else { return };
+        let Some(events) = self.events() else { return };
         let mut state = self.state();
         if !state.is_watched(folder) {
-            state.watch_down_to(events, root, &folder.path);
+            state.watch_down_to(&events, root, &folder.path);
+            drop(state);
+            self.report();
         }
     }
 
     /// Watches what there is on the way to a path whose folder cannot be opened.
     pub(crate) fn missing_folder(&self, root: &Root, path: &HostPath) {
         self.path(path);
-        if let Ok(events) = &self.events {
-            self.state().watch_down_to(events, root, path.folder());
+        if let Some(events) = self.events() {
+            self.state().watch_down_to(&events, root, path.folder());
+            self.report();
         }
     }
 
@@ -115,9 +197,9 @@ impl Watch {
 
     /// Reads everything that has happened; `None` if there was nothing to hint at.
     pub(crate) fn take(&self, look: impl Fn(&str) -> Result<Option<u64>, Errno>) -> Option<Hint> {
-        let events = self.events.as_ref().ok()?;
+        let events = self.events()?;
         let mut buffer = [MaybeUninit::uninit(); 16 << 10];
-        let mut reader = inotify::Reader::new(events, &mut buffer);
+        let mut reader = inotify::Reader::new(&*events, &mut buffer);
         let mut state = self.state();
         let (mut keys, mut lost) = (BTreeSet::new(), false);
         loop {
@@ -141,9 +223,58 @@ impl Watch {
             (false, false) => Some(Hint::Changed { keys }),
         }
     }
+
+    /// Compares every path with what was there when it was last polled; `None` if nothing has
+    /// changed. A path that is polled for the first time counts as changed: something may have
+    /// happened since it was read.
+    pub(crate) fn poll(&self, mut stamp: impl FnMut(&str) -> Result<Option<Stamp>, Errno>) -> Option<Hint> {
+        let paths: Vec<(String, Key)> =
+            self.state().paths.iter().map(|(path, key)| (path.clone(), key.clone())).collect();
+        let mut keys = BTreeSet::new();
+        for (path, key) in paths {
+            let found = stamp(&path);
+            let mut state = self.state();
+            if state.polled.get(&path) != Some(&found) {
+                state.polled.insert(path, found);
+                keys.insert(key);
+            }
+        }
+        (!keys.is_empty()).then_some(Hint::Changed { keys })
+    }
+
+    /// Forgets what was polled: from now on, everything is watched.
+    pub(crate) fn end_polling(&self) {
+        self.state().polled.clear();
+    }
+
+    /// Tries again to watch the folders for which there was no watch.
+    pub(crate) fn watch_again(&self, root: &Root) {
+        let folders: Vec<String> = self.state().unwatched.keys().cloned().collect();
+        for path in folders {
+            match root.folder(&path, Purpose::Look) {
+                Ok(folder) => self.folder(root, &folder),
+                // What comes back there is noticed through the folder above it.
+                Err(_) => drop(self.state().unwatched.remove(&path)),
+            }
+        }
+        self.report();
+    }
 }
 
 impl State {
+    fn gap(&self) -> Option<String> {
+        let folders = || {
+            let (folder, errno) = self.unwatched.first_key_value()?;
+            let more = match self.unwatched.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more folders"),
+            };
+            Some(format!("{folder}{more} cannot be watched ({errno}): raise fs.inotify.max_user_watches"))
+        };
+        let gap = self.blind.clone().or_else(folders)?;
+        Some(format!("{gap}; until then, changes are found by polling every {} s", POLL_INTERVAL.as_secs()))
+    }
+
     fn is_watched(&self, folder: &Folder) -> bool {
         let Some(watched) = self.folders.get(&*folder.path) else { return false };
         let stamp = Stamp::of_open(folder.fd());
@@ -176,13 +307,13 @@ impl State {
         match inotify::add_watch(events, place, flags) {
             Ok(watch) => {
                 self.forget(&folder.path);
+                self.unwatched.remove(&*folder.path);
                 let watched = Watched { watch, device: stamp.device, inode: stamp.inode };
                 self.folders.insert(folder.path.to_string(), watched);
                 self.behind.entry(watch).or_default().insert(folder.path.to_string());
             }
             Err(errno) => {
-                let next = "raise fs.inotify.max_user_watches; until then only regular looks find changes there";
-                self.gap = Some(format!("{} is not watched ({errno}): {next}", folder.path));
+                self.unwatched.insert(folder.path.to_string(), errno);
             }
         }
     }

@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint_core::key::Key;
 use setpoint_core::resource::Resource;
 use setpoint_target::{Hint, Outcome, Target};
+use setpoint_target_host::disk::Call;
 use tokio::time::timeout;
 
-use crate::scene::{Scene, directory, file, key, now};
+use crate::scene::{EMFILE, Scene, Script, directory, file, key, now, os_error};
 
 /// Longer than any hint takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -122,4 +125,62 @@ async fn a_change_of_a_folders_rights_hints_at_what_is_in_it() {
     fs::set_permissions(scene.at("/folder"), fs::Permissions::from_mode(0o700)).unwrap();
     hinted(&scene, "/folder/it").await;
     assert!(scene.target.watching().gap.is_none() && scene.target.watching().folders >= 2);
+}
+
+/// Fails with EMFILE as long as it is told to, as the kernel does when a limit is reached.
+fn exhausted(is_exhausted: &Arc<AtomicBool>, of: &'static Call) -> Arc<Script> {
+    let is_exhausted = Arc::clone(is_exhausted);
+    Script::new(move |call| match call == of && is_exhausted.load(Ordering::SeqCst) {
+        true => Err(os_error(EMFILE)),
+        false => Ok(()),
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_an_inotify_instance_paths_are_polled_until_there_is_one() {
+    let (is_exhausted, log) = (Arc::new(AtomicBool::new(true)), Arc::new(Mutex::new(Vec::new())));
+    let (probe, told) = (exhausted(&is_exhausted, &Call::Watch), Arc::clone(&log));
+    let scene = Scene::with(|options| {
+        options.probe = Some(probe);
+        options.complaint = Some(Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned())));
+    });
+    scene.write("/it", "old");
+    watch(&scene, &[&file("/it", "x")]).await;
+    let degraded = scene.target.degraded().expect("it is degraded");
+    assert!(degraded.contains("fs.inotify.max_user_instances") && degraded.contains("polling"), "{degraded}");
+    assert_eq!(*log.lock().unwrap(), [degraded]);
+    // Between the look and the first poll, something may have happened.
+    hinted(&scene, "/it").await;
+    scene.write("/it", "edited");
+    hinted(&scene, "/it").await;
+    is_exhausted.store(false, Ordering::SeqCst);
+    let hint = timeout(PATIENCE, scene.target.hints()).await.expect("a hint");
+    assert_eq!(hint, Hint::Lost, "everything is looked at again, and watched from then on");
+    assert_eq!(scene.target.degraded(), None);
+    assert_eq!(log.lock().unwrap().len(), 2);
+    watch(&scene, &[&file("/it", "x")]).await;
+    assert!(scene.target.watching().folders > 0);
+    scene.write("/it", "edited again");
+    hinted(&scene, "/it").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_cannot_be_waited_for_are_replaced_by_polling_without_a_busy_loop() {
+    let is_exhausted = Arc::new(AtomicBool::new(true));
+    let probe = exhausted(&is_exhausted, &Call::Wait);
+    let scene = Scene::probed(&probe);
+    scene.write("/it", "old");
+    watch(&scene, &[&file("/it", "x")]).await;
+    hinted(&scene, "/it").await;
+    scene.write("/it", "edited");
+    hinted(&scene, "/it").await;
+    let waits = probe.taken().into_iter().filter(|call| *call == Call::Wait).count();
+    assert!(waits <= 10, "{waits} tries");
+    assert!(scene.target.degraded().is_some());
+    is_exhausted.store(false, Ordering::SeqCst);
+    scene.write("/it", "edited again");
+    hinted(&scene, "/it").await;
+    scene.write("/it", "and again");
+    hinted(&scene, "/it").await;
+    assert_eq!(scene.target.degraded(), None);
 }

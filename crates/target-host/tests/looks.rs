@@ -124,9 +124,11 @@ async fn a_file_that_changes_while_it_is_read_is_read_again_and_then_given_up() 
         let reads = Arc::new(AtomicUsize::new(0));
         let (counted, changed) = (Arc::clone(&reads), place.clone());
         let probe = Script::new(move |call| {
-            let number = counted.fetch_add(1, Ordering::SeqCst);
-            if matches!(call, Call::Read { .. }) && number < changes {
-                fs::write(&changed, "x".repeat(number + 1)).unwrap();
+            if matches!(call, Call::Read { .. }) {
+                let number = counted.fetch_add(1, Ordering::SeqCst);
+                if number < changes {
+                    fs::write(&changed, "x".repeat(number + 1)).unwrap();
+                }
             }
             Ok(())
         });

@@ -238,6 +238,7 @@ pub(crate) fn os_error(code: i32) -> io::Error {
 }
 
 pub(crate) const EIO: i32 = 5;
+pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOSPC: i32 = 28;
 
 pub(crate) fn is_root() -> bool {

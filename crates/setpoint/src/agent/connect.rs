@@ -119,6 +119,8 @@ impl Connector {
                 // The lock of the ledger's folder makes this process the only one of its installation.
                 options.alone = true;
                 options.own.clone_from(&self.own);
+                let log = Arc::clone(&self.log);
+                options.complaint = Some(Arc::new(move |problem: &str| log.say(problem)));
                 let host = Arc::new(HostTarget::open(options).map_err(|error| told(&error))?);
                 Ok(Reach { target: Arc::clone(&host) as _, kinds: Arc::new(HostKinds(host)), watching: None })
             }

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use setpoint_core::intent::{Expect, Verb};
 use setpoint_target::{Outcome, Refusal, RefusalClass, Work};
@@ -184,8 +183,7 @@ impl Batch<'_> {
         fits(path, &known.declared, found.stamp.of)?;
         let dress = self.host.permitted(&known.declared, self.accounts)?;
         let failed = |errno| failed(path.as_str(), errno);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let open = openat(folder.fd(), path.name(), flags, Mode::empty()).map_err(failed)?;
+        let open = self.host.disk.open_to_change(folder, path.name()).map_err(failed)?;
         match Stamp::of_open(&open).map_err(failed)?.version("") == found.version() {
             true => Ok((open, dress)),
             false => Err(written(path)),
