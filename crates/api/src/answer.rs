@@ -79,6 +79,10 @@ pub struct TargetStanding {
     /// What is not as good as it could be about how it is held, and what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degraded: Option<String>,
+    /// It failed too often, and is left alone until then. Later than that, nothing is deleted there
+    /// before everything on it was read once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_alone_until: Option<Timestamp>,
 }
 
 /// A target that has not said who it is.
@@ -164,6 +168,12 @@ pub struct AppDetail {
     /// What stands undeclared on its resources and is left alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Drift>,
+    /// What is not as good as it could be about how its target is held, and what to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_degraded: Option<String>,
+    /// Its target failed too often, and is left alone until then, as in the overview.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_alone_until: Option<Timestamp>,
     /// Objects that are not healthy, as far as their target can say why. At most a few dozen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unhealthy: Vec<Unhealthy>,

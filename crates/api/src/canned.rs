@@ -212,12 +212,14 @@ fn targets() -> Vec<TargetStanding> {
         identity: host(),
         requests: Tally::new(),
         degraded: None,
+        left_alone_until: Some(NOON + Span::seconds(20)),
     };
     let cluster = TargetStanding {
         target: "prod".parse().expect("a valid target"),
         identity: cluster(),
         requests: tally(&[("apply", 1_204), ("discovery", 4), ("get", 31), ("list", 2), ("watch", 18)]),
         degraded: Some(POLLED.to_owned()),
+        left_alone_until: None,
     };
     vec![machine, cluster]
 }
@@ -379,6 +381,8 @@ fn troubled() -> AppDetail {
         report: report(),
         drifts: vec![edited()],
         remarks: vec![labelled()],
+        target_degraded: Some(POLLED.to_owned()),
+        left_alone_until: Some(NOON - Span::seconds(1)),
         unhealthy: vec![Unhealthy {
             key: object("apps/Deployment", "front"),
             health: Health::Degraded,

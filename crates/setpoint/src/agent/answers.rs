@@ -1,5 +1,6 @@
 //! What the socket is asked, answered from the machine, the ledger and the stores.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -114,9 +115,10 @@ impl Answers {
             Some(accepted) => self.describe(&accepted.revision).await,
             None => Vec::new(),
         };
-        let summary = summary(app, &status, &self.counted());
+        let summary = summary(app, &status, &self.counted(&BTreeMap::new()));
         let unhealthy = self.unhealthy(app, &status).await?;
-        let AppStatus { facts, report, drifts, remarks, unsettled, refused, .. } = status;
+        let target_degraded = self.provider.target_of(&status.facts.target).and_then(|target| target.degraded());
+        let AppStatus { facts, report, drifts, remarks, unsettled, refused, left_alone_until, .. } = status;
         let owned = self.handle.owned(app).await.map_err(ended)?;
         let bundle = self.handle.bundle(app).await.map_err(ended)?;
         let declared = bundle.iter().flat_map(|bundle| bundle.resources());
@@ -146,6 +148,8 @@ impl Answers {
             report,
             drifts,
             remarks,
+            target_degraded,
+            left_alone_until,
             unhealthy,
             unsettled,
             shadow: self.provider.shadow_of(app),
@@ -298,7 +302,7 @@ impl Agent for Answers {
                 failures: store.failures,
                 problem: store.problem.clone(),
             };
-            let counted = self.counted();
+            let counted = self.counted(&standing.left_alone);
             let apps = standing.apps.iter().map(|(app, status)| summary(app, status, &counted)).collect();
             Ok(Overview {
                 now: self.clock.now(),

@@ -13,6 +13,7 @@ use setpoint_api::{Problem, ProblemKind};
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::time::Timestamp;
 use setpoint_engine::machine::AppStatus;
 use setpoint_target::{RefusalClass, Target, Wanted};
 use tokio::time::timeout;
@@ -45,13 +46,17 @@ fn words(tally: &setpoint_target::Tally) -> Tally {
 
 impl Answers {
     /// What was asked of all targets.
-    pub(super) fn counted(&self) -> Counted {
+    pub(super) fn counted(&self, left_alone: &BTreeMap<TargetIdentity, Timestamp>) -> Counted {
         let mut counted = Counted::default();
         for (target, identity, connection) in self.provider.connections() {
             let requests = connection.request_counts();
-            let (requests_of_all, degraded) = (words(&requests.all), connection.degraded());
-            let standing = TargetStanding { target, identity: identity.clone(), requests: requests_of_all, degraded };
-            counted.targets.push(standing);
+            counted.targets.push(TargetStanding {
+                target,
+                identity: identity.clone(),
+                requests: words(&requests.all),
+                degraded: connection.degraded(),
+                left_alone_until: left_alone.get(&identity).copied(),
+            });
             counted.of_apps.insert(identity, requests.of_apps);
         }
         counted

@@ -34,6 +34,12 @@ pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
         page.heading("Degraded");
         degraded().for_each(|(target, why)| page.field(target.target.as_str(), Painted::new(why, Paint::Warn)));
     }
+    let left_alone = || overview.targets.iter().filter_map(|target| Some((target, target.left_alone_until?)));
+    if left_alone().next().is_some() {
+        page.heading("Failing");
+        left_alone()
+            .for_each(|(target, until)| page.field(target.target.as_str(), words::left_alone(until, screen.now)));
+    }
     if overview.targets.iter().any(|target| !target.requests.is_empty()) {
         page.heading("Requests");
         page.table(0, &requests(&overview.targets, &overview.apps));

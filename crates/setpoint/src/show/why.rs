@@ -18,6 +18,7 @@ pub(crate) fn why(detail: &AppDetail, screen: &Screen) -> String {
     let mut page = Page::new(screen);
     page.line(0, headline(&detail.summary));
     obstacles(detail, &mut page);
+    target(detail, &mut page);
     unhealthy(&detail.unhealthy, &mut page);
     reasons(detail, &mut page);
     drifts(&detail.drifts, &mut page);
@@ -77,6 +78,18 @@ fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
         page.line(2, format!("{}, {}", refused.revision, time::both(refused.at, page.screen.now)));
         page.line(2, Painted::new(&refused.problem, Paint::Bad));
         page.line(2, "what was accepted before stays in force; correct it with a new commit");
+    }
+}
+
+/// What stands in the way at the target.
+fn target(detail: &AppDetail, page: &mut Page<'_>) {
+    if let Some(why) = &detail.target_degraded {
+        page.heading("Degraded");
+        page.line(2, Painted::new(why, Paint::Warn));
+    }
+    if let Some(until) = detail.left_alone_until {
+        page.heading("Failing");
+        page.line(2, words::left_alone(until, page.screen.now));
     }
 }
 

@@ -83,6 +83,18 @@ pub(super) fn reason(why: &Why, now: Timestamp) -> String {
     }
 }
 
+/// A target of which at least every second request failed.
+pub(super) fn left_alone(until: Timestamp, now: Timestamp) -> Painted {
+    let next = match until > now {
+        true => format!("it is left alone and tried again {}", time::both(until, now)),
+        false => "it is tried again".to_owned(),
+    };
+    let text = format!(
+        "at least every second request failed: {next}; nothing is deleted there before everything on it was read once"
+    );
+    Painted::new(text, Paint::Bad)
+}
+
 /// The beginning of a version's name: enough for a person to tell two apart.
 pub(super) fn short(version: &VersionId) -> &str {
     // Names are ASCII: any place is a boundary.
