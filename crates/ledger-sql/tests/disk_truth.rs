@@ -25,17 +25,20 @@ struct Told {
 }
 
 struct Bench {
+    /// Whether the newest checkpoint is kept, whose syncs take time on a real disk.
+    remembers: bool,
     disk: SharedDisk,
     place: Place,
 }
 
 impl Bench {
-    fn new(name: &'static str) -> Self {
-        Self { disk: SharedDisk::register(name), place: Place::new() }
+    fn new(name: &'static str, remembers: bool) -> Self {
+        Self { remembers, disk: SharedDisk::register(name), place: Place::new() }
     }
 
     fn options(&self) -> Options {
-        self.place.options().remembering(origin("a")).with_vfs(self.disk.name)
+        let options = self.place.options().with_vfs(self.disk.name);
+        if self.remembers { options.remembering(origin("a")) } else { options }
     }
 
     /// A fresh disk with this fault, no anchor yet and nothing remembered.
@@ -142,7 +145,7 @@ fn dice(seed: u64) -> impl FnMut(usize) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_loss_of_power_at_every_operation() {
-    let bench = Bench::new("power-loss");
+    let bench = Bench::new("power-loss", true);
     bench.reset(None);
     let whole = bench.work().await;
     assert_eq!(whole.refused, None);
@@ -167,7 +170,7 @@ async fn what_was_acknowledged_survives_loss_of_power_at_every_operation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_77_a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
-    let bench = Bench::new("refusals");
+    let bench = Bench::new("refusals", false);
     let (mut runs, mut refused) = (0, 0);
     let kinds = [Operation::Write, Operation::Sync].map(|of| [(of, true), (of, false)]);
     // The machine fails as well, each time in another way: only what is on the platter counts.
@@ -199,7 +202,7 @@ async fn case_77_a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
 /// given operation, so the disk below SQLite is what turns read-only, before each of them in turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_77_a_file_system_that_turns_read_only_stops_the_ledger_and_loses_nothing() {
-    let bench = Bench::new("read-only");
+    let bench = Bench::new("read-only", false);
     let mut refused = 0;
     for at in 0.. {
         bench.reset(Some(Fault::ReadOnly { at }));

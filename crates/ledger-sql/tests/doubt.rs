@@ -106,3 +106,25 @@ async fn checkpoints_from_before_a_key_rotation_are_believed_with_the_former_key
     let ledger = crate::scene::opened(&rotated.with_former_keys(vec![signer().public()])).await;
     assert_eq!(ledger.head(&origin("a")).await.expect("a head").standing, Standing::Sound);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_in_doubt_does_not_move_its_anchor_back() {
+    let place = Place::new();
+    written(&place, &["one"]).await;
+    let copy = place.root.path().join("copy.db");
+    std::fs::copy(place.database(), &copy).expect("copied");
+    written(&place, &["two", "three"]).await;
+    let anchored = place.anchor_text();
+    std::fs::copy(copy, place.database()).expect("an older copy is restored");
+    for _ in 0..2 {
+        let ledger = place.open().await;
+        let standing = ledger.head(&origin("a")).await.expect("a head").standing;
+        assert_eq!(standing, Standing::Behind { anchored: 3, present: 1 });
+        ledger.acquire(request("a", at(5))).await.expect_err("it must not write");
+        ledger.checkpoint(&origin("a")).await.expect("what was signed is still there");
+        ledger.close().await.expect("closed");
+        drop(ledger);
+        place.settle();
+        assert_eq!(place.anchor_text(), anchored);
+    }
+}

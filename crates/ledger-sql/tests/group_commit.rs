@@ -127,3 +127,26 @@ async fn a_claim_that_the_table_gives_to_another_log_stops_the_ledger() {
     let holder: i64 = sqlx::query_scalar("SELECT log FROM claims").fetch_one(&mut other_hand).await.expect("a row");
     assert_eq!(holder, 99, "it is not taken over unseen");
 }
+
+#[tokio::test]
+async fn a_claim_that_was_refused_leaves_nothing_behind() {
+    let place = Place::new();
+    let ledger = place.open().await;
+    let (first, second) = (lease(&ledger, "a").await, lease(&ledger, "b").await);
+    let claim = |key: &str, app: &str| -> Arc<Claim> {
+        let text = json!({ "target": "machine", "key": key, "app": app, "origin": "created" });
+        serde_json::from_value(text).expect("a claim's stored form")
+    };
+    let put = |claim: &Arc<Claim>| entry("claim").with_change(Change::PutClaim { claim: claim.clone(), from: None });
+    let (ours, theirs, more) =
+        (claim("file::/a", "web/shop"), claim("file::/a", "web/blog"), claim("file::/b", "web/blog"));
+    ledger.append(batch(&first, vec![put(&ours)])).await.expect("it is free");
+    let refused = ledger.append(batch(&second, vec![put(&more), put(&theirs)])).await.expect_err("it is taken");
+    assert_eq!(refused.class(), Class::Conflict);
+    let drop = Change::DropClaim { target: ours.target.clone(), key: ours.key.clone(), app: ours.app.clone() };
+    ledger.append(batch(&first, vec![entry("claim").with_change(drop)])).await.expect("it is ours");
+    // Who was refused owns neither of the two, and another app of that log may have them.
+    let (theirs, more) = (claim("file::/a", "web/wiki"), claim("file::/b", "web/wiki"));
+    ledger.append(batch(&second, vec![put(&theirs), put(&more)])).await.expect("both are free");
+    assert_eq!(ledger.replay_check(&origin("b")).await.expect("it can be replayed"), None);
+}

@@ -239,3 +239,21 @@ async fn case_08_bundles_and_alternates_that_a_server_offers_are_ignored() {
     assert!(seen.iter().all(|request| !String::from_utf8_lossy(&request.body).contains("bundle-uri")));
     assert!(!scene.copy().join("objects/info/alternates").exists());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_only_a_part_of_the_history_is_not_followed() {
+    let scene = scene();
+    let first = scene.repository.head("main");
+    scene.repository.commit("main", Some(&first), &[("a", Item::File("2"))]);
+    let (whole, part) = (scene.repository.folder().display(), scene.folder.path().join("part.git"));
+    let part = part.display().to_string();
+    scene.repository.git(&["clone", "--quiet", "--bare", "--depth", "1", &format!("file://{whole}"), &part], b"");
+    let store = scene.store_with(|options| options.url = scene.server.url("part.git"));
+    let reason = poll(&store).await.expect_err("what descends from what cannot be found out");
+    assert!(!matches!(reason, Blindness::Denied { .. }), "{reason:?}");
+    let shallow = scene.store_with(|options| {
+        options.url = scene.server.url("part.git");
+        options.shallow = true;
+    });
+    assert_eq!(read(&*opened(&shallow).await.expect("a shallow store asks for no history"), "a").as_deref(), Some("2"));
+}

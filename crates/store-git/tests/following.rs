@@ -280,6 +280,26 @@ async fn damage_found_while_reading_is_mended_by_the_next_poll() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_copy_with_a_commit_and_without_its_files_is_not_believed_and_in_the_end_replaced() {
+    let scene = Scene::new();
+    let first = scene.repository.commit("main", None, &[("a", Item::File("1"))]);
+    let store = scene.store();
+    head(&store).await;
+    let second = scene.repository.commit("main", Some(&first), &[("a", Item::File("2"))]);
+    let commit = scene.repository.git(&["cat-file", "commit", &second], b"") + "\n";
+    let copy = setpoint_testbed::GitRepository::open(&scene.copy());
+    let written = copy.git(&["hash-object", "-t", "commit", "-w", "--stdin"], commit.as_bytes());
+    assert_eq!(written, second, "our copy has the commit, so that it does not ask for it");
+    for _ in 0..2 {
+        let reason = poll(&store).await.expect_err("its files are not here");
+        assert!(matches!(reason, Blindness::Malformed { .. }), "{reason:?}");
+    }
+    assert_eq!(head(&store).await.as_str(), second, "the copy is suspected after some failures in a row");
+    assert_eq!(read(&*opened(&store).await.unwrap(), "a").as_deref(), Some("2"));
+    assert_eq!(store.take_notices().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_copy_is_kept_until_there_is_another() {
     let scene = Scene::new();
     let first = scene.repository.commit("main", None, &[("a", Item::File("1"))]);

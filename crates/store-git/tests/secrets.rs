@@ -1,10 +1,11 @@
 //! Credentials open the store, and show nowhere.
 
 use setpoint_core::observed::Blindness;
+use setpoint_store::{Store, StoreError};
 use setpoint_store_git::Credentials;
 use setpoint_testbed::{Fault, Item, On};
 
-use crate::scene::{Scene, opened, poll, read};
+use crate::scene::{Scene, head, opened, poll, read};
 
 const CANARY: &str = "canary-5d1f0c7e9b";
 
@@ -71,4 +72,20 @@ async fn a_secret_is_in_no_error_and_in_no_text_of_the_store() {
     for text in texts {
         assert!(!text.contains(CANARY) && !text.contains(&encoded[..12]), "{text}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_without_credentials_reads_no_copy_that_was_fetched_with_them() {
+    let scene = scene();
+    scene.server.require(&format!("Basic {}", data_encoding::BASE64.encode(b"me:pw")));
+    let file = secret_file(&scene, "me:pw\n");
+    let admitted = scene.store_with(|options| options.credentials = Credentials::Basic { file });
+    let version = head(&admitted).await;
+    let stranger = scene.store();
+    assert!(matches!(stranger.open(&version).await, Err(StoreError::Vanished { .. })));
+    assert!(matches!(stranger.find(version.as_str()).await, Err(StoreError::Vanished { .. })));
+    assert!(
+        matches!(stranger.find_offered(version.as_str()).await, Err(error) if !matches!(error, StoreError::Refused { .. }))
+    );
+    assert!(matches!(poll(&stranger).await, Err(Blindness::Denied { .. })));
 }
