@@ -93,6 +93,28 @@ impl AppFacts {
         }
     }
 
+    /// Returns the same change of facts, made from others: these were made from `base`, the result is made from `onto`.
+    #[must_use]
+    pub fn rebased(&self, base: &Self, onto: &Self) -> Self {
+        fn moved<T: Clone + PartialEq>(new: &T, base: &T, onto: &T) -> T {
+            if new == base { onto.clone() } else { new.clone() }
+        }
+        Self {
+            target: moved(&self.target, &base.target, &onto.target),
+            accepted: moved(&self.accepted, &base.accepted, &onto.accepted),
+            last_good: moved(&self.last_good, &base.last_good, &onto.last_good),
+            hold: moved(&self.hold, &base.hold, &onto.hold),
+            suspension: moved(&self.suspension, &base.suspension, &onto.suspension),
+            deletions: moved(&self.deletions, &base.deletions, &onto.deletions),
+            allowance: moved(&self.allowance, &base.allowance, &onto.allowance),
+            let_through: moved(&self.let_through, &base.let_through, &onto.let_through),
+            blessed: moved(&self.blessed, &base.blessed, &onto.blessed),
+            frozen: moved(&self.frozen, &base.frozen, &onto.frozen),
+            retiring: moved(&self.retiring, &base.retiring, &onto.retiring),
+            acting_as: moved(&self.acting_as, &base.acting_as, &onto.acting_as),
+        }
+    }
+
     /// Every bundle these facts speak of.
     pub fn bundles(&self) -> impl Iterator<Item = Digest> {
         let accepted = self.accepted.as_ref().map(|accepted| accepted.bundle);
@@ -281,5 +303,103 @@ impl Facts {
         self.busy.insert(place, intent.id);
         self.intents.insert(intent.id, intent.clone());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::ClaimOrigin;
+    use crate::hold::HoldReason;
+    use crate::intent::Verb;
+
+    fn app(name: &str) -> AppId {
+        name.parse().unwrap()
+    }
+
+    fn target() -> TargetIdentity {
+        TargetIdentity::new("one").unwrap()
+    }
+
+    fn key() -> Key {
+        Key::new("file", "", "/etc/motd").unwrap()
+    }
+
+    fn put_claim(of: &str, from: Option<&str>) -> Change {
+        let claim = Claim {
+            target: target(),
+            key: key(),
+            app: app(of),
+            uid: None,
+            origin: ClaimOrigin::Created,
+            tombstone: false,
+            rank: 0,
+            protected: false,
+            ended: None,
+            made: None,
+            told: None,
+            folding: None,
+        };
+        Change::PutClaim { claim: Arc::new(claim), from: from.map(app) }
+    }
+
+    fn open_intent(of: &str) -> Change {
+        let (digest, at) = (Digest::of(b""), Timestamp::from_millis(0));
+        let intent = Intent {
+            id: IntentId { epoch: 1, number: 1 },
+            app: app(of),
+            target: target(),
+            key: key(),
+            verb: Verb::Create,
+            folds: None,
+            plan: digest,
+            bundle: digest,
+            declared: None,
+            expect: None,
+            acting_as: None,
+            at,
+            leave_by: at,
+            land_by: at,
+        };
+        Change::OpenIntent { intent }
+    }
+
+    #[test]
+    fn a_claim_does_not_change_hands_while_its_object_is_being_changed() {
+        let mut facts = Facts::default();
+        facts.apply(&put_claim("web/old", None)).unwrap();
+        facts.apply(&open_intent("web/old")).unwrap();
+        let taken = facts.apply(&put_claim("web/new", Some("web/old")));
+        assert!(matches!(taken, Err(Misfit::Busy { .. })), "{taken:?}");
+        assert_eq!(facts.claims.get(&target(), &key()).unwrap().app, app("web/old"));
+        facts.apply(&put_claim("web/old", None)).expect("its holder may go on changing it");
+
+        let intent = IntentId { epoch: 1, number: 1 };
+        facts.apply(&Change::CloseIntent { intent, end: IntentEnd::Done }).unwrap();
+        facts.apply(&put_claim("web/new", Some("web/old"))).unwrap();
+        assert_eq!(facts.claims.get(&target(), &key()).unwrap().app, app("web/new"));
+    }
+
+    #[test]
+    fn a_claim_changes_hands_only_from_the_app_that_holds_it() {
+        let mut facts = Facts::default();
+        facts.apply(&put_claim("web/old", None)).unwrap();
+        for from in [None, Some("web/other"), Some("web/new")] {
+            let taken = facts.apply(&put_claim("web/new", from));
+            assert!(matches!(taken, Err(Misfit::Claimed { .. })), "{from:?}: {taken:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_facts_is_made_from_others_without_what_it_was_made_from() {
+        let onto = AppFacts { retiring: true, ..AppFacts::new(target()) };
+        let by = Actor::new("ada").unwrap();
+        let why = HoldReason::Asked { reason: "a sale".to_owned() };
+        let hold = Some(Hold { bundle: None, why, by, at: Timestamp::from_millis(0) });
+        let base = AppFacts { hold: hold.clone(), frozen: true, ..AppFacts::new(target()) };
+        let facts = AppFacts { let_through: Some(Digest::of(b"")), frozen: false, ..base.clone() };
+        let expected = AppFacts { let_through: Some(Digest::of(b"")), ..onto.clone() };
+        assert_eq!(facts.rebased(&base, &onto), expected);
+        assert_eq!(facts.rebased(&AppFacts::new(target()), &onto).hold, hold, "what it changes itself stays");
     }
 }

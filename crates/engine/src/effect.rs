@@ -24,6 +24,8 @@ pub struct Ticket(pub u64);
 /// Why an order does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declined {
+    /// The order itself is wrong.
+    Invalid(&'static str),
     /// It cannot be carried out as things stand.
     Refused(&'static str),
     /// Nothing can be recorded now: the same order may count later.

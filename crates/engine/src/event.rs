@@ -10,7 +10,7 @@ use setpoint_core::live::{Observation, Writer};
 use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::resource::Resource;
-use setpoint_core::time::Timestamp;
+use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_ledger::Class;
 use setpoint_target::{Hint, Outcome, Refusal, Settlement};
@@ -141,6 +141,27 @@ pub struct Command {
     pub by: Actor,
     pub reason: String,
     pub order: Order,
+}
+
+/// The longest reason of an order, in bytes. A reason becomes part of the app's facts, which every later record carries.
+pub const LONGEST_REASON: usize = 4 * 1024;
+/// The longest suspension. One that outlives everyone's memory of it is a change that no one declared.
+pub const LONGEST_SUSPENSION: Span = Span::hours(24 * 30);
+
+impl Command {
+    /// Returns what is wrong with the order itself, at whichever app it is directed.
+    pub fn problem(&self, now: Timestamp) -> Option<&'static str> {
+        if self.reason.len() > LONGEST_REASON {
+            return Some("the reason is longer than 4,096 bytes: shorten it, or give a link");
+        }
+        match self.order {
+            Order::Suspend { until } if until <= now => Some("the suspension has no length: give one from 1s to 30d"),
+            Order::Suspend { until } if until.since(now) > LONGEST_SUSPENSION => {
+                Some("the suspension is longer than 30 days: give a length from 1s to 30d")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What a person may order.

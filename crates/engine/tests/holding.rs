@@ -105,6 +105,10 @@ pub(crate) fn stands(name: &str, seen: Timestamp) -> Observed<Presence> {
     Observed::known(Presence::Present(live), seen)
 }
 
+pub(crate) fn absent(seen: Timestamp) -> Observed<Presence> {
+    Observed::known(Presence::Absent, seen)
+}
+
 pub(crate) fn unseen() -> Observed<Presence> {
     Observed::unknown(Blindness::Unreachable { detail: "no answer".into() })
 }

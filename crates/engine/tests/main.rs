@@ -1,5 +1,6 @@
 //! The accept plane, from polls and trees to candidates and controls; taking over from another holder of the log; targets that
-//! fail; who did what was found; what is put right; and what is read though nobody told of it.
+//! fail; who did what was found; what is put right; what is read though nobody told of it; gates, windows, deletes and what is told;
+//! and what follows from a record that the ledger refuses. Those of the machine as a whole act on a [`stage`].
 
 mod attributing;
 mod boundaries;
@@ -11,9 +12,11 @@ mod healing;
 mod holding;
 mod identities;
 mod polling;
+mod recording;
 mod refusals;
 mod remembered;
 mod scene;
 mod settling;
+mod stage;
 mod sweeping;
 mod takeover;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
-use setpoint_core::facts::{Accepted, AppFacts};
+use setpoint_core::facts::{Accepted, AppFacts, Change};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, StoreName, VersionId};
@@ -14,7 +14,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::snapshot::Answers;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
-use setpoint_ledger::Kind;
+use setpoint_ledger::{Entry, Kind};
 
 use crate::effect::{Effect, NoteKind, Ticket};
 use crate::event::RenderOutcome;
@@ -370,14 +370,18 @@ impl Machine {
         self.put_app(app, facts, Kind::GateDecision, "held: history rewritten", Then::Nothing);
     }
 
-    /// The ledger will not take the acceptance: that version is not for this app, and what was accepted stays.
-    pub(super) fn acceptance_refused(&mut self, app: &AppId) {
-        let durable = self.holdings.facts().apps.get(app).cloned();
-        let Some(kept) = self.apps.get_mut(app) else { return };
-        let offered = kept.sent.accepted.as_ref().map(|accepted| accepted.revision.to_string()).unwrap_or_default();
-        kept.sent = durable.unwrap_or_else(|| Arc::new(AppFacts::new(kept.sent.target.clone())));
-        let text =
-            format!("{offered} is refused for {app}: the ledger cannot record it. The last accepted bundle stays");
+    /// The ledger does not record the acceptance: that version is not for this app, and what was accepted stays.
+    pub(super) fn acceptance_refused(&mut self, app: &AppId, entries: &[Entry]) {
+        let offered = entries.iter().flat_map(|entry| &entry.changes).find_map(|change| match change {
+            Change::PutApp { facts, .. } => facts.accepted.as_ref().map(|accepted| accepted.revision.clone()),
+            _ => None,
+        });
+        let Some(revision) = offered else { return };
+        let problem = "the ledger cannot record it";
+        let text = format!("{revision} is refused for {app}: {problem}. The last accepted bundle stays");
+        if let Some(kept) = self.apps.get_mut(app) {
+            kept.refused = Some(Refused { revision, problem: problem.to_owned(), at: self.now });
+        }
         self.tell(NoteKind::Refused, app.to_string(), text);
     }
 

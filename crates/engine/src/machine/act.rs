@@ -356,13 +356,6 @@ impl Machine {
 
     /// Another batch made this one impossible: nothing of it happened, so look and decide anew.
     pub(super) fn overtaken(&mut self, app: &AppId) {
-        let durable = self.holdings.facts().apps.get(app).cloned();
-        if let (Some(kept), Some(durable)) = (self.apps.get_mut(app), durable) {
-            // What was to be paid for was not: neither the budget nor a person's leave is spent.
-            let sent = Arc::make_mut(&mut kept.sent);
-            sent.deletions.clone_from(&durable.deletions);
-            sent.allowance.clone_from(&durable.allowance);
-        }
         self.set_phase(app, Phase::Idle);
         self.timers.set_no_later(Timer::Look(app.clone()), self.now + Span::seconds(1));
     }

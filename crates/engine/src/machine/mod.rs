@@ -9,6 +9,7 @@
 //! | [`hold`], [`ask`] | what follows from a decision; what must be known first |
 //! | [`attribute`] | who did what was found, told later |
 //! | [`act`] | intents, effects, results |
+//! | [`recording`] | entries on their way into the ledger, and what follows from its answer |
 //! | [`shelf`] | the bundles, packed while nobody uses them |
 //! | [`settle`] | finding out how an intent ended that nobody answered for |
 //! | [`people`] | orders, deadlines, notes |
@@ -30,6 +31,7 @@ mod look;
 mod orient;
 mod people;
 mod queue;
+mod recording;
 mod root;
 mod setbacks;
 mod settle;
@@ -43,18 +45,16 @@ use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
-use setpoint_core::facts::Change;
 use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, LiveVersion, Scope, StoreName, TargetIdentity, Uid};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
-use setpoint_ledger::{Class, Entry};
 use setpoint_target::Wanted;
 
 use crate::controls::{Controls, Settings};
-use crate::effect::{Declined, Effect, Note, NoteKind, Ticket};
-use crate::event::{Event, OrderId};
+use crate::effect::{Declined, Effect, Note, Ticket};
+use crate::event::Event;
 
 use accept::{Store, Turns};
 use act::Batch;
@@ -64,6 +64,7 @@ use breaker::Breaker;
 use holdings::Holdings;
 use people::Notes;
 use queue::{Priority, Queue};
+use recording::{Append, Recording, Then};
 use settle::Unsettled;
 use tenure::Tenure;
 use timers::{Timer, Timers};
@@ -90,6 +91,7 @@ pub struct Machine {
     apps: BTreeMap<AppId, Box<App>>,
     /// Apps that are gone once that is durable. Until then there is none of that name.
     forgetting: BTreeSet<AppId>,
+    recording: Recording,
     unsettled: BTreeMap<IntentId, Unsettled>,
     notes: Notes,
     queue: Queue,
@@ -128,48 +130,6 @@ enum Awaited {
     Attribution(Box<Asked>),
 }
 
-/// A batch on its way into the ledger.
-#[derive(Clone, Debug)]
-struct Append {
-    entries: Vec<Entry>,
-    then: Then,
-    /// The person's order it records.
-    order: Option<OrderId>,
-}
-
-/// What follows once a batch is durable.
-#[derive(Clone, Debug)]
-enum Then {
-    Nothing,
-    /// A new bundle, or anything else that makes the app worth a look.
-    Look {
-        app: AppId,
-        priority: Priority,
-    },
-    /// A new bundle was accepted, or let through.
-    Accepted {
-        app: AppId,
-        priority: Priority,
-    },
-    /// Claims that follow from what was seen are durable.
-    Noted {
-        app: AppId,
-    },
-    /// The intents of a batch of steps, from this one on, are durable: the effects may leave.
-    Leave {
-        app: AppId,
-        first: IntentId,
-    },
-    /// The last results of a plan are durable.
-    PlanEnded {
-        app: AppId,
-    },
-    /// The app is gone.
-    Forgotten {
-        app: AppId,
-    },
-}
-
 impl Machine {
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -185,6 +145,7 @@ impl Machine {
             breakers: BTreeMap::new(),
             apps: BTreeMap::new(),
             forgetting: BTreeSet::new(),
+            recording: Recording::default(),
             unsettled: BTreeMap::new(),
             notes: Notes::default(),
             queue: Queue::default(),
@@ -255,95 +216,6 @@ impl Machine {
     fn take(&mut self, ticket: Ticket) -> Option<Awaited> {
         self.timers.cancel(&Timer::GiveUp(ticket));
         self.awaited.remove(&ticket)
-    }
-
-    /// Records entries and goes on with `then` once they are durable.
-    fn append(&mut self, entries: Vec<Entry>, bundles: BTreeMap<Digest, Vec<u8>>, then: Then) {
-        self.append_for(None, entries, bundles, then);
-    }
-
-    /// The same for a person's order, who is answered once it is durable or cannot be.
-    fn append_for(
-        &mut self,
-        order: Option<OrderId>,
-        entries: Vec<Entry>,
-        bundles: BTreeMap<Digest, Vec<u8>>,
-        then: Then,
-    ) {
-        let Some(epoch) = self.tenure.epoch() else { return };
-        let append = Append { entries: entries.clone(), then, order };
-        let ticket = self.ask(Awaited::Append(Box::new(append)), self.settings.patience);
-        self.effects.push(Effect::Append { ticket, epoch, entries, bundles });
-    }
-
-    fn appended(&mut self, ticket: Ticket) {
-        let Some(Awaited::Append(append)) = self.take(ticket) else { return };
-        for change in append.entries.iter().flat_map(|entry| &entry.changes) {
-            if self.holdings.apply(change, self.now).is_err() {
-                // The ledger took a change that does not fit what we believe: believe the ledger.
-                self.lose_tenure();
-                break;
-            }
-            match change {
-                Change::PutClaim { claim, from } => {
-                    self.claim_changed(&claim.target, &claim.key, &claim.app);
-                    // Who gave it away may have nothing left.
-                    from.iter().for_each(|giver| self.wants_look(giver, Priority::Sweep));
-                }
-                Change::DropClaim { target, key, app } => self.claim_changed(target, key, app),
-                _ => {}
-            }
-        }
-        self.answer_order(append.order, Ok(()));
-        match append.then {
-            Then::Nothing => {}
-            Then::Look { app, priority } => {
-                self.watch_suspension(&app);
-                self.redeclare(&app);
-                self.wants_look(&app, priority);
-            }
-            Then::Noted { app } => self.noted(&app),
-            Then::Accepted { app, priority } => self.accepted(&app, priority),
-            Then::Leave { app, first } => self.effects_may_leave(&app, first),
-            Then::PlanEnded { app } => self.plan_ended(&app),
-            Then::Forgotten { app } => self.forgotten(&app),
-        }
-    }
-
-    fn append_failed(&mut self, ticket: Ticket, class: Class) {
-        let Some(Awaited::Append(append)) = self.take(ticket) else { return };
-        let declined = match class {
-            Class::Conflict | Class::Input => {
-                Declined::Refused("something changed meanwhile, so the order does not count: try again")
-            }
-            _ => Declined::NotRecorded,
-        };
-        self.answer_order(append.order, Err(declined));
-        match (class, append.then) {
-            // The batch contradicts what another one made true in the meantime: nothing of it is recorded, decide anew.
-            (Class::Conflict | Class::Input, Then::Leave { app, .. }) => self.overtaken_acting(&app, append.entries),
-            (Class::Conflict | Class::Input, Then::Noted { app }) => self.overtaken(&app),
-            (Class::Conflict | Class::Input, Then::Look { app, priority }) => self.wants_look(&app, priority),
-            (Class::Conflict | Class::Input, Then::Accepted { app, .. }) => self.acceptance_refused(&app),
-            (Class::Conflict | Class::Input, Then::Nothing) => self.not_recorded(&append.entries),
-            // Whether it is recorded is not known, or we are no longer the writer: start over from what is recorded.
-            _ => self.lose_tenure(),
-        }
-    }
-
-    /// Nothing waited for these entries, but what they were to make true is not: go on from what is.
-    fn not_recorded(&mut self, entries: &[Entry]) {
-        for (entry, change) in entries.iter().flat_map(|entry| entry.changes.iter().map(move |change| (entry, change)))
-        {
-            let Change::PutApp { app, .. } = change else { continue };
-            let durable = self.holdings.facts().apps.get(app).cloned();
-            if let (Some(kept), Some(durable)) = (self.apps.get_mut(app), durable) {
-                kept.sent = durable;
-            }
-            let text =
-                format!("the ledger did not take a record about {}: it is as if it had not happened", entry.subject);
-            self.tell(NoteKind::RuleBroken, app.to_string(), text);
-        }
     }
 
     fn fire_timers(&mut self) {

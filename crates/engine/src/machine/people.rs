@@ -215,6 +215,10 @@ impl Machine {
             let declined = if holding { Declined::Refused("there is no such app") } else { Declined::NotRecorded };
             return self.answer_order(Some(*id), Err(declined));
         };
+        // One that was extended or ended meanwhile is on its way into the ledger: its answer sets the timer again.
+        if kept.sent.suspension.as_ref().is_none_or(|suspension| suspension.until > self.now) {
+            return;
+        }
         let mut facts = AppFacts::clone(&kept.sent);
         let mut then = Then::Look { app: app.clone(), priority: Priority::Person };
         let mut changes = Vec::new();
@@ -240,6 +244,9 @@ impl Machine {
             }
             Order::Hold => {
                 let why = HoldReason::Asked { reason: reason.clone() };
+        if let Some(problem) = command.problem(self.now) {
+            return self.answer_order(Some(*id), Err(Declined::Invalid(problem)));
+        }
                 facts.hold = Some(Hold { bundle: self.pin_of(app, &facts), why, by: by.clone(), at: self.now });
                 Kind::Override
             }

@@ -17,7 +17,7 @@ use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
 use setpoint_target::{Asker, Priority, Wanted};
 
-use super::{Awaited, Machine, Then};
+use super::{Awaited, Machine};
 use crate::controls::Mode;
 
 /// How an app stands.
@@ -148,7 +148,8 @@ impl Machine {
         for (id, intent) in self.unsettled.keys().filter_map(|id| Some((id, self.holdings.facts().intents.get(id)?))) {
             unsettled.entry(&intent.app).or_default().push(*id);
         }
-        UnderWay { recorded: self.awaited.values().filter_map(recorded).collect(), unsettled }
+        let waiting = self.recording.waiting().filter_map(|append| append.then.app());
+        UnderWay { recorded: self.awaited.values().filter_map(recorded).chain(waiting).collect(), unsettled }
     }
 
     pub fn standing(&self) -> Standing {
@@ -199,13 +200,5 @@ fn supposed(question: &Question) -> Option<(Key, Preview)> {
 /// The app that something follows for once what is awaited is in the ledger.
 fn recorded(awaited: &Awaited) -> Option<&AppId> {
     let Awaited::Append(append) = awaited else { return None };
-    match &append.then {
-        Then::Nothing => None,
-        Then::Look { app, .. }
-        | Then::Accepted { app, .. }
-        | Then::Noted { app }
-        | Then::Leave { app, .. }
-        | Then::PlanEnded { app }
-        | Then::Forgotten { app } => Some(app),
-    }
+    append.then.app()
 }

@@ -220,6 +220,9 @@ impl Machine {
                 self.answer_order(append.order, Err(Declined::NotRecorded));
             }
         }
+        for order in self.recording.clear() {
+            self.answer_order(Some(order), Err(Declined::NotRecorded));
+        }
         self.timers.clear();
         self.timers.set(Timer::Acquire, self.now + RETRY);
     }

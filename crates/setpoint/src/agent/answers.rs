@@ -186,6 +186,7 @@ impl Answers {
         let command = Command { id, app: app.clone(), by, reason, order };
         match self.handle.order(command).await.map_err(ended)? {
             Ok(()) => Ok(Ordered { app, notes: skipped }),
+            Err(Declined::Invalid(problem)) => Err(Problem::new(ProblemKind::Question, problem)),
             Err(Declined::Refused(problem)) => Err(Problem::new(ProblemKind::Conflict, problem)),
             Err(Declined::NotRecorded) => Err(self.not_now("the order could not be recorded, so it does not count")),
         }

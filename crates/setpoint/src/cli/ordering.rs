@@ -10,6 +10,7 @@ use setpoint_core::intent::IntentId;
 use setpoint_core::name::{AppId, StoreName};
 use setpoint_core::time::Span;
 use setpoint_documents::read_span;
+use setpoint_engine::LONGEST_SUSPENSION;
 
 use super::asking::{app, ask, write};
 use super::{Context, Exit, Failure};
@@ -137,9 +138,6 @@ struct Reason {
     #[arg(long)]
     reason: String,
 }
-
-/// A suspension that outlives everyone's memory of it is a change nobody declared.
-const LONGEST_SUSPENSION: Span = Span::hours(24 * 30);
 
 fn length(text: &str) -> Result<Span, String> {
     let length = read_span(text).filter(|span| (Span::seconds(1)..=LONGEST_SUSPENSION).contains(span));

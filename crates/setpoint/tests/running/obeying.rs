@@ -3,8 +3,10 @@
 use std::fs;
 
 use setpoint_api::answer::{AppDetail, AppState};
+use setpoint_api::question::{OrderKind, OrderRequest};
+use setpoint_core::time::Span;
 
-use super::lab::{Agent, Lab, is_at, withholds};
+use super::lab::{Agent, Lab, app, is_at, withholds};
 
 async fn with_hello(more: &str) -> (Lab, Agent) {
     let mut lab = Lab::new();
@@ -51,6 +53,24 @@ async fn a_suspension_ends_by_itself() {
     fs::write(lab.at("greeting"), "by hand\n").expect("anyone may");
     until_greeting(&lab, &mut agent, "Hello\n").await;
     agent.until_app("hello", "is free", |detail| detail.suspension.is_none()).await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_has_its_limits_over_the_socket_too_and_one_that_is_declined_has_no_effect() {
+    let (mut lab, mut agent) = with_hello("").await;
+    until_greeting(&lab, &mut agent, "Hello\n").await;
+    let years = OrderKind::Suspend { length: Span::hours(24 * 365 * 1_000) };
+    let for_ever = OrderKind::Suspend { length: Span::millis(u64::MAX) };
+    let orders = [(years, "OPS-2".to_owned()), (for_ever, "OPS-2".to_owned()), (OrderKind::Hold, "x".repeat(600_000))];
+    for (order, reason) in orders {
+        let request = OrderRequest { app: app("hello"), reason, order };
+        let declined = agent.client().order(&request).await.expect_err("it is declined");
+        assert!(declined.to_string().contains("longer than"), "{declined}");
+    }
+    let second = lab.file("hello", "greeting", "Good day\n").commit();
+    let detail = agent.until_converged("hello", &second).await;
+    assert!(detail.hold.is_none() && detail.suspension.is_none(), "{detail:?}");
     agent.stop().await;
 }
 

@@ -1,0 +1,276 @@
+//! Entries on their way into the ledger, and what follows from its answer.
+//!
+//! An entry that changes an app's facts carries all of them. So the facts of one app are changed one after the other: an append that
+//! changes them waits until the one before it is answered. If that one is refused, those that wait are made again from what is
+//! durable. Nothing of a refused append ever reaches the ledger as a part of another one.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use setpoint_core::digest::Digest;
+use setpoint_core::facts::{AppFacts, Change};
+use setpoint_core::intent::IntentId;
+use setpoint_core::name::AppId;
+use setpoint_core::time::Span;
+use setpoint_ledger::{Class, Entry, Kind};
+
+use crate::effect::{Declined, Effect, NoteKind, Ticket};
+use crate::event::OrderId;
+
+use super::queue::Priority;
+use super::timers::Timer;
+use super::{Awaited, Machine};
+
+/// When the end of a suspension is recorded again that the ledger refused.
+const AGAIN: Span = Span::seconds(1);
+
+/// A batch on its way into the ledger.
+#[derive(Clone, Debug)]
+pub(super) struct Append {
+    entries: Vec<Entry>,
+    pub(super) then: Then,
+    /// The person's order it records.
+    pub(super) order: Option<OrderId>,
+}
+
+/// What follows once a batch is durable.
+#[derive(Clone, Debug)]
+pub(super) enum Then {
+    Nothing,
+    /// A new bundle, or anything else that makes the app worth a look.
+    Look {
+        app: AppId,
+        priority: Priority,
+    },
+    /// A new bundle was accepted, or let through.
+    Accepted {
+        app: AppId,
+        priority: Priority,
+    },
+    /// Claims that follow from what was seen are durable.
+    Noted {
+        app: AppId,
+    },
+    /// The intents of a batch of steps, from this one on, are durable: the effects may leave.
+    Leave {
+        app: AppId,
+        first: IntentId,
+    },
+    /// The last results of a plan are durable.
+    PlanEnded {
+        app: AppId,
+    },
+    /// The app is gone.
+    Forgotten {
+        app: AppId,
+    },
+}
+
+impl Then {
+    /// The app that something follows for.
+    pub(super) fn app(&self) -> Option<&AppId> {
+        match self {
+            Self::Nothing => None,
+            Self::Look { app, .. }
+            | Self::Accepted { app, .. }
+            | Self::Noted { app }
+            | Self::Leave { app, .. }
+            | Self::PlanEnded { app }
+            | Self::Forgotten { app } => Some(app),
+        }
+    }
+}
+
+/// Appends that wait for the ledger's answer to an earlier one.
+#[derive(Debug, Default)]
+pub(super) struct Recording {
+    /// Each app whose facts are being changed, with the appends that change them next.
+    waiting: BTreeMap<AppId, VecDeque<Waiting>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    append: Append,
+    bundles: BTreeMap<Digest, Vec<u8>>,
+}
+
+impl Recording {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Append> {
+        self.waiting.values().flatten().map(|waiting| &waiting.append)
+    }
+
+    /// Forgets everything. Returns the orders that waited.
+    pub(super) fn clear(&mut self) -> Vec<OrderId> {
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.into_values().flatten().filter_map(|waiting| waiting.append.order).collect()
+    }
+}
+
+impl Machine {
+    /// Records entries and goes on with `then` once they are durable.
+    pub(super) fn append(&mut self, entries: Vec<Entry>, bundles: BTreeMap<Digest, Vec<u8>>, then: Then) {
+        self.append_for(None, entries, bundles, then);
+    }
+
+    /// The same for a person's order, who is answered once it is durable or cannot be.
+    pub(super) fn append_for(
+        &mut self,
+        order: Option<OrderId>,
+        entries: Vec<Entry>,
+        bundles: BTreeMap<Digest, Vec<u8>>,
+        then: Then,
+    ) {
+        if self.tenure.epoch().is_none() {
+            return;
+        }
+        let append = Append { entries, then, order };
+        if let Some(app) = app_of(&append.entries).cloned() {
+            if let Some(waiting) = self.recording.waiting.get_mut(&app) {
+                return waiting.push_back(Waiting { append, bundles });
+            }
+            self.recording.waiting.insert(app, VecDeque::new());
+        }
+        self.send(append, bundles);
+    }
+
+    fn send(&mut self, append: Append, bundles: BTreeMap<Digest, Vec<u8>>) {
+        let Some(epoch) = self.tenure.epoch() else { return };
+        let entries = append.entries.clone();
+        let ticket = self.ask(Awaited::Append(Box::new(append)), self.settings.patience);
+        self.effects.push(Effect::Append { ticket, epoch, entries, bundles });
+    }
+
+    /// The change of an app's facts that was under way is answered: the next one may leave.
+    fn send_next(&mut self, app: &AppId) {
+        let next = self.recording.waiting.get_mut(app).and_then(VecDeque::pop_front);
+        match next {
+            Some(Waiting { append, bundles }) => self.send(append, bundles),
+            None => drop(self.recording.waiting.remove(app)),
+        }
+    }
+
+    pub(super) fn appended(&mut self, ticket: Ticket) {
+        let Some(Awaited::Append(append)) = self.take(ticket) else { return };
+        let Append { entries, then, order } = *append;
+        for change in entries.iter().flat_map(|entry| &entry.changes) {
+            if self.holdings.apply(change, self.now).is_err() {
+                // The ledger took a change that does not fit what we believe: believe the ledger.
+                self.lose_tenure();
+                break;
+            }
+            match change {
+                Change::PutClaim { claim, from } => {
+                    self.claim_changed(&claim.target, &claim.key, &claim.app);
+                    // Who gave it away may have nothing left.
+                    from.iter().for_each(|giver| self.wants_look(giver, Priority::Sweep));
+                }
+                Change::DropClaim { target, key, app } => self.claim_changed(target, key, app),
+                _ => {}
+            }
+        }
+        self.answer_order(order, Ok(()));
+        match then {
+            Then::Nothing => {}
+            Then::Look { app, priority } => {
+                self.watch_suspension(&app);
+                self.redeclare(&app);
+                self.wants_look(&app, priority);
+            }
+            Then::Noted { app } => self.noted(&app),
+            Then::Accepted { app, priority } => self.accepted(&app, priority),
+            Then::Leave { app, first } => self.effects_may_leave(&app, first),
+            Then::PlanEnded { app } => self.plan_ended(&app),
+            Then::Forgotten { app } => self.forgotten(&app),
+        }
+        if let Some(app) = app_of(&entries) {
+            self.send_next(app);
+        }
+    }
+
+    pub(super) fn append_failed(&mut self, ticket: Ticket, class: Class) {
+        let Some(Awaited::Append(append)) = self.take(ticket) else { return };
+        let Append { entries, then, order } = *append;
+        let declined = match class {
+            Class::Conflict => Declined::Refused("something changed meanwhile, so the order does not count: try again"),
+            Class::Input => Declined::Refused("the ledger cannot record the order, so it does not count"),
+            _ => Declined::NotRecorded,
+        };
+        self.answer_order(order, Err(declined));
+        if !matches!(class, Class::Conflict | Class::Input) {
+            // Whether it is recorded is not known, or we are no longer the writer: start over from what is recorded.
+            return self.lose_tenure();
+        }
+        // The batch contradicts what another one made true in the meantime, or cannot be recorded at all. Nothing of it is.
+        self.restore(&entries);
+        let app = app_of(&entries).cloned();
+        match then {
+            Then::Leave { app, .. } => self.overtaken_acting(&app, entries),
+            Then::Noted { app } => self.overtaken(&app),
+            Then::Accepted { app, .. } if is_acceptance(&entries) => self.acceptance_refused(&app, &entries),
+            Then::Look { app, priority } | Then::Accepted { app, priority } => {
+                self.report_unrecorded(order, &entries);
+                self.wants_look(&app, priority);
+            }
+            Then::Nothing => self.report_unrecorded(order, &entries),
+            Then::PlanEnded { .. } | Then::Forgotten { .. } => return self.lose_tenure(),
+        }
+        if let Some(app) = app {
+            self.send_next(&app);
+        }
+    }
+
+    /// A change of an app's facts was refused. What waits behind it, and what is sent next, is made from what is durable instead.
+    fn restore(&mut self, entries: &[Entry]) {
+        let Some((app, refused)) = facts_of(entries) else { return };
+        let durable = self.holdings.facts().apps.get(app).cloned();
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        let mut onto = durable.unwrap_or_else(|| Arc::new(AppFacts::new(kept.sent.target.clone())));
+        let mut base = Arc::clone(refused);
+        let waiting = self.recording.waiting.get_mut(app);
+        for entries in waiting.into_iter().flatten().map(|waiting| &mut waiting.append.entries) {
+            let changes = entries.iter_mut().flat_map(|entry| &mut entry.changes);
+            for change in changes {
+                let Change::PutApp { facts, .. } = change else { continue };
+                onto = Arc::new(facts.rebased(&base, &onto));
+                base = std::mem::replace(facts, Arc::clone(&onto));
+            }
+        }
+        // The sent facts are those of the last append, unless the app was given another target since.
+        kept.sent = Arc::new(kept.sent.rebased(&base, &onto));
+        // A suspension that has ended meanwhile is not tried again at once, or a ledger that refuses it would be asked all the time.
+        let suspended = self.holdings.facts().apps.get(app).and_then(|facts| facts.suspension.as_ref());
+        if let Some(until) = suspended.map(|suspension| suspension.until) {
+            self.timers.set(Timer::SuspensionEnds(app.clone()), until.max(self.now + AGAIN));
+        }
+    }
+
+    /// Without an order there is no one to answer: people must know that something is not as they were shown.
+    fn report_unrecorded(&mut self, order: Option<OrderId>, entries: &[Entry]) {
+        for entry in entries.iter().filter(|_| order.is_none()) {
+            let Some((app, _)) = facts_of(std::slice::from_ref(entry)) else { continue };
+            let text =
+                format!("the ledger did not take a record about {}: it is as if it had not happened", entry.subject);
+            self.tell(NoteKind::RuleBroken, app.to_string(), text);
+        }
+    }
+}
+
+/// The app whose facts the entries change; there is never more than one.
+fn app_of(entries: &[Entry]) -> Option<&AppId> {
+    entries.iter().flat_map(|entry| &entry.changes).find_map(|change| match change {
+        Change::PutApp { app, .. } | Change::ForgetApp { app } => Some(app),
+        _ => None,
+    })
+}
+
+/// The last facts of an app that the entries put.
+fn facts_of(entries: &[Entry]) -> Option<(&AppId, &Arc<AppFacts>)> {
+    entries.iter().rev().flat_map(|entry| entry.changes.iter().rev()).find_map(|change| match change {
+        Change::PutApp { app, facts } => Some((app, facts)),
+        _ => None,
+    })
+}
+
+fn is_acceptance(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| entry.kind == Kind::VersionAccepted)
+}

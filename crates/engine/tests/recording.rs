@@ -1,0 +1,208 @@
+//! What the ledger refuses has never been: neither later, nor as a part of something else.
+
+use setpoint_core::facts::AppFacts;
+use setpoint_core::hold::{HoldReason, Suspension};
+use setpoint_core::name::Actor;
+use setpoint_core::time::Span;
+use setpoint_core::version::Ancestry;
+use setpoint_engine::{Declined, LONGEST_REASON, LONGEST_SUSPENSION, Mode, NoteKind, Order, RenderOutcome};
+use setpoint_ledger::{Class, Kind};
+
+use crate::holding::resource;
+use crate::stage::{Before, START, Stage, at, document, facts_in, revision};
+
+/// An app in place, in the middle of nothing.
+fn at_rest() -> Stage {
+    let mut before = Before::new();
+    let facts = before.held("shop", &["a"]);
+    before.app("shop", facts, Some(document(Mode::Auto)));
+    let mut stage = before.begin();
+    stage.offer_known("v1");
+    stage.look_at_all();
+    assert!(stage.status("shop").converged);
+    stage
+}
+
+/// The next commit, which adds something.
+fn commit(stage: &mut Stage) {
+    stage.offer("v2");
+    let resources = vec![resource("a"), resource("b")];
+    stage.rendered(RenderOutcome::Rendered { resources, ancestry: Ancestry::Descendant });
+}
+
+const BOTH: [Class; 2] = [Class::Input, Class::Conflict];
+
+#[test]
+fn an_order_that_the_ledger_refuses_is_no_part_of_the_next_commit() {
+    for class in BOTH {
+        let mut stage = at_rest();
+        stage.order(1, "shop", "a sale", Order::Hold);
+        let append = stage.appends().remove(0);
+        assert!(facts_in(&append.1, "shop").is_some_and(|facts| facts.hold.is_some()));
+        stage.refused(append, class);
+        assert!(matches!(stage.answered()[..], [(1, Err(Declined::Refused(_)))]));
+
+        commit(&mut stage);
+        stage.record();
+        let facts = stage.last_facts("shop").expect("the commit is accepted");
+        assert_eq!(facts.hold, None, "{class:?}");
+        assert_eq!(facts.accepted.as_ref().map(|accepted| accepted.revision.clone()), Some(revision("v2")));
+        assert!(stage.status("shop").facts.hold.is_none());
+    }
+}
+
+#[test]
+fn what_was_decided_behind_an_order_that_is_refused_counts_without_it() {
+    for class in BOTH {
+        let mut stage = at_rest();
+        stage.order(1, "shop", "a sale", Order::Suspend { until: stage.now + Span::hours(1) });
+        commit(&mut stage);
+        stage.order(2, "shop", "no changes", Order::Hold);
+        let mut appends = stage.appends();
+        assert_eq!(appends.len(), 1, "facts of one app are changed one after the other");
+        stage.refused(appends.remove(0), class);
+
+        let mut appends = stage.appends();
+        let facts = facts_in(&appends[0].1, "shop").expect("the commit");
+        assert!(facts.suspension.is_none() && facts.hold.is_none(), "{facts:?}");
+        assert_eq!(facts.accepted.as_ref().map(|accepted| accepted.sequence), Some(2));
+        stage.durable(appends.remove(0));
+        stage.record();
+        let facts = stage.last_facts("shop").expect("the hold");
+        assert!(facts.suspension.is_none() && facts.hold.is_some(), "{facts:?}");
+        assert_eq!(facts.accepted.as_ref().map(|accepted| accepted.sequence), Some(2));
+        let answered = stage.answered();
+        assert!(matches!(answered[..], [(1, Err(Declined::Refused(_))), (2, Ok(()))]), "{answered:?}");
+    }
+}
+
+#[test]
+fn a_commit_that_the_ledger_refuses_is_shown_as_refused_and_the_order_behind_it_counts() {
+    let mut stage = at_rest();
+    commit(&mut stage);
+    stage.order(1, "shop", "no changes", Order::Hold);
+    let append = stage.appends().remove(0);
+    stage.refused(append, Class::Input);
+    stage.record();
+    let facts = stage.last_facts("shop").expect("the hold");
+    let hold = facts.hold.as_ref().expect("it is held");
+    assert_eq!(hold.why, HoldReason::Asked { reason: "no changes".to_owned() });
+    assert_eq!(facts.accepted.as_ref().map(|accepted| accepted.sequence), Some(1));
+    let refused = stage.status("shop").refused.expect("a version that is refused");
+    assert_eq!(refused.revision, revision("v2"));
+}
+
+#[test]
+fn an_order_that_waits_is_declined_when_the_log_is_lost() {
+    let mut stage = at_rest();
+    stage.order(1, "shop", "a sale", Order::Hold);
+    stage.order(2, "shop", "no sale", Order::Release { accept: None });
+    let append = stage.appends().remove(0);
+    stage.refused(append, Class::Fenced);
+    let mut answered = stage.answered();
+    answered.sort_by_key(|(id, _)| *id);
+    assert_eq!(answered, [(1, Err(Declined::NotRecorded)), (2, Err(Declined::NotRecorded))]);
+}
+
+#[test]
+fn a_record_without_an_order_that_is_refused_is_reported() {
+    let mut stage = at_rest();
+    stage.order(1, "shop", "a restore", Order::Suspend { until: stage.now + Span::seconds(10) });
+    stage.record();
+    stage.wait(10);
+    let append = stage.appends().remove(0);
+    stage.refused(append, Class::Input);
+    let notes = stage.notes();
+    assert!(notes.iter().any(|note| note.kind == NoteKind::RuleBroken), "{notes:?}");
+    stage.wait(1);
+    stage.record();
+    assert_eq!(stage.last_facts("shop").expect("its end").suspension, None, "it is tried again");
+}
+
+#[test]
+fn a_second_record_that_is_refused_is_reported_too() {
+    let mut stage = at_rest();
+    let refused = |stage: &mut Stage| {
+        stage.order(1, "shop", "a restore", Order::Suspend { until: stage.now + Span::seconds(10) });
+        stage.record();
+        stage.wait(10);
+        let append = stage.appends().remove(0);
+        stage.refused(append, Class::Input);
+        stage.notes().iter().filter(|note| note.kind == NoteKind::RuleBroken).count()
+    };
+    assert_eq!(refused(&mut stage), 1);
+    // What is decided then breaks no rule: the matter is over.
+    stage.wait(1);
+    stage.record();
+    stage.look_again();
+    assert_eq!(refused(&mut stage), 1);
+}
+
+#[test]
+fn an_order_has_limits_wherever_it_comes_from() {
+    let mut stage = at_rest();
+    let now = stage.now;
+    let long = "x".repeat(LONGEST_REASON + 1);
+    let years = Order::Suspend { until: now + Span::hours(24 * 365 * 1_000) };
+    stage.order(1, "shop", "for ever", years);
+    stage.order(2, "shop", "in the past", Order::Suspend { until: at(1) });
+    stage.order(3, "shop", &long, Order::Hold);
+    let answered = stage.answered();
+    assert_eq!(answered.len(), 3);
+    assert!(answered.iter().all(|(_, outcome)| matches!(outcome, Err(Declined::Invalid(_)))), "{answered:?}");
+    stage.record();
+    assert!(stage.recorded.iter().all(|entry| entry.kind != Kind::Override));
+
+    stage.order(4, "shop", &long[1..], Order::Suspend { until: now + LONGEST_SUSPENSION });
+    stage.record();
+    assert_eq!(stage.answered(), [(4, Ok(()))]);
+}
+
+#[test]
+fn a_suspension_that_is_extended_as_it_ends_goes_on() {
+    let mut stage = at_rest();
+    stage.order(1, "shop", "a restore", Order::Suspend { until: stage.now + Span::seconds(10) });
+    stage.record();
+    stage.wait(9);
+    let until = stage.now + Span::hours(1);
+    stage.order(2, "shop", "it takes longer", Order::Suspend { until });
+    stage.wait(2);
+    stage.record();
+    let suspended = |stage: &Stage| stage.last_facts("shop").and_then(|facts| facts.suspension.clone());
+    assert_eq!(suspended(&stage).map(|suspension| suspension.until), Some(until));
+    stage.wait(3_600);
+    stage.record();
+    assert_eq!(suspended(&stage), None, "it ends by itself all the same");
+}
+
+#[test]
+fn a_suspension_whose_extension_is_refused_ends_when_it_was_to() {
+    let mut stage = at_rest();
+    stage.order(1, "shop", "a restore", Order::Suspend { until: stage.now + Span::seconds(10) });
+    stage.record();
+    stage.wait(9);
+    stage.order(2, "shop", "it takes longer", Order::Suspend { until: stage.now + Span::hours(1) });
+    let append = stage.appends().remove(0);
+    stage.wait(2);
+    stage.refused(append, Class::Input);
+    stage.wait(2);
+    stage.record();
+    assert_eq!(stage.last_facts("shop").and_then(|facts| facts.suspension.clone()), None);
+}
+
+#[test]
+fn a_suspension_that_was_recorded_before_the_agent_began_ends_by_itself() {
+    let mut before = Before::new();
+    let facts = before.held("shop", &["a"]);
+    let by = Actor::new("ada").expect("a plain name");
+    let until = at(START + 100);
+    let suspension = Suspension { reason: "a restore".to_owned(), by, at: at(START - 10), until };
+    before.app("shop", AppFacts { suspension: Some(suspension), ..facts }, Some(document(Mode::Auto)));
+    let mut stage = before.begin();
+    stage.wait(99);
+    stage.record();
+    assert!(stage.status("shop").facts.suspension.is_some());
+    stage.wait(1);
+    stage.record();
+    assert_eq!(stage.status("shop").facts.suspension, None);
+}
