@@ -8,6 +8,7 @@ mod breaker;
 mod candidates;
 mod control_documents;
 mod controls;
+mod deleting;
 mod healing;
 mod holding;
 mod identities;

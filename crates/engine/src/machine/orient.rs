@@ -184,7 +184,8 @@ impl Machine {
         Asker { app: Some(app.clone()), acting_as: self.acting_as(app), priority, afresh: false }
     }
 
-    /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there.
+    /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there. The
+    /// document that named the stores may be gone: then it may be any app of the target.
     fn unconsidered_neighbour(&self, app: &AppId, bundle: &Bundle) -> Option<AppId> {
         let (claims, facts) = (self.holdings.claims_of(app), self.holdings.facts().apps.get(app));
         let retiring = facts.is_some_and(|facts| facts.retiring);
@@ -192,14 +193,18 @@ impl Machine {
             return None;
         }
         let this = self.apps.get(app)?;
-        let stores = &this.control.as_ref()?.stores;
+        let stores = this.control.as_ref().map(|control| &control.stores);
         let shares = |kept: &App| {
-            let control = kept.control.as_ref();
-            kept.sent.target == this.sent.target && control.is_some_and(|control| !control.stores.is_disjoint(stores))
+            let meets = |control: &Arc<AppControl>| stores.is_none_or(|stores| !control.stores.is_disjoint(stores));
+            kept.sent.target == this.sent.target && kept.control.as_ref().is_some_and(meets)
         };
-        let neighbours = self.apps.iter().filter(|(other, kept)| *other != app && shares(kept));
-        let undecided = |other: &&AppId| self.is_yet_to_consider(other) || self.is_being_accepted(other);
-        neighbours.map(|(other, _)| other).find(undecided).cloned()
+        let mut neighbours = self.apps.iter().filter(|(other, kept)| *other != app && shares(kept));
+        let undecided = |(other, kept): &(&AppId, &Box<App>)| {
+            // Its stores have not answered yet: what it declares now is not known.
+            let unheard = kept.considered.is_none() && !kept.sent.retiring && !kept.is_undecided();
+            unheard || self.is_yet_to_consider(other) || self.is_being_accepted(other)
+        };
+        neighbours.find(undecided).map(|(other, _)| other.clone())
     }
 
     /// The bundle the app is to be held at: the pin where there is one; what a person let through; while its window is closed the
