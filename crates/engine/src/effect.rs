@@ -173,6 +173,18 @@ pub enum NoteKind {
     RuleBroken,
 }
 
+impl NoteKind {
+    /// Whether it reports something that happened, which is worth knowing when it is over too.
+    pub(crate) fn is_event(self) -> bool {
+        matches!(self, Self::Fight | Self::RolledBack | Self::RuleBroken)
+    }
+
+    /// Whether it is about one app.
+    pub(crate) fn is_of_app(self) -> bool {
+        !matches!(self, Self::Unsettled | Self::StoreStale | Self::BreakerOpen)
+    }
+}
+
 impl fmt::Display for NoteKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -21,3 +21,4 @@ mod settling;
 mod stage;
 mod sweeping;
 mod takeover;
+mod telling;

@@ -415,6 +415,10 @@ impl Machine {
     /// The bundle the app is held at may be another now.
     pub(super) fn bundle_moved(&mut self, app: &AppId, priority: Priority) {
         let now = self.now;
+        let hold = self.holdings.facts().apps.get(app).and_then(|facts| facts.hold.as_ref());
+        if !hold.is_some_and(|hold| matches!(hold.why, HoldReason::RolledBack { .. })) {
+            self.is_over(NoteKind::RolledBack, &app.to_string());
+        }
         let keys = self.keys_of(app);
         let Some(kept) = self.apps.get_mut(app) else { return };
         kept.failed = None;

@@ -129,6 +129,7 @@ impl Machine {
 
     pub(super) fn look_after_blindness(&mut self, app: &AppId) {
         let Some(kept) = self.apps.get_mut(app) else { return };
+        self.forget_notes(app);
         kept.converged = false;
         kept.look_failures += 1;
         let pause = Span::seconds(1).doubled(kept.look_failures - 1, LONGEST_BLIND);

@@ -31,8 +31,9 @@ impl Machine {
     pub(super) fn decide(&mut self, app: &AppId, keys: &BTreeSet<Key>, observation: &Observation) -> Option<Decision> {
         let bundle = self.bundle_of(app)?;
         let (decision, broken) = self.decide_for(app, &bundle, keys, observation, None)?;
-        if let Some(text) = broken {
-            self.tell(NoteKind::RuleBroken, app.to_string(), text);
+        match broken {
+            Some(text) => self.tell(NoteKind::RuleBroken, app.to_string(), text),
+            None => self.is_over(NoteKind::RuleBroken, &app.to_string()),
         }
         Some(decision)
     }

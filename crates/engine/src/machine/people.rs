@@ -12,7 +12,7 @@ use setpoint_core::modes::State;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
 use setpoint_core::report::Why;
-use setpoint_core::time::Span;
+use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::{Entry, Kind};
 
 use crate::controls::OnFailure;
@@ -20,6 +20,7 @@ use crate::effect::{Declined, Effect, Note, NoteKind, Ticket};
 use crate::event::{Command, Order, OrderId};
 
 use super::queue::Priority;
+use super::setbacks::FIGHT_WINDOW;
 use super::timers::Timer;
 use super::{Awaited, Machine, Then};
 
@@ -38,17 +39,43 @@ pub(super) struct Notes {
 struct Told {
     text: String,
     delivered: bool,
+    /// The matter is over, but no one knows of it yet.
+    over: bool,
+    at: Timestamp,
     tries: u32,
+}
+
+impl Notes {
+    /// Ends a matter: should it come back, it is a new one. A note about something that happened is still delivered.
+    fn end(&mut self, kind: NoteKind, subject: &str) {
+        let matter = (kind, subject.to_owned());
+        let Some(told) = self.told.get_mut(&matter) else { return };
+        told.over = true;
+        if told.delivered || !kind.is_event() {
+            self.told.remove(&matter);
+        }
+    }
+
+    /// Ends what was told of fights a while ago: one is told as it begins, so the next one to be told is another.
+    fn end_old_fights(&mut self, now: Timestamp) {
+        let is_old = |(matter, told): &(&(NoteKind, String), &Told)| {
+            matter.0 == NoteKind::Fight && now.since(told.at) > FIGHT_WINDOW
+        };
+        let old: Vec<_> = self.told.iter().filter(is_old).map(|(matter, _)| matter.clone()).collect();
+        old.into_iter().for_each(|(kind, subject)| self.end(kind, &subject));
+    }
 }
 
 impl Machine {
     /// Tells people once per matter: the same text about the same subject is not repeated.
     pub(super) fn tell(&mut self, kind: NoteKind, subject: String, text: String) {
+        self.notes.end_old_fights(self.now);
         let matter = (kind, subject.clone());
-        if self.notes.told.get(&matter).is_some_and(|told| told.text == text) {
+        if self.notes.told.get(&matter).is_some_and(|told| told.text == text && !told.over) {
             return;
         }
-        self.notes.told.insert(matter, Told { text: text.clone(), delivered: false, tries: 0 });
+        let told = Told { text: text.clone(), delivered: false, over: false, at: self.now, tries: 0 };
+        self.notes.told.insert(matter, told);
         self.deliver(Note { kind, subject, text });
     }
 
@@ -83,9 +110,12 @@ impl Machine {
             return self.deliver_later(note);
         }
         let entry = self.entry(Kind::NotifySent, note.subject.clone()).with_data("kind", note.kind.to_string());
-        let told = self.notes.told.get_mut(&(note.kind, note.subject));
+        let told = self.notes.told.get_mut(&(note.kind, note.subject.clone()));
         if let Some(told) = told.filter(|told| told.text == note.text) {
             told.delivered = true;
+            if told.over {
+                self.notes.end(note.kind, &note.subject);
+            }
         }
         self.append(vec![entry], BTreeMap::new(), Then::Nothing);
     }
@@ -185,6 +215,10 @@ impl Machine {
 
     pub(super) fn suspension_ended(&mut self, app: &AppId) {
         let Some(kept) = self.apps.get(app) else { return };
+        // One that was extended or ended meanwhile is on its way into the ledger: its answer sets the timer again.
+        if kept.sent.suspension.as_ref().is_none_or(|suspension| suspension.until > self.now) {
+            return;
+        }
         let mut facts = AppFacts::clone(&kept.sent);
         facts.suspension = None;
         let entry = self.app_entry(Kind::AppState, app).with_data("what", "suspension ended");
@@ -210,15 +244,14 @@ impl Machine {
     /// Carries out a person's order, by recording it: what is not recorded has not been ordered.
     pub(super) fn ordered(&mut self, command: &Command) {
         let Command { id, app, by, reason, order } = command;
+        if let Some(problem) = command.problem(self.now) {
+            return self.answer_order(Some(*id), Err(Declined::Invalid(problem)));
+        }
         let holding = self.tenure.is_holding();
         let Some(kept) = self.apps.get(app).filter(|_| holding) else {
             let declined = if holding { Declined::Refused("there is no such app") } else { Declined::NotRecorded };
             return self.answer_order(Some(*id), Err(declined));
         };
-        // One that was extended or ended meanwhile is on its way into the ledger: its answer sets the timer again.
-        if kept.sent.suspension.as_ref().is_none_or(|suspension| suspension.until > self.now) {
-            return;
-        }
         let mut facts = AppFacts::clone(&kept.sent);
         let mut then = Then::Look { app: app.clone(), priority: Priority::Person };
         let mut changes = Vec::new();
@@ -244,9 +277,6 @@ impl Machine {
             }
             Order::Hold => {
                 let why = HoldReason::Asked { reason: reason.clone() };
-        if let Some(problem) = command.problem(self.now) {
-            return self.answer_order(Some(*id), Err(Declined::Invalid(problem)));
-        }
                 facts.hold = Some(Hold { bundle: self.pin_of(app, &facts), why, by: by.clone(), at: self.now });
                 Kind::Override
             }
@@ -293,7 +323,23 @@ impl Machine {
 
     /// A matter is over: should it come back, people are told again.
     pub(super) fn is_over(&mut self, kind: NoteKind, subject: &str) {
-        self.notes.told.remove(&(kind, subject.to_owned()));
+        self.notes.end(kind, subject);
+    }
+
+    /// Every matter of a kind is over but this one.
+    pub(super) fn others_are_over(&mut self, kind: NoteKind, but: Option<&str>) {
+        let others = self.notes.told.keys().filter(|(of, subject)| *of == kind && Some(subject.as_str()) != but);
+        for (kind, subject) in others.cloned().collect::<Vec<_>>() {
+            self.notes.end(kind, &subject);
+        }
+    }
+
+    /// The app is forgotten, and with it everything that people were told of it.
+    pub(super) fn forget_notes(&mut self, app: &AppId) {
+        let app = app.to_string();
+        let is_of_app =
+            |subject: &str| subject.strip_prefix(&app).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        self.notes.told.retain(|(kind, subject), _| !kind.is_of_app() || !is_of_app(subject));
     }
 
     /// The app is as declared and healthy: the clock for telling people stops.

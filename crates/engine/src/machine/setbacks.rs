@@ -20,7 +20,7 @@ const RARELY: Span = Span::hours(1);
 const MOST_FAILURES: usize = 1_000;
 /// Heals of one resource within the window before it counts as a fight.
 const PATIENT_HEALS: u32 = 3;
-const FIGHT_WINDOW: Span = Span::minutes(10);
+pub(super) const FIGHT_WINDOW: Span = Span::minutes(10);
 
 #[derive(Debug, Default)]
 pub(super) struct Setbacks {

@@ -36,7 +36,7 @@ impl Machine {
     pub(super) fn settle(&mut self, id: IntentId) {
         let Some(intent) = self.holdings.facts().intents.get(&id).cloned() else {
             self.unsettled.remove(&id);
-            return;
+            return self.is_over(NoteKind::Unsettled, &id.to_string());
         };
         let bundle = self.bundles.get(&intent.bundle);
         let declared = bundle.as_ref().and_then(|bundle| bundle.resources().get(&intent.key));

@@ -331,15 +331,21 @@ impl Machine {
     /// Apps that wait for each other wait for ever: people must know which.
     fn tell_cycles(&mut self) {
         let depends_on = self.controls.apps.iter().map(|(app, control)| (app, &control.depends_on));
-        if let Err(cycle) = graph::ranks(depends_on) {
-            let subject = cycle.path.first().map(ToString::to_string).unwrap_or_default();
-            let text = format!("{cycle}. Their declared changes wait until one of the `dependsOn` is removed");
-            self.tell(NoteKind::DependencyCycle, subject, text);
-        }
+        let Err(cycle) = graph::ranks(depends_on) else {
+            return self.others_are_over(NoteKind::DependencyCycle, None);
+        };
+        let subject = cycle.path.first().map(ToString::to_string).unwrap_or_default();
+        let text = format!("{cycle}. Their declared changes wait until one of the `dependsOn` is removed");
+        self.others_are_over(NoteKind::DependencyCycle, Some(&subject));
+        self.tell(NoteKind::DependencyCycle, subject, text);
     }
 
     fn take_up_app(&mut self, app: &AppId, control: Option<Arc<AppControl>>) {
+        let is_declared = control.is_some();
         let control = control.and_then(|control| self.on_its_target(app, control));
+        if control.is_some() || !is_declared {
+            self.is_over(NoteKind::TargetMoved, &app.to_string());
+        }
         let Some(kept) = self.apps.get_mut(app) else { return };
         let changed = kept.control != control;
         if changed {
