@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use setpoint_core::canonical;
 use setpoint_core::decide::{Decision, Drift, Over};
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Observation};
@@ -38,7 +39,8 @@ impl Machine {
         if !blind {
             kept.look_failures = 0;
         }
-        self.note_convergence(app, &decision);
+        let converged = decision.in_sync && decision.plan.is_empty() && decision.health == Health::Healthy;
+        self.note_convergence(app, decision.plan.bundle, converged);
         let new = decision.drifts.iter().filter(|drift| !seen_before.contains(drift));
         // What is left alone was told if the claim says so, whoever looked before.
         let new: Vec<&Drift> = new.chain(&decision.told).collect();
@@ -93,17 +95,18 @@ impl Machine {
         (!over.is_empty()).then(|| entry.with_body(canonical::to_bytes(&over)))
     }
 
-    pub(super) fn note_convergence(&mut self, app: &AppId, decision: &Decision) {
+    /// Notes whether everything the bundle declares was seen in place and healthy.
+    pub(super) fn note_convergence(&mut self, app: &AppId, bundle: Digest, converged: bool) {
         let retiring = self.holdings.facts().apps.get(app).is_none_or(|facts| facts.retiring);
         let Some(kept) = self.apps.get_mut(app).filter(|_| !retiring) else { return };
         let was = kept.converged;
-        kept.converged = decision.in_sync && decision.plan.is_empty() && decision.health == Health::Healthy;
+        kept.converged = converged;
         if !kept.converged {
             return self.deadline_runs(app);
         }
         self.deadline_met(app);
         let (Some(kept), Some(facts)) = (self.apps.get(app), self.holdings.facts().apps.get(app)) else { return };
-        let good = facts.accepted.as_ref().filter(|accepted| accepted.bundle == decision.plan.bundle);
+        let good = facts.accepted.as_ref().filter(|accepted| accepted.bundle == bundle);
         let known = facts.last_good.as_ref().map(|good| good.bundle);
         if let Some(good) = good.filter(|good| Some(good.bundle) != known) {
             let mut sent = AppFacts::clone(&kept.sent);

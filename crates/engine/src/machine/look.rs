@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Change;
 use setpoint_core::key::Key;
-use setpoint_core::live::{Observation, Presence};
+use setpoint_core::live::{Health, Observation, Presence};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
@@ -97,12 +97,25 @@ impl Machine {
         if self.has_given_up(app) && self.holdings.claims_of(app).is_empty() {
             return self.forget(app);
         }
-        let Some(bundle) = self.bundle_digest_of(app).filter(|_| !wanted.is_empty()) else { return };
+        let Some(bundle) = self.bundle_digest_of(app) else { return };
+        if wanted.is_empty() {
+            return self.nothing_to_hold(app, bundle);
+        }
         let ticket = self.ask(Awaited::Look(app.clone()), self.settings.patience);
         let sweeping = self.apps.get(app).is_some_and(|kept| kept.sweeping);
         self.set_phase(app, Phase::Looking { bundle, outdated: BTreeSet::new(), sweeping });
         let asker = Asker { afresh: sweeping && !Mutant::BelieveMemoryForEver.is_on(), ..self.asker(app) };
         self.effects.push(Effect::Observe { ticket, target, wanted, asker });
+    }
+
+    /// An app that declares nothing and owns nothing is as declared. There is nothing to observe.
+    fn nothing_to_hold(&mut self, app: &AppId, bundle: Digest) {
+        let Some(kept) = self.apps.get_mut(app) else { return };
+        kept.report.clear();
+        kept.drifts.clear();
+        kept.remarks.clear();
+        kept.health = Health::Healthy;
+        self.note_convergence(app, bundle, true);
     }
 
     /// Nothing is left of an app that was taken down, or whose document is gone.
@@ -116,6 +129,7 @@ impl Machine {
             self.timers.cancel(&timer(app.clone()));
         }
         self.undeclare(app);
+        self.forget_notes(app);
         self.apps.remove(app);
     }
 
@@ -129,7 +143,6 @@ impl Machine {
 
     pub(super) fn look_after_blindness(&mut self, app: &AppId) {
         let Some(kept) = self.apps.get_mut(app) else { return };
-        self.forget_notes(app);
         kept.converged = false;
         kept.look_failures += 1;
         let pause = Span::seconds(1).doubled(kept.look_failures - 1, LONGEST_BLIND);
