@@ -1,6 +1,7 @@
 //! Answers.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -140,9 +141,28 @@ pub struct AppSummary {
     /// One line on what stands in the way, where anything does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What its stores offer now, where that is older than what was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_back: Option<SetBack>,
     /// Requests that were made for this app alone; what serves several apps is counted with the target.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: Tally,
+}
+
+/// An older version than the accepted one: the branch was set back, or a mirror lags. Setpoint does not follow it by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetBack {
+    pub offered: Revision,
+    /// The command that follows it.
+    pub command: String,
+}
+
+impl fmt::Display for SetBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { offered, command } = self;
+        write!(f, "{offered} is older than what was accepted and is not followed; to follow it: {command}")
+    }
 }
 
 /// Everything about an app.
@@ -368,6 +388,9 @@ pub struct AppPlan {
     pub app: AppId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
+    /// The plan is for what was accepted, and the stores offer something older now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_back: Option<SetBack>,
     /// The version would be refused, for these reasons.
     pub refused: Vec<String>,
     /// The app is only observed: none of the steps is taken.

@@ -325,6 +325,7 @@ fn calm() -> AppSummary {
         remarks: 0,
         withheld: 0,
         note: None,
+        set_back: None,
         requests: Tally::new(),
     }
 }
@@ -346,6 +347,7 @@ fn troubled() -> AppDetail {
             remarks: 1,
             withheld: 3,
             note: Some("history was rewritten".to_owned()),
+            set_back: None,
             requests: tally(&[("apply", 12), ("delete", 1)]),
         },
         last_good: Some(accepted(11, "77b0aa31", NOON - Span::hours(26))),
@@ -512,6 +514,7 @@ fn plan() -> PlanAnswer {
     let quiet = AppPlan {
         app: app("default/motd"),
         revision: Some(revision("9c1e04d2")),
+        set_back: None,
         refused: Vec::new(),
         observed: false,
         steps: Vec::new(),
@@ -520,6 +523,7 @@ fn plan() -> PlanAnswer {
     let busy = AppPlan {
         app: app("web/shop"),
         revision: Some(revision("3f2a91c0")),
+        set_back: None,
         refused: Vec::new(),
         observed: false,
         steps: vec![created, changed, deleted],

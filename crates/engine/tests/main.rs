@@ -9,6 +9,7 @@ mod candidates;
 mod control_documents;
 mod controls;
 mod deleting;
+mod gates;
 mod healing;
 mod holding;
 mod identities;

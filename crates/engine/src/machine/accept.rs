@@ -281,10 +281,11 @@ impl Machine {
             return self.render_failed(&app, (!passing).then(|| reason.to_string()));
         }
         if let Some(kept) = self.apps.get_mut(&app) {
-            (kept.refused, kept.unrendered) = (None, None);
+            (kept.refused, kept.unrendered, kept.set_back) = (None, None, None);
         }
         match outcome {
-            RenderOutcome::Failed { .. } | RenderOutcome::Unchanged => {}
+            RenderOutcome::Failed { .. } => {}
+            RenderOutcome::Unchanged => self.is_over(NoteKind::Rewritten, &app.to_string()),
             RenderOutcome::Refused { ref problems } => self.refuse(&app, &revision, &problems.join("\n")),
             RenderOutcome::Rendered { resources, ancestry } => self.judge(&app, &revision, resources, ancestry),
         }
@@ -317,7 +318,10 @@ impl Machine {
                 _ => self.hold_rewritten(app, revision),
             };
         }
-        match Bundle::new(app.clone(), kept.sent.target.clone(), resources) {
+        let target = kept.sent.target.clone();
+        self.is_over(NoteKind::Rewritten, &app.to_string());
+        let Some(kept) = self.apps.get(app) else { return };
+        match Bundle::new(app.clone(), target, resources) {
             Err(problem) => self.refuse(app, revision, &problem.to_string()),
             Ok(bundle) if bundle.is_empty() && self.is_root(app) && !Mutant::AcceptNoDocuments.is_on() => {
                 self.refuse(app, revision, "there is not one control document: every app would freeze");
@@ -345,6 +349,9 @@ impl Machine {
 
     /// A lagging mirror rights itself; a branch that was set back on purpose needs a person. Either way nothing moves back.
     fn tell_older(&mut self, app: &AppId, revision: &Revision) {
+        if let Some(kept) = self.apps.get_mut(app) {
+            kept.set_back = Some(revision.clone());
+        }
         let text = format!(
             "{revision} is older than what was accepted for {app}: not followed. `setpoint release --accept` follows it"
         );
@@ -408,6 +415,10 @@ impl Machine {
     pub(super) fn accepted(&mut self, app: &AppId, priority: Priority) {
         self.is_over(NoteKind::Refused, &app.to_string());
         self.is_over(NoteKind::Rewritten, &app.to_string());
+        let hold = self.holdings.facts().apps.get(app).and_then(|facts| facts.hold.as_ref());
+        if !hold.is_some_and(|hold| matches!(hold.why, HoldReason::RolledBack { .. })) {
+            self.is_over(NoteKind::RolledBack, &app.to_string());
+        }
         self.bundle_moved(app, priority);
         self.consider(app);
     }
@@ -415,10 +426,6 @@ impl Machine {
     /// The bundle the app is held at may be another now.
     pub(super) fn bundle_moved(&mut self, app: &AppId, priority: Priority) {
         let now = self.now;
-        let hold = self.holdings.facts().apps.get(app).and_then(|facts| facts.hold.as_ref());
-        if !hold.is_some_and(|hold| matches!(hold.why, HoldReason::RolledBack { .. })) {
-            self.is_over(NoteKind::RolledBack, &app.to_string());
-        }
         let keys = self.keys_of(app);
         let Some(kept) = self.apps.get_mut(app) else { return };
         kept.failed = None;

@@ -66,6 +66,8 @@ pub(super) struct App {
     pub(super) last_plan: Option<Digest>,
     /// The newest version that was refused, while none was accepted after it.
     pub(super) refused: Option<Refused>,
+    /// What its stores offer now, where that is older than what was accepted.
+    pub(super) set_back: Option<Revision>,
 }
 
 /// What an app is busy with.
@@ -127,6 +129,7 @@ impl App {
             writers: BTreeMap::new(),
             last_plan: None,
             refused: None,
+            set_back: None,
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct AppStatus {
     pub bundle: Option<(Digest, usize)>,
     /// The newest version that was refused, while none was accepted after it.
     pub refused: Option<Refused>,
+    /// What its stores offer now, where that is older than what was accepted. It is not followed.
+    pub set_back: Option<Revision>,
     /// Why the newest version could not be rendered so far. It is tried again.
     pub unrendered: Option<String>,
     /// Changes whose outcome is not known.
@@ -131,6 +133,7 @@ impl Machine {
             remarks: kept.remarks.clone(),
             bundle: self.held_at(app).and_then(|digest| Some((digest, self.bundles.size(&digest)?))),
             refused: kept.refused.clone(),
+            set_back: kept.set_back.clone(),
             unrendered: kept.unrendered.clone(),
             unsettled: under_way.unsettled.get(app).cloned().unwrap_or_default(),
             left_alone_until: self.left_alone_until(&kept.sent.target),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
     AppDetail, AppState, AppSummary, AppTree, DriftRecord, Explained, HistoryRecord, LedgerStanding, LogPart,
-    NotifyTested, Ordered, Overview, PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
+    NotifyTested, Ordered, Overview, PlanAnswer, RefusedVersion, ResourceLine, SetBack, StoreStanding, VersionNote,
 };
 use setpoint_api::question::{
     DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest,
@@ -17,7 +17,7 @@ use setpoint_api::{Agent, Problem, ProblemKind};
 use setpoint_core::facts::AppFacts;
 use setpoint_core::live::Health;
 use setpoint_core::modes::State;
-use setpoint_core::name::{Actor, AppId};
+use setpoint_core::name::{Actor, AppId, StoreName, VersionId};
 use setpoint_core::report::Why;
 use setpoint_core::version::Revision;
 use setpoint_documents::nearest;
@@ -233,7 +233,8 @@ fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> AppSummary {
         drifts: status.drifts.len(),
         remarks: status.remarks.len(),
         withheld: status.report.len(),
-        note: note_of(status),
+        note: note_of(app, status),
+        set_back: set_back_of(app, status),
         requests: counted.of(app, &status.facts.target),
     }
 }
@@ -250,7 +251,7 @@ fn state_of(status: &AppStatus) -> AppState {
         AppState::Held
     } else if facts.accepted.is_none() {
         AppState::Waiting
-    } else if waits(status).is_some() {
+    } else if waits(status).is_some() || status.set_back.is_some() {
         AppState::OutOfSync
     } else if status.converged {
         AppState::Converged
@@ -268,7 +269,7 @@ fn state_of(status: &AppStatus) -> AppState {
 }
 
 /// The one thing a person should know first.
-fn note_of(status: &AppStatus) -> Option<String> {
+fn note_of(app: &AppId, status: &AppStatus) -> Option<String> {
     let facts = &status.facts;
     let refused = status.refused.as_ref().map(|refused| {
         let first = refused.problem.lines().next().unwrap_or_default();
@@ -280,7 +281,20 @@ fn note_of(status: &AppStatus) -> Option<String> {
     let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
     let stale = status.stale.first().map(|store| format!("store {store} is stale: held at what was accepted"));
     let unrendered = status.unrendered.as_ref().map(|why| format!("the newest version cannot be rendered now: {why}"));
-    suspension.or(hold).or(refused).or(unrendered).or(withheld).or_else(|| waits(status)).or(stale)
+    let set_back = || set_back_of(app, status).map(|set_back| set_back.to_string());
+    let versions = suspension.or(hold).or(refused).or(unrendered).or_else(set_back);
+    versions.or(withheld).or_else(|| waits(status)).or(stale)
+}
+
+/// The older version that the stores of an app offer, and the command that follows it.
+pub(crate) fn set_back_of(app: &AppId, status: &AppStatus) -> Option<SetBack> {
+    let (offered, accepted) = (status.set_back.clone()?, status.facts.accepted.as_ref()?);
+    let moved = |(store, version): &(&StoreName, &VersionId)| accepted.revision.get(store) != Some(*version);
+    let (_, version) = offered.iter().find(moved)?;
+    // Versions are hexadecimal: any place is a boundary. This much of one names it.
+    let commit = &version.as_str()[..version.as_str().len().min(12)];
+    let command = format!("setpoint release {app} --accept {commit} --reason …");
+    Some(SetBack { offered, command })
 }
 
 /// An accepted version that the app is not held at yet, although nobody pinned it.

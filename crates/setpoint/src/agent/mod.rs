@@ -47,6 +47,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use self::answers::Answers;
+pub(crate) use self::answers::set_back_of;
 use self::bootstrap::Bootstrap;
 use self::folder::DataFolder;
 use self::log::Log;

@@ -18,7 +18,7 @@ use setpoint_engine::machine::AppStatus;
 use setpoint_store::StoreError;
 use setpoint_target::{Asker, Target};
 
-use super::answers::{Answers, ended};
+use super::answers::{Answers, ended, set_back_of};
 use super::bootstrap::Bootstrap;
 use super::sources::{Candidate, Memory};
 use crate::interpreter::Sources as _;
@@ -66,6 +66,7 @@ impl Answers {
         let mut plan = AppPlan {
             app: app.clone(),
             revision,
+            set_back: set_back_of(app, status).filter(|_| rev.is_none()),
             refused: Vec::new(),
             observed: status.observed,
             steps: Vec::new(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use setpoint_core::name::AppId;
 use setpoint_core::time::Span;
 use setpoint_engine::Settings;
 use setpoint_engine::machine::{AppStatus, Standing};
@@ -13,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{Context, Failure};
 use crate::agent::bootstrap::Bootstrap;
 use crate::agent::log::Complaints;
-use crate::agent::{AgentOptions, RunningAgent};
+use crate::agent::{AgentOptions, RunningAgent, set_back_of};
 use crate::complaint::told;
 use crate::doors::{self, Clock, OwnCluster, duration};
 use crate::exit::Exit;
@@ -162,11 +163,15 @@ fn is_settled(standing: &Standing) -> bool {
 }
 
 /// What is wrong with an app, if anything is. What people decided (a suspension, a hold they asked for) is no failure.
-fn failure(status: &AppStatus) -> Option<String> {
+fn failure(app: &AppId, status: &AppStatus) -> Option<String> {
     if let Some(refused) = &status.refused {
         return Some(format!("{} is refused: {}", refused.revision, refused.problem));
     }
-    if status.converged || status.facts.suspension.is_some() || status.facts.frozen || status.facts.retiring {
+    let left_alone = status.facts.suspension.is_some() || status.facts.frozen || status.facts.retiring;
+    if let Some(set_back) = set_back_of(app, status).filter(|_| !left_alone && status.facts.hold.is_none()) {
+        return Some(set_back.to_string());
+    }
+    if status.converged || left_alone {
         return None;
     }
     if let Some(hold) = &status.facts.hold {
@@ -184,7 +189,7 @@ fn report(standing: &Standing, output: &mut impl Write) -> Result<(), Failure> {
         }
     }
     for (app, status) in &standing.apps {
-        match failure(status) {
+        match failure(app, status) {
             Some(problem) => writeln!(output, "{app}: not as declared\n    {problem}")?,
             None => writeln!(output, "{app}: {}", if status.converged { "as declared" } else { "left alone" })?,
         }
@@ -196,7 +201,8 @@ fn report(standing: &Standing, output: &mut impl Write) -> Result<(), Failure> {
 fn exit(standing: &Standing) -> Exit {
     let changed = standing.steps_done > 0;
     let stale = standing.stores.values().any(|store| store.problem.is_some());
-    let failed = !standing.controlled || stale || standing.apps.values().any(|status| failure(status).is_some());
+    let failed =
+        !standing.controlled || stale || standing.apps.iter().any(|(app, status)| failure(app, status).is_some());
     match (changed, failed) {
         (false, false) => Exit::Done,
         (true, false) => Exit::Changed,

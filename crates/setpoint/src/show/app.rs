@@ -55,6 +55,9 @@ fn standing(detail: &AppDetail, page: &mut Page<'_>) {
     if let Some(suspended) = &detail.suspension {
         page.field("suspended", Painted::new(suspension(suspended, page.screen), Paint::Warn));
     }
+    if let Some(set_back) = &detail.summary.set_back {
+        page.field("set back", Painted::new(set_back.to_string(), Paint::Warn));
+    }
     if let Some(refused) = &detail.refused {
         let text = format!("{}, {}: {}", refused.revision, time::both(refused.at, now), refused.problem);
         page.field("refused", Painted::new(text, Paint::Bad));

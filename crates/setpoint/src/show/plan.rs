@@ -10,7 +10,8 @@ use super::{Screen, words};
 
 pub(crate) fn plan(answer: &PlanAnswer, screen: &Screen) -> String {
     let mut page = Page::new(screen);
-    let quiet = |app: &&AppPlan| app.steps.is_empty() && app.refused.is_empty() && app.report.is_empty();
+    let has_nothing_to_do = |app: &AppPlan| app.steps.is_empty() && app.refused.is_empty() && app.report.is_empty();
+    let quiet = |app: &&AppPlan| has_nothing_to_do(app) && app.set_back.is_none();
     for app in answer.apps.iter().filter(|app| !quiet(app)) {
         app_plan(app, &mut page);
     }
@@ -23,6 +24,9 @@ fn app_plan(plan: &AppPlan, page: &mut Page<'_>) {
     page.heading(&format!("{}{revision}", plan.app));
     if plan.observed && !plan.steps.is_empty() {
         page.line(2, Painted::new("only observed: this is what would be done, and none of it is", Paint::Warn));
+    }
+    if let Some(set_back) = &plan.set_back {
+        page.line(2, Painted::new(format!("! set back: {set_back}"), Paint::Warn));
     }
     for reason in &plan.refused {
         page.line(2, Painted::new(format!("refused: {reason}"), Paint::Bad));
@@ -66,6 +70,10 @@ fn summary(answer: &PlanAnswer) -> String {
     let observed: usize = answer.apps.iter().filter(|app| app.observed).map(|app| app.steps.len()).sum();
     if observed > 0 {
         text.push_str(&format!("; {observed} only observed"));
+    }
+    let set_back = answer.apps.iter().filter(|app| app.set_back.is_some()).count();
+    if set_back > 0 {
+        text.push_str(&format!("; {} not at what the stores offer", words::counted(set_back, "app")));
     }
     if withheld > 0 {
         text.push_str(&format!("; {withheld} not done"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use setpoint_api::answer::{AppDetail, AppState, AppSummary};
+use setpoint_api::answer::{AppDetail, AppState, AppSummary, SetBack};
 use setpoint_core::hold::HoldReason;
 use setpoint_core::key::Key;
 
@@ -72,6 +72,12 @@ fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
                 }
             },
         );
+    }
+    if let Some(SetBack { offered, command }) = &detail.summary.set_back {
+        page.heading("Set back");
+        page.line(2, Painted::new(format!("the stores offer {offered}, older than what was accepted"), Paint::Warn));
+        page.line(2, "the branch was set back, or a mirror lags: what was accepted stays in force");
+        page.line(2, format!("to follow it: {command}"));
     }
     if let Some(refused) = &detail.refused {
         page.heading("Refused");

@@ -40,6 +40,22 @@ fn applying_once_says_by_its_exit_code_what_came_of_it() {
 }
 
 #[test]
+fn an_app_without_resources_is_as_declared_and_a_branch_that_is_set_back_is_not() {
+    let mut lab = Lab::new();
+    let empty = lab.app("empty").write("apps/empty/README.md", "nothing yet\n").commit();
+    let applied = apply(&lab);
+    assert_eq!(applied.code, Some(0), "{applied:?}");
+    assert!(applied.output.contains("default/empty: as declared"), "{applied:?}");
+
+    lab.file("empty", "greeting", "Hello\n").commit();
+    assert_eq!(apply(&lab).code, Some(2));
+    lab.repository().git(&["update-ref", "refs/heads/main", &empty], b"");
+    let set_back = apply(&lab);
+    assert_eq!(set_back.code, Some(4), "{set_back:?}");
+    assert!(set_back.output.contains("setpoint release default/empty --accept"), "{set_back:?}");
+}
+
+#[test]
 fn a_running_agent_keeps_others_away_and_ends_well_when_told_to() {
     let mut lab = Lab::new();
     lab.app("hello").file("hello", "greeting", "Hello\n").commit();

@@ -135,6 +135,39 @@ async fn a_rewritten_history_is_held_with_both_heads_until_a_person_accepts_one(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_that_is_set_back_is_shown_with_the_command_that_follows_it() {
+    let mut lab = Lab::new();
+    lab.app("hello").file("hello", "greeting", "Hello\n");
+    let first = lab.commit();
+    let mut agent = lab.start().await;
+    agent.until_converged("hello", &first).await;
+    let second = lab.file("hello", "greeting", "Good day\n").commit();
+    agent.until_converged("hello", &second).await;
+
+    lab.repository().git(&["update-ref", "refs/heads/main", &first], b"");
+    agent.hint().await;
+    let is_set_back = |detail: &AppDetail| detail.summary.set_back.is_some();
+    let detail = agent.until_app("hello", "is shown as set back", is_set_back).await;
+    assert!(is_at(&detail, &second) && detail.summary.state == AppState::OutOfSync, "{detail:?}");
+    let set_back = detail.summary.set_back.expect("it was waited for");
+    assert!(set_back.offered.versions().any(|version| version.as_str() == first), "{set_back:?}");
+    assert_eq!(set_back.command, format!("setpoint release default/hello --accept {} --reason …", &first[..12]));
+    for page in [&["status"][..], &["get", "hello"], &["why", "hello"], &["plan", "hello"]] {
+        let shown = lab.told(page);
+        assert!(shown.contains(&first[..12]) && shown.contains(&set_back.command), "{page:?}: {shown}");
+        assert!(!shown.contains("everything declared is in place"), "{page:?}: {shown}");
+    }
+    let plan = lab.told(&["plan", "hello", "--output", "json"]);
+    assert!(plan.contains("\"setBack\"") && plan.contains(&set_back.command), "{plan}");
+    assert_eq!(lab.text("greeting").as_deref(), Some("Good day\n"), "it is not followed by itself");
+
+    lab.told(&["release", "hello", "--accept", &first[..12], "--reason", "the second one was a mistake"]);
+    let detail = agent.until_converged("hello", &first).await;
+    assert_eq!((detail.summary.set_back, lab.text("greeting").as_deref()), (None, Some("Hello\n")));
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_rewrite_one_word_releases_every_app_of_the_store() {
     let mut lab = Lab::new();
     lab.app("hello").file("hello", "greeting", "Hello\n").app("quiet").file("quiet", "quiet", "1\n");

@@ -1,0 +1,153 @@
+//! What stands between a version and its acceptance, and between a bundle and what counts as converged.
+
+use setpoint_core::facts::AppFacts;
+use setpoint_core::hold::HoldReason;
+use setpoint_core::live::{Health, Presence};
+use setpoint_core::observed::Observed;
+use setpoint_core::time::Timestamp;
+use setpoint_core::version::{Ancestry, Revision};
+use setpoint_engine::{AppControl, Event, Mode, NoteKind, OnFailure, RenderOutcome};
+use setpoint_ledger::Kind;
+
+use crate::holding::{resource, stands, target, unseen};
+use crate::stage::{Before, Stage, app, document, revision};
+
+fn at_rest() -> Stage {
+    let mut before = Before::new();
+    let facts = before.held("shop", &["a"]);
+    before.app("shop", facts, Some(document(Mode::Auto)));
+    before.begin()
+}
+
+fn rendered(ancestry: Ancestry, names: &[&str]) -> RenderOutcome {
+    RenderOutcome::Rendered { resources: names.iter().map(|name| resource(name)).collect(), ancestry }
+}
+
+/// The store offers a version, which is rendered with this outcome. Answers what it had to descend from.
+fn offer(stage: &mut Stage, name: &str, outcome: RenderOutcome) -> Option<Revision> {
+    stage.offer(name);
+    let renders = stage.renders();
+    let [(ticket, _, descends_from)] = renders.as_slice() else { panic!("one render, not {renders:?}") };
+    stage.step(Event::Rendered { ticket: *ticket, outcome });
+    stage.record();
+    descends_from.clone()
+}
+
+#[test]
+fn a_version_of_unknown_ancestry_is_not_followed_and_the_app_is_held() {
+    for ancestry in [Ancestry::Unknown, Ancestry::Rewritten] {
+        let mut stage = at_rest();
+        offer(&mut stage, "v2", rendered(ancestry, &["a", "b"]));
+        let facts = stage.status("shop").facts;
+        assert_eq!(facts.accepted.as_ref().map(|accepted| accepted.sequence), Some(1), "{ancestry:?}");
+        let why = facts.hold.as_ref().map(|hold| hold.why.clone());
+        let expected = HoldReason::Rewritten { accepted: revision("v1"), offered: revision("v2") };
+        assert_eq!(why, Some(expected), "{ancestry:?}");
+        assert!(stage.recorded.iter().all(|entry| entry.kind != Kind::VersionAccepted));
+    }
+}
+
+#[test]
+fn a_branch_that_is_set_back_is_shown_until_it_goes_on_and_each_time() {
+    let mut stage = at_rest();
+    let set_back = |stage: &Stage| stage.status("shop").set_back;
+    let told = |stage: &mut Stage| stage.notes().iter().any(|note| note.kind == NoteKind::Rewritten);
+    for _ in 0..2 {
+        offer(&mut stage, "v0", rendered(Ancestry::Older, &["a", "b"]));
+        assert_eq!(set_back(&stage), Some(revision("v0")));
+        assert!(told(&mut stage));
+        let facts = stage.status("shop").facts;
+        assert!(facts.hold.is_none() && facts.accepted.as_ref().is_some_and(|at| at.sequence == 1), "{facts:?}");
+        offer(&mut stage, "v1", rendered(Ancestry::Same, &["a"]));
+        assert_eq!((set_back(&stage), told(&mut stage)), (None, false));
+    }
+    offer(&mut stage, "v0", rendered(Ancestry::Older, &["a", "b"]));
+    assert!(told(&mut stage));
+    offer(&mut stage, "v1", RenderOutcome::Unchanged);
+    assert_eq!(set_back(&stage), None);
+    offer(&mut stage, "v0", rendered(Ancestry::Older, &["a", "b"]));
+    assert!(told(&mut stage));
+}
+
+#[test]
+fn what_a_person_said_is_right_counts_for_one_acceptance() {
+    let mut before = Before::new();
+    let facts = before.held("shop", &["a"]);
+    let blessed = Some(revision("v2"));
+    before.app("shop", AppFacts { blessed, ..facts }, Some(document(Mode::Auto)));
+    let mut stage = before.begin();
+    let descended = |names: &[&str]| rendered(Ancestry::Descendant, names);
+    assert_eq!(offer(&mut stage, "v3", descended(&["a", "b"])), Some(revision("v2")));
+    assert_eq!(stage.status("shop").facts.blessed, None);
+    assert_eq!(offer(&mut stage, "v4", descended(&["a"])), Some(revision("v3")));
+}
+
+#[test]
+fn an_app_whose_health_is_unknown_has_not_converged() {
+    let mut before = Before::new();
+    let facts = before.held("shop", &["a"]);
+    before.app("shop", AppFacts { last_good: None, ..facts }, Some(document(Mode::Auto)));
+    let mut stage = before.begin();
+    let now = stage.now;
+    stage.look(|name| of_health(stands(name, now), Health::Unknown));
+    let status = stage.status("shop");
+    assert!(!status.converged && status.facts.last_good.is_none(), "{status:?}");
+    assert_eq!(status.health, Health::Unknown);
+    stage.look_again();
+    let status = stage.status("shop");
+    assert!(status.converged && status.facts.last_good.is_some(), "{status:?}");
+}
+
+fn of_health(seen: Observed<Presence>, health: Health) -> Observed<Presence> {
+    let Observed::Known { value: Presence::Present(mut live), at } = seen else { panic!("it stands there") };
+    live.health = health;
+    Observed::known(Presence::Present(live), at)
+}
+
+#[test]
+fn an_app_without_resources_is_as_declared() {
+    let mut before = Before::new();
+    let accepted = Some(before.version(&app("shop"), 1, &[]));
+    before.app("shop", AppFacts { accepted, ..AppFacts::new(target()) }, Some(document(Mode::Auto)));
+    let mut stage = before.begin();
+    stage.offer_known("v1");
+    assert_eq!(stage.looks(), [], "there is nothing to look at");
+    let status = stage.status("shop");
+    assert!(status.converged && status.health == Health::Healthy && !status.pending, "{status:?}");
+    assert!(status.facts.last_good.is_some());
+    stage.wait(3_600);
+    assert!(stage.notes().iter().all(|note| note.kind != NoteKind::NotConverged), "no deadline passes");
+}
+
+/// An app at a second version, which is not what it should be until its deadline has passed.
+fn failing(there: fn(&str, Timestamp) -> Observed<Presence>) -> Stage {
+    let mut before = Before::new();
+    let good = before.held("shop", &["a"]);
+    let accepted = Some(before.version(&app("shop"), 2, &["a", "b"]));
+    before.owns(&app("shop"), &["b"]);
+    let control = AppControl { on_failure: OnFailure::Rollback, ..document(Mode::Auto) };
+    before.app("shop", AppFacts { accepted, ..good }, Some(control));
+    let mut stage = before.begin();
+    for _ in 0..21 {
+        stage.offer_known("v2");
+        stage.hint();
+        let now = stage.now;
+        stage.look(|name| there(name, now));
+        stage.wait(30);
+    }
+    stage.record();
+    stage
+}
+
+#[test]
+fn an_app_that_fails_is_rolled_back_and_one_that_cannot_be_observed_is_not() {
+    let is_known_of = |stage: &mut Stage| stage.notes().iter().any(|note| note.kind == NoteKind::NotConverged);
+    let mut sick = failing(|name, now| of_health(stands(name, now), Health::Degraded));
+    assert!(is_known_of(&mut sick));
+    let hold = sick.status("shop").facts.hold.as_ref().map(|hold| hold.why.clone());
+    assert_eq!(hold, Some(HoldReason::RolledBack { failed: 2 }));
+
+    let mut blind = failing(|_, _| unseen());
+    assert!(is_known_of(&mut blind));
+    assert_eq!(blind.status("shop").facts.hold, None);
+}
