@@ -2,10 +2,14 @@
 //!
 //! Asked only where somebody has set the scale of an object of ours, and then each time, since a heal or its absence follows from it: whoever waits for
 //! an answer about a namespace shares it with those who came before it was asked for.
+//!
+//! No event of a scaled object tells that its autoscaler is gone. So a look that would believe what is remembered of such an object asks for the
+//! autoscalers first, unless that was done within the last minute.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::{StreamExt, stream};
 use setpoint_core::key::Key;
 use setpoint_core::observed::Blindness;
 use setpoint_core::time::{Span, Timestamp};
@@ -13,6 +17,7 @@ use setpoint_core::value::Value;
 use setpoint_kube::key::{group_and_kind, group_of};
 use setpoint_kube::object;
 use setpoint_kube::shared::Autoscaler;
+use setpoint_target::{Priority, Wanted};
 
 use crate::cluster::Cluster;
 use crate::discovery::Unserved;
@@ -20,6 +25,9 @@ use crate::requests::{Collection, Form};
 
 /// Nobody waits for longer than this.
 const KEPT: Span = Span::minutes(1);
+
+/// How many objects of one look are asked about at once.
+const AT_ONCE: usize = 64;
 
 /// Kinds of autoscalers. That of KEDA brings one of the first kind with it, but not always.
 const KINDS: [(&str, &str); 2] = [("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject")];
@@ -82,10 +90,35 @@ impl Heard {
 impl Cluster {
     /// Whether an autoscaler aims at an object. Where that may not be asked nobody knows; where it cannot be asked now, nor can the object be judged.
     pub(crate) async fn autoscaler_of(&self, key: &Key) -> Result<Autoscaler, Blindness> {
+        self.autoscaler_since(key, self.now()).await
+    }
+
+    /// Doubts what is remembered of objects whose autoscaler is gone. Whoever waits for the look wants to know how it is now.
+    pub(crate) async fn doubt_autoscaled(&self, wanted: &Wanted, priority: Priority) {
+        let came = self.now();
+        let since = if priority <= Priority::NewBundle { came } else { came - KEPT };
+        let asked = self.records.autoscaled(wanted.keys()).into_iter().map(|key| async move {
+            let found = self.autoscaler_since(&key, since).await;
+            (found != Ok(Autoscaler::Aims)).then_some(key)
+        });
+        let gone: Vec<_> = stream::iter(asked).buffer_unordered(AT_ONCE).collect().await;
+        gone.iter().flatten().for_each(|key| self.records.doubt(key));
+    }
+
+    /// An autoscaler is gone: the objects that it may have scaled have to be looked at.
+    pub(crate) fn autoscaler_gone(&self, key: &Key) {
+        if KINDS.contains(&group_and_kind(key.class())) {
+            self.autoscalers.locked().remove(key.namespace());
+            self.records.autoscaled_in(key.namespace()).into_iter().for_each(|scaled| self.watches.tell(scaled));
+        }
+    }
+
+    /// What was asked for after an instant counts.
+    async fn autoscaler_since(&self, key: &Key, since: Timestamp) -> Result<Autoscaler, Blindness> {
         let came = self.now();
         let _turn = self.autoscalers.asking.lock().await;
-        let since = |heard: &&Heard| heard.at > came;
-        let known = self.autoscalers.locked().get(key.namespace()).filter(since).map(|heard| heard.of(key));
+        let is_known = |heard: &&Heard| heard.at > since;
+        let known = self.autoscalers.locked().get(key.namespace()).filter(is_known).map(|heard| heard.of(key));
         if let Some(known) = known {
             return Ok(known);
         }

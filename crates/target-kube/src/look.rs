@@ -35,7 +35,10 @@ impl Cluster {
         wanted.keys().for_each(|key| self.watches.want(key));
         let (mut states, unseen) = match asker.afresh {
             true => (BTreeMap::new(), wanted.into_iter().collect()),
-            false => self.split_remembered(wanted, now),
+            false => {
+                self.doubt_autoscaled(&wanted, asker.priority).await;
+                self.split_remembered(wanted, now)
+            }
         };
         if unseen.is_empty() {
             return Observation { at: now, states };

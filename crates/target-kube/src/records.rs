@@ -13,7 +13,7 @@ use setpoint_core::resource::Resource;
 use setpoint_kube::field_set::{FieldSet, FieldSets};
 use setpoint_kube::path::FieldPath;
 use setpoint_kube::project::{Baseline, Taken};
-use setpoint_kube::shared::Sharing;
+use setpoint_kube::shared::{Autoscaler, Sharing};
 
 use crate::latest::Latest;
 use crate::memory::{Changes, Remembered};
@@ -40,6 +40,8 @@ pub(crate) struct Record {
     pub(crate) lent: FieldSet,
     /// Who had set the scale then, with an autoscaler aiming at the object.
     pub(crate) scaler: Option<Arc<str>>,
+    /// What is lent is an autoscaler's, and only for as long as there is one.
+    pub(crate) autoscaled: bool,
     pub(crate) standing: Standing,
     /// The schema the baseline was taken under, if it was known.
     pub(crate) schema: Option<Digest>,
@@ -89,6 +91,7 @@ impl Record {
             baseline,
             lent: FieldSet::empty(),
             scaler: None,
+            autoscaled: false,
             standing,
             schema: None,
             owned: false,
@@ -136,6 +139,7 @@ impl Record {
     pub(crate) fn share(&mut self, resource: &Arc<Resource>, sharing: &Sharing) {
         self.lent = sharing.lent().clone();
         self.scaler.clone_from(&sharing.scaler);
+        self.autoscaled = sharing.autoscaler == Autoscaler::Aims && !self.lent.is_empty();
         self.be_of(resource);
     }
 
@@ -253,6 +257,19 @@ impl Records {
             record.be_of(resource);
         }
         Some(Record::clone(record))
+    }
+
+    /// Those of the keys whose scale was an autoscaler's when they were last looked at.
+    pub(crate) fn autoscaled<'k>(&self, keys: impl Iterator<Item = &'k Key>) -> Vec<Key> {
+        let state = self.state();
+        let is_autoscaled = |key: &&Key| state.records.get(*key).is_some_and(|record| record.autoscaled);
+        keys.filter(is_autoscaled).cloned().collect()
+    }
+
+    /// The same for all of a namespace.
+    pub(crate) fn autoscaled_in(&self, namespace: &str) -> Vec<Key> {
+        let is_autoscaled = |(key, record): &(&Key, &Box<Record>)| key.namespace() == namespace && record.autoscaled;
+        self.state().records.iter().filter(is_autoscaled).map(|(key, _)| key.clone()).collect()
     }
 
     /// A look begins: what streams tell of the object until it ends may be news to it.
@@ -415,6 +432,8 @@ struct Stored {
     baseline: Text,
     lent: Text,
     scaler: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    autoscaled: bool,
     health: Health,
     controlled: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -439,9 +458,9 @@ struct Stored {
 }
 
 fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
-    let Record { uid, version, declared, fingerprint, ours, beside, baseline, lent, scaler, standing, .. } =
+    let Record { uid, version, declared, fingerprint, ours, beside, baseline, lent, scaler, autoscaled, .. } =
         record.clone();
-    let Standing { health, controlled, ended, made, generation, metadata } = standing;
+    let Standing { health, controlled, ended, made, generation, metadata } = record.standing;
     let [ours, beside, baseline, lent] =
         [ours.to_bytes(), beside.to_bytes(), baseline.to_bytes(), lent.to_bytes()].map(|bytes| BASE64.encode(&bytes));
     let stored = Stored {
@@ -454,6 +473,7 @@ fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
         baseline,
         lent,
         scaler,
+        autoscaled,
         health,
         controlled,
         ended,
@@ -488,6 +508,8 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
         beside: FieldSet::from_bytes(&BASE64.decode(stored.beside.as_bytes()).ok()?).ok()?,
         baseline: Baseline::from_bytes(&BASE64.decode(stored.baseline.as_bytes()).ok()?).ok()?,
         lent: FieldSet::from_bytes(&BASE64.decode(stored.lent.as_bytes()).ok()?).ok()?,
+        // Earlier versions have stored the scaler alone.
+        autoscaled: stored.autoscaled || stored.scaler.is_some(),
         scaler: stored.scaler,
         standing: Standing { health, controlled, ended, made, generation, metadata },
         schema: stored.schema,

@@ -69,6 +69,9 @@ impl Cluster {
         // While a write of ours is under way, nobody can say whose this is.
         let Some(told) = self.watches.kept_for_later(key, told) else { return };
         self.may_serve_others(key);
+        if told.kind == Kind::Gone {
+            self.autoscaler_gone(key);
+        }
         let Told { kind, form, object } = told;
         let Ok(named) = Named::of(&object) else { return self.suspect(key) };
         let Some(record) = self.records.get(key) else {

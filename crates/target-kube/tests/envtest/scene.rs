@@ -15,7 +15,7 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_kube::object;
 use setpoint_target::conformance::Steps;
-use setpoint_target::{Asker, Fence, Hint, Outcome, Settlement, Target, Work};
+use setpoint_target::{Asker, Fence, Hint, Outcome, Priority, Settlement, Target, Work};
 use setpoint_target_kube::http::{Connection, HttpWire};
 use setpoint_target_kube::{AuditWebhook, Clock, KubeOptions, KubeTarget};
 use setpoint_testbed::kube::{ApiServer, Proxy};
@@ -184,6 +184,16 @@ impl Scene {
     pub(crate) async fn live(&self, resource: &Arc<Resource>) -> Live {
         match self.observe(resource).await {
             Observed::Known { value: Presence::Present(live), .. } => live,
+            other => panic!("{} is not there: {other:?}", resource.key),
+        }
+    }
+
+    /// The same for someone who waits for the answer.
+    pub(crate) async fn live_for_a_person(&self, resource: &Arc<Resource>) -> Live {
+        let wanted = [(resource.key.clone(), Some(Arc::clone(resource)))].into();
+        let asker = Asker { priority: Priority::Person, ..Asker::default() };
+        match self.target.observe(wanted, asker, now()).await.states.remove(&resource.key) {
+            Some(Observed::Known { value: Presence::Present(live), .. }) => live,
             other => panic!("{} is not there: {other:?}", resource.key),
         }
     }

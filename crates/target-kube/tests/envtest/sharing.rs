@@ -309,6 +309,67 @@ async fn what_is_scaled_to_nothing_costs_nothing_at_rest_and_wakes_again() {
     scene.is_watched_without_asking(&declared).await;
 }
 
+impl Scene {
+    /// A Deployment that an autoscaler has set to another number, answered from what streams have told.
+    async fn autoscaled(name: &str, autoscale: impl AsyncFnOnce(&Self)) -> (Self, Arc<Resource>) {
+        let scene = Self::with(name, |_| {}).await;
+        let declared = scene.deployment("web:1");
+        scene.have(&declared).await;
+        autoscale(&scene).await;
+        scene.live(&declared).await;
+        scene.caught_up().await;
+        scene.scale(7, "kube-controller-manager");
+        scene.hint_about(&declared.key).await;
+        scene.rests(&declared).await;
+        assert_eq!(replicas(&scene.stored(&declared)), Some(7));
+        (scene, declared)
+    }
+
+    fn remove_autoscaler(&self) {
+        self.server.request("DELETE", &format!("{}/web", self.autoscalers()), None).succeeded();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_autoscaler_had_set_is_put_back_when_someone_asks_after_it_is_gone() {
+    let (scene, declared) = Scene::autoscaled("unscaled", async |scene| scene.autoscale()).await;
+    scene.remove_autoscaler();
+    let seen = scene.live_for_a_person(&declared).await;
+    assert_ne!(seen.value, declared.body, "no stream tells of it");
+    scene.done(&scene.steps.update(&declared, &seen)).await.unwrap();
+    assert_eq!(replicas(&scene.stored(&declared)), Some(3));
+    scene.rests(&declared).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_autoscaler_had_set_is_put_back_by_the_next_process() {
+    let (mut scene, declared) = Scene::autoscaled("resumed", async |scene| scene.autoscale()).await;
+    scene.remove_autoscaler();
+    scene.restart(|_| {});
+    scene.heal(&declared).await;
+    assert_eq!(replicas(&scene.stored(&declared)), Some(3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_autoscaler_of_ours_had_set_is_put_back_as_soon_as_it_is_gone() {
+    let (scene, declared) = Scene::autoscaled("ours", async |scene| {
+        let hpa = scene.resource(&json!({
+            "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web", "namespace": scene.namespace},
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "minReplicas": 1, "maxReplicas": 9,
+            },
+        }));
+        scene.have(&hpa).await;
+    })
+    .await;
+    scene.remove_autoscaler();
+    scene.hint_about(&declared.key).await;
+    scene.heal(&declared).await;
+    assert_eq!(replicas(&scene.stored(&declared)), Some(3));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_an_autoscalers_is_not_taken_by_a_heal_of_something_else_which_names_who_holds_it() {
     let scene = Scene::new("taken").await;
