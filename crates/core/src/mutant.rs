@@ -3,7 +3,7 @@
 //! Without the feature `mutants`, which only the simulator enables, [`Mutant::is_on`] is the constant `false`.
 
 macro_rules! mutants {
-    ($($(#[doc = $doc:literal])+ $name:ident => $property:literal,)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident => $property:literal $(in $scenario:literal)?,)+) => {
         /// One deliberate mistake.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Mutant {
@@ -21,6 +21,11 @@ macro_rules! mutants {
             /// The property that must catch it.
             pub fn property(self) -> &'static str {
                 match self { $(Self::$name => $property,)+ }
+            }
+
+            /// The scenario that catches it, where random seeds hardly ever meet its situation.
+            pub fn scenario(self) -> Option<&'static str> {
+                match self { $(Self::$name => None $(.or(Some($scenario)))?,)+ }
             }
         }
     };
@@ -125,6 +130,28 @@ mutants! {
     ReplaceWithoutProof => "S2",
     /// Begin everything at once, whatever has to be well before.
     IgnoreWaves => "S14",
+    /// Take every window for open.
+    IgnoreWindows => "S10",
+    /// Hold an app whose window is closed at what was accepted last, though it could not be applied.
+    ForgetLastGood => "script" in "while a window is closed nothing declared is begun, and edits are healed to the last good bundle",
+    /// Follow a head of which the store cannot say whether it descends from what was accepted.
+    FollowUnknownHistory => "S6",
+    /// Go on accepting what a person once said is right, whatever came after it.
+    BlessForEver => "S6" in "a person's word on a rewritten history is spent by the next acceptance",
+    /// Take an app for converged while the health of its objects is unknown.
+    UnknownIsHealthy => "S14",
+    /// Forget after one hour what an app deleted.
+    ForgetDeletesAfterAnHour => "S3" in "deletes count for a whole day",
+    /// Roll back an app whose target cannot be observed.
+    RollBackUnobserved => "script" in "an app whose target cannot be observed is not rolled back",
+    /// A new writer does not watch for the end of suspensions.
+    ForgetSuspensionEnd => "script" in "a suspension ends by itself after a restart",
+    /// Believe a read that was under way while the claim to what it shows changed.
+    BelieveOutdatedRead => "S9" in "an app does not create what its neighbour created while it was reading",
+    /// Take over a claim while its holder is changing the object.
+    TakeBusyClaim => "S5",
+    /// Let effects leave however long their intents took to be recorded.
+    LeaveLate => "S8",
 }
 
 #[cfg(feature = "mutants")]

@@ -1,5 +1,7 @@
 //! Those who are not the engine: authors who commit, people who order, strangers who meddle, rules that deny.
 
+use std::sync::Arc;
+
 use setpoint_core::claim::ClaimOrigin;
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
@@ -10,6 +12,7 @@ use setpoint_engine::{Command, Order, OrderId};
 use setpoint_target::memory::{FIXED, MemoryWorld};
 
 use crate::fault::Fault;
+use crate::monitor::reason_of;
 use crate::repository::root;
 use crate::store::{Declared, Folder, may_be_made_anew};
 use crate::universe::settings;
@@ -31,7 +34,7 @@ impl World {
         if self.is_cluster(target) && self.tape.happens("cluster shaken", 120) {
             return self.shake_cluster(target);
         }
-        match self.tape.pick("act", 24) {
+        match self.tape.pick("act", 27) {
             0..=5 => self.commit_change(app),
             6..=9 => self.commit_removal(app),
             10 => self.commit_broken(app),
@@ -43,7 +46,24 @@ impl World {
             19 => self.lay_down_rules(app),
             20 => self.sicken(app),
             21 | 22 => self.give_order(app),
-            _ => self.fight(app),
+            23 => self.fight(app),
+            _ => self.err_as_operator(app),
+        }
+    }
+
+    /// What only operators do.
+    fn err_as_operator(&mut self, app: usize) {
+        if self.strikes(Fault::BranchSetBack, "branch set back") {
+            let store = self.universe.store_of(app);
+            self.remark("author: sets the branch back");
+            self.stores[store].set_back(self.now);
+        } else if self.instances.len() == 2 && self.strikes(Fault::StartedTwice, "started twice") {
+            let minutes = u64::from(1 + self.tape.pick("second minutes", 4));
+            self.start_second(minutes);
+        } else if self.clusters.is_empty() && self.strikes(Fault::DataLost, "data lost") {
+            self.stop_and_lose_data();
+        } else if self.tape.happens("backup made", self.swarm.rate(Fault::BackupRestored)) {
+            self.back_up_to_bring_back();
         }
     }
 
@@ -159,13 +179,14 @@ impl World {
 
     fn sicken(&mut self, app: usize) {
         let (target, key) = (self.universe.target_of(app), self.any_key(app));
-        let health = [Health::Degraded, Health::Healthy, Health::Progressing][self.tape.pick("health", 3) as usize];
+        let health = [Health::Degraded, Health::Healthy, Health::Progressing, Health::Unknown];
+        let health = health[self.tape.pick("health", 4) as usize];
         self.set_health(target, &key, health);
         self.hint(target);
     }
 
     fn give_order(&mut self, app: usize) {
-        let order = match self.tape.pick("order", 6) {
+        let order = match self.tape.pick("order", 7) {
             0 => Order::Sync { allow_prune: self.tape.pick("allowed", 3) },
             1 => {
                 let minutes = u64::from(1 + self.tape.pick("suspend minutes", 20));
@@ -176,19 +197,42 @@ impl World {
             2 => Order::Resume,
             3 => Order::Hold,
             4 => Order::Release { accept: None },
-            _ => self.blessing(app),
+            5 => self.blessing(app),
+            _ => return self.extend_suspension(app),
         };
+        if self.strikes(Fault::TooLong, "order too long") {
+            return self.give_too_long(app, order);
+        }
         self.give(app, order);
+    }
+
+    /// A person extends a suspension in the very moment in which it ends.
+    fn extend_suspension(&mut self, app: usize) {
+        let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
+        let Some(until) = facts.and_then(|facts| facts.suspension.as_ref()).map(|suspension| suspension.until) else {
+            return;
+        };
+        let ahead = u64::from(11 + self.tape.pick("ahead of the end", 40));
+        let delay = self.instances[0].until(until, self.now).saturating_sub(ahead);
+        let order = Order::Suspend { until: until + Span::minutes(5) };
+        let command = self.command(self.universe.apps[app].clone(), order);
+        self.after(delay, Happening::Order { command: Box::new(command) });
+    }
+
+    /// A person gives so long a reason that nobody can record it.
+    pub(crate) fn give_too_long(&mut self, app: usize, order: Order) {
+        let mut command = self.command(self.universe.apps[app].clone(), order);
+        command.reason = format!("{} {}", command.reason, "x".repeat(600_000));
+        self.order(&command);
     }
 
     /// A person says that the store's head is right, whatever history says.
     pub(crate) fn blessing(&mut self, app: usize) -> Order {
-        self.blessing_of(self.universe.apps[app].clone(), self.universe.store_of(app))
+        self.blessing_of(self.universe.store_of(app))
     }
 
-    pub(crate) fn blessing_of(&mut self, app: AppId, store: usize) -> Order {
+    pub(crate) fn blessing_of(&mut self, store: usize) -> Order {
         let head = self.stores[store].head();
-        self.monitor.blessed.insert((app, head.clone()));
         Order::Release { accept: Some(Revision::of(&self.universe.stores[store], &head)) }
     }
 
@@ -197,13 +241,15 @@ impl World {
     }
 
     pub(crate) fn give_to(&mut self, app: AppId, order: Order) {
-        if self.timeline.is_some() {
-            self.remark(&format!("person: {order:?} for {app}"));
-        }
+        let command = self.command(app, order);
+        self.order(&command);
+    }
+
+    fn command(&mut self, app: AppId, order: Order) -> Command {
         let by = Actor::new("ada").expect("a plain name");
         self.orders += 1;
-        let command = Command { id: OrderId(self.orders), app, by, reason: "because".into(), order };
-        self.order(&command);
+        let id = OrderId(self.orders);
+        Command { id, app, by, reason: reason_of(id), order }
     }
 
     /// Someone undoes what we do, as fast as we do it, for a while.
@@ -218,6 +264,8 @@ impl World {
         self.fights.clear();
         self.store_down_until.fill(0);
         self.outages.fill(None);
+        self.end_second();
+        self.record_gap();
         self.restore_clusters();
         for app in 0..self.universe.apps.len() {
             let target = self.universe.target_of(app);
@@ -233,12 +281,23 @@ impl World {
             self.hint(target);
         }
         self.mend_documents();
+        self.open_windows();
         // The last word of each author: something valid that no other app declares.
         for app in 0..self.universe.folders() {
             let own = self.universe.keys[app].len() - 2;
             let declared: Declared =
                 self.universe.keys[app][..own].iter().take(5).map(|key| (key.clone(), 50)).collect();
             self.commit(app, Folder::Declares(declared));
+        }
+    }
+
+    /// Nothing waits for a window any more. Where there are documents, the mended ones say so.
+    fn open_windows(&mut self) {
+        let has_windows = self.universe.controls.apps.values().any(|control| !control.closed.is_empty());
+        if has_windows && !self.universe.rooted {
+            self.control(|controls| {
+                controls.apps.values_mut().for_each(|control| Arc::make_mut(control).closed.clear());
+            });
         }
     }
 
@@ -296,7 +355,7 @@ impl World {
     /// What a person does about everything that waits for one.
     pub(crate) fn help_out(&mut self) {
         if self.universe.rooted {
-            let blessing = self.blessing_of(root(), 0);
+            let blessing = self.blessing_of(0);
             self.give_to(root(), blessing);
         }
         for app in 0..self.universe.apps.len() {

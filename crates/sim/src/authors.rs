@@ -53,6 +53,7 @@ impl World {
         let (first, renamed) = (&self.universe.apps[0], &self.universe.apps[self.universe.folders()]);
         let retired = AppDocument { retire: true, ..documents.apps[first].clone() };
         documents.apps.insert(renamed.clone(), retired);
+        documents.windows = !self.calm;
         self.commit_documents("mends the documents", |contents| contents.documents = Some(documents));
     }
 

@@ -10,6 +10,8 @@ use std::sync::Mutex;
 
 use setpoint_sim::fault::{Fault, Injected};
 use setpoint_sim::run::{Outcome, run_seed_on, run_tape};
+#[cfg(feature = "mutants")]
+use setpoint_sim::scenario::variation::Variation;
 use setpoint_sim::tape;
 use setpoint_sim::universe::Ground;
 
@@ -211,9 +213,9 @@ fn mutants(name: &str) -> bool {
     let mut caught = 0;
     for mutant in &chosen {
         match catch(**mutant) {
-            Ok((seed, detail)) => {
+            Ok((place, detail)) => {
                 caught += 1;
-                println!("caught {mutant:?} by {} at seed {seed}: {detail}", mutant.property());
+                println!("caught {mutant:?} by {} in {place}: {detail}", mutant.property());
             }
             Err(problem) => println!("NOT caught: {mutant:?}, {problem}"),
         }
@@ -225,8 +227,33 @@ fn mutants(name: &str) -> bool {
     caught == chosen.len() && !chosen.is_empty()
 }
 
+/// Where and by what a mutant is caught: by its scenario, played plainly, if it has one; else by a seed.
 #[cfg(feature = "mutants")]
 fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(String, String), String> {
+    match mutant.scenario() {
+        Some(scenario) => catch_in(mutant, scenario),
+        None => catch_by_seeds(mutant),
+    }
+}
+
+#[cfg(feature = "mutants")]
+fn catch_in(mutant: setpoint_core::mutant::Mutant, name: &str) -> Result<(String, String), String> {
+    let scenarios = setpoint_sim::scenario::all();
+    let scenario = scenarios.iter().find(|scenario| scenario.name == name);
+    let scenario = scenario.ok_or_else(|| format!("there is no scenario `{name}`"))?;
+    setpoint_core::mutant::switch(Some(mutant));
+    let violation = scenario.run(Variation::Plain, false).violation;
+    setpoint_core::mutant::switch(None);
+    match violation {
+        Some(violation) if violation.property == mutant.property() => {
+            Ok((format!("scenario `{name}`"), violation.detail))
+        }
+        other => Err(format!("in scenario `{name}`; what broke: {other:?}")),
+    }
+}
+
+#[cfg(feature = "mutants")]
+fn catch_by_seeds(mutant: setpoint_core::mutant::Mutant) -> Result<(String, String), String> {
     let seeds = Seeds::enough();
     let next = Mutex::new(seeds.all());
     let found = Mutex::new(None::<(String, String)>);
@@ -244,7 +271,7 @@ fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(String, String), Stri
                     match run_seed_on(ground, seed).violation {
                         Some(violation) if violation.property == mutant.property() => {
                             let found = &mut found.lock().expect("no run panics");
-                            found.get_or_insert((format!("{seed} on {ground}"), violation.detail));
+                            found.get_or_insert((format!("seed {seed} on {ground}"), violation.detail));
                         }
                         Some(violation) => drop(others.lock().expect("no run panics").insert(violation.property)),
                         None => {}

@@ -79,6 +79,26 @@ faults! {
     Mutated => "write rewritten by the target",
     /// The address of a cluster leads to another one for a while.
     Elsewhere => "address leads elsewhere",
+    /// A store cannot say whether a head descends from what was accepted.
+    UnknownHistory => "history not known",
+    /// The answer to a read takes nearly as long as it may.
+    SlowRead => "slow read",
+    /// The answer to a record takes so long that effects may no longer leave.
+    SlowRecord => "slow record",
+    /// A person gives an order that is too long to be recorded.
+    TooLong => "order too long",
+    /// While an instance is down, somebody touches what it was changing.
+    TouchedWhileDown => "crash, and an edit before the restart",
+    /// A branch is set back to an earlier commit.
+    BranchSetBack => "branch set back",
+    /// A second process runs under the name of the first.
+    StartedTwice => "started twice",
+    /// The data are removed: the engine is installed again.
+    DataLost => "data lost",
+    /// An old copy of the ledger is brought back.
+    BackupRestored => "backup restored",
+    /// The ledger cannot be read when an instance begins.
+    UnreadableLedger => "ledger unreadable at the start",
 }
 
 /// The rates of one run, per mille.

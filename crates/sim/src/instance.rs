@@ -13,6 +13,8 @@ pub(crate) struct Instance {
     /// Counts starts: what was on its way to an earlier life is lost.
     pub(crate) life: u32,
     pub(crate) up: bool,
+    /// Somebody stopped it until this instant of the world.
+    pub(crate) down_until: u64,
     /// Stands still until this instant of the world.
     pub(crate) paused_until: u64,
     /// Its clock against the world's, in milliseconds.
@@ -40,6 +42,7 @@ impl Instance {
             machine: Machine::new(settings),
             life: 0,
             up: false,
+            down_until: 0,
             paused_until: 0,
             offset: 0,
             rate: 1,

@@ -30,6 +30,8 @@ pub struct Documents {
     pub apps: BTreeMap<AppId, AppDocument>,
     /// What is wrong with them.
     pub flaw: Option<Flaw>,
+    /// The windows of apps are in them.
+    pub windows: bool,
 }
 
 impl Documents {
@@ -120,6 +122,7 @@ pub struct Template {
     systems: String,
     scopes: String,
     apps: BTreeMap<AppId, String>,
+    windows: BTreeMap<AppId, String>,
 }
 
 impl Template {
@@ -143,7 +146,8 @@ impl Template {
             writeln!(scopes, "spec: {{ stores: [{stores}], targets: [{targets}] }}").expect(STRING);
         }
         let apps = universe.apps.iter().enumerate().map(|(n, app)| (app.clone(), app_text(universe, n))).collect();
-        Self { systems, scopes, apps }
+        let windows = universe.apps.iter().map(|app| (app.clone(), windows_text(universe, app))).collect();
+        Self { systems, scopes, apps, windows }
     }
 
     /// All files of a commit.
@@ -173,7 +177,9 @@ impl Template {
         for (app, document) in &documents.apps {
             let AppDocument { folder, place, retire } = document;
             let path = path_of(folder, *place);
+            let windows = if documents.windows { self.windows[app].as_str() } else { "" };
             let text = self.apps[app].replace("PATH", &path).replace("RETIRE", &retire.to_string());
+            let text = text.replace("WINDOWS", windows);
             add(&format!("{}.yaml", app.name), text);
         }
         match documents.flaw {
@@ -211,7 +217,7 @@ fn app_text(universe: &Universe, n: usize) -> String {
     let (store, target) = (&universe.stores[universe.store_of(n)], &universe.targets[universe.target_of(n)].identity);
     let mut text = String::new();
     document(&mut text, "App", app.name.as_str(), &format!(", scope: {}", app.scope));
-    let sync = format!("{{ mode: {mode}, adopt: {}, deadline: 6m }}", control.rules.adopt);
+    let sync = format!("{{ mode: {mode}, adopt: {}, deadline: 6mWINDOWS }}", control.rules.adopt);
     write!(
         text,
         "spec:\n  component: {name}\n  environment: simulation\n  inputs: [{{ name: main, store: {store}, path: PATH }}]\n  \
@@ -219,6 +225,17 @@ fn app_text(universe: &Universe, n: usize) -> String {
         name = app.name,
     )
     .expect(STRING);
+    text
+}
+
+/// The windows of an app, as one more field of how it is synced. They come back daily, and no run lasts so long.
+fn windows_text(universe: &Universe, app: &AppId) -> String {
+    let mut text = String::new();
+    for (from, until) in &universe.controls.apps[app].closed {
+        let (minute, minutes) = (from.as_millis() / 60_000, until.since(*from).as_millis() / 60_000);
+        let (hour, minute) = (minute / 60 % 24, minute % 60);
+        write!(text, ", windows: [{{ deny: '{minute} {hour} * * *', for: {minutes}m }}]").expect(STRING);
+    }
     text
 }
 

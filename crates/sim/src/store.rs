@@ -110,6 +110,14 @@ impl SimStore {
         self.push(now, Some(self.head), change);
     }
 
+    /// Sets the branch back by one commit.
+    pub fn set_back(&mut self, now: u64) {
+        if let Some(parent) = self.commits[self.head].parent {
+            self.head = parent;
+            self.heads.push((now, parent));
+        }
+    }
+
     /// Rewrites history: the new head does not descend from the old one.
     pub fn rewrite(&mut self, now: u64, app: &AppId, folder: Folder) {
         let parent = self.commits[self.head].parent.and_then(|parent| self.commits[parent].parent);

@@ -10,13 +10,14 @@ use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::snapshot::Rules;
-use setpoint_core::time::Span;
+use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, Settings, TargetControl};
 use setpoint_target::Granularity;
 use setpoint_target::memory::MemoryOptions;
 
 use crate::cluster::objects;
+use crate::instance::EPOCH;
 use crate::repository::{self, AppDocument, Documents};
 use crate::store::{self, Contents, Declared, Folder};
 use crate::tape::Tape;
@@ -232,7 +233,7 @@ impl Universe {
             AppDocument { place: places.place_of(&folder), folder, retire: false }
         };
         let apps = self.apps[..self.folders()].iter().map(|app| (app.clone(), document(app))).collect();
-        Documents { apps, flaw: None }
+        Documents { apps, flaw: None, windows: true }
     }
 
     /// What the stores hold at the beginning.
@@ -270,6 +271,8 @@ fn target(tape: &mut Tape, n: u32) -> SimTargetKind {
         first_health: Health::Healthy,
     };
     let fresh_reads = !tape.happens("lags", 300);
+    let first_health = if tape.happens("slow controllers", 200) { Health::Unknown } else { Health::Healthy };
+    let options = MemoryOptions { first_health, ..options };
     let identity = TargetIdentity::new(&format!("target-{n}")).expect("a valid identity");
     SimTargetKind { identity, options, fresh_reads, cluster: None }
 }
@@ -296,9 +299,20 @@ fn control(tape: &mut Tape, store: StoreName, target: TargetIdentity) -> AppCont
         mode,
         retire: false,
         depends_on: BTreeSet::new(),
-        closed: Vec::new(),
         deadline: Span::minutes(6),
         on_failure: [OnFailure::Rollback, OnFailure::Hold, OnFailure::Alert][tape.pick("on failure", 3) as usize],
         renders_apart: tape.happens("renders apart", 300),
+        closed: closed_window(tape),
     }
+}
+
+/// When changes of an app must wait, if ever: from a whole minute on, because documents know no shorter times.
+fn closed_window(tape: &mut Tape) -> Vec<(Timestamp, Timestamp)> {
+    if !tape.happens("window", 250) {
+        return Vec::new();
+    }
+    let first = EPOCH / 60_000 + 1 + u64::from(tape.pick("window closes", 35));
+    let minutes = u64::from(3 + tape.pick("window minutes", 20));
+    let from = Timestamp::from_millis(first * 60_000);
+    vec![(from, from + Span::minutes(minutes))]
 }

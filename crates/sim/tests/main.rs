@@ -109,12 +109,26 @@ fn the_document_names_every_scenario_with_its_incident() {
     assert_eq!(rows.len(), scenarios.len(), "a row stands there twice");
 }
 
+fn caught_by(mutant: Mutant) -> String {
+    match mutant.scenario() {
+        Some(scenario) => format!("{} in \"{scenario}\"", mutant.property()),
+        None => mutant.property().to_owned(),
+    }
+}
+
+#[test]
+fn every_mutant_that_a_scenario_catches_names_one_that_is_there() {
+    let scenarios = scenario::all();
+    let named = Mutant::ALL.iter().filter_map(|mutant| mutant.scenario());
+    let missing: Vec<_> = named.filter(|name| scenarios.iter().all(|scenario| scenario.name != *name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn the_document_names_every_mutant_with_its_property() {
     let rows = documented("Mutants");
     let written: Vec<_> = rows.iter().map(|row| (row[0].trim_matches('`').to_owned(), row[2].clone())).collect();
-    let there: Vec<_> =
-        Mutant::ALL.iter().map(|mutant| (format!("{mutant:?}"), mutant.property().to_owned())).collect();
+    let there: Vec<_> = Mutant::ALL.iter().map(|mutant| (format!("{mutant:?}"), caught_by(*mutant))).collect();
     assert_eq!(written, there);
 }
 

@@ -311,7 +311,8 @@ impl Machine {
         let Some(kept) = self.apps.get(app) else { return };
         let blessed = kept.sent.blessed.is_some();
         let descends = matches!(ancestry, Ancestry::First | Ancestry::Same | Ancestry::Descendant);
-        let told_last = ancestry == Ancestry::Older && Mutant::OrderByArrival.is_on();
+        let told_last = ancestry == Ancestry::Older && Mutant::OrderByArrival.is_on()
+            || ancestry == Ancestry::Unknown && Mutant::FollowUnknownHistory.is_on();
         if !descends && !told_last && !Mutant::FollowRewrittenHistory.is_on() {
             return match ancestry {
                 Ancestry::Older => self.tell_older(app, revision),
@@ -395,7 +396,9 @@ impl Machine {
     fn accept(&mut self, app: &AppId, revision: &Revision, bundle: Bundle) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         let mut facts = AppFacts::clone(&kept.sent);
-        facts.blessed = None;
+        if !Mutant::BlessForEver.is_on() {
+            facts.blessed = None;
+        }
         let sequence = facts.accepted.as_ref().map_or(1, |accepted| accepted.sequence + 1);
         let (digest, at) = (bundle.digest(), self.now);
         facts.accepted = Some(Accepted { bundle: digest, sequence, revision: revision.clone(), at });

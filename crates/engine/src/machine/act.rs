@@ -196,7 +196,8 @@ impl Machine {
             allowed
         });
         facts.allowance = facts.allowance.filter(|leave| leave.left > 0);
-        facts.deletions.retain(|deletions| now.since(deletions.at) < Span::hours(24));
+        let remembered = if Mutant::ForgetDeletesAfterAnHour.is_on() { 1 } else { 24 };
+        facts.deletions.retain(|deletions| now.since(deletions.at) < Span::hours(remembered));
         facts.deletions.push(Deletions { at: now, count: count - allowed });
         let facts = Arc::new(facts);
         kept.sent = Arc::clone(&facts);
@@ -213,7 +214,8 @@ impl Machine {
         if work.first().map(|work| work.intent) != Some(first) {
             return;
         }
-        if !may_act || now > fence.leave_by {
+        let late = now > fence.leave_by && !Mutant::LeaveLate.is_on();
+        if !may_act || late {
             let refusal =
                 Refusal { class: RefusalClass::Fenced, detail: "it could not leave in time".into(), retry_after: None };
             let outcomes = work.iter().map(|_| Outcome::Refused { refusal: refusal.clone() }).collect();

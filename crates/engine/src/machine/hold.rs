@@ -9,6 +9,7 @@ use setpoint_core::facts::AppFacts;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Observation};
 use setpoint_core::modes::State;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
 use setpoint_core::observed::Observed;
 use setpoint_core::report::{Kept, Why, Withheld};
@@ -39,7 +40,9 @@ impl Machine {
         if !blind {
             kept.look_failures = 0;
         }
-        let converged = decision.in_sync && decision.plan.is_empty() && decision.health == Health::Healthy;
+        let healthy = decision.health == Health::Healthy
+            || decision.health == Health::Unknown && Mutant::UnknownIsHealthy.is_on();
+        let converged = decision.in_sync && decision.plan.is_empty() && healthy;
         self.note_convergence(app, decision.plan.bundle, converged);
         let new = decision.drifts.iter().filter(|drift| !seen_before.contains(drift));
         // What is left alone was told if the claim says so, whoever looked before.

@@ -221,6 +221,9 @@ impl Machine {
     /// A claim has changed. Others that declare the object and are looking at it right now may have seen it as it was before: an app that
     /// takes over what it has not seen yet would make it a second time, and forget that it is there.
     pub(super) fn claim_changed(&mut self, target: &TargetIdentity, key: &Key, of: &AppId) {
+        if Mutant::BelieveOutdatedRead.is_on() {
+            return;
+        }
         let others: Vec<AppId> =
             self.holdings.interested_in(target, key).filter(|other| *other != of).cloned().collect();
         for other in others {

@@ -226,12 +226,14 @@ impl Machine {
         let manual = control.is_some_and(|control| control.mode == Mode::Manual);
         let closed = control.is_some_and(|control| self.is_closed(control));
         let last_good = facts.last_good.as_ref().map(|good| good.bundle);
-        let kept = if manual { facts.let_through } else { last_good.filter(|_| closed) };
+        let last_good = last_good.filter(|_| closed && !Mutant::ForgetLastGood.is_on());
+        let kept = if manual { facts.let_through } else { last_good };
         kept.or_else(|| facts.held_at())
     }
 
     fn is_closed(&self, control: &AppControl) -> bool {
-        control.closed.iter().any(|(from, until)| *from <= self.now && self.now < *until)
+        let closed = control.closed.iter().any(|(from, until)| *from <= self.now && self.now < *until);
+        closed && !Mutant::IgnoreWindows.is_on()
     }
 
     /// Apps this one depends on that have not converged.

@@ -129,7 +129,7 @@ impl Machine {
         let (on_failure, deadline) =
             (control.map(|control| control.on_failure), control.map(|control| control.deadline));
         // What cannot be seen has not failed: people are told, nothing is rolled back.
-        let blind = kept.look_failures > 0;
+        let blind = kept.look_failures > 0 && !Mutant::RollBackUnobserved.is_on();
         let reasons = kept
             .report
             .iter()

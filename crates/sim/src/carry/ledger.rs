@@ -65,6 +65,9 @@ impl World {
     }
 
     pub(super) fn load(&mut self, from: Recipient, epoch: u64) {
+        if self.strikes(Fault::UnreadableLedger, "ledger unreadable") {
+            return self.reply(from, Event::LoadFailed { epoch, detail: "too many open files".into() });
+        }
         let facts = self.ledger.facts(&self.origin).clone();
         let bundles = Shelf::default();
         facts
@@ -91,9 +94,10 @@ impl World {
         let unknown: Vec<_> = bundles.keys().filter(|digest| !self.bundles.contains_key(digest)).copied().collect();
         let batch = Batch { origin: self.origin.clone(), epoch, now, entries: entries.to_vec(), bundles };
         self.ledger.append(batch).map_err(|error| (error.class(), error.to_string()))?;
-        let (universe, stores, targets) = (&self.universe, &self.stores, &self.targets);
+        let (universe, stores, targets, bundles) = (&self.universe, &self.stores, &self.targets, &self.bundles);
         let (now, writer) = (self.now, from.instance);
-        self.monitor.recording(&Ledgered { now, writer, universe, stores, targets, facts: &before }, entries);
+        let scene = Ledgered { now, writer, universe, stores, targets, facts: &before, bundles };
+        self.monitor.recording(&scene, entries);
         for digest in unknown {
             let bytes = self.ledger.bundle(&digest).expect("it was recorded just now");
             let bundle = Bundle::from_bytes(bytes, digest).expect("the engine stores what it can read back");
@@ -121,6 +125,13 @@ fn touched_by(facts: &Facts, entries: &[Entry]) -> Facts {
         let app = match change {
             Change::OpenIntent { intent } if intent.verb == Verb::Delete => &intent.app,
             Change::PutApp { app, .. } => app,
+            Change::PutClaim { claim, from: Some(app) } => {
+                let busy = facts.busy(&claim.target, &claim.key).and_then(|busy| facts.intents.get(&busy));
+                let open = busy.map(|intent| Change::OpenIntent { intent: intent.clone() });
+                // Twice in one batch is once too often, and changes nothing.
+                open.iter().for_each(|open| drop(touched.apply(open)));
+                app
+            }
             Change::DropClaim { target, key, app } => {
                 facts.claims.get(target, key).into_iter().for_each(|claim| touched.claims.put(Arc::clone(claim)));
                 app

@@ -45,7 +45,11 @@ impl World {
                     Ok(()) => Event::Appended { ticket },
                     Err((class, detail)) => Event::AppendFailed { ticket, class, detail },
                 };
-                let delay = 1 + u64::from(self.tape.pick("way back", 40));
+                let mut delay = 1 + u64::from(self.tape.pick("way back", 40));
+                if self.strikes(Fault::SlowRecord, "slow record") {
+                    delay += self.instances[from.instance]
+                        .lasts(3_000 + u64::from(self.tape.pick("slow record ms", 10_000)));
+                }
                 let at = (self.now + delay).max(self.instances[from.instance].answer_lane);
                 self.instances[from.instance].answer_lane = at;
                 self.at(at, Happening::Deliver { to: from, event: Box::new(event) });
@@ -69,12 +73,22 @@ impl World {
                 let bundle = self.render_afresh(from, &app, documents);
                 self.reply(from, Event::RenderedAfresh { ticket, bundle });
             }
-            Effect::Observe { ticket, target, wanted, .. } => {
+            Effect::Observe { ticket, target, wanted, asker } => {
                 let target = self.target_index(&target);
                 let observation = self.look(from, target, &wanted);
                 self.monitor.looked(from.instance, self.targets[target].identity(), &observation);
                 self.monitor.shown(self.targets[target].identity(), &observation);
-                self.reply(from, Event::Observed { ticket, observation });
+                let event = Event::Observed { ticket, observation };
+                let scripted = self.script.slow_reads_of.is_some() && self.script.slow_reads_of == asker.app;
+                if scripted {
+                    return self.after(10_000, Happening::Deliver { to: from, event: Box::new(event) });
+                }
+                if self.strikes(Fault::SlowRead, "slow read") {
+                    let delay =
+                        self.instances[from.instance].lasts(1_000 + u64::from(self.tape.pick("slow read ms", 16_000)));
+                    return self.after(delay, Happening::Deliver { to: from, event: Box::new(event) });
+                }
+                self.reply(from, event);
             }
             Effect::Preview { ticket, target, resource, .. } => {
                 let verdict = self.targets[self.target_index(&target)].preview(&resource);
@@ -97,8 +111,9 @@ impl World {
                 let settlement = self.targets[self.target_index(&target)].settle(&intent, declared.as_deref(), ever);
                 self.reply(from, Event::Settled { ticket, settlement });
             }
-            Effect::Notify { ticket, .. } => {
+            Effect::Notify { ticket, note } => {
                 let delivered = !self.strikes(Fault::LostAnswer, "note lost");
+                *self.monitor.notes.entry(note.kind).or_default() += u32::from(delivered);
                 self.reply(from, Event::Notified { ticket, delivered });
             }
             Effect::Control { bundle, known } => self.govern(from, &bundle, &known),

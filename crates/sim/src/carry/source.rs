@@ -7,7 +7,7 @@ use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
 use setpoint_core::observed::{Blindness, Observed};
-use setpoint_core::version::Revision;
+use setpoint_core::version::{Ancestry, Revision};
 use setpoint_engine::accept::ReachedTarget;
 use setpoint_engine::{Event, RenderOutcome};
 
@@ -66,6 +66,10 @@ impl World {
         if let Err(reason) = self.reach(n) {
             return RenderOutcome::Failed { reason };
         }
+        if self.script.renders_fail_of.as_ref() == Some(wish.app) {
+            let reason = Blindness::Unreachable { detail: "the store answers too slowly".into() };
+            return RenderOutcome::Failed { reason };
+        }
         let outcome =
             if self.universe.rooted { self.considered(from, wish, n, offered) } else { self.listed(wish, n, offered) };
         match outcome {
@@ -77,10 +81,20 @@ impl World {
                     resources.sort_by(|a, b| a.key.cmp(&b.key));
                     resources.truncate(keeps);
                 }
-                let base = wish.descends_from.and_then(|revision| revision.get(name));
-                RenderOutcome::Rendered { resources, ancestry: self.stores[n].ancestry(base, offered) }
+                RenderOutcome::Rendered { resources, ancestry: self.ancestry(from, wish, n, offered) }
             }
         }
+    }
+
+    /// How a version relates to what it is to descend from, as far as the store can say: a shallow clone does not know everything.
+    fn ancestry(&mut self, from: Recipient, wish: &Wish<'_>, store: usize, offered: &VersionId) -> Ancestry {
+        let name = &self.universe.stores[store];
+        let base = wish.descends_from.and_then(|revision| revision.get(name));
+        let ancestry = self.stores[store].ancestry(base, offered);
+        let certain = matches!(ancestry, Ancestry::First | Ancestry::Same);
+        let known = certain || !self.strikes(Fault::UnknownHistory, "history not known");
+        self.monitor.history_told(from.instance, wish.app, offered, known);
+        if known { ancestry } else { Ancestry::Unknown }
     }
 
     /// The simple world: a folder is a list of keys.

@@ -35,6 +35,7 @@ const EVERYWHERE: &[&str] = &[
     "quarantine",
     "store stale",
     "suspended",
+    "window closed",
 ];
 
 /// And those that only plain worlds show: documents that go and come back, targets that lag, things that cannot be changed.

@@ -15,12 +15,13 @@ use setpoint_target::Work;
 use super::{Ledgered, MINUTE, Monitor, Scene};
 use crate::repository::{AppDocument, Documents, root};
 use crate::store::Folder;
+use crate::universe::Universe;
 
 /// Plans that are under way when an app is frozen or suspended come to their end within this.
 const UNDER_WAY: u64 = 3 * MINUTE;
 
 /// What the monitor remembers of documents.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Governed {
     /// Control documents that were accepted, with their versions, oldest first.
     accepted: Vec<(VersionId, Documents)>,
@@ -77,6 +78,16 @@ impl Monitor {
         });
         let declared = self.governed.accepted.iter().any(|(_, documents)| documents.apps.contains_key(app));
         self.holds("S11", declared, || format!("{app} acts, and no accepted document declares it"));
+    }
+
+    /// Whether changes of an app must wait at this instant of its writer's clock. One that is taken down without a document has no window.
+    pub(super) fn is_closed(&self, universe: &Universe, app: &AppId, at: Timestamp) -> bool {
+        let mut newest = self.governed.accepted.iter().rev().take(2);
+        let has_window =
+            |(_, documents): &(VersionId, Documents)| documents.windows && documents.apps.contains_key(app);
+        let documented = !universe.rooted || newest.all(has_window);
+        let Some(control) = universe.controls.apps.get(app).filter(|_| documented) else { return false };
+        control.closed.iter().any(|(from, until)| *from <= at && at < *until)
     }
 
     /// Nothing is begun for an app that is frozen or suspended.
@@ -152,7 +163,7 @@ impl Monitor {
         if let Some(flaw) = documents.refusable() {
             self.holds(flaw.property(), false, || format!("control documents are accepted though: {flaw:?}"));
         }
-        let blessed = self.blessed.iter().any(|(app, _)| *app == root());
+        let blessed = self.documents_blessed();
         let first = self.governed.taken.get(version).filter(|_| !blessed);
         let hasty = first.cloned();
         self.holds("S10", hasty.is_none(), || format!("{hasty:?} took {version} before its documents were accepted"));

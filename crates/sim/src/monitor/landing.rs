@@ -43,6 +43,10 @@ impl Monitor {
         let moves = matches!(step.cause, Cause::Declared | Cause::Prune | Cause::Replace);
         let let_through = !manual || !moves || self.let_through.contains(&passed);
         self.holds("S10", let_through, || format!("{app} moves to {bundle}, which nobody let through"));
+        // What is put right goes on, and so does the way back to the last good bundle.
+        let waits = moves || matches!(step.cause, Cause::Environment | Cause::Retire);
+        let closed = waits && self.is_closed(scene.universe, app, intent.at);
+        self.holds("S10", !closed, || format!("{} is begun for {app} while its window is closed", step.key));
     }
 
     fn update_landing(&mut self, scene: &Scene<'_>, work: &Work) {
@@ -74,7 +78,7 @@ impl Monitor {
         self.holds("S1", !object.live.controlled, || {
             format!("{} is deleted and controlled by another object", step.key)
         });
-        let allowed = self.allowed.get(app).copied().unwrap_or(0) > 0;
+        let allowed = self.is_permitted(&step.key, &object.live.uid);
         let adopted = claim.is_some_and(|claim| claim.origin != ClaimOrigin::Created);
         self.holds("S1", !adopted || allowed, || format!("{} is deleted and was there before us", step.key));
         self.holds("S1", allowed || !claim.is_some_and(|claim| claim.protected), || {

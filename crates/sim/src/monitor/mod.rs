@@ -1,10 +1,12 @@
 //! The properties that must hold after every step, checked against what the world truly is: the monitor sees everything, the engine
 //! only what it is told. Named as in the research (reliability §1.2).
 
+mod budgets;
 mod clusters;
 mod documents;
 mod doubts;
 mod landing;
+mod orders;
 mod recording;
 mod scene;
 mod turns;
@@ -17,12 +19,16 @@ use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid, VersionId};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
-use setpoint_target::Work;
+use setpoint_engine::NoteKind;
 use setpoint_target::memory::MemoryWorld;
+use setpoint_target::{Fence, Work};
 
+use budgets::Budgets;
 pub use clusters::Change;
 use documents::Governed;
 use doubts::Doubts;
+use orders::Orders;
+pub use orders::reason_of;
 pub use scene::{Bundles, Ledgered, Scene};
 use turns::ShownWell;
 
@@ -36,23 +42,18 @@ pub struct Violation {
 /// What the monitor remembers of a run.
 #[derive(Debug, Default)]
 pub struct Monitor {
+    /// The world's time.
+    pub now: u64,
     /// The clock of an instance ran fast at some time.
     pub clocks_ran_fast: bool,
     /// The newest epoch whose effect landed on each target, on a cluster on each object.
     newest_epoch: BTreeMap<(TargetIdentity, Option<Key>), u64>,
-    /// Deletes intended, with the world's time.
-    deletes: Vec<(u64, AppId)>,
-    /// Deletes intended, those of apps that are taken down among them: what counts against the fleet's budget.
-    fleet: Vec<FleetDelete>,
-    paid: BTreeSet<(Key, Uid)>,
+    budgets: Budgets,
+    orders: Orders,
     /// Every intent that was ever durable.
     opened: BTreeSet<(IntentId, Key)>,
-    /// The most each app and all apps owned, ever: budgets were fair against at most this.
-    most_owned: BTreeMap<AppId, u32>,
-    most_fleet: u32,
-    /// Deletes people allowed.
-    allowed: BTreeMap<AppId, u32>,
-    pub blessed: BTreeSet<(AppId, VersionId)>,
+    /// Versions of which a store could not say to an instance whether they descend from what was accepted.
+    unknown_history: BTreeSet<(usize, AppId, VersionId)>,
     /// Heals per key and refused tries per key and input, with the world's time: bounded effort (L3).
     /// When an instance became the writer: what it remembered of setbacks, it has forgotten then.
     tenures: Vec<u64>,
@@ -77,19 +78,22 @@ pub struct Monitor {
     /// The script lets renders lose resources.
     pub renders_lie: bool,
     pub violation: Option<Violation>,
+    /// Notes of each kind that reached people.
+    pub notes: BTreeMap<NoteKind, u32>,
     /// Creates and updates that landed.
     pub writes: u64,
     /// What our deletes removed. One that is repeated, because a lagging look still showed it, removes nothing more.
     pub deleted: BTreeSet<(Key, Uid)>,
 }
 
-/// A delete that counts for the fleet, at an instant of its writer's clock.
-#[derive(Debug)]
-struct FleetDelete {
-    at: Timestamp,
-    by: AppId,
-    /// The app was forgotten since.
-    forgotten: bool,
+/// What of it is true because the ledger says so.
+#[derive(Clone, Debug)]
+pub struct Durable {
+    budgets: Budgets,
+    orders: Orders,
+    governed: Governed,
+    declared_since: BTreeMap<AppId, (u64, BTreeSet<Key>)>,
+    let_through: BTreeSet<(AppId, Digest)>,
 }
 
 const MINUTE: u64 = 60_000;
@@ -109,15 +113,39 @@ impl Monitor {
         let objects = targets.iter().flat_map(MemoryWorld::objects);
         self.let_go.extend(objects.map(|(key, object)| (key.clone(), object.live.uid.clone())));
         self.governed = Governed::default();
+        self.budgets = Budgets::default();
+        self.all_orders_forgotten();
+        self.let_through.clear();
+        self.declared_since.clear();
         self.newest_epoch.values().copied().max().unwrap_or(0)
+    }
+
+    /// What of the monitor's memory is true because the ledger says so.
+    pub fn durable(&self) -> Durable {
+        Durable {
+            budgets: self.budgets.clone(),
+            orders: self.orders.clone(),
+            governed: self.governed.clone(),
+            declared_since: self.declared_since.clone(),
+            let_through: self.let_through.clone(),
+        }
+    }
+
+    /// An old copy of the ledger is in its place: what came after it is forgotten, and so is who made these objects.
+    pub fn brought_back(&mut self, durable: Durable, forgotten: Vec<(Key, Uid)>) {
+        self.budgets = durable.budgets;
+        self.orders.brought_back(durable.orders);
+        self.governed = durable.governed;
+        self.declared_since = durable.declared_since;
+        self.let_through = durable.let_through;
+        self.let_go.extend(forgotten);
     }
 
     /// An instance became the writer.
     pub fn tenure_begins(&mut self, instance: usize, now: u64) {
         self.forget_doubts(instance);
         self.tenures.push(now);
-        // What is durable about an app that was taken down goes with it, and a new writer knows only what is durable.
-        self.fleet.retain(|delete| !delete.forgotten);
+        self.forgotten_apps_cost_nothing();
     }
 
     /// A fight is remembered for ten minutes. An engine whose clock runs twice as fast takes five for them.
@@ -134,6 +162,23 @@ impl Monitor {
         for (_, object) in target.objects().filter(|(key, _)| **key == resource.key) {
             self.proven.insert((resource.key.clone(), object.live.version.clone(), resource.digest()), now);
         }
+    }
+
+    /// A store said, or could not say, to an instance whether a version descends from what was accepted.
+    pub fn history_told(&mut self, instance: usize, app: &AppId, version: &VersionId, known: bool) {
+        let place = (instance, app.clone(), version.clone());
+        if known {
+            self.unknown_history.remove(&place);
+        } else {
+            self.unknown_history.insert(place);
+        }
+    }
+
+    /// An engine lets effects go: late ones might land when a new holder no longer waits for them.
+    pub fn leaves(&mut self, now: Timestamp, fence: Fence) {
+        self.holds("S8", now <= fence.leave_by, || {
+            format!("an effect leaves at {now:?}, its time was {:?}", fence.leave_by)
+        });
     }
 
     /// Something broke a rule that no plan may break: the engine found it itself.

@@ -67,4 +67,5 @@ pub struct Ledgered<'a> {
     pub stores: &'a [SimStore],
     pub targets: &'a [MemoryWorld],
     pub facts: &'a Facts,
+    pub bundles: &'a Bundles,
 }

@@ -1,22 +1,27 @@
 //! What comes in its turn: something new is begun only after the engine was shown that what has to be well before it is.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use setpoint_core::bundle::{Bundle, Declared};
 use setpoint_core::digest::Digest;
+use setpoint_core::facts::AppFacts;
 use setpoint_core::intent::Intent;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Live, Observation, Presence};
 use setpoint_core::modes::Cause;
-use setpoint_core::name::TargetIdentity;
+use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::observed::Observed;
 use setpoint_core::plan::Step;
 
-use super::{Monitor, Scene};
+use super::{Ledgered, MINUTE, Monitor, Scene};
+use crate::repository::root;
 
-/// What any engine was ever shown to be healthy, with what it then was.
+/// What any engine was ever shown to be healthy, with what it then was and when it was shown last.
 #[derive(Debug, Default)]
-pub(super) struct ShownWell(BTreeSet<(TargetIdentity, Key, Digest)>);
+pub(super) struct ShownWell(BTreeMap<(TargetIdentity, Key, Digest), u64>);
+
+/// A bundle is recorded as good within this of the read that showed it so.
+const RECORDED_WITHIN: u64 = 3 * MINUTE;
 
 impl Monitor {
     /// An engine was shown this.
@@ -25,7 +30,7 @@ impl Monitor {
             if let Observed::Known { value: Presence::Present(live), .. } = state
                 && live.health == Health::Healthy
             {
-                self.shown_well.0.insert((target.clone(), key.clone(), live.fingerprint));
+                self.shown_well.0.insert((target.clone(), key.clone(), live.fingerprint), self.now);
             }
         }
     }
@@ -37,11 +42,29 @@ impl Monitor {
         let target = scene.target.identity();
         let shown = |key: &Key, declared: &Declared| {
             let fingerprint = Live::fingerprint_of(&declared.resource.body);
-            self.shown_well.0.contains(&(target.clone(), key.clone(), fingerprint))
+            self.shown_well.0.contains_key(&(target.clone(), key.clone(), fingerprint))
         };
         let early = before(bundle, own, step.cause).find(|(key, declared)| !shown(key, declared)).map(|(key, _)| key);
         self.holds("S14", early.is_none(), || {
             format!("{} is begun, and {} was never shown to be well", step.key, early.expect("it is early"))
+        });
+    }
+}
+
+impl Monitor {
+    /// A bundle becomes one to go back to: all of it was shown to be as declared and healthy just before.
+    pub(super) fn good_was_healthy(&mut self, scene: &Ledgered<'_>, app: &AppId, facts: &AppFacts) {
+        let good = |facts: &AppFacts| facts.last_good.as_ref().map(|good| good.bundle);
+        let before = scene.facts.apps.get(app).and_then(|facts| good(facts));
+        let Some(bundle) = good(facts).filter(|new| Some(*new) != before && *app != root()) else { return };
+        let Some(bundle) = scene.bundles.get(&bundle) else { return };
+        let shown = |key: &Key, declared: &Declared| {
+            let place = (facts.target.clone(), key.clone(), Live::fingerprint_of(&declared.resource.body));
+            self.shown_well.0.get(&place).is_some_and(|at| scene.now <= at + RECORDED_WITHIN)
+        };
+        let not = bundle.resources().iter().find(|(key, declared)| !shown(key, declared)).map(|(key, _)| key.clone());
+        self.holds("S14", not.is_none(), || {
+            format!("{app} is taken for converged, and {not:?} is not known to be healthy")
         });
     }
 }

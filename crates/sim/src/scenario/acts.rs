@@ -6,10 +6,7 @@ use std::ops::Range;
 
 use setpoint_core::claim::Claim;
 use setpoint_core::key::Key;
-use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Controls, Event, Order};
-use setpoint_ledger::checkpoint::Signer;
-use setpoint_ledger::{LeaseRequest, MemoryLog};
+use setpoint_engine::{Controls, Event, NoteKind, Order};
 use setpoint_target::memory::Object;
 
 use super::MINUTE;
@@ -76,7 +73,7 @@ impl World {
     }
 
     /// New control documents are accepted; every instance hears of it.
-    pub(super) fn control(&mut self, change: impl FnOnce(&mut Controls)) {
+    pub(crate) fn control(&mut self, change: impl FnOnce(&mut Controls)) {
         change(&mut self.universe.controls);
         for instance in 0..self.instances.len() {
             let to = Recipient { instance, life: self.instances[instance].life };
@@ -125,23 +122,27 @@ impl World {
         self.outages[target] = Some((Fault::Partition, self.now + minutes * MINUTE));
     }
 
-    /// Everything the engine remembers is lost, and it is installed anew. Epochs go on: on a real target the marks of another installation
-    /// are not taken for one's own.
+    /// Everything the engine remembers is lost, and it is installed anew.
     pub(super) fn reinstall(&mut self) {
-        let epochs = self.monitor.installed_anew(&self.targets);
-        self.ledger = MemoryLog::new(Signer::new(self.origin.clone(), &[8; 32]));
-        for _ in 0..=epochs {
-            let request = LeaseRequest {
-                origin: self.origin.clone(),
-                holder: "earlier".into(),
-                now: Timestamp::from_millis(0),
-                length: Span::millis(0),
-            };
-            self.ledger.acquire(&request).expect("nobody else holds it");
-        }
+        self.lose_data();
         for instance in 0..self.instances.len() {
             self.crash(instance);
         }
+    }
+
+    /// A webhook: the engine asks an app's store for its head now.
+    pub(super) fn hint_store(&mut self, app: usize) {
+        let store = self.universe.stores[self.universe.store_of(app)].clone();
+        for instance in 0..self.instances.len() {
+            let to = Recipient { instance, life: self.instances[instance].life };
+            self.after(1, Happening::Deliver { to, event: Box::new(Event::StoreHinted { store: store.clone() }) });
+        }
+    }
+
+    /// The branch of an app's store is set back by one commit.
+    pub(super) fn set_back(&mut self, app: usize) {
+        let store = self.universe.store_of(app);
+        self.stores[store].set_back(self.now);
     }
 
     /// An instance stands still.
@@ -213,6 +214,17 @@ impl World {
     /// Whether nothing was ever made on the target that no scope may use.
     pub(super) fn vault_is_empty(&self) -> bool {
         self.targets[self.universe.grounds..].iter().all(|target| target.change_count() == 0)
+    }
+
+    /// Whether the ledger says that the app is suspended.
+    pub(super) fn is_suspended(&self, app: usize) -> bool {
+        let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
+        facts.is_some_and(|facts| facts.suspension.is_some())
+    }
+
+    /// How many notes of a kind reached people.
+    pub(super) fn notes(&self, kind: NoteKind) -> u32 {
+        self.monitor.notes.get(&kind).copied().unwrap_or(0)
     }
 
     pub(super) fn is_held(&self, app: usize) -> bool {

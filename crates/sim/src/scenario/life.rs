@@ -158,12 +158,12 @@ fn suspension() -> Scenario {
         .expect(60, "it is healed", |world| world.stand(0, 0..6, 1))
 }
 
-fn change_first(world: &mut World, change: fn(&mut AppControl)) {
+pub(super) fn change_first(world: &mut World, change: fn(&mut AppControl)) {
     let first = world.universe.apps[0].clone();
     world.control(|controls| drop(controls.apps.entry(first).and_modify(|control| change(Arc::make_mut(control)))));
 }
 
-fn remove_first(world: &mut World) {
+pub(super) fn remove_first(world: &mut World) {
     let first = world.universe.apps[0].clone();
     world.control(|controls| drop(controls.apps.remove(&first)));
 }

@@ -72,7 +72,7 @@ impl Scenario {
             Variation::At(Kind::Drop, k) => script.drop_hint = Some(k),
             Variation::At(Kind::Older, k) => script.older_head = Some(k),
         }
-        let places = self.play(&mut world);
+        let places = self.play(&mut world, variation == Variation::Plain);
         let timeline = world.timeline.take().unwrap_or_default();
         Played { violation: world.monitor.violation, timeline, places }
     }

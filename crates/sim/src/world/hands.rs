@@ -1,12 +1,14 @@
 //! The hands of strangers, on whichever kind of target: a plain world in memory, or a cluster.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 use setpoint_kube_world::Rule;
+use setpoint_target::memory::Object;
 
-use super::World;
+use super::{Happening, World};
 
 impl World {
     /// Someone writes what stands under a key. `false`: nothing stands there.
@@ -49,6 +51,27 @@ impl World {
             return self.sicken_on_cluster(target, key, health);
         }
         self.targets[target].set_health(key, health);
+    }
+
+    /// Where the health of new objects is unknown, their controllers speak some time later.
+    pub(super) fn controllers_begin(&mut self, target: usize, keys: &BTreeSet<Key>) {
+        if self.universe.targets[target].options.first_health != Health::Unknown {
+            return;
+        }
+        let silent = |(key, object): &(&Key, &Object)| keys.contains(*key) && object.live.health == Health::Unknown;
+        let silent: Vec<Key> = self.targets[target].objects().filter(silent).map(|(key, _)| key.clone()).collect();
+        for key in silent {
+            let seconds = u64::from(1 + self.tape.pick("speaks after", 60));
+            self.after(seconds * 1_000, Happening::Speak { target, key });
+        }
+    }
+
+    pub(super) fn speak(&mut self, target: usize, key: &Key) {
+        let silent = |(at, object): (&Key, &Object)| at == key && object.live.health == Health::Unknown;
+        if self.targets[target].objects().any(silent) {
+            self.set_health(target, key, Health::Healthy);
+            self.hint(target);
+        }
     }
 
     pub(crate) fn deny_delete(&mut self, target: usize, key: &Key) {

@@ -1,6 +1,6 @@
 //! The lives of instances: starting, dying, hearing, and one step of the shipped machine after the other.
 
-use setpoint_engine::{Controls, Effect, Event, Machine};
+use setpoint_engine::{Controls, Declined, Effect, Event, Machine};
 
 use super::{Happening, Recipient, World};
 use crate::desk::Desk;
@@ -13,6 +13,10 @@ const LONG_PAUSE: u64 = 150_000;
 
 impl World {
     pub(super) fn start(&mut self, n: usize) {
+        let down_until = self.instances[n].down_until;
+        if down_until > self.now {
+            return self.at(down_until, Happening::Start { instance: n });
+        }
         if self.strikes(Fault::ClockJump, "clock at start") {
             let hours = i64::from(self.tape.pick("clock hours", 5)) - 2;
             self.instances[n].offset = hours * 3_600_000;
@@ -45,6 +49,9 @@ impl World {
         let storm = self.strikes(Fault::CrashStorm, "crash storm");
         let delay = if storm { 500 } else { 1_000 + u64::from(self.tape.pick("down seconds", 90)) * 1_000 };
         self.after(delay, Happening::Start { instance: n });
+        if self.script.touch_while_down || self.strikes(Fault::TouchedWhileDown, "touched while down") {
+            self.after(delay / 2, Happening::Touch);
+        }
     }
 
     pub(super) fn deliver(&mut self, to: Recipient, event: Box<Event>) {
@@ -92,6 +99,11 @@ impl World {
         }
         for effect in effects {
             self.note(n, &effect);
+            match &effect {
+                Effect::Execute { fence, .. } => self.monitor.leaves(clock, *fence),
+                Effect::Ordered { id, outcome: Err(Declined::Refused(_)) } => self.monitor.order_refused(n, *id),
+                _ => {}
+            }
             if let Effect::WakeAt { at } = effect {
                 self.wake_later(n, at);
                 continue;

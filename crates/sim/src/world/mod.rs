@@ -5,6 +5,7 @@
 
 mod hands;
 mod life;
+mod operators;
 mod telling;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -30,6 +31,7 @@ use crate::store::SimStore;
 use crate::tape::Tape;
 use crate::universe::{Universe, settings};
 
+use operators::{Backup, Operator};
 pub use telling::reason_name;
 
 /// Something that will happen.
@@ -64,6 +66,21 @@ pub(crate) enum Happening {
     },
     /// Someone who is not the engine does something.
     Act,
+    /// A person gives an order.
+    Order {
+        command: Box<Command>,
+    },
+    /// Somebody touches what an instance was changing when it died.
+    Touch,
+    /// An operator goes on with what they began.
+    Operate {
+        step: Operator,
+    },
+    /// The controller of an object says for the first time that it is healthy.
+    Speak {
+        target: usize,
+        key: Key,
+    },
     /// A request reaches a cluster.
     Reach {
         from: Recipient,
@@ -138,6 +155,8 @@ pub struct World {
     /// Earlier states of each target, newest last: what a lagging target may show.
     pub(crate) past: Vec<VecDeque<(u64, MemoryWorld)>>,
     pub(crate) ledger: MemoryLog,
+    /// A copy of the ledger that an operator made.
+    pub(crate) backup: Option<Box<Backup>>,
     /// The ledger must be opened again before it records anything.
     pub(crate) disk_broken: bool,
     pub(crate) origin: Origin,
@@ -177,6 +196,12 @@ pub struct Script {
     pub older_head: Option<u64>,
     /// A render gives only so many of the resources the folder declares, and says nothing of it.
     pub render_keeps: Option<usize>,
+    /// Answers to reads for this app take ten seconds.
+    pub(crate) slow_reads_of: Option<AppId>,
+    /// Renders of this app fail.
+    pub(crate) renders_fail_of: Option<AppId>,
+    /// Whenever an instance dies, objects are touched before it starts again.
+    pub(crate) touch_while_down: bool,
     /// What no look shows.
     pub(crate) hidden: BTreeSet<Key>,
     pub effects: u64,
@@ -220,6 +245,7 @@ impl World {
             clusters,
             ledger: MemoryLog::new(Signer::new(Origin::new("sim").expect("a valid name"), &[7; 32])),
             origin: Origin::new("sim").expect("a valid name"),
+            backup: None,
             disk_broken: false,
             bundles: BTreeMap::new(),
             instances,
@@ -264,6 +290,7 @@ impl World {
             }
             let (_, happening) = self.queue.pop_first().expect("it has a first");
             self.now = at;
+            self.monitor.now = at;
             self.happen(happening);
             if stop(self) {
                 return;
@@ -284,6 +311,10 @@ impl World {
                 self.fight_back();
             }
             Happening::Act => self.act(),
+            Happening::Touch => self.touch_objects(),
+            Happening::Operate { step } => self.operate(step),
+            Happening::Order { command } => self.order(&command),
+            Happening::Speak { target, key } => self.speak(target, &key),
             Happening::Reach { from, target, sent } => self.attend(from, target, &sent),
             Happening::Respond { to, target, number, reply } => self.come_back(to, target, number, Some(reply)),
             Happening::Ring { to, target, number } => self.come_back(to, target, number, None),
@@ -328,6 +359,7 @@ impl World {
         if keys.is_empty() {
             return;
         }
+        self.controllers_begin(target, &keys);
         let past = &mut self.past[target];
         if !self.universe.targets[target].fresh_reads {
             past.push_back((self.now, self.targets[target].clone()));
@@ -355,6 +387,10 @@ impl World {
 
     /// A person orders something; every instance hears it, the writer acts.
     pub(crate) fn order(&mut self, command: &Command) {
+        if self.timeline.is_some() {
+            self.remark(&format!("person: {:?} for {}, order {}", command.order, command.app, command.id.0));
+        }
+        self.monitor.order_given(command);
         for instance in 0..self.instances.len() {
             let to = Recipient { instance, life: self.instances[instance].life };
             self.after(10, Happening::Deliver { to, event: Box::new(Event::Command(command.clone())) });

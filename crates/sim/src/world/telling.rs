@@ -8,6 +8,9 @@ use setpoint_target::Work;
 
 use super::World;
 
+/// What is recorded may be very long; nobody reads all of it in a timeline.
+const LONGEST_LINE: usize = 20_000;
+
 impl World {
     /// Mixes what the engine does into the trace, so that two runs can be compared.
     pub(super) fn note(&mut self, n: usize, effect: &Effect) {
@@ -85,7 +88,7 @@ fn describe(effect: &Effect) -> String {
     match effect {
         Effect::Append { entries, .. } => {
             let entries = entries.iter().map(|entry| format!("{:?} {} {:?}", entry.kind, entry.subject, entry.changes));
-            format!("append {}", entries.collect::<Vec<_>>().join(" | "))
+            format!("append {}", entries.collect::<Vec<_>>().join(" | ")).chars().take(LONGEST_LINE).collect()
         }
         Effect::Execute { work, fence, .. } => {
             let steps = work.iter().map(|Work { intent, step, .. }| {
