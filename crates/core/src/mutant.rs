@@ -149,7 +149,7 @@ mutants! {
     /// Believe a read that was under way while the claim to what it shows changed.
     BelieveOutdatedRead => "S9" in "an app does not create what its neighbour created while it was reading",
     /// Take over a claim while its holder is changing the object.
-    TakeBusyClaim => "S5",
+    TakeBusyClaim => "S5" in "a claim does not change hands while its holder is changing the object",
     /// Let effects leave however long their intents took to be recorded.
     LeaveLate => "S8",
 }

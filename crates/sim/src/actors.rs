@@ -368,8 +368,9 @@ impl World {
         for intent in unsettled {
             let target = self.target_index(&intent.target);
             let app = self.app_index(&intent.app);
-            // On a cluster strangers may have written over the mark, or under our name. What is under way is left alone.
-            let helpless = self.is_cluster(target) && self.seen_open.contains(&intent.id);
+            // On a cluster strangers may have written over the mark, or under our name, and after an old copy of the ledger was brought back the
+            // mark may be of an intent that is lost. What is under way is left alone.
+            let helpless = (self.is_cluster(target) || self.records_lost) && self.seen_open.contains(&intent.id);
             self.seen_open.insert(intent.id);
             if helpless || !self.universe.targets[target].options.marks {
                 let done = crate::monitor::truth_of(&self.targets[target], intent.id, &intent.key);

@@ -45,7 +45,7 @@ impl World {
                     Ok(()) => Event::Appended { ticket },
                     Err((class, detail)) => Event::AppendFailed { ticket, class, detail },
                 };
-                let mut delay = 1 + u64::from(self.tape.pick("way back", 40));
+                let mut delay = 1 + u64::from(self.tape.pick("way back", 40)) + self.script.slow_records;
                 if self.strikes(Fault::SlowRecord, "slow record") {
                     delay += self.instances[from.instance]
                         .lasts(3_000 + u64::from(self.tape.pick("slow record ms", 10_000)));

@@ -39,7 +39,7 @@ pub struct Scenario {
     pub incident: Option<u32>,
     universe: Universe,
     steps: Vec<Step>,
-    /// Its expectations rest on exact instants: with a fault only the properties are checked.
+    /// It rests on exact instants, so it is run plainly alone.
     exact: bool,
 }
 
@@ -78,7 +78,7 @@ impl Scenario {
         Self { name, incident: None, universe, steps: Vec::new(), exact: false }
     }
 
-    /// Its expectations hold only in the plain run.
+    /// It is run plainly alone: a fault would move the instants that it rests on.
     fn exact(mut self) -> Self {
         self.exact = true;
         self
@@ -128,8 +128,7 @@ impl Scenario {
     }
 
     /// Plays the script, then lets the world come to rest without any more faults. Gives how many places there were for them.
-    fn play(&self, world: &mut World, plain: bool) -> Script {
-        let expects = plain || !self.exact;
+    fn play(&self, world: &mut World) -> Script {
         for step in &self.steps {
             if step.at > world.now {
                 world.run_until(step.at, |_| false);
@@ -139,7 +138,7 @@ impl Scenario {
             }
             match step.what {
                 What::Act(act) => act(world),
-                What::Expect(what, holds) if expects && !holds(world) => {
+                What::Expect(what, holds) if !holds(world) => {
                     let reports = world.reports_of_all();
                     let detail = format!("at minute {} it is not so that {what}; {reports}", step.at / MINUTE);
                     world.monitor.violation = Some(Violation { property: "script", detail });

@@ -16,6 +16,7 @@ pub(super) fn all() -> Vec<Scenario> {
         started_twice(),
         backup_restored(),
         outdated_read(),
+        busy_claim(),
         retiring_without_document(),
         fight_again(),
         reported_again(),
@@ -56,6 +57,7 @@ fn started_twice() -> Scenario {
 
 fn backup_restored() -> Scenario {
     Scenario::new("an old copy of the ledger stops everything until a person records the gap")
+        .exact()
         .given(|world| world.declare(0, 0..6, 1))
         .at(10, World::back_up)
         .at(12, |world| world.declare(0, 0..5, 2))
@@ -96,6 +98,32 @@ fn outdated_read() -> Scenario {
         .expect(40, "the neighbour made it, and the app took it over", |world| {
             let owner = world.claim(1, SHARED).map(|claim| &claim.app);
             owner == Some(&world.universe.apps[1]) && world.single(1, SHARED..SHARED + 1) && world.deletes() == 0
+        })
+}
+
+/// The app heals an edit, and neither that intent nor the acceptance that gives the resource up is known to be recorded yet. The edit made it what
+/// the neighbour declares.
+fn busy_claim() -> Scenario {
+    Scenario::new("a claim does not change hands while its holder is changing the object")
+        .exact()
+        .given(|world| {
+            world.declare(0, (0..3).chain([SHARED]), 1);
+            world.declare(1, 0..2, 1);
+        })
+        .at(5, |world| world.declare(1, (0..2).chain([SHARED]), 90))
+        .at(12, |world| {
+            world.script.slow_records = 3_000;
+            world.declare(0, 0..3, 1);
+            world.hint_store(0);
+        })
+        .at_millis(12 * MINUTE + 1_000, |world| {
+            world.script.slow_records = 6_000;
+            world.meddle_with(0, SHARED);
+        })
+        .at(13, |world| world.script.slow_records = 0)
+        .expect(40, "the neighbour owns the same object", |world| {
+            let owner = world.claim(1, SHARED).map(|claim| &claim.app);
+            owner == Some(&world.universe.apps[1]) && world.stand(1, [SHARED], 90) && world.deletes() == 0
         })
 }
 

@@ -72,13 +72,17 @@ impl Scenario {
             Variation::At(Kind::Drop, k) => script.drop_hint = Some(k),
             Variation::At(Kind::Older, k) => script.older_head = Some(k),
         }
-        let places = self.play(&mut world, variation == Variation::Plain);
+        let places = self.play(&mut world);
         let timeline = world.timeline.take().unwrap_or_default();
         Played { violation: world.monitor.violation, timeline, places }
     }
 
-    /// Every way to run it: plainly, and with each kind of fault at each place where the plain run has one.
+    /// Every way to run it: plainly, and with each kind of fault at each place where the plain run has one; plainly alone where its script rests on
+    /// exact instants.
     pub fn variations(&self) -> Vec<Variation> {
+        if self.exact {
+            return vec![Variation::Plain];
+        }
         let plain = self.run_on(false, Variation::Plain, false).places;
         let lagging = self.run_on(true, Variation::Plain, false).places;
         let places = |kind| match kind {

@@ -157,6 +157,8 @@ pub struct World {
     pub(crate) ledger: MemoryLog,
     /// A copy of the ledger that an operator made.
     pub(crate) backup: Option<Box<Backup>>,
+    /// Records were lost with an old copy that was brought back.
+    pub(crate) records_lost: bool,
     /// The ledger must be opened again before it records anything.
     pub(crate) disk_broken: bool,
     pub(crate) origin: Origin,
@@ -198,6 +200,8 @@ pub struct Script {
     pub render_keeps: Option<usize>,
     /// Answers to reads for this app take ten seconds.
     pub(crate) slow_reads_of: Option<AppId>,
+    /// Answers to records take so many milliseconds more.
+    pub(crate) slow_records: u64,
     /// Renders of this app fail.
     pub(crate) renders_fail_of: Option<AppId>,
     /// Whenever an instance dies, objects are touched before it starts again.
@@ -246,6 +250,7 @@ impl World {
             ledger: MemoryLog::new(Signer::new(Origin::new("sim").expect("a valid name"), &[7; 32])),
             origin: Origin::new("sim").expect("a valid name"),
             backup: None,
+            records_lost: false,
             disk_broken: false,
             bundles: BTreeMap::new(),
             instances,
@@ -313,7 +318,9 @@ impl World {
             Happening::Act => self.act(),
             Happening::Touch => self.touch_objects(),
             Happening::Operate { step } => self.operate(step),
-            Happening::Order { command } => self.order(&command),
+            // In peace people order what they then think of.
+            Happening::Order { command } if !self.calm => self.order(&command),
+            Happening::Order { .. } => {}
             Happening::Speak { target, key } => self.speak(target, &key),
             Happening::Reach { from, target, sent } => self.attend(from, target, &sent),
             Happening::Respond { to, target, number, reply } => self.come_back(to, target, number, Some(reply)),

@@ -35,6 +35,10 @@ pub(crate) enum Operator {
 
 impl World {
     pub(super) fn operate(&mut self, step: Operator) {
+        if self.calm && step != Operator::RecordGap {
+            // Peace has ended it already.
+            return;
+        }
         match step {
             Operator::EndSecond => self.end_second(),
             Operator::LoseData => self.lose_data(),
@@ -87,6 +91,8 @@ impl World {
     /// are not taken for one's own.
     pub(crate) fn lose_data(&mut self) {
         self.remark("operator: the data are lost");
+        // What a target showed late it shows by now: who remembers nothing could not tell.
+        self.past.iter_mut().for_each(std::collections::VecDeque::clear);
         let epochs = self.monitor.installed_anew(&self.targets);
         self.ledger = MemoryLog::new(Signer::new(self.origin.clone(), &[8; 32]));
         for _ in 0..=epochs {
@@ -125,6 +131,7 @@ impl World {
         }
         self.remark("operator: an old copy of the ledger is brought back");
         self.ledger = ledger;
+        self.past.iter_mut().for_each(std::collections::VecDeque::clear);
         let facts = self.ledger.facts(&self.origin);
         let claimed = |target: &setpoint_target::memory::MemoryWorld, object: &Object, key| {
             let claim = facts.claims.get(target.identity(), key);
@@ -135,6 +142,7 @@ impl World {
         let lost = objects.filter(|(target, key, object)| !claimed(target, object, key));
         let lost: Vec<_> = lost.map(|(_, key, object)| (key.clone(), object.live.uid.clone())).collect();
         self.monitor.brought_back(backup.durable, lost);
+        self.records_lost = true;
         true
     }
 
@@ -149,13 +157,17 @@ impl World {
         let actor = Actor::new("ada").expect("a plain name");
         let gap =
             Gap { lease: self.lease_of("operator", now), actor, reason: "a backup".into(), lost: standing.lost() };
-        if let Err(problem) = self.ledger.record_gap(&gap) {
-            self.monitor.not_live(format!("the gap cannot be recorded: {problem}"));
+        if self.ledger.record_gap(&gap).is_err() {
+            // The lease in the old copy still runs, or the disk is full: the operator tries again.
+            self.after(MINUTE, Happening::Operate { step: Operator::RecordGap });
         }
     }
 
     /// While an instance is down, somebody touches what it was changing, and more.
     pub(super) fn touch_objects(&mut self) {
+        if self.calm {
+            return;
+        }
         let open: Vec<_> = self.ledger.facts(&self.origin).intents.values().cloned().collect();
         let open = open.into_iter().map(|intent| (self.target_index(&intent.target), intent.key));
         let declared =
