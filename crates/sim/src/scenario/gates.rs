@@ -122,14 +122,18 @@ fn suspension_after_restart() -> Scenario {
         })
 }
 
-/// The order is on its way into the ledger when the timer of the old end fires.
+/// The order is on its way into the ledger for three seconds when the timer of the old end fires, and there is something to heal.
 fn suspension_extended() -> Scenario {
     Scenario::new("a suspension that is extended as it ends goes on")
         .exact()
         .given(|world| world.declare(0, 0..4, 1))
         .at(10, |world| world.suspend(0, 40))
+        .at(30, |world| {
+            world.meddle_with(0, 1);
+            world.script.slow_records = 3_000;
+        })
         .at_millis(40 * super::MINUTE - 11, |world| world.suspend(0, 70))
-        .at(45, |world| world.meddle_with(0, 1))
+        .at(42, |world| world.script.slow_records = 0)
         .expect(65, "nothing is changed", |world| world.is_suspended(0) && world.stand(0, [1], 90))
         .expect(90, "it is healed at the new end", |world| world.stand(0, 0..4, 1))
 }
