@@ -244,7 +244,8 @@ impl Machine {
     }
 
     pub(super) fn states_of(&self, app: &AppId, facts: &AppFacts) -> States {
-        let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
+        let kept = self.apps.get(app);
+        let control = kept.and_then(|kept| kept.control.as_ref());
         let mode = match control.map(|control| control.mode) {
             None if facts.retiring => State::Auto,
             None if Mutant::HoldWithoutDocument.is_on() => State::Auto,
@@ -254,7 +255,9 @@ impl Machine {
             Some(Mode::Manual | Mode::Auto) => State::Auto,
         };
         let closed = control.is_some_and(|control| self.is_closed(control));
-        let suspended = facts.suspension.as_ref().is_some_and(|suspension| self.now < suspension.until);
+        // A suspension that is on its way into the ledger counts too: one that is extended as it ends leaves no gap.
+        let sent = kept.and_then(|kept| kept.sent.suspension.as_ref());
+        let suspended = facts.suspension.iter().chain(sent).any(|suspension| self.now < suspension.until);
         let suspended = suspended && !Mutant::ForgetSuspension.is_on();
         let stale = control.is_some_and(|control| control.stores.iter().any(|store| self.is_stale(store)));
         let also = [
