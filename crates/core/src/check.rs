@@ -50,6 +50,8 @@ pub enum Rule {
     FoldIsRecorded,
     #[error("a delete names the incarnation that is claimed and was seen")]
     DeleteIsOwned,
+    #[error("a delete that the target has accepted is not repeated")]
+    DeleteIsNotRepeated,
     #[error("what is declared is not deleted")]
     DeclaredIsKept,
     #[error("a delete leaves a tombstone, unless it makes room for what is declared")]
@@ -162,6 +164,7 @@ fn check_delete(
     let owned = claim.is_some_and(|claim| claim.app == *snapshot.app && claim.uid.as_ref() == Some(&live.uid))
         && step.expect.as_ref().is_some_and(|expect| expect.uid == live.uid && expect.version.is_some());
     broken(owned, Rule::DeleteIsOwned);
+    broken(live.deleting.is_none(), Rule::DeleteIsNotRepeated);
     let replaces = step.cause == Cause::Replace;
     broken(!declares(snapshot, &step.key) || replaces, Rule::DeclaredIsKept);
     broken(!replaces || replace_is_proven(step, live, snapshot, now), Rule::ReplaceIsProven);

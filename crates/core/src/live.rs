@@ -29,6 +29,9 @@ pub struct Live {
     pub health: Health,
     /// It has run to its end, well or not, and the target is going to remove it by itself: a Job with a time to live.
     pub ended: bool,
+    /// The target has accepted a delete of it and has not removed it yet: the finalizers that it waits for, of which there
+    /// may be none. A delete cannot be taken back. `None` where it is not being deleted.
+    pub deleting: Option<Arc<[Arc<str>]>>,
     /// What stands on it undeclared and is left alone; `None` where nobody looked for that.
     pub remarks: Option<Arc<[Remark]>>,
     /// Where we have not written it though the target keeps who wrote what: the tools that have declared it, if any is known for one. `None` where we have, or

@@ -128,6 +128,10 @@ mutants! {
     ReplaceWithoutLeave => "S1",
     /// Delete what is to be made anew without asking whether the target would take the new one.
     ReplaceWithoutProof => "S2",
+    /// Resume a stream of a cluster at a version that its server may not have any more.
+    ResumeUnchecked => "L1",
+    /// Delete again what the target is already deleting.
+    RepeatDelete => "L4",
     /// Begin everything at once, whatever has to be well before.
     IgnoreWaves => "S14",
     /// Take every window for open.

@@ -1,5 +1,7 @@
 //! What a plan does *not* do, each with a typed reason. "Why is nothing happening?" always has an answer.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::boundary::Lacking;
@@ -43,6 +45,8 @@ pub enum Why {
     OutsideScope(Lacking),
     #[error("it exists and is not ours: set `sync.adopt: true` to take it over, or remove it")]
     NotOurs,
+    #[error("{}", being_deleted(finalizers))]
+    Deleting { finalizers: Arc<[Arc<str>]> },
     #[error("another object of the target controls it: change that one instead")]
     Controlled,
     #[error("whether it may be taken over is being asked")]
@@ -73,6 +77,16 @@ pub enum Why {
     DeclaredElsewhere { app: AppId },
     #[error("not deleted: {0}")]
     Kept(#[from] Kept),
+}
+
+fn being_deleted(finalizers: &[Arc<str>]) -> String {
+    if finalizers.is_empty() {
+        return "the target accepted the delete and is still removing it".to_owned();
+    }
+    format!(
+        "the target accepted the delete; the object remains until its finalizers are removed: {}. If it stays, check the controllers that set them",
+        finalizers.join(", ")
+    )
 }
 
 /// Why an object of ours that is no longer declared is kept. One variant per guard; each answers an incident.

@@ -99,6 +99,7 @@ pub(crate) fn stands(name: &str, seen: Timestamp) -> Observed<Presence> {
         writer: Writer::Unknown,
         health: Health::Healthy,
         ended: false,
+        deleting: None,
         remarks: None,
         holders: None,
     };

@@ -86,6 +86,14 @@ pub fn deletion_timestamp(object: &Value) -> Option<&str> {
     text(object, &["metadata", "deletionTimestamp"])
 }
 
+/// What has to be removed from an object that is being deleted before it goes.
+pub fn finalizers(object: &Value) -> Vec<&str> {
+    match at(object, &["metadata", "finalizers"]) {
+        Some(Value::Seq(finalizers)) => finalizers.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// When it was made.
 pub fn created(object: &Value) -> Option<Timestamp> {
     instant(text(object, &["metadata", "creationTimestamp"])?)

@@ -106,6 +106,11 @@ impl World {
             let n = self.tape.pick("removed", declared.len().max(1) as u32) as usize;
             let Some(key) = declared.keys().nth(n).cloned() else { break };
             declared.remove(&key);
+            // Few objects are pruned in a run: those that somebody holds on to are drawn among them.
+            let target = self.universe.target_of(app);
+            if self.is_cluster(target) && self.tape.happens("held by a finalizer", 300) {
+                self.finalize_on_cluster(target, &key, true);
+            }
         }
         self.commit(app, Folder::Declares(declared));
     }

@@ -259,6 +259,7 @@ fn live(known: &Known) -> Live {
         writer: Writer::Unknown,
         health: Health::Healthy,
         ended: false,
+        deleting: None,
         remarks: None,
         holders: None,
     }

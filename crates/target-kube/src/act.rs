@@ -28,7 +28,7 @@ use setpoint_kube::shared::{SCALE, Sharing};
 use setpoint_target::{Fence, Outcome, Priority, Refusal, RefusalClass, Work};
 
 use crate::cluster::{Cluster, Named};
-use crate::compared::{entries_of, in_place};
+use crate::compared::{deleting, entries_of, in_place};
 use crate::records::Record;
 use crate::remarks::additions;
 use crate::requests::{Applied, Behalf, Deadline, Failure, Form, Manner, Place, Urgency};
@@ -360,12 +360,13 @@ impl Cluster {
     }
 
     async fn delete(&self, work: &Work, expect: &Expect, place: &Place, deadline: Deadline) -> Outcome {
-        match self.api.delete(place, expect, deadline, behalf(work)).await {
-            Ok(()) => {}
-            Err(failure) if failure.is_absence_of(work.step.key.name()) => {}
+        let left = match self.api.delete(place, expect, deadline, behalf(work)).await {
+            Ok(left) => deleting(&left),
+            Err(failure) if failure.is_absence_of(work.step.key.name()) => None,
             Err(failure) => return failure.outcome(),
-        }
+        };
         self.records.forget(&work.step.key);
+        self.records.note_leaving(&work.step.key, left);
         Outcome::Done { live: None }
     }
 }

@@ -152,6 +152,7 @@ impl Cluster {
         Standing {
             health: assess(object, &self.health).health,
             controlled: object::controller(object).is_some(),
+            deleting: object::deletion_timestamp(object).is_some(),
             ended: object::has_run_out(object),
             made: made(object),
             generation: object::generation(object),

@@ -293,6 +293,7 @@ impl Cluster {
             writer,
             health: standing.health,
             ended: standing.ended,
+            deleting: deleting(object),
             remarks: None,
             holders: None,
         }
@@ -325,6 +326,12 @@ fn disowned(declared: &Value) -> Value {
     value
 }
 
+/// The finalizers of an object that is being deleted.
+pub(crate) fn deleting(object: &Value) -> Option<Arc<[Arc<str>]>> {
+    object::deletion_timestamp(object)?;
+    Some(object::finalizers(object).into_iter().map(Arc::from).collect())
+}
+
 /// An object in place is what is declared.
 pub(crate) fn in_place(resource: &Resource, record: &Record) -> Live {
     Live {
@@ -336,6 +343,7 @@ pub(crate) fn in_place(resource: &Resource, record: &Record) -> Live {
         writer: Writer::Unknown,
         health: record.standing.health,
         ended: record.standing.ended,
+        deleting: None,
         remarks: Some(record.remarks()),
         holders: None,
     }

@@ -121,6 +121,10 @@ impl Cluster {
             return None;
         }
         let record = self.records.trusted(key, declared)?;
+        if record.standing.deleting {
+            // What it waits for is not remembered.
+            return None;
+        }
         Some(match declared {
             // Who holds what we have not applied is for a look to find out.
             Some(_) if !record.owned => return None,
@@ -160,6 +164,11 @@ impl Cluster {
         match self.api.get(&place, form, on.looking()).await {
             Ok(object) => {
                 let live = self.compared(&look, declared, &place, &object, on).await?;
+                self.records.note_leaving(key, live.deleting.clone());
+                if live.deleting.is_some() && self.records.has_news(&look, &live.version) {
+                    // It may have gone before anybody waited for that.
+                    self.watches.tell(key.clone());
+                }
                 self.watches.saw(key, Some(&live.version), self.is_covered(&object));
                 Ok(Presence::Present(live))
             }
@@ -177,6 +186,7 @@ impl Cluster {
     fn saw_nothing(&self, key: &Key, declared: bool) -> Presence {
         self.file_gone(key, self.records.get(key).as_ref());
         self.records.forget(key);
+        self.records.note_leaving(key, None);
         // Whether what its app declares no more comes back concerns nobody: it is not followed.
         if declared {
             self.watches.saw(key, None, false);
@@ -202,6 +212,7 @@ fn nameable(key: &Key, record: &Record) -> Live {
         writer: Writer::Unknown,
         health: record.standing.health,
         ended: record.standing.ended,
+        deleting: None,
         remarks: None,
         holders: None,
     }

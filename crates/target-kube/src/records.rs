@@ -60,6 +60,8 @@ pub(crate) struct Record {
 pub(crate) struct Standing {
     pub(crate) health: Health,
     pub(crate) controlled: bool,
+    /// A delete of it was accepted.
+    pub(crate) deleting: bool,
     /// It has run to its end and is going to be removed.
     pub(crate) ended: bool,
     /// The second in which it was made, by the server's clock.
@@ -212,6 +214,8 @@ struct State {
     looks: BTreeMap<(Key, u64), Option<LiveVersion>>,
     /// How many looks have begun.
     begun: u64,
+    /// Objects that are being deleted, with the finalizers they wait for: streams tell when they are gone.
+    leaving: BTreeMap<Key, Arc<[Arc<str>]>>,
 }
 
 impl State {
@@ -437,6 +441,8 @@ struct Stored {
     health: Health,
     controlled: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    deleting: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ended: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made: Option<u32>,
@@ -460,7 +466,7 @@ struct Stored {
 fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
     let Record { uid, version, declared, fingerprint, ours, beside, baseline, lent, scaler, autoscaled, .. } =
         record.clone();
-    let Standing { health, controlled, ended, made, generation, metadata } = record.standing;
+    let Standing { health, controlled, deleting, ended, made, generation, metadata } = record.standing;
     let [ours, beside, baseline, lent] =
         [ours.to_bytes(), beside.to_bytes(), baseline.to_bytes(), lent.to_bytes()].map(|bytes| BASE64.encode(&bytes));
     let stored = Stored {
@@ -476,6 +482,7 @@ fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
         autoscaled,
         health,
         controlled,
+        deleting,
         ended,
         made,
         generation,
@@ -492,8 +499,8 @@ fn written(record: &Record, judged: Option<Digest>) -> Vec<u8> {
 
 fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
     let stored: Stored = serde_json::from_slice(bytes).ok()?;
-    let Stored { uid, version, declared, fingerprint, health, controlled, ended, made, generation, metadata, .. } =
-        stored;
+    let Stored { uid, version, declared, fingerprint, health, controlled, deleting, ended, made, .. } = stored;
+    let (generation, metadata) = (stored.generation, stored.metadata);
     let left = match stored.left {
         Some(left) => FieldSet::from_bytes(&BASE64.decode(left.as_bytes()).ok()?).ok()?,
         None => FieldSet::empty(),
@@ -511,7 +518,7 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
         // Earlier versions have stored the scaler alone.
         autoscaled: stored.autoscaled || stored.scaler.is_some(),
         scaler: stored.scaler,
-        standing: Standing { health, controlled, ended, made, generation, metadata },
+        standing: Standing { health, controlled, deleting, ended, made, generation, metadata },
         schema: stored.schema,
         owned: stored.owned,
         kept: None,

@@ -150,6 +150,7 @@ fn live(uid: &str, body: &Value) -> anyhow::Result<Live> {
         writer: Writer::Unknown,
         health: Health::Healthy,
         ended: false,
+        deleting: None,
         remarks: None,
         holders: None,
     })

@@ -16,7 +16,7 @@ use crate::report::{Kept, Why};
 use crate::snapshot::{FRESH, Immutable, Question, Snapshot};
 use crate::time::Timestamp;
 
-use super::{Draft, order};
+use super::{Draft, order, undeclared};
 
 /// Something of ours whose change the target refused as immutable.
 pub(super) struct Stuck<'a> {
@@ -105,6 +105,9 @@ fn may_replace(draft: &mut Draft<'_>, stuck: &Stuck<'_>, before: Option<&Key>) -
     }
     if let Some(elsewhere) = snapshot.elsewhere.get(&stuck.claim.key).filter(|elsewhere| elsewhere.declares) {
         return Err(Why::DeclaredElsewhere { app: elsewhere.app.clone() });
+    }
+    if let Some(why) = undeclared::deleting(stuck.live) {
+        return Err(why);
     }
     prune::doubt(snapshot, draft.now)?;
     if stuck.claim.protected {

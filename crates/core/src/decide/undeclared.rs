@@ -71,7 +71,13 @@ fn judge<'a>(
         }
     };
     match presence {
-        Presence::Present(live) if claim.uid.as_ref() == Some(&live.uid) => Some(Candidate { claim, live }),
+        Presence::Present(live) if claim.uid.as_ref() == Some(&live.uid) => match awaited(draft, claim, live) {
+            Some(why) => {
+                draft.withhold(key, cause, why);
+                None
+            }
+            None => Some(Candidate { claim, live }),
+        },
         Presence::Present(live) if Mutant::DropUidCheck.is_on() => Some(Candidate { claim, live }),
         // We made something here whose UID nobody could tell us. It may be this: remembered, but not ours to delete.
         Presence::Present(live) if claim.uid.is_none() => {
@@ -90,6 +96,18 @@ fn judge<'a>(
             None
         }
     }
+}
+
+/// Why an object is not deleted whose delete the target has accepted before: repeating it changes nothing, so its end is
+/// awaited. What retiring releases without deleting it is not waited for.
+fn awaited(draft: &Draft<'_>, claim: &Claim, live: &Live) -> Option<Why> {
+    let released = draft.snapshot.retiring && (claim.origin == ClaimOrigin::Adopted || live.controlled);
+    deleting(live).filter(|_| !released && !Mutant::RepeatDelete.is_on())
+}
+
+/// Why something that is being deleted is left alone.
+pub(super) fn deleting(live: &Live) -> Option<Why> {
+    live.deleting.as_ref().map(|finalizers| Why::Deleting { finalizers: Arc::clone(finalizers) })
 }
 
 /// Asks every guard, the cheap and general ones first; what passes is deleted in reverse order of its making.

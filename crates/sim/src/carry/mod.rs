@@ -35,6 +35,11 @@ impl World {
     }
 
     pub(crate) fn arrive(&mut self, from: Recipient, effect: Effect) {
+        if let Effect::Observe { asker, .. } = &effect
+            && let Some(app) = &asker.app
+        {
+            self.monitor.looks_at(app, self.now);
+        }
         let Some(effect) = self.ask_cluster(from, effect) else { return };
         match effect {
             Effect::Acquire { length } => self.acquire(from, length),

@@ -173,6 +173,13 @@ impl World {
         }
     }
 
+    /// Somebody puts a finalizer on an object, or takes all off.
+    pub(crate) fn finalize_on_cluster(&mut self, target: usize, key: &Key, holds: bool) {
+        let place = place_of(key);
+        let finalizers = if holds { json!([HOLD]) } else { Json::Null };
+        self.handle(target, |server| patch(server, &place, "holder", &json!({"metadata": {"finalizers": finalizers}})));
+    }
+
     pub(crate) fn control_on_cluster(&mut self, target: usize, key: &Key, controlled: bool) {
         let place = place_of(key);
         let owner = Place { name: OWNER.to_owned(), ..place_of(&objects::key(OWNER, 0)) };

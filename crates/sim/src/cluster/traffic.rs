@@ -209,6 +209,7 @@ impl World {
     /// A request reaches the cluster, or does not.
     pub(crate) fn attend(&mut self, from: Recipient, target: usize, sent: &Sent) {
         let lost = |detail: &str| Reply::Failure(WireError::Unanswered { detail: detail.to_owned() });
+        self.monitor.asked(sent.request.path(), self.now);
         match self.outages[target].filter(|(_, until)| *until > self.now) {
             // Whoever asked gives up by itself.
             Some((Fault::Partition, _)) => return,
@@ -446,6 +447,7 @@ fn imaged(
         writer: Writer::Unknown,
         health: Health::Healthy,
         ended: false,
+        deleting: None,
         remarks: None,
         holders: None,
     };

@@ -49,8 +49,11 @@ const ON_PLAIN: &[&str] = &[
     "replacement refused",
 ];
 
+/// And those that only clusters show: finalizers that hang.
+const ON_CLUSTERS: &[&str] = &["being deleted"];
+
 fn demanded(ground: Ground) -> impl Iterator<Item = &'static str> {
-    let own = if ground == Ground::Plain { ON_PLAIN } else { &[] };
+    let own = if ground == Ground::Plain { ON_PLAIN } else { ON_CLUSTERS };
     EVERYWHERE.iter().chain(own).copied()
 }
 

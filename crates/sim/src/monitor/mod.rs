@@ -58,6 +58,11 @@ pub struct Monitor {
     /// When an instance became the writer: what it remembered of setbacks, it has forgotten then.
     tenures: Vec<u64>,
     heals: BTreeMap<Input, Vec<u64>>,
+    /// Effects intended for each object, looks of each app and requests about each object of a cluster, with the world's
+    /// time: a loop without a pause shows in one of them, whatever it is about (L4).
+    intents: BTreeMap<(AppId, Key), Vec<u64>>,
+    looks: BTreeMap<AppId, Vec<u64>>,
+    requests: BTreeMap<String, Vec<u64>>,
     refusals: BTreeMap<Input, Vec<u64>>,
     /// When each app's durable bundle began to declare what it declares.
     declared_since: BTreeMap<AppId, (u64, BTreeSet<Key>)>,
@@ -179,6 +184,33 @@ impl Monitor {
         self.holds("S8", now <= fence.leave_by, || {
             format!("an effect leaves at {now:?}, its time was {:?}", fence.leave_by)
         });
+    }
+
+    /// An effect on an object was intended: no object is changed more often than this in a minute, whatever the reason.
+    fn effort(&mut self, app: &AppId, key: &Key, now: u64) {
+        let most = self.most_in_a_minute(30, now);
+        let often = too_often(self.intents.entry((app.clone(), key.clone())).or_default(), now, MINUTE, most);
+        self.holds("L4", !often, || format!("{key} of {app} is changed more than {most} times in a minute"));
+    }
+
+    /// An app is about to be looked at.
+    pub fn looks_at(&mut self, app: &AppId, now: u64) {
+        let most = self.most_in_a_minute(240, now);
+        let often = too_often(self.looks.entry(app.clone()).or_default(), now, MINUTE, most);
+        self.holds("L4", !often, || format!("{app} is looked at more than {most} times in a minute"));
+    }
+
+    /// A request about one object reaches a cluster.
+    pub fn asked(&mut self, about: &str, now: u64) {
+        let most = self.most_in_a_minute(240, now);
+        let often = too_often(self.requests.entry(about.to_owned()).or_default(), now, MINUTE, most);
+        self.holds("L4", !often, || format!("more than {most} requests in a minute are about {about}"));
+    }
+
+    /// Every new writer has forgotten the pauses of the one before it, and to a fast clock a minute is half as long.
+    fn most_in_a_minute(&self, most: usize, now: u64) -> usize {
+        let times = if self.clocks_ran_fast { 2 } else { 1 };
+        most * times * (1 + self.recent_tenures(now))
     }
 
     /// Something broke a rule that no plan may break: the engine found it itself.

@@ -23,6 +23,9 @@ impl Monitor {
                 self.delete_undoubted(scene.writer, intent);
                 self.delete_paid(scene, entry, intent);
             }
+            if let Change::OpenIntent { intent } = change {
+                self.effort(&intent.app, &intent.key, scene.now);
+            }
             match change {
                 Change::OpenIntent { intent } => self.intended(scene.now, intent),
                 Change::PutClaim { claim, from: None } => self.made_by_us(scene, claim),

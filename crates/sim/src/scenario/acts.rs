@@ -82,6 +82,12 @@ impl World {
         }
     }
 
+    /// A stranger puts a finalizer on an object of a cluster, or takes all off.
+    pub(super) fn hold_with_finalizer(&mut self, app: usize, n: usize, holds: bool) {
+        let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
+        self.finalize_on_cluster(target, &key, holds);
+    }
+
     /// A person says that the head of the store is right.
     pub(super) fn bless(&mut self, app: usize) {
         let order = self.blessing(app);

@@ -125,6 +125,7 @@ pub fn reason_name(why: &Why) -> &'static str {
         Why::NotSeenToEnd => "not seen to end",
         Why::OpenIntent { .. } => "open intent",
         Why::BackingOff { .. } => "backing off",
+        Why::Deleting { .. } => "being deleted",
         Why::OwnedByOther { .. } => "owned by another app",
         Why::OutsideScope(_) => "outside of its scope",
         Why::NotOurs => "not ours",

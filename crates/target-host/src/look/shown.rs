@@ -45,6 +45,7 @@ impl<'h> Showing<'h> {
             writer: Writer::Unknown,
             health: Health::Healthy,
             ended: false,
+            deleting: None,
             remarks: None,
             holders: None,
         }

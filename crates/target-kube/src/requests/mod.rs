@@ -209,14 +209,15 @@ impl Api {
         understood(&reply)
     }
 
-    /// Deletes this very object in this very version; what it owns goes after it.
+    /// Deletes this very object in this very version; what it owns goes after it. Returns the object if something keeps it for
+    /// now, else a status.
     pub(crate) async fn delete(
         &self,
         place: &Place,
         expect: &Expect,
         deadline: Deadline,
         on: Behalf<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Value, Failure> {
         let mut held = vec![("uid", Value::str(expect.uid.as_str()))];
         held.extend(expect.version.as_ref().map(|version| ("resourceVersion", Value::str(version.as_str()))));
         held.retain(|_| !Mutant::DeleteByName.is_on());
@@ -228,7 +229,9 @@ impl Api {
         ]);
         let bytes = object::write(&options).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
         let (path, content) = (format!("{}?", place.path()), Some((JSON, bytes)));
-        self.change((Method::Delete, place), path, content, deadline, (Call::Delete, on)).await.map(drop)
+        let reply = self.change((Method::Delete, place), path, content, deadline, (Call::Delete, on)).await?;
+        // The delete was accepted, whatever is said about it.
+        Ok(understood(&reply).unwrap_or_default())
     }
 
     /// One page of a list, as it is now.

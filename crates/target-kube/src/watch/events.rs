@@ -11,7 +11,7 @@ use setpoint_kube::shared::Holding;
 
 use super::{Progress, StreamId, Watches};
 use crate::cluster::{Cluster, Named, metadata_hash};
-use crate::compared::entries_of;
+use crate::compared::{deleting, entries_of};
 use crate::records::{Record, Standing};
 use crate::remarks::are_same;
 use crate::requests::Form;
@@ -73,6 +73,7 @@ impl Cluster {
             self.autoscaler_gone(key);
         }
         let Told { kind, form, object } = told;
+        self.told_of_leaving(key, kind, &object);
         let Ok(named) = Named::of(&object) else { return self.suspect(key) };
         let Some(record) = self.records.get(key) else {
             if !self.records.told_of_unknown(key, &named.version) {
@@ -95,6 +96,18 @@ impl Cluster {
                 }
             }
             Judgement::Suspect => self.suspect(key),
+        }
+    }
+
+    /// Whoever waits for an object to go hears when it goes, and when it waits for something else than before. There may be no
+    /// record of it.
+    fn told_of_leaving(&self, key: &Key, kind: Kind, object: &Value) {
+        let is_news = match kind {
+            Kind::Gone => self.records.is_leaving(key),
+            _ => self.records.is_leaving(key) && self.records.note_leaving(key, deleting(object)),
+        };
+        if is_news {
+            self.watches.tell(key.clone());
         }
     }
 

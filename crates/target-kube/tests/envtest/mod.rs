@@ -8,6 +8,7 @@ mod bad_input;
 mod conforming;
 mod connecting;
 mod definitions;
+mod deleting;
 mod drifting;
 mod false_diffs;
 mod faults;

@@ -274,6 +274,7 @@ impl MemoryWorld {
             writer,
             health,
             ended: false,
+            deleting: None,
             remarks: None,
             holders: None,
         };

@@ -380,6 +380,28 @@ fn retiring_deletes_what_we_made_and_lets_go_of_what_was_there_before() {
 }
 
 #[test]
+fn a_delete_that_was_accepted_is_awaited_and_not_repeated() {
+    let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1).claim(2, Some("u2")).live(2, "u2", 1).rendered_afresh();
+    assert_eq!(world.decide().plan.deletes(), 1);
+    let again = world.decide().plan;
+    let finalizers: Arc<[Arc<str>]> = ["example.com/backup".into()].into();
+    let deleting = Live { deleting: Some(finalizers.clone()), ..live("u2", 1) };
+    world.observation.states.insert(key(2), Observed::known(Presence::Present(deleting), NOW));
+    // Also when it was not our delete, which nobody has paid for.
+    for tombstone in [true, false] {
+        world.claimed(2).tombstone = tombstone;
+        let decision = world.decide();
+        assert!(decision.is_idle() && decision.changes.is_empty());
+        let [why] = &reasons(&decision)[..] else { panic!("{:?}", decision.report) };
+        assert_eq!(*why, Why::Deleting { finalizers: finalizers.clone() });
+        assert!(why.to_string().contains("until its finalizers are removed: example.com/backup"), "{why}");
+    }
+    // Nor does the check let it through.
+    let (app, world) = world.snapshot();
+    assert!(!check(&again, &world.view(&app), NOW).is_empty());
+}
+
+#[test]
 fn what_a_kept_object_was_made_after_is_kept_too() {
     let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1).claim(2, Some("u2")).live(2, "u2", 1).rendered_afresh();
     world = world.claim(3, Some("u3")).live(3, "u3", 1);

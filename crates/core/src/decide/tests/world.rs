@@ -194,6 +194,7 @@ pub(super) fn live(uid: &str, content: u8) -> Live {
         writer: Writer::Unknown,
         health: Health::Healthy,
         ended: false,
+        deleting: None,
         remarks: None,
         holders: None,
     }
