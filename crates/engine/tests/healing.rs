@@ -7,7 +7,7 @@ use setpoint_core::name::Actor;
 use setpoint_core::observed::Observed;
 use setpoint_core::value::Value;
 use setpoint_engine::{Command, Effect, Event, Machine, Mode, Order, OrderId, Ticket};
-use setpoint_target::{Hint, Outcome, Priority};
+use setpoint_target::{Hint, Outcome, Priority, Refusal, RefusalClass, Unwatched};
 
 use crate::attributing::converged;
 use crate::holding::{at, key, stands, target};

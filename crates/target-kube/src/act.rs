@@ -224,7 +224,7 @@ impl Cluster {
             theirs.iter().map(|conflict| format!("{} of `{}`", conflict.field, conflict.manager)).collect();
         let detail =
             format!("{} would be taken from others: {}: remove them from one side", resource.key, owners.join(", "));
-        Err(Refusal { class: RefusalClass::Conflict, detail, retry_after: None })
+        Err(Refusal { class: RefusalClass::Contested, detail, retry_after: None })
     }
 
     /// What an apply left behind, with a record of it.

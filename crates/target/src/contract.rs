@@ -129,6 +129,8 @@ pub struct Refusal {
 pub enum RefusalClass {
     /// The object is not what the step was decided on: look again and decide anew.
     Conflict,
+    /// Another writer holds what the step would change, and it is not ours to take: a person has to say whose it is.
+    Contested,
     /// The declaration cannot be accepted: the same input will fail the same way.
     Invalid,
     /// The declaration is well, but what is there cannot be changed into it: only a new object could be as declared.

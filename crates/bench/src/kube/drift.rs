@@ -4,7 +4,8 @@
 //! The edit counts from when the server has answered it. Seen and healed are the times in the agent's records, on its own clock, which is
 //! compared with ours first; a record tells milliseconds.
 //!
-//! A second pass is on a server with an audit log, a third on one that posts its audit events to the agent. Who did it is recorded later
+//! A second pass is of Deployments with the cluster's own controllers running, which write them right after each edit: a heal
+//! that was decided before that is refused, and decided again. A third pass is on a server with an audit log, a fourth on one that posts its audit events to the agent. Who did it is recorded later
 //! there, and nothing waits for it: it is asked for when all objects are healed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ use tokio::time::interval;
 use super::bare::{Bare, delete, merge};
 use super::progress::tell;
 use super::server::Server;
-use super::workload::{Object, config_map};
+use super::workload::{Object, config_map, deployment};
 use crate::agent::inside::runtime;
 use crate::agent::lab::{Lab, app};
 use crate::agent::process::Agent;
@@ -33,10 +34,16 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 const PER_APP: usize = 10;
 const BYTES: usize = 200;
 const HEALED_BAR: f64 = 1_000.0;
+/// With controllers that write the same objects.
+const CONTENDED_BAR: f64 = 100.0;
+/// Controllers send 20 requests a second, and all Deployments have to be available first: so many fewer are edited.
+const FEWER_DEPLOYMENTS: usize = 5;
 const GLANCE: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long who did it may take to be told: audit events are waited for for two minutes.
 const ATTRIBUTED: Duration = Duration::from_secs(150);
+/// What an edit changes, of one kind or the other.
+const EDITED: [&str; 2] = ["/data", "/spec/template/spec/containers/0/image"];
 /// Who edits, as a user and as a manager.
 const PAINTER: &str = "painter";
 /// What the agent says of a likely writer who uses its manager's name.
@@ -52,23 +59,32 @@ const AUDITED: [(&str, Audited); 2] =
 pub(super) fn edit_and_heal(objects: usize, table: &mut Table) -> anyhow::Result<()> {
     shipped()?;
     let server = Server::start(false);
-    let lab = lab(&server, None, objects)?;
+    let lab = lab(&server, None, objects, config_map_of)?;
     runtime()?.block_on(heal_all(&server, &lab, objects, table)).with_context(|| lab.complaints())?;
+    drop((lab, server));
+
+    let (server, deployments) = (Server::start(true), objects.div_ceil(FEWER_DEPLOYMENTS));
+    let lab = self::lab(&server, None, deployments, deployment_of)?;
+    let healing = heal_deployments(&server, &lab, deployments, table);
+    runtime()?.block_on(healing).with_context(|| lab.complaints())?;
     drop((lab, server));
 
     for (how, audited) in AUDITED {
         let (server, audit) = audited();
-        let lab = self::lab(&server, Some(&audit), objects)?;
+        let lab = self::lab(&server, Some(&audit), objects, config_map_of)?;
         let proving = prove_all(&server, &lab, objects, how, table);
         runtime()?.block_on(proving).with_context(|| lab.complaints())?;
     }
     Ok(())
 }
 
-fn lab(server: &Server, audit: Option<&str>, objects: usize) -> anyhow::Result<Lab> {
+/// What is held, by number.
+type Held = fn(usize) -> Object;
+
+fn lab(server: &Server, audit: Option<&str>, objects: usize, held: Held) -> anyhow::Result<Lab> {
     server.make_namespace("held");
     let apps = objects.div_ceil(PER_APP);
-    let of = |number| (app_name(number), (0..PER_APP).map(|part| object(number * PER_APP + part)).collect());
+    let of = |number| (app_name(number), (0..PER_APP).map(|part| held(number * PER_APP + part)).collect());
     Lab::of_audited_cluster(&server.kubeconfig(), "held", audit, (0..apps).map(of))
 }
 
@@ -76,20 +92,42 @@ fn app_name(number: usize) -> String {
     format!("app-{number:04}")
 }
 
-fn object(number: usize) -> Object {
+fn config_map_of(number: usize) -> Object {
     config_map(format!("map-{number:05}"), BYTES)
 }
 
+fn deployment_of(number: usize) -> Object {
+    deployment(format!("web-{number:05}"))
+}
+
 fn path(number: usize) -> String {
-    object(number).path("held")
+    config_map_of(number).path("held")
 }
 
 fn edit(manager: &str, number: usize) -> anyhow::Result<Request> {
     merge(&path(number), manager, &json!({"data": {"number": "painted"}}))
 }
 
+/// Sets another image, so that the controller has a rollout to do.
+fn edit_deployment(manager: &str, number: usize) -> anyhow::Result<Request> {
+    let containers = json!([{"name": "main", "image": "example.com/painted:1"}]);
+    let change = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    merge(&deployment_of(number).path("held"), manager, &change)
+}
+
+async fn heal_deployments(server: &Server, lab: &Lab, objects: usize, table: &mut Table) -> anyhow::Result<()> {
+    let healing = Healing::start(server, lab, objects, deployment_of).await?;
+    let mut edited = healing.all(0..objects, |number| edit_deployment(PAINTER, number)).await?;
+    edited.add_times(
+        table,
+        "with controllers that write it too, a Deployment edited by another manager",
+        CONTENDED_BAR,
+    );
+    healing.agent.stop()
+}
+
 async fn heal_all(server: &Server, lab: &Lab, objects: usize, table: &mut Table) -> anyhow::Result<()> {
-    let healing = Healing::start(server, lab, objects).await?;
+    let healing = Healing::start(server, lab, objects, config_map_of).await?;
     let before = server.requests()?;
     let mut edited = healing.all(0..objects, |number| edit(PAINTER, number)).await?;
     tell(&format!("{objects} edits healed: the server counts {}", server.requests()?.since(&before)));
@@ -113,7 +151,7 @@ async fn heal_all(server: &Server, lab: &Lab, objects: usize, table: &mut Table)
 
 /// Where the server tells who did what everybody is proven: the user who has sent the request, whatever name was in it.
 async fn prove_all(server: &Server, lab: &Lab, objects: usize, how: &str, table: &mut Table) -> anyhow::Result<()> {
-    let healing = Healing::start(server, lab, objects).await?;
+    let healing = Healing::start(server, lab, objects, config_map_of).await?;
     let edited = healing.all(0..objects, |number| edit(PAINTER, number)).await?;
     healing.proven(edited, &format!("{how}, edited by another manager"), table).await?;
     let deleted = healing.all(0..objects, |number| Ok(delete(path(number)))).await?;
@@ -127,6 +165,7 @@ async fn prove_all(server: &Server, lab: &Lab, objects: usize, how: &str, table:
 struct Healing {
     agent: Agent,
     bare: Bare,
+    held: Held,
     /// By how many milliseconds the agent's clock is ahead of ours.
     ahead: f64,
 }
@@ -140,10 +179,10 @@ struct Healed {
 }
 
 impl Healing {
-    async fn start(server: &Server, lab: &Lab, objects: usize) -> anyhow::Result<Self> {
+    async fn start(server: &Server, lab: &Lab, objects: usize, held: Held) -> anyhow::Result<Self> {
         let agent = Agent::start(lab)?;
         agent.until_converged(objects.div_ceil(PER_APP), Duration::from_millis(250), PATIENCE).await?;
-        Ok(Self { ahead: agent.ahead().await?, bare: Bare::new(&server.kubeconfig_of(PAINTER))?, agent })
+        Ok(Self { ahead: agent.ahead().await?, bare: Bare::new(&server.kubeconfig_of(PAINTER))?, held, agent })
     }
 
     async fn all(
@@ -161,8 +200,11 @@ impl Healing {
             all.seen.push(record.seen.as_millis() as f64 - changed);
             all.healed.push(healed.as_millis() as f64 - changed);
             all.records.push(record);
-            let live = self.bare.read(path(number)).await?;
-            ensure!(live["data"] == object(number).body["data"], "{} is told to be healed and is not", path(number));
+            let declared = (self.held)(number);
+            let path = declared.path("held");
+            let live = self.bare.read(path.clone()).await?;
+            let is_healed = |field| live.pointer(field) == declared.body.pointer(field);
+            ensure!(EDITED.into_iter().all(is_healed), "{path} is told to be healed and is not");
         }
         Ok(all)
     }
@@ -175,7 +217,8 @@ impl Healing {
     /// Waits until the newest drift of the app is a new one of this object, and put right.
     async fn healed(&self, number: usize, last: Option<u64>) -> anyhow::Result<DriftRecord> {
         let (begun, mut glances) = (Stopwatch::start(), interval(GLANCE));
-        let name = format!("map-{number:05}");
+        let declared = (self.held)(number);
+        let name = declared.name();
         loop {
             glances.tick().await;
             let record = self.last_drift(number).await?;
@@ -237,14 +280,14 @@ impl Healed {
     }
 
     fn add_proven(&mut self, table: &mut Table, what: &str) {
-        self.add_times(table, what);
+        self.add_times(table, what, HEALED_BAR);
         let ours = 100.0 * self.proofs() as f64 / self.records.len() as f64;
         add_share(table, format!("{what}, the writer is proven with user, address and audit id"), ours);
     }
 
     /// Rows for the time until it is seen and healed, and for the share whose writer is told as it should be.
     fn add(&mut self, table: &mut Table, what: &str, told: &str, is_told: impl Fn(&Writer) -> bool) {
-        self.add_times(table, what);
+        self.add_times(table, what, HEALED_BAR);
         let right = self.records.iter().filter(|record| is_told(&record.writer)).count();
         let ours = 100.0 * right as f64 / self.records.len() as f64;
         if let Some(other) = self.records.iter().find(|record| !is_told(&record.writer)) {
@@ -253,7 +296,7 @@ impl Healed {
         add_share(table, format!("{what}, the writer is {told}"), ours);
     }
 
-    fn add_times(&mut self, table: &mut Table, what: &str) {
+    fn add_times(&mut self, table: &mut Table, what: &str, bar: f64) {
         let count = self.records.len();
         for (step, millis) in [("seen", &mut self.seen), ("healed and recorded", &mut self.healed)] {
             millis.sort_by(f64::total_cmp);
@@ -263,7 +306,7 @@ impl Healed {
                 unit: Unit::Cost("ms"),
                 ours: percentile(millis, 99),
                 peer: Peer::None,
-                bar: Bar::Figure(HEALED_BAR),
+                bar: Bar::Figure(bar),
             });
         }
     }

@@ -26,6 +26,10 @@ impl Object {
         format!("{}/namespaces/{namespace}/{}/{}", self.group, self.resource, self.name)
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn is(&self, resource: &str) -> bool {
         self.resource == resource
     }
@@ -76,6 +80,15 @@ pub(super) fn flux(number: usize, millicores: usize) -> [Object; 4] {
     }});
     let ingress = Object::new("/apis/networking.k8s.io/v1", "ingresses", "Ingress", name, ingress);
     [account, service, deployment, ingress]
+}
+
+/// A Deployment without pods, which its controller counts as available.
+pub(super) fn deployment(name: String) -> Object {
+    let labels = json!({"app": name});
+    let containers = json!([{"name": "main", "image": "example.com/main:1"}]);
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+    let spec = json!({"replicas": 0, "selector": {"matchLabels": labels}, "template": template});
+    Object::new("/apis/apps/v1", "deployments", "Deployment", name, json!({"spec": spec}))
 }
 
 /// A ConfigMap of about so many bytes.

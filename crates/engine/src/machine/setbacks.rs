@@ -14,6 +14,11 @@ use setpoint_target::RefusalClass;
 const FIRST: Span = Span::seconds(1);
 const LONGEST: Span = Span::minutes(5);
 const LONGEST_BUSY: Span = Span::minutes(1);
+/// What was written by another while we decided is read and decided again at once, this often: controllers write an object
+/// right after its spec was edited, and are done soon.
+const AT_ONCE: u32 = 4;
+/// And then after this long, and ever longer.
+const FIRST_AFTER_CONFLICTS: Span = Span::millis(100);
 /// After this many failures of one input only once in a while.
 const ENOUGH: u32 = 8;
 const RARELY: Span = Span::hours(1);
@@ -62,7 +67,9 @@ impl Setbacks {
         let pause = match class {
             // We were late: nothing is wrong with the declaration.
             RefusalClass::Fenced => FIRST,
-            RefusalClass::Conflict | RefusalClass::Unavailable | RefusalClass::Unready => {
+            RefusalClass::Conflict if failure.times < AT_ONCE => Span::ZERO,
+            RefusalClass::Conflict => FIRST_AFTER_CONFLICTS.doubled(failure.times - AT_ONCE, LONGEST_BUSY),
+            RefusalClass::Contested | RefusalClass::Unavailable | RefusalClass::Unready => {
                 FIRST.doubled(failure.times, LONGEST_BUSY)
             }
             RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied if failure.times >= ENOUGH => RARELY,
@@ -159,6 +166,17 @@ mod tests {
         assert_eq!(setbacks.failed(&key(), RefusalClass::Denied, Some(new), Span::ZERO, at(0)), at(1));
         let back = setbacks.failed(&key(), RefusalClass::Invalid, Some(old), Span::ZERO, at(0));
         assert_eq!(back, at(3600), "an old input is not new again");
+    }
+
+    #[test]
+    fn a_conflict_is_decided_again_at_once_a_few_times_and_then_ever_later() {
+        let mut setbacks = Setbacks::default();
+        let mut pause = |class| setbacks.failed(&key(), class, None, Span::ZERO, at(0)).as_millis();
+        let pauses: Vec<_> = (0..16).map(|_| pause(RefusalClass::Conflict)).collect();
+        assert_eq!(pauses[..8], [0, 0, 0, 0, 100, 200, 400, 800]);
+        assert_eq!(pauses[14..], [60_000, 60_000]);
+        let mut setbacks = Setbacks::default();
+        assert_eq!(setbacks.failed(&key(), RefusalClass::Contested, None, Span::ZERO, at(0)), at(1));
     }
 
     #[test]

@@ -384,7 +384,7 @@ async fn what_was_an_autoscalers_is_not_taken_by_a_heal_of_something_else_which_
     scene.server.request("DELETE", &format!("{}/web", scene.autoscalers()), None).succeeded();
     let outcome = scene.execute(&scene.steps.update(&declared, &drifted)).await;
     let Outcome::Refused { refusal } = outcome else { panic!("it was decided on less: {outcome:?}") };
-    assert_eq!(refusal.class, RefusalClass::Conflict);
+    assert_eq!(refusal.class, RefusalClass::Contested);
     assert!(refusal.detail.contains(".spec.replicas of `kube-controller-manager`"), "{refusal}");
     assert!(!refusal.detail.contains("stranger"), "the image is ours to take back: {refusal}");
     let stored = scene.stored(&declared);
