@@ -12,7 +12,7 @@ use setpoint_core::report::{Kept, Why};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_engine::{Controls, Effect, Event, Machine, Mode, Settings, Shelf, Ticket};
-use setpoint_target::{Outcome, Refusal, RefusalClass};
+use setpoint_target::{Hint, Outcome, Refusal, RefusalClass};
 
 use crate::holding::{at, claim, control, key, reach, resource, stands, target, unseen};
 
@@ -113,6 +113,21 @@ fn a_target_that_fails_every_call_is_left_alone_for_half_a_minute() {
     let looks = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::Observe { .. })).count();
     assert!((108..137).all(|second| looks(&machine.step(at(second), Event::Woke)) == 0));
     assert!(looks(&machine.step(at(137), Event::Woke)) > 0);
+}
+
+#[test]
+fn a_target_that_answers_again_is_looked_at_at_once_and_nothing_is_deleted_before_it_was_seen_in_full() {
+    let (mut machine, under_way) = failed_too_often();
+    let effects = machine.step(at(109), Event::Hinted { target: target(), hint: Hint::AnswersAgain });
+    let neighbours = look_of(&effects, "c").expect("the pause is over");
+    let states = |seen| [("a", stands("a", seen)), ("b", stands("b", seen))];
+    // Of a look from before that is not known yet.
+    let effects = machine.step(at(110), observed(under_way, at(106), states(at(106))));
+    assert_eq!(deletes(&effects), 0);
+    assert!(kept_for(&machine, Kept::BreakerOpen), "{:?}", machine.withheld(&retired()));
+    let seen = at(109);
+    machine.step(at(111), observed(neighbours, seen, [("c", stands("c", seen)), ("d", stands("d", seen))]));
+    assert_eq!(machine.left_alone_until(&target()), None);
 }
 
 #[test]

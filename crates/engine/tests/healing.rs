@@ -101,3 +101,53 @@ fn what_a_person_orders_is_done_as_urgently_as_it_is_looked_at() {
     assert_eq!(done_for(None), [Priority::Drift]);
     assert_eq!(done_for(Some(Order::Sync { allow_prune: 0 })), [Priority::Person]);
 }
+
+#[test]
+fn what_was_written_in_between_is_decided_again_at_once_a_few_times() {
+    let (mut machine, look) = converged(Mode::Auto, false);
+    let mut effects = step(&mut machine, 100, Event::Observed { ticket: look, observation: drifted(100).0 });
+    let mut tries = 0;
+    while let Some(ticket) = executed(&effects) {
+        tries += 1;
+        let detail = "the object has been modified".to_owned();
+        let refusal = Refusal { class: RefusalClass::Conflict, detail, retry_after: None };
+        let refused = Event::Executed { ticket, outcomes: vec![Outcome::Refused { refusal }] };
+        let look = looks(&step(&mut machine, 100, refused))[0];
+        effects = step(&mut machine, 100, Event::Observed { ticket: look, observation: drifted(100).0 });
+    }
+    assert_eq!(tries, 5, "all within one instant, and then it waits");
+    // The pause is one of milliseconds.
+    let effects = step(&mut machine, 101, Event::Woke);
+    assert!(is_put_right(&mut machine, 101, &effects));
+}
+
+#[test]
+fn an_app_whose_changes_are_not_noticed_is_not_converged() {
+    let (mut machine, ticket) = converged(Mode::Auto, false);
+    let states = ["a", "b"].map(|name| (key(name), stands(name, at(100)))).into();
+    step(&mut machine, 100, Event::Observed { ticket, observation: Observation { at: at(100), states } });
+    let status = |machine: &Machine| machine.status(&"web/shop".parse().expect("a valid app")).expect("it is known");
+    assert!(status(&machine).converged);
+    let unwatched = |class: &str, namespace: Option<&str>| Unwatched {
+        class: class.into(),
+        namespace: namespace.map(Into::into),
+        since: at(101),
+        why: "no answer".into(),
+    };
+    let hint = |kinds: Vec<Unwatched>| Event::Hinted { target: target(), hint: Hint::Unwatched { kinds } };
+    for elsewhere in [unwatched("Secret", None), unwatched("ConfigMap", Some("another"))] {
+        step(&mut machine, 102, hint(vec![elsewhere]));
+        assert!(status(&machine).converged, "it has nothing of that");
+    }
+    for of_it in [unwatched("ConfigMap", None), unwatched("ConfigMap", Some("shop"))] {
+        step(&mut machine, 103, hint(vec![of_it.clone()]));
+        assert!(!status(&machine).converged);
+        assert_eq!(status(&machine).unwatched, Some(of_it));
+        step(&mut machine, 104, hint(Vec::new()));
+        assert!(status(&machine).converged);
+    }
+    // It is another connection that hints from now on.
+    step(&mut machine, 105, hint(vec![unwatched("ConfigMap", None)]));
+    step(&mut machine, 106, Event::Hinted { target: target(), hint: Hint::Lost });
+    assert_eq!(status(&machine).unwatched, None);
+}

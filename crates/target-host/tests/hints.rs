@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 async fn next(scene: &Scene) -> BTreeSet<Key> {
     match timeout(PATIENCE, scene.target.hints()).await.expect("a hint") {
         Hint::Changed { keys } => keys,
-        Hint::Lost => panic!("events were lost"),
+        other => panic!("events were lost: {other:?}"),
     }
 }
 

@@ -35,12 +35,15 @@ struct Known {
     expected: Option<TargetIdentity>,
     /// When it last was the one that is expected, and how many connections there had been before it was asked.
     verified: Option<(u64, Timestamp)>,
+    /// How often it was asked, and why there was no answer the last time.
+    asked: u64,
+    failed: Option<Blindness>,
 }
 
 impl Identity {
     pub(crate) fn new(expected: Option<TargetIdentity>, holds: Span) -> Self {
         Self {
-            known: Mutex::new(Known { expected, verified: None }),
+            known: Mutex::new(Known { expected, verified: None, asked: 0, failed: None }),
             holds,
             asking: futures_util::lock::Mutex::new(()),
         }
@@ -48,6 +51,15 @@ impl Identity {
 
     /// Asks the cluster itself. The first answer is what is expected from then on.
     pub(crate) async fn ask(&self, api: &Api) -> Result<TargetIdentity, Failure> {
+        let answer = self.ask_once(api).await;
+        let mut known = self.known();
+        known.asked += 1;
+        known.failed = answer.as_ref().err().map(Failure::blindness);
+        drop(known);
+        answer
+    }
+
+    async fn ask_once(&self, api: &Api) -> Result<TargetIdentity, Failure> {
         let sender = &api.sender;
         let place =
             Collection { group: "".into(), version: "v1".into(), resource: "namespaces".into(), namespace: "".into() };
@@ -75,9 +87,14 @@ impl Identity {
         if let Some(identity) = self.still_verified(api) {
             return Ok(identity);
         }
+        let asked = self.known().asked;
         let _turn = self.asking.lock().await;
         if let Some(identity) = self.still_verified(api) {
             return Ok(identity);
+        }
+        if let Some(failed) = self.failed_since(asked) {
+            // All streams ask at once when a server goes away, and each would wait for a time-out of its own.
+            return Err(failed);
         }
         let found = self.ask(api).await.map_err(|failure| failure.blindness())?;
         match self.known().expected.clone() {
@@ -86,6 +103,11 @@ impl Identity {
             }
             _ => Ok(found),
         }
+    }
+
+    fn failed_since(&self, asked: u64) -> Option<Blindness> {
+        let known = self.known();
+        known.failed.clone().filter(|_| known.asked > asked)
     }
 
     /// Who is expected, once anyone has answered.

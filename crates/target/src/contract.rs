@@ -174,6 +174,29 @@ pub enum Hint {
     },
     /// Events were lost: everything watched must be looked at again.
     Lost,
+    /// Changes of these kinds are not noticed now, and of no others. Where it is empty, all are noticed again.
+    Unwatched {
+        kinds: Vec<Unwatched>,
+    },
+    /// The target did not answer for a while, and does again.
+    AnswersAgain,
+}
+
+/// Objects whose changes are not noticed now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwatched {
+    /// The class of their keys.
+    pub class: Arc<str>,
+    /// The namespace of their keys; any if `None`.
+    pub namespace: Option<Arc<str>>,
+    pub since: Timestamp,
+    pub why: Arc<str>,
+}
+
+impl Unwatched {
+    pub fn covers(&self, key: &Key) -> bool {
+        key.class() == &*self.class && self.namespace.as_ref().is_none_or(|namespace| key.namespace() == &**namespace)
+    }
 }
 
 /// The target cannot tell what a declared object would be on it.

@@ -11,7 +11,7 @@ pub mod showing;
 
 pub use contract::{
     Answer, Asker, Capabilities, Fence, Granularity, Hint, Outcome, Priority, Refusal, RefusalClass, Settlement,
-    Sightings, Target, Unidentifiable, Wanted, Work,
+    Sightings, Target, Unidentifiable, Unwatched, Wanted, Work,
 };
 pub use memory::{MemoryOptions, MemoryTarget, MemoryWorld};
 pub use showing::{LogPart, LogQuestion, LogReader, Requests, Tally, Tree, TreeObject, Unwell};

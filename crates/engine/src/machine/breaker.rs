@@ -127,6 +127,18 @@ impl super::Machine {
         }
     }
 
+    /// A target that failed too often answers again: it is left alone no longer. Whether it was; until one full look at it
+    /// nothing is deleted there all the same.
+    pub(super) fn end_pause(&mut self, target: &TargetIdentity) -> bool {
+        let now = self.now;
+        let Some(breaker) = self.breakers.get_mut(target).filter(|breaker| breaker.is_closed_to_calls(now)) else {
+            return false;
+        };
+        breaker.open_until = Some(now);
+        self.timers.cancel(&Timer::Breaker(target.clone()));
+        true
+    }
+
     /// The time it was left alone for is over: look at everything on it.
     pub(super) fn breaker_may_close(&mut self, target: &TargetIdentity) {
         for app in self.apps_on(target) {

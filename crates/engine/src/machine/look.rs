@@ -11,7 +11,7 @@ use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::observed::{Blindness, Observed};
 use setpoint_core::time::Span;
 use setpoint_ledger::Kind;
-use setpoint_target::{Asker, Hint};
+use setpoint_target::{Asker, Hint, Unwatched};
 
 use crate::effect::{Effect, Ticket};
 
@@ -44,7 +44,15 @@ impl Machine {
 
     pub(super) fn hinted(&mut self, target: &TargetIdentity, hint: &Hint) {
         let apps = match hint {
-            Hint::Lost => self.apps_on(target),
+            Hint::Lost => {
+                self.unwatched.remove(target);
+                self.apps_on(target)
+            }
+            Hint::Unwatched { kinds } => {
+                self.unwatched.insert(target.clone(), kinds.clone());
+                return;
+            }
+            Hint::AnswersAgain => self.apps_to_look_at_again(target),
             Hint::Changed { keys } => {
                 let interested = keys.iter().flat_map(|key| self.holdings.interested_in(target, key));
                 interested.cloned().collect::<BTreeSet<_>>().into_iter().collect()
@@ -53,6 +61,24 @@ impl Machine {
         for app in apps {
             self.wants_look(&app, Priority::Drift);
         }
+    }
+
+    /// The target answers again: what could not be seen is looked at now and not when its time has come.
+    fn apps_to_look_at_again(&mut self, target: &TargetIdentity) -> Vec<AppId> {
+        let was_left_alone = self.end_pause(target);
+        let is_blind = |app: &AppId| self.apps.get(app).is_some_and(|kept| kept.look_failures > 0);
+        self.apps_on(target).into_iter().filter(|app| was_left_alone || is_blind(app)).collect()
+    }
+
+    /// Since when changes of something that an app declares or owns are not noticed, and why.
+    pub(super) fn unwatched_of(&self, app: &AppId) -> Option<&Unwatched> {
+        let target = &self.apps.get(app)?.sent.target;
+        let kinds = self.unwatched.get(target).filter(|kinds| !kinds.is_empty())?;
+        let keys = self.keys_of(app);
+        kinds
+            .iter()
+            .filter(|unwatched| keys.iter().any(|key| unwatched.covers(key)))
+            .min_by_key(|unwatched| unwatched.since)
     }
 
     pub(super) fn set_phase(&mut self, app: &AppId, phase: Phase) {

@@ -50,7 +50,7 @@ use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, LiveVersion, Scope, StoreName, TargetIdentity, Uid};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
-use setpoint_target::Wanted;
+use setpoint_target::{Unwatched, Wanted};
 
 use crate::controls::{Controls, Settings};
 use crate::effect::{Declined, Effect, Note, Ticket};
@@ -87,6 +87,8 @@ pub struct Machine {
     bundles: Shelf,
     stores: BTreeMap<StoreName, Store>,
     breakers: BTreeMap<TargetIdentity, Breaker>,
+    /// Kinds whose changes are not noticed now.
+    unwatched: BTreeMap<TargetIdentity, Vec<Unwatched>>,
     /// Boxed: an app is large, and the nodes of a tree are half empty.
     apps: BTreeMap<AppId, Box<App>>,
     /// Apps that are gone once that is durable. Until then there is none of that name.
@@ -143,6 +145,7 @@ impl Machine {
             bundles: Shelf::default(),
             stores: BTreeMap::new(),
             breakers: BTreeMap::new(),
+            unwatched: BTreeMap::new(),
             apps: BTreeMap::new(),
             forgetting: BTreeSet::new(),
             recording: Recording::default(),

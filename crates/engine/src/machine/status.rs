@@ -15,7 +15,7 @@ use setpoint_core::report::Withheld;
 use setpoint_core::snapshot::{Preview, Question};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
-use setpoint_target::{Asker, Priority, Wanted};
+use setpoint_target::{Asker, Priority, Unwatched, Wanted};
 
 use super::{Awaited, Machine};
 use crate::controls::Mode;
@@ -49,6 +49,8 @@ pub struct AppStatus {
     /// Until when its target is left alone, which failed too often. Later than that, nothing is
     /// deleted there before one full look.
     pub left_alone_until: Option<Timestamp>,
+    /// Changes of something it declares or owns are not noticed now: all that is said here is as old as that.
+    pub unwatched: Option<Unwatched>,
     /// Its stores that have not answered for so long that nobody knows what they declare now. What was accepted stays.
     pub stale: Vec<StoreName>,
 }
@@ -121,9 +123,10 @@ impl Machine {
         let kept = self.apps.get(app)?;
         let busy = !kept.phase.is_idle();
         let facts = self.holdings.facts();
+        let unwatched = self.unwatched_of(app).cloned();
         Some(AppStatus {
             facts: facts.apps.get(app).cloned().unwrap_or_else(|| Arc::clone(&kept.sent)),
-            converged: kept.converged,
+            converged: kept.converged && unwatched.is_none(),
             observed: kept.control.as_ref().is_some_and(|control| control.mode == Mode::Observe),
             busy,
             pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app) || under_way.recorded.contains(app),
@@ -137,6 +140,7 @@ impl Machine {
             unrendered: kept.unrendered.clone(),
             unsettled: under_way.unsettled.get(app).cloned().unwrap_or_default(),
             left_alone_until: self.left_alone_until(&kept.sent.target),
+            unwatched,
             stale: self.stale_stores_of(app),
         })
     }

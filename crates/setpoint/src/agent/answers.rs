@@ -253,6 +253,8 @@ fn state_of(status: &AppStatus) -> AppState {
         AppState::Waiting
     } else if waits(status).is_some() || status.set_back.is_some() {
         AppState::OutOfSync
+    } else if status.unwatched.is_some() {
+        AppState::Unknown
     } else if status.converged {
         AppState::Converged
     } else if status.pending {
@@ -281,9 +283,14 @@ fn note_of(app: &AppId, status: &AppStatus) -> Option<String> {
     let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
     let stale = status.stale.first().map(|store| format!("store {store} is stale: held at what was accepted"));
     let unrendered = status.unrendered.as_ref().map(|why| format!("the newest version cannot be rendered now: {why}"));
+    let unwatched = status.unwatched.as_ref().map(|unwatched| {
+        let (class, since, why) = (&unwatched.class, unwatched.since, &unwatched.why);
+        let since = crate::show::time::absolute(since);
+        format!("unknown since {since}: changes of {class} are not noticed: {why}")
+    });
     let set_back = || set_back_of(app, status).map(|set_back| set_back.to_string());
     let versions = suspension.or(hold).or(refused).or(unrendered).or_else(set_back);
-    versions.or(withheld).or_else(|| waits(status)).or(stale)
+    versions.or(withheld).or(unwatched).or_else(|| waits(status)).or(stale)
 }
 
 /// The older version that the stores of an app offer, and the command that follows it.

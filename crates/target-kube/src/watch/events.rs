@@ -9,7 +9,7 @@ use setpoint_kube::object;
 use setpoint_kube::path::FieldPath;
 use setpoint_kube::shared::Holding;
 
-use super::{Progress, StreamId, Watches};
+use super::{StreamId, Watches};
 use crate::cluster::{Cluster, Named, metadata_hash};
 use crate::compared::{deleting, entries_of};
 use crate::records::{Record, Standing};
@@ -216,22 +216,6 @@ impl Watches {
             return None;
         }
         state.writing.remove(key).and_then(|(_, last)| last)
-    }
-
-    pub(super) fn caught_up(&self, id: &StreamId) {
-        self.go_on(id, Progress { caught_up: true, ..Progress::default() });
-    }
-
-    pub(super) fn interrupted(&self, id: &StreamId, trouble: Option<String>, tries: u32) {
-        self.go_on(id, Progress { begins: false, caught_up: false, trouble, tries });
-    }
-
-    fn go_on(&self, id: &StreamId, now: Progress) {
-        let mut state = self.state();
-        if let Some(progress) = state.streams.get_mut(id) {
-            *progress = now;
-        }
-        state.wake_listeners();
     }
 
     /// A kind may be watched only where we have rights: one stream for each namespace that was asked about. `false`: it is watched so already, and

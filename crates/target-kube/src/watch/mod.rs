@@ -9,27 +9,33 @@
 //! - `streams`, `single`: keeping streams open.
 //! - `unlabelled`: which of them tell of what bears no label of ours.
 //! - `polling`: what there is no stream left for.
+//! - `outage`: finding out, once for all of them, when the server responds again.
+//! - `restored`: noticing that the server's state went back.
+//! - `unwatched`: which objects no open stream tells of.
 //! - `beginning`: waiting for streams that have just been opened.
 //! - `events`: what an event means.
 
 mod beginning;
 mod events;
 mod lines;
+mod outage;
 pub(crate) mod pages;
 mod polling;
 mod single;
 mod streams;
 mod unlabelled;
+mod unwatched;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use setpoint_core::key::Key;
-use setpoint_core::time::Span;
+use setpoint_core::time::{Span, Timestamp};
 use setpoint_target::Hint;
 
 use self::events::Told;
+use self::outage::Outage;
 use self::unlabelled::{Crowd, Unlabelled};
 use crate::turns::Signal;
 
@@ -83,6 +89,7 @@ pub(crate) struct Watches {
     wanted: Signal,
     /// There is something to poll.
     to_poll: Signal,
+    outage: Outage,
 }
 
 #[derive(Debug, Default)]
@@ -106,6 +113,10 @@ struct State {
     crowds: BTreeMap<StreamId, Crowd>,
     fresh: Vec<Fresh>,
     hinted: BTreeSet<Key>,
+    /// The server responds again after an outage.
+    answers_again: bool,
+    /// Other streams are down than were hinted at last.
+    unwatched_changed: bool,
     /// Writes under way, and the last that a stream has told of each object meanwhile.
     writing: BTreeMap<Key, (usize, Option<Told>)>,
     /// Whoever waits for streams at their beginning.
@@ -116,10 +127,14 @@ struct State {
 struct Progress {
     /// It is being opened, or tells what is there, for the first time.
     begins: bool,
+    /// It was open at some time.
+    opened: bool,
     caught_up: bool,
     trouble: Option<String>,
     /// How often it was tried in vain to go on.
     tries: u32,
+    /// Since when it is down, where it was open before.
+    down_since: Option<Timestamp>,
 }
 
 /// A stream that has to be opened.
@@ -133,7 +148,8 @@ enum Fresh {
 impl Watches {
     pub(crate) fn new(most_streams: usize, most_by_name: usize, poll_round: Span) -> Self {
         let (news, wanted, to_poll) = (Signal::default(), Signal::default(), Signal::default());
-        Self { state: Mutex::default(), most_streams, most_by_name, poll_round, news, wanted, to_poll }
+        let (state, outage) = (Mutex::default(), Outage::default());
+        Self { state, most_streams, most_by_name, poll_round, news, wanted, to_poll, outage }
     }
 
     /// Somebody looks at this key: its kind is watched from now on.
@@ -191,9 +207,8 @@ impl Watches {
     /// Waits for something to hint at.
     pub(crate) async fn hint(&self) -> Hint {
         loop {
-            let keys = std::mem::take(&mut self.state().hinted);
-            if !keys.is_empty() {
-                return Hint::Changed { keys };
+            if let Some(hint) = self.state().next_hint() {
+                return hint;
             }
             self.news.heard().await;
         }

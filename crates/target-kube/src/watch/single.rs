@@ -25,12 +25,13 @@ impl Cluster {
             self.api.sender.wire.wait(GRACE).await;
             let mut tries = 0;
             loop {
-                if self.follow_single_once(&key).await.is_ok() {
+                let outages = self.watches.outage.ended();
+                let ended = self.follow_single_once(&key).await;
+                if ended.is_ok() {
                     tries = 0;
                 }
                 let wait = FIRST_WAIT.doubled(tries, LONGEST_WAIT);
-                tries += 1;
-                self.api.sender.wire.wait(wait).await;
+                tries = if self.pause(wait, tries > 0 && ended.is_err(), outages).await { 0 } else { tries + 1 };
             }
         };
         match select(std::pin::pin!(following), std::pin::pin!(over.heard())).await {

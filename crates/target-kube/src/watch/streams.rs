@@ -53,6 +53,15 @@ impl From<Failure> for Ended {
     }
 }
 
+/// Whether a stream ended because the server does not respond, as far as can be said.
+fn may_be_outage(ended: &Result<Ended, Unplaced>) -> bool {
+    match ended {
+        Ok(Ended::Failed(failure)) => failure.is_passing(),
+        Ok(Ended::Over | Ended::Expired | Ended::Restored) => false,
+        Err(unplaced) => matches!(unplaced, Unplaced::Unserved(Unserved::Unknown(_))),
+    }
+}
+
 /// Whether the server may not know how to tell what is there as events.
 pub(super) fn is_no_beginning(failure: &Failure) -> bool {
     matches!(failure.code(), Some(400 | 422))
@@ -86,6 +95,7 @@ impl Cluster {
         let mut running: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         // So that there is always something to wait for.
         running.push(self.poll_in_turn(&relists).boxed());
+        running.push(self.probe().boxed());
         loop {
             for fresh in self.watches.take_fresh() {
                 running.push(match fresh {
@@ -104,10 +114,12 @@ impl Cluster {
     pub(super) async fn follow(&self, id: StreamId, relists: &Places) {
         let mut course = Course { after: None, streams_lists: true, tries: 0 };
         loop {
+            let outages = self.watches.outage.ended();
             let ended = self.follow_once(&id, &mut course, relists).await;
             if Mutant::TrustCutStream.is_on() {
                 return;
             }
+            let may_be_outage = may_be_outage(&ended);
             let (trouble, wait) = match ended {
                 Ok(Ended::Over) => (None, FIRST_WAIT),
                 Ok(Ended::Expired) => {
@@ -129,9 +141,22 @@ impl Cluster {
                 }
                 Err(unplaced) => (Some(unplaced.to_string()), UNSERVED_WAIT),
             };
-            self.watches.interrupted(&id, trouble, course.tries);
-            self.api.sender.wire.wait(wait).await;
+            self.watches.interrupted(&id, trouble, course.tries, self.now());
+            let suspected = may_be_outage && course.tries > 1;
+            if self.pause(wait, suspected, outages).await {
+                course.tries = 0;
+            }
         }
+    }
+
+    /// Waits before the next try of a stream, but no longer than the server is away: returns whether an outage has ended since
+    /// the last try began. `suspected`: this may be an outage.
+    pub(super) async fn pause(&self, wait: Span, suspected: bool, outages: u64) -> bool {
+        let outage = &self.watches.outage;
+        if suspected {
+            outage.suspect();
+        }
+        within(&*self.api.sender.wire, wait, outage.over(outages)).await.is_some()
     }
 
     /// Longer after each failure, and not at the same instant as everybody else.
@@ -169,7 +194,9 @@ impl Cluster {
         };
         let missing = (beginning == Beginning::Everything).then(|| self.known_of(id));
         let body = self.api.watch(collection, self.selection(id).as_ref(), form, &beginning).await?;
-        if beginning != Beginning::Everything && !resumes {
+        if resumes {
+            self.watches.reopened(id);
+        } else if beginning != Beginning::Everything {
             self.watches.caught_up(id);
         }
         self.read_on(id, form, Lines::new(body), course, missing.map(|keys| (keys, relisting))).await

@@ -13,6 +13,8 @@ mod drifting;
 mod false_diffs;
 mod faults;
 mod flux_failures;
+mod hastened;
+mod outage;
 mod paging;
 mod remarks;
 mod resting;

@@ -211,6 +211,7 @@ impl Scene {
                             return all;
                         }
                     }
+                    Hint::Unwatched { .. } | Hint::AnswersAgain => {}
                     Hint::Lost => panic!("nothing was lost"),
                 }
             }

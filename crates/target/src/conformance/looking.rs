@@ -122,7 +122,7 @@ async fn hint_about(stage: &Stage<'_>, key: &Key) {
         match stage.target().hints().await {
             Hint::Lost => return,
             Hint::Changed { keys } if keys.contains(key) => return,
-            Hint::Changed { .. } => {}
+            Hint::Changed { .. } | Hint::Unwatched { .. } | Hint::AnswersAgain => {}
         }
     }
 }
