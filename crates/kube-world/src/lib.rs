@@ -22,6 +22,6 @@ mod write;
 
 pub use refusal::Refused;
 pub use request::{Method, Request};
-pub use server::{Committed, Place, Reply, Rule, Server};
+pub use server::{Backup, Committed, Place, Reply, Rule, Server};
 pub use stored::Stored;
 pub use watch::Watch;

@@ -1,6 +1,6 @@
 //! The server: objects in revisions, and what is answered to each request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -63,6 +63,13 @@ pub(crate) struct Logged {
 pub enum Reply {
     Answer { code: u16, bytes: Vec<u8> },
     Stream(Watch),
+}
+
+/// What a cluster had stored at some time.
+#[derive(Clone, Debug)]
+pub struct Backup {
+    revision: u64,
+    objects: BTreeMap<Place, Arc<Stored>>,
 }
 
 /// A cluster.
@@ -146,6 +153,29 @@ impl Server {
     /// Forgets what happened up to now: streams that were further behind have to begin anew.
     pub fn compact(&mut self) {
         self.compacted = self.revision;
+    }
+
+    /// A copy of what is stored now.
+    pub fn back_up(&self) -> Backup {
+        Backup { revision: self.revision, objects: self.objects.clone() }
+    }
+
+    /// Goes back to what was stored then, and to the revision of then: those that came after it come again, for other changes.
+    /// Nobody hears of it; streams that were further than that are silent until the server gets there.
+    pub fn restore(&mut self, backup: &Backup) {
+        let places: BTreeSet<Place> = self.objects.keys().chain(backup.objects.keys()).cloned().collect();
+        let before = std::mem::replace(&mut self.objects, backup.objects.clone());
+        self.revision = backup.revision;
+        self.log.clear();
+        self.compacted = backup.revision;
+        for place in places {
+            let (before, after) = (before.get(&place).cloned(), self.objects.get(&place).cloned());
+            let version =
+                |stored: &Option<Arc<Stored>>| stored.as_ref().map(|stored| (stored.uid().to_owned(), stored.version));
+            if version(&before) != version(&after) {
+                self.committed.push(Committed { place, before, after });
+            }
+        }
     }
 
     /// The object at a place.
@@ -257,7 +287,8 @@ impl Server {
     fn list(&self, route: &Route, request: &Request) -> Reply {
         let selection = Selection::of(route, request);
         let taken = self.objects().filter(|(place, stored)| selection.takes(place, stored));
-        let items: Vec<&str> = taken.map(|(place, stored)| stored.text(place, selection.metadata)).collect();
+        let most = request.said("limit").and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX);
+        let items: Vec<&str> = taken.take(most).map(|(place, stored)| stored.text(place, selection.metadata)).collect();
         let (kind, revision) = (kind_at(route), self.revision);
         let text = format!(
             r#"{{"kind":"{}List","apiVersion":"{}","metadata":{{"resourceVersion":"{revision}"}},"items":[{}]}}"#,

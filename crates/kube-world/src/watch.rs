@@ -18,6 +18,8 @@ pub struct Watch {
     first: Vec<String>,
     /// How much of the log was told.
     next: usize,
+    /// Of revisions up to this one nothing is told.
+    after: u64,
     /// It cannot go on.
     ended: bool,
 }
@@ -54,13 +56,14 @@ impl Server {
     pub(crate) fn open(&self, route: &Route, request: &Request) -> Watch {
         let selection = Selection::of(route, request);
         let metadata = selection.metadata;
-        let mut watch = Watch { selection, first: Vec::new(), next: self.log.len(), ended: false };
+        let mut watch = Watch { selection, first: Vec::new(), next: self.log.len(), after: 0, ended: false };
         match request.said("resourceVersion").and_then(|version| version.parse::<u64>().ok()) {
             Some(version) if version > 0 => {
                 if version < self.compacted {
                     watch.first = vec![event("ERROR", &Refused::expired().to_string())];
                     watch.ended = true;
                 }
+                watch.after = version;
                 watch.next = self.log.partition_point(|logged| logged.revision <= version);
             }
             _ => {
@@ -82,7 +85,9 @@ impl Server {
             return (!told.is_empty()).then_some(told);
         }
         let (selection, metadata) = (&watch.selection, watch.selection.metadata);
-        for Logged { revision, place, before, after } in &self.log[watch.next..] {
+        // A stream may have been opened on another server, which had more to tell.
+        let news = self.log.get(watch.next..).unwrap_or_default().iter().filter(|logged| logged.revision > watch.after);
+        for Logged { revision, place, before, after } in news {
             let taken =
                 |stored: &'_ Option<Arc<Stored>>| stored.clone().filter(|stored| selection.takes(place, stored));
             told.extend(match (taken(before), taken(after)) {
@@ -96,9 +101,9 @@ impl Server {
         Some(told)
     }
 
-    /// A line that says how far a stream is.
-    pub fn bookmark(&self, watch: &Watch) -> String {
-        self.mark(watch, &json!({}))
+    /// A line that says how far a stream is; `None` while it waits for a revision that the server does not have yet.
+    pub fn bookmark(&self, watch: &Watch) -> Option<String> {
+        (self.revision >= watch.after).then(|| self.mark(watch, &json!({})))
     }
 
     fn mark(&self, watch: &Watch, metadata: &Json) -> String {

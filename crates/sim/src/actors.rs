@@ -31,8 +31,14 @@ impl World {
             return self.change_documents(app);
         }
         let target = self.universe.target_of(app);
-        if self.is_cluster(target) && self.tape.happens("cluster shaken", 120) {
-            return self.shake_cluster(target);
+        if self.is_cluster(target) {
+            self.back_up(target);
+            if self.strikes(Fault::Restored, "storage restored") {
+                return self.restore_from_backup(target);
+            }
+            if self.tape.happens("cluster shaken", 120) {
+                return self.shake_cluster(target);
+            }
         }
         match self.tape.pick("act", 27) {
             0..=5 => self.commit_change(app),

@@ -77,6 +77,8 @@ faults! {
     KindMissing => "kind missing",
     /// The target stores something else than it was given.
     Mutated => "write rewritten by the target",
+    /// The storage of a cluster is restored from a backup: everything is as it was some minutes ago, versions too.
+    Restored => "storage restored from a backup",
     /// The address of a cluster leads to another one for a while.
     Elsewhere => "address leads elsewhere",
     /// A store cannot say whether a head descends from what was accepted.

@@ -235,8 +235,8 @@ impl World {
         // Our label is no part of what is declared.
         held.retain(|field| field != CO_OWNED && !field.ends_with(INSTALLATION_LABEL));
         let is_same = claim.uid.as_ref().is_some_and(|uid| uid.as_str() == stored.uid());
-        let posed = cluster.posed.contains(stored.uid());
-        (adopted && is_same && !posed && !held.is_empty()).then_some(held)
+        let excused = cluster.posed.contains(stored.uid()) || cluster.put_back.contains(stored.uid());
+        (adopted && is_same && !excused && !held.is_empty()).then_some(held)
     }
 
     /// Whether what stands under the key is the incarnation that is claimed.

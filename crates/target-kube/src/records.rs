@@ -19,6 +19,9 @@ use crate::latest::Latest;
 use crate::memory::{Changes, Remembered};
 use crate::remarks::Aside;
 
+/// No object ever has this version.
+const NO_VERSION: &str = "0";
+
 /// What is remembered of one object.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
@@ -366,7 +369,48 @@ impl Records {
     /// The keys of a kind, in a namespace or in all.
     pub(crate) fn keys_of(&self, class: &str, namespace: &str) -> BTreeSet<Key> {
         let within = |key: &&Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);
-        self.state().records.keys().filter(within).cloned().collect()
+        let state = self.state();
+        state.records.keys().chain(state.leaving.keys()).filter(within).cloned().collect()
+    }
+
+    /// Whether a stream told of another version while a look was under way, of an object without a record.
+    pub(crate) fn has_news(&self, look: &Look<'_>, version: &LiveVersion) -> bool {
+        self.state().looks.get(&look.number).is_some_and(|told| told.as_ref().is_some_and(|told| told != version))
+    }
+
+    /// Notes whether an object is being deleted, and what it waits for. Returns whether that is news.
+    pub(crate) fn note_leaving(&self, key: &Key, finalizers: Option<Arc<[Arc<str>]>>) -> bool {
+        let leaving = &mut self.state().leaving;
+        match finalizers {
+            Some(finalizers) => leaving.insert(key.clone(), Arc::clone(&finalizers)).as_ref() != Some(&finalizers),
+            None => leaving.remove(key).is_some(),
+        }
+    }
+
+    /// Whether an object is known to be being deleted.
+    pub(crate) fn is_leaving(&self, key: &Key) -> bool {
+        self.state().leaving.contains_key(key)
+    }
+
+    /// The newest version that is known of an object of a kind, where versions are numbers.
+    pub(crate) fn newest(&self, class: &str, namespace: &str) -> Option<u64> {
+        let within = |key: &Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);
+        let state = self.state();
+        let versions = state.records.iter().filter(|(key, _)| within(key)).map(|(_, record)| &record.version);
+        versions.filter_map(|version| version.as_str().parse().ok()).max()
+    }
+
+    /// Versions of this kind mean nothing any more: what is told next is compared, whatever its version is.
+    pub(crate) fn forget_versions(&self, class: &str, namespace: &str) {
+        let within = |key: &Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);
+        let State { records, moved, .. } = &mut *self.state();
+        for (key, record) in records.iter_mut().filter(|(key, _)| within(key)) {
+            record.version = LiveVersion::new(NO_VERSION).expect("it is short");
+            record.passed = None;
+            // Whether only the status moved cannot be said either.
+            record.standing.generation = None;
+            moved.insert(key.clone());
+        }
     }
 
     /// Whether there are records of more than so many objects of a key's kind and namespace.

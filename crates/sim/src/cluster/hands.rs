@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
+use setpoint_core::name::Uid;
 use setpoint_kube::request::INSTALLATION_LABEL;
 use setpoint_kube_world::schema::KINDS;
 use setpoint_kube_world::{Method, Place, Reply, Request, Rule, Server, Stored};
@@ -71,6 +72,9 @@ fn added(key: &Key, stored: &Json) -> Json {
         _ => json!({"metadata": {"annotations": {"stranger": "was here"}}}),
     }
 }
+
+/// As many copies are kept.
+const MOST_BACKUPS: usize = 6;
 
 /// The way to meddle that is an apply under our name.
 const POSE: u32 = 5;
@@ -244,6 +248,41 @@ impl World {
         }
         self.tidy_later(target);
         self.after(minutes * 60_000 + 1, Happening::Tidy { target });
+    }
+
+    /// Somebody backs up what a cluster stores.
+    pub(crate) fn back_up(&mut self, target: usize) {
+        let cluster = &mut self.clusters[target];
+        cluster.backups.push_back(cluster.server.back_up());
+        if cluster.backups.len() > MOST_BACKUPS {
+            cluster.backups.pop_front();
+        }
+    }
+
+    /// Somebody puts one of the last backups in place of what a cluster stores.
+    pub(crate) fn restore_from_backup(&mut self, target: usize) {
+        let backups = self.clusters[target].backups.len() as u32;
+        let number = self.tape.pick("which backup", backups.max(1)) as usize;
+        let Some(backup) = self.clusters[target].backups.get(number).cloned() else { return };
+        // Nobody remembers revisions that are yet to come again.
+        let cluster = &mut self.clusters[target];
+        cluster.backups.truncate(number + 1);
+        cluster.past.clear();
+        cluster.restored_at = self.now;
+        cluster.server.restore(&backup);
+        let committed = cluster.server.take_committed();
+        cluster.put_back.extend(committed.iter().filter_map(|change| Some(change.after.as_ref()?.uid().to_owned())));
+        for change in &committed {
+            let (uid, key) = (change.after.as_ref().map(|stored| stored.uid()), objects::key_at(&change.place));
+            let is_same = change.before.as_ref().map(|stored| stored.uid()) == uid;
+            if let (false, Some(key), Some(uid)) = (is_same, key, uid.and_then(|uid| Uid::new(uid).ok())) {
+                // It was deleted after the backup was made, and nobody has to remember it.
+                self.monitor.let_go.insert((key, uid));
+            }
+        }
+        self.reflect(target, &committed);
+        self.cut_all(target);
+        self.tidy_later(target);
     }
 
     pub(super) fn tidy_later(&mut self, target: usize) {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
-use setpoint_kube_world::Server;
+use setpoint_kube_world::{Backup, Server};
 use setpoint_target_kube::ShortMemory;
 
 pub(crate) use link::{Errand, Link};
@@ -59,6 +59,12 @@ pub(crate) struct Cluster {
     pub(crate) posed: BTreeSet<String>,
     /// Revisions of the last minute, with when they were the newest: what a lagging server remembers.
     past: VecDeque<(u64, u64)>,
+    /// Copies of what was stored in the last minutes, oldest first.
+    backups: VecDeque<Backup>,
+    /// When it was restored from one last: what was under way then is lost.
+    restored_at: u64,
+    /// Objects that a backup put back, by UID: who held them then holds them again.
+    pub(crate) put_back: BTreeSet<String>,
     /// What controllers say of objects that are not well.
     sick: BTreeMap<Key, Health>,
     /// The controllers will look soon.
@@ -87,6 +93,9 @@ impl Cluster {
             written: BTreeMap::new(),
             posed: BTreeSet::new(),
             past: VecDeque::new(),
+            backups: VecDeque::new(),
+            restored_at: 0,
+            put_back: BTreeSet::new(),
             sick: BTreeMap::new(),
             tidying: false,
             namespace_away_until: None,

@@ -86,10 +86,7 @@ impl World {
         }
         if self.strikes(Fault::EventsLost, "events forgotten") {
             self.clusters[target].server.compact();
-            while !self.clusters[target].streams.is_empty() {
-                self.cut(target, 0, None);
-            }
-            return;
+            return self.cut_all(target);
         }
         let cluster = &mut self.clusters[target];
         let stream = &mut cluster.streams[at];
@@ -119,6 +116,13 @@ impl World {
         }
     }
 
+    /// All streams end: the server has gone.
+    pub(super) fn cut_all(&mut self, target: usize) {
+        while !self.clusters[target].streams.is_empty() {
+            self.cut(target, 0, None);
+        }
+    }
+
     fn cut(&mut self, target: usize, at: usize, error: Option<WireError>) {
         let stream = self.clusters[target].streams.remove(at);
         stream.channel.end(error);
@@ -138,8 +142,8 @@ impl World {
         if self.now - stream.opened_at > LONGEST {
             return self.cut(target, at, None);
         }
-        if !stream.telling {
-            stream.channel.push(lines(&[cluster.server.bookmark(&stream.watch)]));
+        if let Some(bookmark) = cluster.server.bookmark(&stream.watch).filter(|_| !stream.telling) {
+            stream.channel.push(lines(&[bookmark]));
         }
         self.after(MARK_EVERY, Happening::Mark { to, target, number });
         self.drive(to.instance, target);

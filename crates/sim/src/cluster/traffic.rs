@@ -216,6 +216,9 @@ impl World {
             Some((Fault::Revoked, _)) => return self.respond(from, target, sent, refused(&Refused::unknown_client())),
             _ => {}
         }
+        if sent.at < self.clusters[target].restored_at {
+            return self.respond(from, target, sent, lost("the server was stopped"));
+        }
         let change = sent.request.is_change();
         let before =
             if change { (Fault::TimeoutBefore, "request lost") } else { (Fault::TargetUnreachable, "read lost") };

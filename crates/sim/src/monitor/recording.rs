@@ -101,7 +101,11 @@ impl Monitor {
         if object.is_some() && retired {
             self.let_go.insert((key.clone(), uid.clone()));
         }
-        self.holds("S2", object.is_none() || retired, || format!("{key} is there and its claim is dropped"));
+        // What a backup brought back may have been seen to be gone before.
+        let came_back = self.let_go.contains(&(key.clone(), uid.clone()));
+        self.holds("S2", object.is_none() || retired || came_back, || {
+            format!("{key} is there and its claim is dropped")
+        });
     }
 
     /// An app that was forgotten and comes back is another owner: it does not know what was fought over before.

@@ -253,6 +253,14 @@ impl Api {
         self.sender.open(read(path, accept), errand).await
     }
 
+    /// The state of a server as far as a kind goes: the version of a list of it, if it has one.
+    pub(crate) async fn state(&self, collection: &Collection) -> Result<Option<String>, Failure> {
+        let request = read(format!("{}?limit=1", collection.path()), METADATA_LIST);
+        let errand = Errand { call: Call::List, urgency: Urgency::Sweep, app: None };
+        let list = understood(&self.sender.read(&request, errand, MOST_OF_OBJECT).await?)?;
+        Ok(object::resource_version(&list).map(str::to_owned))
+    }
+
     /// What a container has logged; the query says how much. With `streams` it does not end by itself.
     pub(crate) async fn log(&self, pod: &Place, query: &str, streams: bool) -> Result<Body, Failure> {
         let path = format!("{}/log?{query}", pod.path());

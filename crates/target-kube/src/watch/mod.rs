@@ -21,6 +21,7 @@ mod lines;
 mod outage;
 pub(crate) mod pages;
 mod polling;
+mod restored;
 mod single;
 mod streams;
 mod unlabelled;

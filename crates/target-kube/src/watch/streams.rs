@@ -18,6 +18,7 @@ use setpoint_kube::status::Status;
 
 use super::events::{Kind, Told, key_of};
 use super::lines::Lines;
+use super::restored::{RESTORED, is_before};
 use super::{Fresh, Progress, StreamId, Watches, Whose};
 use crate::cluster::{Cluster, Unplaced};
 use crate::discovery::Unserved;
@@ -44,6 +45,8 @@ enum Ended {
     Over,
     /// The server does not remember that far back: everything must be told again.
     Expired,
+    /// The server's state went back: everything must be told again, and compared.
+    Restored,
     Failed(Failure),
 }
 
@@ -77,7 +80,22 @@ struct Course {
     tries: u32,
 }
 
+/// What is remembered while everything that is there is being told.
+struct Initial<'p> {
+    /// What was not told of yet.
+    missing: BTreeSet<Key>,
+    /// The newest version that was known before.
+    newest: Option<u64>,
+    /// The right to list.
+    _relisting: Option<Taken<'p>>,
+}
+
 impl Course {
+    /// Whether the server says that it is not as far as it was.
+    fn is_behind(&self, version: Option<&str>) -> bool {
+        version.zip(self.after.as_deref()).is_some_and(|(version, after)| is_before(version, after))
+    }
+
     /// Everything up to this state was told.
     fn go_on_after(&mut self, version: Option<String>) {
         if version.is_some() {
@@ -125,6 +143,11 @@ impl Cluster {
                 Ok(Ended::Expired) => {
                     course.after = None;
                     (Some("the server no longer knows where the stream was".to_owned()), self.pace(&id, &mut course))
+                }
+                Ok(Ended::Restored) => {
+                    course.after = None;
+                    self.records.forget_versions(&id.class, &id.namespace);
+                    (Some(RESTORED.to_owned()), Span::ZERO)
                 }
                 Ok(Ended::Failed(failure)) if course.streams_lists && is_no_beginning(&failure) => {
                     course.streams_lists = false;
@@ -186,6 +209,11 @@ impl Cluster {
     ) -> Result<Ended, Failure> {
         let form = id.form();
         let resumes = course.after.is_some();
+        if let Some(after) = &course.after
+            && self.has_gone_back(collection, after).await?
+        {
+            return Ok(Ended::Restored);
+        }
         let relisting = if resumes { None } else { Some(relists.take().await) };
         let beginning = match &course.after {
             Some(version) => Beginning::After(version.clone()),
@@ -193,24 +221,25 @@ impl Cluster {
             None => Beginning::After(self.list(id, collection).await?),
         };
         let missing = (beginning == Beginning::Everything).then(|| self.known_of(id));
+        let newest = self.newest_of(id);
         let body = self.api.watch(collection, self.selection(id).as_ref(), form, &beginning).await?;
         if resumes {
             self.watches.reopened(id);
         } else if beginning != Beginning::Everything {
             self.watches.caught_up(id);
         }
-        self.read_on(id, form, Lines::new(body), course, missing.map(|keys| (keys, relisting))).await
+        let initial = missing.map(|missing| Initial { missing, newest, _relisting: relisting });
+        self.read_on(id, form, Lines::new(body), course, initial).await
     }
 
-    /// Reads a stream to its end. `initial`: what is remembered and was not told of yet, while everything that is there is being told, and
-    /// the right to list.
+    /// Reads a stream to its end. `initial`: while everything that is there is being told.
     async fn read_on(
         &self,
         id: &StreamId,
         form: Form,
         mut lines: Lines,
         course: &mut Course,
-        mut initial: Option<(BTreeSet<Key>, Option<Taken<'_>>)>,
+        mut initial: Option<Initial<'_>>,
     ) -> Result<Ended, Failure> {
         while let Some(line) = lines.next(&*self.api.sender.wire, SILENCE).await? {
             let (kind, object) = event_in(&line)?;
@@ -219,15 +248,21 @@ impl Cluster {
                 Kind::Error => return Ok(ended_by(&object)),
                 // Nobody knows how much happened between two connections: what came before a bookmark has been told.
                 Kind::Bookmark => {
-                    if object::annotation(&object, INITIAL_END) == Some("true") {
-                        self.not_told_of(id, initial.take().map(|(missing, _)| missing).unwrap_or_default());
+                    if course.is_behind(version.as_deref()) {
+                        return Ok(Ended::Restored);
+                    }
+                    if object::annotation(&object, INITIAL_END) == Some("true")
+                        && let Some(initial) = initial.take()
+                    {
+                        self.compare_if_before(id, version.as_deref().unwrap_or_default(), initial.newest);
+                        self.not_told_of(id, initial.missing);
                     }
                     if initial.is_none() {
                         self.watches.caught_up(id);
                     }
                 }
                 Kind::Present | Kind::Gone => {
-                    self.tell_of(id, Told { kind, form, object }, initial.as_mut().map(|(missing, _)| missing));
+                    self.tell_of(id, Told { kind, form, object }, initial.as_mut().map(|initial| &mut initial.missing));
                 }
             }
             if initial.is_none() {
@@ -260,6 +295,11 @@ impl Cluster {
         }
     }
 
+    /// The newest version of what a stream should tell of.
+    fn newest_of(&self, id: &StreamId) -> Option<u64> {
+        if id.whose == Whose::Ours { self.records.newest(&id.class, &id.namespace) } else { None }
+    }
+
     /// What a stream should have told of and did not may be gone, or may have lost its label: somebody has to look.
     fn not_told_of(&self, id: &StreamId, keys: BTreeSet<Key>) {
         for key in keys {
@@ -278,9 +318,10 @@ impl Cluster {
 
     /// Lists what is there, for servers that do not tell it as events. Answers the state it is of.
     pub(super) async fn list(&self, id: &StreamId, collection: &Collection) -> Result<String, Failure> {
-        let (mut missing, form) = (self.known_of(id), id.form());
+        let (mut missing, form, newest) = (self.known_of(id), id.form(), self.newest_of(id));
         let tell = |object| self.tell_of(id, Told { kind: Kind::Present, form, object }, Some(&mut missing));
         let version = self.pages(collection, self.selection(id).as_ref(), form, tell).await?;
+        self.compare_if_before(id, &version, newest);
         self.not_told_of(id, missing);
         Ok(version)
     }

@@ -18,6 +18,7 @@ mod outage;
 mod paging;
 mod remarks;
 mod resting;
+mod restoring;
 mod resync;
 mod rights;
 mod scene;

@@ -5,6 +5,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use data_encoding::HEXLOWER;
 use rcgen::KeyPair;
@@ -16,6 +17,9 @@ use crate::tls::Authority;
 /// What a cluster may need there; with less, it goes to the disk.
 const ROOM: u64 = 2 * 1024 * 1024 * 1024;
 
+/// Where etcd keeps what it stores, within the folder.
+const DATA: &str = "etcd";
+
 /// How many times is looked whether a server is there, with a pause each: a busy machine gets a minute and a half.
 pub(super) const LOOKS: usize = 1800;
 
@@ -26,13 +30,21 @@ pub(super) const STARTS: usize = 3;
 #[derive(Debug)]
 pub(super) struct Cluster {
     /// `None` where another process runs it.
-    etcd: Option<(Process, u16)>,
+    etcd: Option<Etcd>,
     folder: PathBuf,
     authority: Authority,
     tokens: BTreeMap<String, String>,
     servers: AtomicUsize,
     _janitor: Option<Janitor>,
     keeper: Keeper,
+}
+
+/// The storage of a cluster.
+#[derive(Debug)]
+struct Etcd {
+    process: Mutex<Process>,
+    port: u16,
+    peer_port: u16,
 }
 
 impl Cluster {
@@ -90,8 +102,31 @@ impl Cluster {
 
     /// Where etcd answers.
     pub(super) fn storage(&self) -> String {
-        let (_, port) = self.etcd.as_ref().expect("a shared cluster gets no more servers; use `ApiServer::own`");
-        format!("http://127.0.0.1:{port}")
+        let etcd = self.etcd.as_ref().expect("a shared cluster gets no more servers; use `ApiServer::own`");
+        format!("http://127.0.0.1:{}", etcd.port)
+    }
+
+    /// Copies what is stored. etcd is away for a moment.
+    pub(super) fn back_up(&self) {
+        self.exchange_storage(|storage, backup| copy(storage, backup));
+    }
+
+    /// Replaces what is stored by what was copied last.
+    pub(super) fn restore(&self) {
+        self.exchange_storage(|storage, backup| {
+            fs::remove_dir_all(storage).expect("the folder is ours");
+            copy(backup, storage);
+        });
+    }
+
+    /// Stops etcd, lets something be done to its data and to the copy of it, and starts it again where it was.
+    fn exchange_storage(&self, exchange: impl FnOnce(&Path, &Path)) {
+        let etcd = self.etcd.as_ref().expect("the storage of a shared cluster is everybody's; use `ApiServer::own`");
+        let mut process = etcd.process.lock().unwrap_or_else(PoisonError::into_inner);
+        process.kill();
+        exchange(&self.folder.join(DATA), &self.folder.join("etcd-backup"));
+        let started = launch_etcd(&self.keeper, &self.folder, etcd.port, etcd.peer_port);
+        *process = started.unwrap_or_else(|words| panic!("etcd does not start again:\n{words}"));
     }
 
     /// A name for one more server.
@@ -111,32 +146,51 @@ fn fresh_folder() -> PathBuf {
     folder.expect("there is room for temporary files").keep()
 }
 
-fn start_etcd(keeper: &Keeper, folder: &Path) -> (Process, u16) {
-    let log = folder.join("etcd.log");
+fn start_etcd(keeper: &Keeper, folder: &Path) -> Etcd {
     for _ in 0..STARTS {
         let [port, peer_port] = free_ports();
-        let clients = format!("http://127.0.0.1:{port}");
-        let arguments = [
-            format!("--data-dir={}", folder.join("etcd").display()),
-            format!("--listen-client-urls={clients}"),
-            format!("--advertise-client-urls={clients}"),
-            format!("--listen-peer-urls=http://127.0.0.1:{peer_port}"),
-            "--unsafe-no-fsync".to_owned(),
-        ];
-        let mut etcd = Process::start(keeper, "etcd", &arguments, &log);
-        for _ in 0..LOOKS {
-            if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
-                return (etcd, port);
-            }
-            if etcd.has_ended() {
-                break;
-            }
-            keeper.pause();
+        match launch_etcd(keeper, folder, port, peer_port) {
+            Ok(process) => return Etcd { process: Mutex::new(process), port, peer_port },
+            Err(words) => assert!(words.contains("address already in use"), "etcd does not start:\n{words}"),
         }
-        let words = etcd.last_words();
-        assert!(words.contains("address already in use"), "etcd does not start:\n{words}");
     }
     panic!("etcd found no free port {STARTS} times");
+}
+
+/// Starts the process and waits until it listens; the error is what it wrote last.
+fn launch_etcd(keeper: &Keeper, folder: &Path, port: u16, peer_port: u16) -> Result<Process, String> {
+    let clients = format!("http://127.0.0.1:{port}");
+    let arguments = [
+        format!("--data-dir={}", folder.join(DATA).display()),
+        format!("--listen-client-urls={clients}"),
+        format!("--advertise-client-urls={clients}"),
+        format!("--listen-peer-urls=http://127.0.0.1:{peer_port}"),
+        "--unsafe-no-fsync".to_owned(),
+    ];
+    let mut etcd = Process::start(keeper, "etcd", &arguments, &folder.join("etcd.log"));
+    for _ in 0..LOOKS {
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(etcd);
+        }
+        if etcd.has_ended() {
+            break;
+        }
+        keeper.pause();
+    }
+    Err(etcd.last_words())
+}
+
+/// Copies a folder with all it holds over what was there.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the folder is ours");
+    for entry in fs::read_dir(from).expect("the folder is ours") {
+        let entry = entry.expect("the folder is ours");
+        let to = to.join(entry.file_name());
+        match entry.file_type().expect("it was just listed").is_dir() {
+            true => copy(&entry.path(), &to),
+            false => drop(fs::copy(entry.path(), to).expect("there is room for a copy")),
+        }
+    }
 }
 
 /// Free at this moment, and different.

@@ -74,6 +74,13 @@ impl Process {
         Self { child: child.expect("setpriv is part of util-linux"), log: log.to_owned() }
     }
 
+    /// Kills it and waits until it is gone.
+    pub(super) fn kill(&mut self) {
+        // It fails only if the process has ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     pub(super) fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("it is a child of ours").is_some()
     }
@@ -87,9 +94,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It fails only if the process has ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 

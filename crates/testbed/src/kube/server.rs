@@ -93,8 +93,7 @@ impl ApiServer {
         let log = self.folder().join(format!("{}.log", self.name));
         let mut server = Process::start(keeper, "kube-apiserver", &self.flags(), &log);
         for _ in 0..LOOKS {
-            let answer = keeper.run(self.client.clone().send("GET".to_owned(), "/readyz".to_owned(), None));
-            if answer.is_ok_and(|answer| answer.status == 200) {
+            if self.is_ready() {
                 self.processes().server = Some(server);
                 return Ok(());
             }
@@ -104,6 +103,12 @@ impl ApiServer {
             keeper.pause();
         }
         Err(server.last_words())
+    }
+
+    fn is_ready(&self) -> bool {
+        let keeper = self.cluster.keeper();
+        let answer = keeper.run(self.client.clone().send("GET".to_owned(), "/readyz".to_owned(), None));
+        answer.is_ok_and(|answer| answer.status == 200)
     }
 
     fn flags(&self) -> Vec<String> {
@@ -210,6 +215,25 @@ impl ApiServer {
     pub fn start_again(&self) {
         assert!(self.processes().server.is_none(), "it is running; stop it first");
         self.launch().unwrap_or_else(|words| panic!("kube-apiserver does not start again:\n{words}"));
+    }
+
+    /// Keeps a copy of all that is stored, for [`restore`](Self::restore).
+    pub fn back_up(&self) {
+        self.cluster.back_up();
+        for _ in 0..LOOKS {
+            if self.is_ready() {
+                return;
+            }
+            self.cluster.keeper().pause();
+        }
+        panic!("kube-apiserver does not find its etcd again");
+    }
+
+    /// Puts back what was stored at the time of the copy, as people do who lost their etcd. No other server may run on it.
+    pub fn restore(&self) {
+        self.stop();
+        self.cluster.restore();
+        self.start_again();
     }
 
     /// Kills it and starts it again.
