@@ -16,7 +16,7 @@ mod records;
 #[cfg(test)]
 mod screens;
 mod table;
-mod time;
+pub(crate) mod time;
 mod tree;
 mod why;
 mod words;

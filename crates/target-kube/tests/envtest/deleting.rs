@@ -11,7 +11,7 @@ async fn waits_for(scene: &Scene, key: &setpoint_core::key::Key) -> Option<Vec<S
     match scene.observe_undeclared(key).await {
         Observed::Known { value: Presence::Present(Live { deleting, .. }), .. } => {
             let finalizers = deleting.expect("its delete was accepted");
-            Some(finalizers.iter().map(|finalizer| finalizer.to_string()).collect())
+            Some(finalizers.iter().map(ToString::to_string).collect())
         }
         Observed::Known { value: Presence::Absent, .. } => None,
         other => panic!("it can be seen: {other:?}"),

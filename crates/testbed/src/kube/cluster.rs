@@ -108,7 +108,7 @@ impl Cluster {
 
     /// Copies what is stored. etcd is away for a moment.
     pub(super) fn back_up(&self) {
-        self.exchange_storage(|storage, backup| copy(storage, backup));
+        self.exchange_storage(copy);
     }
 
     /// Replaces what is stored by what was copied last.
