@@ -9,6 +9,7 @@ mod bench;
 mod go;
 mod kill;
 mod kubernetes;
+mod mutants;
 mod peer;
 mod process;
 mod recording;
@@ -32,6 +33,8 @@ Usage: cargo xtask <chore>
   sim [--seeds N] [--from SEED]    run the simulator, with its mutants; other arguments are passed through
   sim replay FILE                  replay a failure the simulator has written
   kill [--runs N]                  kill an agent in the middle of changes, 1000 times if unsaid
+  mutants [--list] [--continue] [CRATE]...
+                                   test 300 changed expressions with cargo-mutants, which takes hours
   bench core                       measure the core against its bars, in release
   bench host                       measure how files are held, against Puppet and Ansible
   bench kube [MEASUREMENT [SIZE]]  measure how a cluster is held, against a bare client and kubectl
@@ -71,6 +74,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["structure", filter] => Ok(structure::run(Some(filter)).told()),
         ["sim", options @ ..] => sim::run(options),
         ["kill", options @ ..] => kill::run(options),
+        ["mutants", options @ ..] => mutants::run(options),
         ["bench", suite, which @ ..] => bench::run(suite, which),
         ["fuzz", "kustomize", options @ ..] => peer::fuzz(options),
         ["baseline", "kustomize"] => peer::baseline(),

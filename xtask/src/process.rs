@@ -26,6 +26,11 @@ pub(crate) fn succeeds(mut command: Command) -> anyhow::Result<bool> {
     Ok(status.success())
 }
 
+/// Runs a program whose output goes straight to ours; answers with what it exited, unless a signal ended it.
+pub(crate) fn code(mut command: Command) -> anyhow::Result<Option<i32>> {
+    Ok(command.status().with_context(|| cannot_start(&command))?.code())
+}
+
 /// Runs a program and returns what it wrote; its failure is an error that carries what it complained about.
 pub(crate) fn output_of(mut command: Command) -> anyhow::Result<String> {
     let output = command.output().with_context(|| cannot_start(&command))?;

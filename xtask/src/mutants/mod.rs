@@ -1,0 +1,212 @@
+//! `cargo xtask mutants`: changes single expressions of the code with cargo-mutants and looks for tests that fail by it. A
+//! survivor that `docs/surviving-mutants.txt` does not explain is a missing test, and fails the chore.
+//!
+//! All mutants would take days. A sample with a fixed seed takes hours, and is the same on every machine. Never part of CI.
+
+mod known;
+mod sample;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use crate::process;
+use known::Known;
+use sample::{Mutant, SEED};
+
+/// Mutants of all crates together.
+const SAMPLE: usize = 300;
+
+/// What is mutated, and whose tests have a second look at what survives the crate's own: the simulator runs whole worlds.
+const CRATES: [(&str, &[&str]); 5] = [
+    ("store-git", &[]),
+    ("ledger", &["setpoint-ledger-sql", "setpoint-ledger-verify", "setpoint-sim"]),
+    ("target-host", &[]),
+    ("core", &["setpoint-engine", "setpoint-sim"]),
+    ("engine", &["setpoint-sim"]),
+];
+
+/// Code that is wrong on purpose, and the suite that every ledger is tested with.
+const EXCLUDED_FILES: [&str; 2] = ["crates/core/src/mutant.rs", "crates/ledger/src/conformance/**"];
+
+/// How values are shown.
+const EXCLUDED: &str = r"impl (fmt::)?(Debug|Display) for ";
+
+/// A mutant may make a test hang. Each run of tests has at least so many seconds, however fast it is without the mutant.
+const LEAST_TIMEOUT: &str = "60";
+
+/// Seconds for the second look, where no run without mutants is measured.
+const SECOND_TIMEOUT: &str = "900";
+
+/// Tests the sample, or the part of it that is in some crates.
+pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<bool> {
+    let asked = Asked::read(arguments)?;
+    let known = Known::read()?;
+    let (all, sample) = mutants()?;
+    println!("mutants: {} of {all}, seed {SEED}", sample.len());
+    let mut is_good = true;
+    for (krate, second) in CRATES.iter().filter(|(krate, _)| asked.includes(krate)) {
+        let chosen: Vec<&Mutant> = sample.iter().filter(|mutant| mutant.krate() == Some(krate)).collect();
+        println!("\n{krate}: {} mutants", chosen.len());
+        if asked.only_lists {
+            chosen.iter().for_each(|mutant| println!("{}", mutant.name));
+            continue;
+        }
+        let survivors = survivors(krate, second, &chosen, asked.goes_on)?;
+        is_good &= report(&survivors, &chosen, &known);
+    }
+    Ok(is_good)
+}
+
+/// What the arguments ask for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked<'a> {
+    only_lists: bool,
+    /// Leaves out what an earlier run has caught.
+    goes_on: bool,
+    /// All, if there are none.
+    crates: Vec<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    fn read(arguments: &[&'a str]) -> anyhow::Result<Self> {
+        let mut asked = Self::default();
+        for argument in arguments {
+            match *argument {
+                "--list" => asked.only_lists = true,
+                "--continue" => asked.goes_on = true,
+                krate if CRATES.iter().any(|(known, _)| *known == krate) => asked.crates.push(krate),
+                other => bail!(
+                    "`mutants` has no crate or option `{other}`; it has {}, --list and --continue",
+                    CRATES.map(|(krate, _)| krate).join(", ")
+                ),
+            }
+        }
+        Ok(asked)
+    }
+
+    fn includes(&self, krate: &str) -> bool {
+        self.crates.is_empty() || self.crates.contains(&krate)
+    }
+}
+
+/// Returns how many mutants there are, and the sample of them.
+fn mutants() -> anyhow::Result<(usize, Vec<Mutant>)> {
+    let mut list = cargo_mutants(&["--list", "--exclude-re", EXCLUDED]);
+    for file in EXCLUDED_FILES {
+        list.args(["--exclude", file]);
+    }
+    for (krate, _) in CRATES {
+        list.args(["--package", &package(krate)]);
+    }
+    let text = process::output_of(list).context("cargo-mutants is missing; `cargo install cargo-mutants --locked`")?;
+    let mut all: Vec<Mutant> = text.lines().map(Mutant::read).collect::<anyhow::Result<_>>()?;
+    all.retain(|mutant| !mutant.is_switched_off(&code_at(mutant)));
+    Ok((all.len(), sample::draw(all, SAMPLE)))
+}
+
+/// Returns the source from where a mutant is to the end of its line.
+fn code_at(mutant: &Mutant) -> String {
+    let text = fs::read_to_string(process::root().join(&mutant.file)).unwrap_or_default();
+    let line = text.lines().nth(mutant.line.saturating_sub(1)).unwrap_or_default();
+    line.chars().skip(mutant.column.saturating_sub(1)).collect()
+}
+
+/// Returns the names of the mutants of a crate that fail no test.
+fn survivors(krate: &str, second: &[&str], chosen: &[&Mutant], goes_on: bool) -> anyhow::Result<Vec<String>> {
+    let names: Vec<&str> = chosen.iter().map(|mutant| &*mutant.name).collect();
+    let mut own = vec!["--minimum-test-timeout", LEAST_TIMEOUT];
+    own.extend(goes_on.then_some("--iterate"));
+    let missed = missed(krate, krate, &names, &own)?;
+    if missed.is_empty() || second.is_empty() {
+        return Ok(missed);
+    }
+    println!("\n{krate}: second look at {} survivors by {}", missed.len(), second.join(", "));
+    let names: Vec<&str> = missed.iter().map(String::as_str).collect();
+    let tests = second.join(",");
+    let by_others = ["--baseline", "skip", "--timeout", SECOND_TIMEOUT, "--test-package", &tests];
+    self::missed(krate, &format!("{krate}-second"), &names, &by_others)
+}
+
+/// Tests mutants of a crate in a copy of the tree, and returns the names of those that fail no test.
+fn missed(krate: &str, output: &str, names: &[&str], options: &[&str]) -> anyhow::Result<Vec<String>> {
+    let output = process::root().join("target/mutants").join(output);
+    fs::create_dir_all(&output).with_context(|| format!("cannot create {}", output.display()))?;
+    let mut test = cargo_mutants(&["--jobs", "1", "--no-shuffle", "--package", &package(krate)]);
+    test.args(options).arg("--output").arg(&output);
+    for name in names {
+        test.args(["--re", &format!("^{}$", escaped(name))]);
+    }
+    match process::code(test)? {
+        // All caught, some missed, some that ran out of time: each of them is a result.
+        Some(0 | 2 | 3) => read_missed(&output.join("mutants.out/missed.txt")),
+        Some(4) => bail!("the tests of {krate} fail without a mutant; see {}", output.display()),
+        _ => bail!("cargo-mutants did not end as it should; see {}", output.display()),
+    }
+}
+
+fn read_missed(file: &PathBuf) -> anyhow::Result<Vec<String>> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(text.lines().filter(|line| !line.is_empty()).map(ToOwned::to_owned).collect())
+}
+
+/// Prints the survivors; returns whether all of them are known.
+fn report(survivors: &[String], chosen: &[&Mutant], known: &Known) -> bool {
+    let mut is_good = true;
+    for name in survivors {
+        let mutant = chosen.iter().find(|mutant| mutant.name == *name);
+        match mutant.and_then(|mutant| known.reason(mutant)) {
+            Some(reason) => println!("known     {name}\n          {reason}"),
+            None => {
+                println!("SURVIVES  {name}");
+                is_good = false;
+            }
+        }
+    }
+    if !is_good {
+        println!("write a test that fails by it, or explain in {} why it is harmless", known::FILE);
+    }
+    is_good
+}
+
+fn package(krate: &str) -> String {
+    format!("setpoint-{krate}")
+}
+
+fn cargo_mutants(arguments: &[&str]) -> Command {
+    process::program("cargo", &[&["mutants", "--no-config", "--colors", "never"], arguments].concat())
+}
+
+/// Returns a regular expression for a text.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() * 2);
+    for c in text.chars() {
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_of_all_crates_unless_some_are_named() {
+        assert_eq!(Asked::read(&[]).expect("nothing"), Asked::default());
+        let asked = Asked::read(&["core", "--continue"]).expect("one crate");
+        assert!(asked.includes("core") && !asked.includes("engine") && asked.goes_on && !asked.only_lists);
+        let error = Asked::read(&["yaml"]).expect_err("not among them").to_string();
+        assert!(error.contains("`yaml`") && error.contains("target-host"), "{error}");
+    }
+
+    #[test]
+    fn a_name_is_matched_as_it_is_written() {
+        let name = "a.rs:1:2: replace f -> Result<(), E> with Ok(\"x\")";
+        assert_eq!(escaped(name), r#"a\.rs:1:2: replace f \-> Result<\(\), E> with Ok\("x"\)"#);
+    }
+}
