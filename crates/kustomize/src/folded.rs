@@ -3,10 +3,12 @@
 
 use std::borrow::Cow;
 
+use crate::node::{Content, Node, Style, Tag};
+
 /// What becomes of a folded text when Go's library writes and reads it.
 pub(crate) fn refolded(text: &str) -> Cow<'_, str> {
     let body = text.trim_start_matches('\n');
-    if body.is_empty() || text.ends_with(' ') || text.contains(" \n") {
+    if body.is_empty() || text.ends_with(' ') || text.contains(" \n") || text.contains(is_special) {
         // In quotes, or nothing to fold.
         return text.into();
     }
@@ -29,6 +31,24 @@ pub(crate) fn refolded(text: &str) -> Cow<'_, str> {
         }
     }
     if result == text { text.into() } else { result.into() }
+}
+
+/// Makes of all folded texts of a node what becomes of them when Go's library writes and reads it.
+pub(crate) fn refold(node: &mut Node) {
+    match &mut node.content {
+        Content::Scalar(scalar) if node.style == Style::Folded && scalar.tag == Tag::Text => {
+            scalar.text = refolded(&scalar.text).into();
+            node.style = Style::Quoted;
+        }
+        Content::Scalar(_) => {}
+        Content::Seq(items) => items.iter_mut().for_each(refold),
+        Content::Map(map) => map.iter_mut().for_each(|(_, field)| refold(field)),
+    }
+}
+
+/// Whether Go's library writes a text with this character in quotes: all that is not printable to it, such as an emoji.
+fn is_special(c: char) -> bool {
+    !matches!(c, '\n' | '\t' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
 }
 
 fn is_indented(line: &str) -> bool {
@@ -65,7 +85,20 @@ mod tests {
         for (text, wanted) in changed {
             assert_eq!(refolded(text), wanted, "{text:?}");
         }
-        for same in ["", "a", "a\n", "a\nb\n\nc", "\na\nb", "\n\n", "a \n b", "a\n b ", " a\n b\n", "a b"] {
+        for same in [
+            "",
+            "a",
+            "a\n",
+            "a\nb\n\nc",
+            "\na\nb",
+            "\n\n",
+            "a \n b",
+            "a\n b ",
+            " a\n b\n",
+            "a b",
+            "😀\n b",
+            "a\n b\r\n",
+        ] {
             assert_eq!(refolded(same), same);
         }
     }

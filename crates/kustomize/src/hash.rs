@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::folded::refold;
 use crate::json::{self, Layout, push_text};
 use crate::node::{Content, NoValue, Node};
 
@@ -67,7 +68,12 @@ fn push_field(field: Option<&Node>, json: &mut String) -> Result<(), NoValue> {
             items.iter().try_for_each(|item| json::write(item, COMPACT, &mut String::new()))?;
             json.push_str("null");
         }
-        Some((Content::Map(_), node)) => json::write(node, COMPACT, json)?,
+        Some((Content::Map(_), node)) => {
+            // Kustomize writes it as YAML on its way to JSON.
+            let mut written = node.clone();
+            refold(&mut written);
+            json::write(&written, COMPACT, json)?;
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use setpoint_yaml::go::written_number;
 
 use super::BadBuild;
 use crate::fields::is_yes;
+use crate::folded::refold;
 use crate::load::in_json;
 use crate::node::{Content, Map, Node, Scalar, Tag, Value};
 use crate::resource::Resource;
@@ -89,7 +90,10 @@ fn wants_text(plugin: &str, within: &str, field: &str) -> bool {
 
 /// The arguments in the document of a plugin, without what says which plugin it is for. They come by way of JSON, which has no times.
 pub(super) fn arguments(plugin: &Resource) -> Result<Node, BadBuild> {
-    let mut arguments = in_json(&plugin.node).map_err(|problem| {
+    // Kustomize writes the document before it reads its arguments.
+    let mut written = plugin.node.clone();
+    refold(&mut written);
+    let mut arguments = in_json(&written).map_err(|problem| {
         BadBuild::of(format!("marshalling yaml from {} `{}`: {problem}: correct it", plugin.kind(), plugin.name()))
     })?;
     match plugin.kind() {

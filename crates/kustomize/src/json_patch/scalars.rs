@@ -2,14 +2,17 @@
 
 use setpoint_yaml::go::written_number;
 
+use crate::folded::refolded;
 use crate::limits::Budget;
 use crate::node::{Content, NoValue, Node, Scalar, Style, Tag, Value};
 
 /// Writes scalars as JSON has them. A number is a [`Tag::Float`] whose text is JSON's.
 pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
-    each(node, &mut |scalar, _, is_blank| {
+    each(node, &mut |scalar, style, is_blank| {
         *scalar = match scalar.value()? {
             _ if is_blank => Scalar::text(""),
+            // kustomize writes the resource as YAML first, which changes some folded texts.
+            Value::Text(text) if *style == Style::Folded => Scalar::text(refolded(&text)),
             Value::Null => Scalar { text: "null".into(), tag: Tag::Null },
             Value::Bool(value) => Scalar { text: value.to_string().into(), tag: Tag::Bool },
             Value::Number(json) => Scalar { text: json.into(), tag: Tag::Float },

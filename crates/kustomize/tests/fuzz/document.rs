@@ -209,7 +209,9 @@ impl Writer<'_> {
 
     fn lines(&mut self, text: &str, column: usize) {
         let ends = if text.ends_with('\n') { "" } else { "-" };
-        self.out.push_str(if text.starts_with(' ') { " |2" } else { " |" });
+        // Folded, it is another text.
+        self.out.push_str(if self.dice.percent(20) { " >" } else { " |" });
+        self.out.push_str(if text.starts_with(' ') { "2" } else { "" });
         self.out.push_str(ends);
         self.out.push('\n');
         for line in text.lines() {
