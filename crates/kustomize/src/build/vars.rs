@@ -108,12 +108,22 @@ fn value_of(var: &Var, of: Option<&Resource>, budget: &Budget) -> Result<Option<
     };
     let found = field_path::at(&of.node, &steps).ok_or_else(missing)?;
     let Some(scalar) = found.as_scalar() else { return Ok(None) };
-    let value = match scalar.tag {
+    Ok(Some(match scalar.tag {
         // Only numbers that are decimal; what looks like an octal one is read so, too.
         Tag::Int => Value::Number(scalar.text.parse::<i64>().map_err(|_| missing())?.to_string()),
-        _ => scalar.value().map_err(|error| BadBuild::new(&error))?,
-    };
-    Ok(Some(value).filter(|value| *value != Value::Null))
+        Tag::Bool => scalar.value().map_err(|error| BadBuild::new(&error))?,
+        Tag::Float => as_float(scalar.value().map_err(|error| BadBuild::new(&error))?),
+        // Everything else is the text that is written: a date, and null too.
+        Tag::Null | Tag::Text | Tag::Time | Tag::Any => Value::Text(Arc::clone(&scalar.text)),
+    }))
+}
+
+/// Returns a number with a point or an exponent, so that it is written as Go writes floats: `1e+06`, `-0`.
+fn as_float(value: Value) -> Value {
+    match value {
+        Value::Number(json) if !json.contains(['.', 'e']) => Value::Number(json + ".0"),
+        other => other,
+    }
 }
 
 /// A part of a path, and the place in a list that stands behind it: `ports[0]` is `ports` and `0`.
