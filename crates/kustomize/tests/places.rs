@@ -1,6 +1,7 @@
 //! Where something is that is wrong: errors name the file and the line of it, as near as they can.
 
 use crate::case::{BUILT, Case};
+use crate::hostile::{refused, with};
 
 use setpoint_kustomize::build::{Options, build};
 
@@ -121,6 +122,35 @@ fn a_base_that_is_not_there_is_told_apart_from_a_file_that_may_not_be_read() {
             "accumulating resources: security; file 'beside.yaml' is not in or below '/{BUILT}': move it there, or make a base of its folder"
         )
     );
+}
+
+#[test]
+fn a_patch_that_cannot_be_read_is_reported_as_what_it_is_meant_for() {
+    let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: one\n  k: two\n";
+    let hint = "the key `k` is written twice: keep one of them (where kustomize takes such a patch, it drops all but the first in silence)";
+    for (field, before) in [
+        ("patches:\n- path: twice.yaml\n", "unable to parse SM or JSON patch from app/twice.yaml: "),
+        ("patchesStrategicMerge: [twice.yaml]\n", "accumulating resources from 'app/twice.yaml': "),
+    ] {
+        let [kustomization, map] = with(field);
+        let bad = refused(&[kustomization, map, ("app/twice.yaml", twice.to_owned())]);
+        assert_eq!(bad.place, Some(("app/twice.yaml".to_owned(), 6)));
+        assert!(bad.message.contains(before) && bad.message.ends_with(&format!("MalformedYAMLError: {hint}")), "{bad}");
+    }
+    let inline =
+        |patch: &str| refused(&with(&format!("patches:\n- patch: {patch:?}\n  target: {{kind: ConfigMap}}\n")));
+    let (is_a_map, is_a_list) = ("give it one", "begin each operation with `- op: `");
+    for (patch, hint) in [
+        (twice, hint),
+        ("a: b\n", is_a_map),
+        ("x: .inf\n", is_a_map),
+        ("- a\n", is_a_list),
+        ("[{\"op\": add}]", "correct it, or begin a YAML patch with `-`"),
+    ] {
+        let told = inline(patch).to_string();
+        assert!(told.ends_with(hint), "{told}");
+        assert_eq!(told.contains("operation"), hint == is_a_list, "{told}");
+    }
 }
 
 #[test]

@@ -18,6 +18,9 @@ use crate::variables::BadVariable;
 /// Behind the advice where a real kustomize takes what is refused here, and nothing is lost by it.
 const OFFER: &str = ", or let kustomize itself render it (`kustomize.external`)";
 
+/// Behind the advice for a key that a patch has twice.
+const ONLY_FIRST: &str = " (where kustomize takes such a patch, it drops all but the first in silence)";
+
 /// What went wrong, from the outside in, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadBuild {
@@ -28,13 +31,23 @@ pub struct BadBuild {
     is_absent: bool,
     limit: Option<Limit>,
     is_stopped: bool,
+    /// A key is written twice.
+    is_duplicate: bool,
     /// Where it is, as long as nobody has said which file that is.
     origin: Option<Origin>,
 }
 
 impl BadBuild {
     pub(super) fn of(message: String) -> Self {
-        Self { message, place: None, is_absent: false, limit: None, is_stopped: false, origin: None }
+        Self {
+            message,
+            place: None,
+            is_absent: false,
+            limit: None,
+            is_stopped: false,
+            is_duplicate: false,
+            origin: None,
+        }
     }
 
     pub(super) fn absent(message: String) -> Self {
@@ -62,6 +75,7 @@ impl BadBuild {
                     let file = Some(&first.place.file).filter(|file| !file.starts_with('<'));
                     bad.place = file.map(|file| (file.clone(), first.place.line));
                     bad.limit = Some(Limit::Text).filter(|_| first.class == Class::Limit);
+                    bad.is_duplicate = first.class == Class::Duplicate;
                 }
                 None => bad.message.push_str(&error.to_string()),
             }
@@ -96,6 +110,15 @@ impl BadBuild {
     /// Where it is, for who knows the files.
     pub(super) fn coming_from(self, origin: Origin) -> Self {
         Self { origin: self.origin.or(Some(origin)), ..self }
+    }
+
+    /// Adds what kustomize does with a strategic merge patch that has a key twice: it refuses such a resource, but not
+    /// always such a patch.
+    pub(super) fn of_strategic_patch(self) -> Self {
+        match self.is_duplicate {
+            true => Self { message: format!("{}{ONLY_FIRST}", self.message), ..self },
+            false => self,
+        }
     }
 
     /// What stands in a field has lines of its own, which are none of the file.

@@ -50,6 +50,8 @@ pub enum NoPatch {
     Yaml(#[source] Diagnostics),
     #[error("the patch begins with `[` and is not JSON: {0}; correct it, or begin a YAML patch with `-`")]
     Json(String),
+    #[error("the patch is not a list; begin each operation with `- op: `")]
+    NoList,
     #[error("the patch is not a list of operations; begin each operation with `- op: `")]
     NotOperations,
     #[error("`{0}` is no number of JSON; write it in quotes, or correct it")]

@@ -20,8 +20,9 @@ impl JsonPatch {
             from_json(value, if origin.line() == 0 { origin.on(1) } else { origin })
         } else {
             let documents = parse_with_repeats(Source::new(name, text)).map_err(NoPatch::Yaml)?;
-            match documents.first() {
-                Some(document) => from_yaml(document.root(), origin, &mut 0)?,
+            match documents.first().map(|document| document.root()) {
+                Some(root) if matches!(root.kind(), Kind::Mapping(_)) => return Err(NoPatch::NoList),
+                Some(root) => from_yaml(root, origin, &mut 0)?,
                 None => return Ok(Self::default()),
             }
         };
@@ -31,7 +32,7 @@ impl JsonPatch {
                 let operations = items.into_iter().map(operation).collect::<Result<_, NoPatch>>()?;
                 Ok(Self { operations })
             }
-            _ => Err(NoPatch::NotOperations),
+            _ => Err(NoPatch::NoList),
         }
     }
 }

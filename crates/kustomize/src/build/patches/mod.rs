@@ -11,7 +11,7 @@ use super::patched::{FEW, Patched};
 use super::{BadBuild, Builder};
 use crate::folder::Folder;
 use crate::identity::{Gvk, Id};
-use crate::json_patch::JsonPatch;
+use crate::json_patch::{JsonPatch, NoPatch};
 use crate::kustomization::{Patch, Target};
 use crate::limits::Weight;
 use crate::load::{inline_resources, is_like_a_path, resources};
@@ -77,6 +77,7 @@ impl Builder<'_> {
         };
         let file = folder.file(text).map_err(|error| BadBuild::new(&error));
         let loaded = file.and_then(|path| self.load(&path, "patchesStrategicMerge"));
+        let loaded = loaded.map_err(BadBuild::of_strategic_patch);
         let loaded =
             loaded.map_err(|error| if is_like_a_path(text) || error.limit().is_some() { error } else { no_patch })?;
         let placed = |patch: Resource| {
@@ -96,7 +97,7 @@ impl Builder<'_> {
         let origin = self.by(folder, "patchesStrategicMerge", at);
         self.budget.steps(text.len())?;
         let patches = inline_resources("<patchesStrategicMerge>", text, origin);
-        let patches = patches.map_err(|error| BadBuild::new(&error).of_inner_text())?;
+        let patches = patches.map_err(|error| BadBuild::new(&error).of_strategic_patch().of_inner_text())?;
         self.hold(&patches)?;
         Ok(patches.into_iter().map(|patch| (patch, at)).collect())
     }
@@ -155,12 +156,17 @@ impl Builder<'_> {
                 done.map_err(|error| if is_file { error.or_at(&self.sources, origin) } else { error })
             }
             (Err(no_resource), Err(no_json)) => {
-                let mut bad = match patch.path.is_empty() {
-                    true => BadBuild::new(&no_resource).of_inner_text(),
-                    false => BadBuild::new(&no_resource).or_at(&self.sources, origin),
+                // The error of the form that is not meant would mislead.
+                let bad = match no_json {
+                    NoPatch::NoList | NoPatch::Yaml(_) => BadBuild::new(&no_resource).of_strategic_patch(),
+                    NoPatch::Json(_) | NoPatch::NotOperations | NoPatch::NonFinite(_) => BadBuild::new(&no_json),
                 };
-                bad.message = format!("{}; {}", bad.message, BadBuild::new(&no_json).message);
-                Err(bad.within(&format!("unable to parse SM or JSON patch from {name}")))
+                let bad = match patch.path.is_empty() {
+                    true => bad.of_inner_text(),
+                    false => bad.or_at(&self.sources, origin),
+                };
+                let shown = if patch.path.is_empty() { name } else { self.files.told(&name) };
+                Err(bad.within(&format!("unable to parse SM or JSON patch from {shown}")))
             }
         };
         self.budget.release(held);
