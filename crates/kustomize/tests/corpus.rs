@@ -8,6 +8,8 @@ use setpoint_kustomize::build::{BadBuild, Options, build};
 use setpoint_kustomize::files::{FileError, Files};
 use setpoint_kustomize::order::Order;
 
+use crate::refusals::About;
+
 /// The reference tests itself where the root is its own parent, which that of a repository is not. So all is in a folder here, and beside it is the same once more.
 const ROOT: &str = "root";
 
@@ -83,8 +85,17 @@ fn what_the_reference_tests_of_itself_is_rendered_or_refused_as_by_it() {
         let output = output(&root.join("input"), &case);
         match (std::fs::read_to_string(root.join("expected.yaml")), output) {
             (Ok(expected), Ok(output)) if output == expected => equal += 1,
-            (Err(_), Err(_)) => refused += 1,
-            (_, output) => different.push((root, output.err())),
+            (Err(_), Err(bad)) => {
+                let theirs = case["error"].as_str().expect("a refused case has its error");
+                let about = About::of(theirs).unwrap_or_else(|| panic!("the reason of `{theirs}` is not known here"));
+                // Names of theirs are from the root of the tree.
+                let ours = bad.to_string().replace(&format!("{ROOT}/"), "");
+                match about.missing_in(&ours) {
+                    missing if missing.is_empty() => refused += 1,
+                    missing => different.push((root, format!("{ours} lacks {missing:?}"))),
+                }
+            }
+            (_, output) => different.push((root, format!("{:?}", output.err()))),
         }
     }
     assert!(different.is_empty(), "{different:#?}");

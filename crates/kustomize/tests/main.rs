@@ -11,3 +11,4 @@ mod offers;
 mod peer;
 mod places;
 mod provenance;
+mod refusals;

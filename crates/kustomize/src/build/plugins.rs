@@ -330,7 +330,7 @@ fn kind_of(plugin: &Resource) -> Result<&str, BadBuild> {
 fn unknown(plugin: &Resource, kind: &str, wanted: &str) -> BadBuild {
     match BUILTIN.contains(&kind) {
         true => BadBuild::of(format!("plugin {kind} `{}` not a {wanted}: name it where it belongs", plugin.name())),
-        false => BadBuild::of(format!("unable to load builtin {kind}: correct its kind, or leave it out")),
+        false => BadBuild::of(format!("unable to load builtin {}: correct its kind, or leave it out", plugin.gvk())),
     }
 }
 

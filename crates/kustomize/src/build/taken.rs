@@ -142,7 +142,13 @@ impl Builder<'_> {
     ) -> Result<Accumulated, BadBuild> {
         let base = folder.base(path).map_err(|error| BadBuild::new(&error))?;
         let inner = folder.below(&base, path);
-        let kustomization = self.kustomization(&inner)?;
+        let kustomization = self.kustomization(&inner).map_err(|bad| match folder.read(path).is_ok() {
+            true => BadBuild::of(format!(
+                "must build at directory: '/{}': file is not directory: name the folder of a component",
+                base.path
+            )),
+            false => bad,
+        })?;
         if !kustomization.is_component {
             let problem = format!(
                 "expected kind 'Component' for path '/{}' but got 'Kustomization': name it in `resources`",

@@ -50,9 +50,11 @@ impl Builder<'_> {
         let more = found.count();
         if more > 0 {
             let problem = format!(
-                "found {} resId matches for var {} (unable to disambiguate): say more of it",
+                "found {} resId matches for var {{{} {} {{{}}}}} (unable to disambiguate): say more of it",
                 more + 1,
-                var.name
+                var.name,
+                var.gvk,
+                var.field_path
             );
             return Err(BadBuild::of(problem));
         }

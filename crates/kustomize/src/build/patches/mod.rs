@@ -52,8 +52,11 @@ impl Builder<'_> {
             patches.extend(loaded.map_err(|error| error.within("patches").or_at(&self.sources, places(0)))?);
         }
         if patches.is_empty() {
-            let problem = "patch appears to be empty: write a patch there";
-            return Err(BadBuild::of(problem.to_owned()).or_at(&self.sources, places(0)));
+            // What is a patch itself, of nothing but remarks, may hold a secret.
+            let is_file = |path: &&str| resources("", path, Origin::default()).is_err();
+            let files: Vec<&str> = paths.iter().map(|path| &**path).filter(is_file).collect();
+            let problem = format!("patch appears to be empty; files=[{}]: write a patch there", files.join(" "));
+            return Err(BadBuild::of(problem).or_at(&self.sources, places(0)));
         }
         patches.into_iter().try_for_each(|(patch, place)| {
             let found = self.namesake(&patch, all).map_err(|error| error.or_at(&self.sources, place))?;
