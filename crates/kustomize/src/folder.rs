@@ -235,6 +235,11 @@ pub fn is_remote(path: &str) -> bool {
     path.contains("://") || path.starts_with("git::") || path.starts_with("github.com/") || is_account
 }
 
+/// Whether kustomize clones a repository where it is started with this instead of a folder.
+pub fn is_repository(path: &str) -> bool {
+    Repository::of(path).is_some()
+}
+
 /// The path of a file as it may be told. Where an URL was taken for one, what opens the repository is left out.
 pub(crate) fn without_account(path: &str) -> String {
     let mut before = "";

@@ -154,6 +154,50 @@ fn a_build_has_no_flags_but_kustomizes_and_those_of_all_commands_and_one_folder(
 }
 
 #[test]
+fn flags_have_values_and_are_repeated_as_with_kustomize() {
+    let tree = tree();
+    let managed = "app.kubernetes.io/managed-by: kustomize-v5.8.1";
+    for (flags, is_managed) in [
+        (&["--enable-managedby-label=true"][..], true),
+        (&["--enable-managedby-label=T", "--enable-helm=false", "--enable-helm"], true),
+        (&["--enable-managedby-label", "--enable-managedby-label=false"], false),
+        (&["--enable-managedby-label=false", "--enable-managedby-label"], true),
+        (&["--reorder=none", "--reorder", "legacy", "--network-name=a", "--network-name", "b", "--network=0"], false),
+        (&["--load-restrictor=LoadRestrictionsNone", "--load-restrictor", ""], false),
+    ] {
+        let run = run_in(tree.path(), &[&["kustomize", "build", "prod"], flags].concat());
+        assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""), "{flags:?}");
+        assert_eq!(run.output.contains(managed), is_managed, "{flags:?}");
+        assert!(is_managed || run.output == BUILT, "{flags:?}");
+    }
+    for wrong in ["--enable-helm=yes", "--load-restrictor=none", "--load-restrictor=rootOnly", "--reorder=fifo"] {
+        let run = run_in(tree.path(), &["kustomize", "build", "prod", wrong]);
+        assert_eq!((run.code, run.output.as_str()), (Some(1), ""), "{wrong}");
+    }
+    let spelled = run_in(tree.path(), &["kustomize", "build", "prod", "--load-restrictor=none"]);
+    assert!(spelled.complaints.contains("LoadRestrictionsNone"), "{}", spelled.complaints);
+}
+
+#[test]
+fn a_url_in_the_place_of_a_folder_is_refused_with_what_to_do() {
+    let tree = tree();
+    let url = "https://token@github.com/org/repo//deploy?ref=v1";
+    for arguments in [&["kustomize", "build", url][..], &["explain", "Deployment/web", "-k", url]] {
+        let run = run_in(tree.path(), arguments);
+        assert_eq!((run.code, run.output.as_str()), (Some(1), ""));
+        let told = "`https://github.com/org/repo//deploy?ref=v1` is a Git repository, and nothing is fetched while rendering: clone it, check out the version, and name the folder in the clone";
+        assert!(run.complaints.trim_end().ends_with(told), "{}", run.complaints);
+    }
+    fs::create_dir_all(tree.path().join("github.com/org")).unwrap();
+    fs::rename(tree.path().join("prod"), tree.path().join("github.com/org/repo")).unwrap();
+    fs::rename(tree.path().join("base"), tree.path().join("github.com/org/base")).unwrap();
+    let run = run_in(tree.path(), &["kustomize", "build", "github.com/org/repo"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.complaints.contains("for the folder here write `./github.com/org/repo`"), "{}", run.complaints);
+    assert_eq!(run_in(tree.path(), &["kustomize", "build", "./github.com/org/repo"]).output, BUILT);
+}
+
+#[test]
 fn two_resources_that_would_be_one_file_are_refused_before_anything_is_written() {
     let tree = tree();
     let map = |kind: &str| format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: x}}\n");

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use setpoint_kustomize::build::BadBuild;
 use setpoint_kustomize::files::{FileError, Files};
+use setpoint_kustomize::folder::{is_repository, without_secrets};
 use setpoint_kustomize::limits::Limits;
+use setpoint_yaml::visible_text;
 
 use super::{Failure, unusable};
 use crate::exit::Exit;
@@ -92,6 +94,9 @@ fn failed(path: String, error: &io::Error) -> FileError {
 
 /// A folder as the tree has it: from its root on, and without links.
 pub(super) fn folder(path: &Path) -> Result<String, Failure> {
+    if let Some(url) = path.to_str().filter(|text| is_repository(text)) {
+        return Err(Failure::Told(Exit::CouldNotRun, visible_text(&of_repository(url))));
+    }
     let full = path.canonicalize().map_err(|error| unusable(path, &error))?;
     if !full.is_dir() {
         let text = format!("{} is no folder: name the one that holds the kustomization", path.display());
@@ -101,6 +106,15 @@ pub(super) fn folder(path: &Path) -> Result<String, Failure> {
         Some(text) => Ok(text.trim_start_matches('/').to_owned()),
         None => Err(Failure::Told(Exit::CouldNotRun, format!("{} is not UTF-8: rename it", path.display()))),
     }
+}
+
+/// Says what to do where a URL is named, which kustomize would clone.
+fn of_repository(url: &str) -> String {
+    let named = without_secrets(url);
+    let here = if Path::new(url).is_dir() { format!("; for the folder here write `./{named}`") } else { String::new() };
+    format!(
+        "`{named}` is a Git repository, and nothing is fetched while rendering: clone it, check out the version, and name the folder in the clone{here}"
+    )
 }
 
 /// A file as people name it who are in this folder.

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Arg, ArgAction, Args, Subcommand, ValueEnum};
 use setpoint_kustomize::build::{BadBuild, Built, MANAGER, Options, build};
 use setpoint_kustomize::order::Order;
 use setpoint_yaml::visible_text;
@@ -28,6 +28,7 @@ pub(super) enum Command {
 /// Output and flags are those of `kustomize build`, of which this may take the place in scripts. Nothing is fetched and nothing else is run: for remote
 /// bases, charts and plugins see `setpoint schema app`. Flags for those (`--enable-helm`, `--enable-exec`, `--network` …) are taken, and have no effect.
 #[derive(Debug, Args)]
+#[command(args_override_self = true, mut_args(switch_as_in_go))]
 #[command(after_help = "\
 Examples:
   setpoint kustomize build overlays/prod | kubectl apply -f -
@@ -103,10 +104,35 @@ enum Reorder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Restriction {
-    #[value(name = "LoadRestrictionsRootOnly", alias = "rootOnly")]
+    // kustomize takes no value for the default, too.
+    #[value(name = "LoadRestrictionsRootOnly", alias = "")]
     RootOnly,
-    #[value(name = "LoadRestrictionsNone", alias = "none")]
+    #[value(name = "LoadRestrictionsNone")]
     None,
+}
+
+/// Makes a switch of ours one as Go's flags are: `--flag`, `--flag=true` and `--flag=false`.
+fn switch_as_in_go(flag: Arg) -> Arg {
+    if !matches!(flag.get_action(), ArgAction::SetTrue) {
+        return flag;
+    }
+    flag.action(ArgAction::Set)
+        .num_args(0..=1)
+        .require_equals(true)
+        .value_name("BOOLEAN")
+        .default_value("false")
+        .default_missing_value("true")
+        .hide_default_value(true)
+        .value_parser(boolean_of_go)
+}
+
+/// Reads a boolean as Go's `strconv.ParseBool` does.
+fn boolean_of_go(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("write `true` or `false`"),
+    }
 }
 
 fn one_folder(_: &str) -> Result<Form, &'static str> {
