@@ -244,4 +244,11 @@ mod tests {
     fn what_is_not_encrypted_is_refused() {
         assert!(refused("http://git.example/x").contains("not encrypted"));
     }
+
+    #[test]
+    fn a_scheme_or_a_helper_behind_a_host_is_refused() {
+        for url in ["git@host::x", "git@host:ext::sh", "git@host:ftp://x"] {
+            assert!(refused(url).contains("use https or ssh"), "{url}");
+        }
+    }
 }

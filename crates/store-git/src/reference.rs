@@ -142,6 +142,12 @@ mod tests {
     }
 
     #[test]
+    fn a_name_has_up_to_255_bytes() {
+        assert!(Branch::parse(&"a".repeat(255)).is_ok());
+        assert!(Branch::parse(&"a".repeat(256)).is_err());
+    }
+
+    #[test]
     fn a_commit_is_all_of_its_digits() {
         assert!(commit("0123456789abcdef0123456789abcdef01234567").is_ok());
         for id in ["", "0123456", "main", "0123456789abcdef0123456789abcdef0123456g", "HEAD"] {

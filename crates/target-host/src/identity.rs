@@ -147,4 +147,11 @@ mod tests {
         fs::create_dir(&source.machine_id).unwrap();
         assert!(matches!(source.open(), Err(NoIdentity::MachineId { .. })));
     }
+
+    #[test]
+    fn an_id_of_zeros_is_none() {
+        assert!(is_machine_id("0123456789abcdef0123456789abcdef"));
+        assert!(is_machine_id(&"1".repeat(32)));
+        assert!(!is_machine_id(&"0".repeat(32)));
+    }
 }

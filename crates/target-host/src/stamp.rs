@@ -140,3 +140,21 @@ impl From<&Statx> for Stamp {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_is_told_from_others_by_its_bytes_unless_it_is_large() {
+        let (key, large) = (DigestKey::new([7; 32]), usize::try_from(LARGE).unwrap());
+        let text = |bytes: &[u8]| content_text(&key, bytes);
+        assert_ne!(text(b"one"), text(b"two"));
+        assert_eq!(text(b"one"), text(b"one"));
+        assert_ne!(text(b"one"), content_text(&DigestKey::new([8; 32]), b"one"));
+        let (mut one, other) = (vec![0; large], vec![1; large]);
+        assert_ne!(text(&one), text(&other));
+        one.push(0);
+        assert_eq!(text(&one), "16777217 bytes");
+    }
+}

@@ -110,3 +110,28 @@ fn every_field_says_what_it_means() {
         assert!(kind.fields.iter().all(|field| field.doc.ends_with('.') && !field.holds.is_empty()), "{}", kind.name);
     }
 }
+
+#[test]
+fn links_and_timeouts_have_a_longest_and_a_shortest() {
+    let link = |length: usize| {
+        check("Symlink", &body("Symlink", "it", text(&[("path", "/a"), ("target", &"x".repeat(length))])))
+    };
+    let run = Value::map([("command", Value::Seq(vec![Value::str("/bin/true")]))]);
+    let within = |timeout: &str| {
+        let spec = Value::map([("check", run.clone()), ("apply", run.clone()), ("timeout", Value::str(timeout))]);
+        check("Command", &body("Command", "it", spec))
+    };
+    for (is_taken, name) in [
+        (link(1).is_ok(), "1"),
+        (link(4_095).is_ok(), "4095"),
+        (within("1ms").is_ok(), "1ms"),
+        (within("25s").is_ok(), "25s"),
+        (link(4_096).is_err(), "4096"),
+        (link(5_000).is_err(), "5000"),
+        (within("0s").is_err(), "0s"),
+        (within("25001ms").is_err(), "25001ms"),
+        (within("60s").is_err(), "60s"),
+    ] {
+        assert!(is_taken, "{name}");
+    }
+}

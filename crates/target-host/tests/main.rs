@@ -10,6 +10,7 @@ mod crashes;
 mod declarations;
 mod hints;
 mod looks;
+mod planted;
 mod scene;
 mod secrets;
 mod settling;

@@ -217,4 +217,13 @@ mod tests {
             assert!(!is_temporary(name), "{name}");
         }
     }
+
+    #[test]
+    fn the_mark_of_each_intent_is_another_and_fits_a_time() {
+        let marks: std::collections::BTreeSet<u32> =
+            (0..100).map(|number| mark_of(IntentId { epoch: 7, number })).collect();
+        assert_eq!(marks.len(), 100);
+        assert!(marks.iter().all(|mark| *mark < 1_000_000_000));
+        assert_eq!(mark_of(IntentId { epoch: 7, number: 1 }), mark_of(IntentId { epoch: 7, number: 1 }));
+    }
 }
