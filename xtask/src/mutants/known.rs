@@ -46,7 +46,8 @@ impl Known {
 
     /// Why a survivor is harmless.
     pub(super) fn reason(&self, mutant: &Mutant) -> Option<&str> {
-        self.0.get(&mutant.lasting_name()).map(String::as_str)
+        let of_all = || self.0.get(&format!("{}: {} #*", mutant.file, mutant.change));
+        self.0.get(&mutant.lasting_name()).or_else(of_all).map(String::as_str)
     }
 }
 
@@ -67,6 +68,8 @@ mod tests {
         let reason = |name: &str| known.reason(&mutant(name)).map(ToOwned::to_owned);
         assert_eq!(reason("crates/core/src/a.rs:7:1: replace f -> bool with true").as_deref(), Some("It is equal."));
         assert_eq!(reason("crates/core/src/a.rs:7:1: replace f -> bool with false"), None);
+        let known = Known::parse("crates/core/src/a.rs: replace | with ^ in f #*\n  Equal.\n").expect("a list");
+        assert!(known.reason(&mutant("crates/core/src/a.rs:7:1: replace | with ^ in f")).is_some());
     }
 
     #[test]
