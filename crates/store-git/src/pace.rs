@@ -162,3 +162,33 @@ impl Pace {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_poll_that_is_given_up_interrupts_gix_too() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let interrupt = Arc::new(Interrupt::default());
+        let limits = GitLimits::default();
+        let pace = Pace::new(runtime.handle().clone(), Patience::default(), &limits, Arc::clone(&interrupt));
+        assert!(!pace.interrupt().load(Ordering::Relaxed));
+        assert!(pace.go_on().is_ok());
+        interrupt.ring();
+        assert!(pace.interrupt().load(Ordering::Relaxed));
+        assert!(pace.go_on().is_err());
+        assert!(pace.wait(std::future::ready(())).is_err());
+    }
+
+    #[test]
+    fn a_server_may_send_as_much_as_the_limit_and_not_a_byte_more() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let limits = GitLimits { pack_bytes: 10, ..GitLimits::default() };
+        let pace = Pace::new(runtime.handle().clone(), Patience::default(), &limits, Arc::default());
+        assert!(pace.received(10).is_ok());
+        assert_eq!(pace.verdict(), None);
+        assert!(pace.received(1).is_err());
+        assert!(pace.verdict().is_some());
+    }
+}
