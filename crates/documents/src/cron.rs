@@ -1,11 +1,11 @@
-//! When a window opens: the five fields of cron, checked when they are read.
+//! Cron expressions for the start times of windows, validated when they are read.
 
 use setpoint_yaml::{Class, Node, visible_text};
 
 use crate::declaration::{Field, Shape};
 use crate::reader::Reader;
 
-/// `minute hour day-of-month month day-of-week`, such as `0 18 * * 5`.
+/// A cron expression: `minute hour day-of-month month day-of-week`, such as `0 18 * * 5`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cron(String);
 
@@ -13,7 +13,7 @@ const FIELDS: [(&str, u32, u32); 5] =
     [("minute", 0, 59), ("hour", 0, 23), ("day of the month", 1, 31), ("month", 1, 12), ("day of the week", 0, 7)];
 
 impl Cron {
-    /// The text, with five proper fields.
+    /// Returns the expression, which has five valid fields.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -21,7 +21,7 @@ impl Cron {
 
 impl Field for Cron {
     fn shape() -> Shape {
-        Shape::Scalar("cron time".to_owned())
+        Shape::Scalar("cron expression".to_owned())
     }
 
     fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
@@ -29,7 +29,7 @@ impl Field for Cron {
         match problem_of(text) {
             None => Some(Self(text.to_owned())),
             Some(problem) => {
-                reader.report(Class::Value, node, format!("`{}` is not a cron time", visible_text(text)), problem)
+                reader.report(Class::Value, node, format!("`{}` is not a cron expression", visible_text(text)), problem)
             }
         }
     }
@@ -42,7 +42,7 @@ impl Field for Cron {
 fn problem_of(text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split_ascii_whitespace().collect();
     if parts.len() != FIELDS.len() {
-        return Some(format!("expected 5 fields (minute, hour, day, month, weekday), found {}", parts.len()));
+        return Some(format!("expected 5 fields (minute, hour, day, month, weekday), got {}", parts.len()));
     }
     let checked = parts.iter().zip(FIELDS);
     checked
@@ -53,12 +53,12 @@ fn problem_of(text: &str) -> Option<String> {
 
 fn problem((part, (name, least, most)): (&&str, (&str, u32, u32))) -> String {
     format!(
-        "the {name} is `{}`; expected `*`, or numbers from {least} to {most} such as `1,3` or `1-5` or `*/2`",
+        "invalid {name} `{}`; expected `*`, or numbers from {least} to {most} as in `1,3`, `1-5` or `*/2`",
         visible_text(part)
     )
 }
 
-/// `*`, `n` or `n-m`, each with or without `/step`.
+/// Reports whether an item is `*`, `n` or `n-m`, each with or without `/step`.
 fn is_item(item: &str, least: u32, most: u32) -> bool {
     let number = |text: &str| {
         text.parse::<u32>().ok().filter(|n| (least..=most).contains(n) && text.bytes().all(|b| b.is_ascii_digit()))
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn five_fields_within_their_ranges_are_a_cron_time() {
+    fn five_fields_in_range_are_a_cron_expression() {
         for text in ["0 18 * * 5", "*/15 0-6,22 1 1-12/2 7", "59 23 31 12 0"] {
             assert_eq!(problem_of(text), None, "{text}");
         }

@@ -1,26 +1,26 @@
-//! One declaration per document: the macros here make the struct, the strict reader, the schema and the reference from
-//! the same lines, so that none of them can tell another story.
+//! Macros that generate the struct, the strict reader, the schema and the reference of a document
+//! from one declaration, so that they cannot disagree.
 
 use setpoint_yaml::Node;
 
 use crate::reader::Reader;
 
-/// What a field may hold, for readers, schema and reference.
+/// The type of a field, for readers, schema and reference.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// A scalar: the word for its type.
+    /// A scalar, with the name of its type.
     Scalar(String),
-    /// One of these words, each with its meaning.
-    Words(&'static [(&'static str, &'static str)]),
+    /// One of these strings, each with its meaning.
+    Enum(&'static [(&'static str, &'static str)]),
     List(Box<Shape>),
-    /// Any value, kept as it is.
+    /// Any mapping, kept unchanged.
     Any,
     Object(fn() -> Declaration),
     /// An object with exactly one of these fields.
     OneOf(fn() -> Declaration),
 }
 
-/// An object's fields.
+/// The fields of an object, and its documentation.
 #[derive(Clone, Debug)]
 pub(crate) struct Declaration {
     pub(crate) doc: &'static str,
@@ -38,28 +38,30 @@ pub(crate) struct FieldDeclaration {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Presence {
     Required,
-    /// May be left out; the default as it would be written, empty if there is none.
+    /// The default as a user would write it; empty if there is none.
     Optional(String),
 }
 
-/// A type a field can have.
+/// A type of fields.
 pub(crate) trait Field: Sized {
     fn shape() -> Shape;
 
-    /// Reads the value. `None` means that at least one diagnostic was reported.
+    /// Reads the value. Returns `None` if at least one diagnostic was reported.
     fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self>;
 
-    /// The value as a user would write it; empty for nothing.
+    /// Formats the value as a user would write it; empty if there is no value.
     fn show(&self) -> String;
 
-    /// The object in which every field is left out; `None` for what is no object or has required fields.
+    /// Returns the object with all defaults; `None` for an object with required fields and for
+    /// other types.
     fn all_defaults() -> Option<Self> {
         None
     }
 }
 
-/// Declares an object: `"nameInYaml" name_in_rust: Type`, with `= default` if it may be left out. After the name, `=> check`
-/// names a function for rules between fields, which reports what is wrong and says whether nothing is.
+/// Declares an object: `"nameInYaml" name_in_rust: Type`, with `= default` for an optional field.
+/// After the name, `=> check` names a function for rules between fields: it reports violations and
+/// returns whether there are none.
 macro_rules! object {
     (
         $(#[doc = $doc:literal])*
@@ -118,7 +120,7 @@ macro_rules! object {
     };
 }
 
-/// Declares an object of which exactly one field is given: `"nameInYaml" Variant(Type)`.
+/// Declares an object with exactly one of its fields set: `"nameInYaml" Variant(Type)`.
 macro_rules! one_of {
     (
         $(#[doc = $doc:literal])*
@@ -177,46 +179,46 @@ macro_rules! one_of {
     };
 }
 
-/// Declares a choice of words: `"word" Variant`.
-macro_rules! words {
+/// Declares a type with a fixed set of strings: `"value" Variant`.
+macro_rules! string_enum {
     (
         $(#[doc = $doc:literal])*
         pub enum $name:ident {
-            $( $(#[doc = $word_doc:literal])* $word:literal $variant:ident ),* $(,)?
+            $( $(#[doc = $value_doc:literal])* $value:literal $variant:ident ),* $(,)?
         }
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {
-            $( $(#[doc = $word_doc])* $variant ),*
+            $( $(#[doc = $value_doc])* $variant ),*
         }
 
         impl $name {
-            const WORDS: &'static [(&'static str, &'static str)] = &[$( ($word, concat!($($word_doc),*)) ),*];
+            const VALUES: &'static [(&'static str, &'static str)] = &[$( ($value, concat!($($value_doc),*)) ),*];
         }
 
         impl crate::declaration::Field for $name {
             fn shape() -> crate::declaration::Shape {
-                crate::declaration::Shape::Words(Self::WORDS)
+                crate::declaration::Shape::Enum(Self::VALUES)
             }
 
             fn read(node: setpoint_yaml::Node<'_>, reader: &mut crate::reader::Reader) -> Option<Self> {
-                match reader.word(node, Self::WORDS)? {
-                    $( $word => Some(Self::$variant), )*
+                match reader.enum_value(node, Self::VALUES)? {
+                    $( $value => Some(Self::$variant), )*
                     _ => None,
                 }
             }
 
             fn show(&self) -> String {
                 match self {
-                    $( Self::$variant => $word.to_owned() ),*
+                    $( Self::$variant => $value.to_owned() ),*
                 }
             }
         }
     };
 }
 
-/// `None` for a required field, else what makes its default.
+/// Expands to the function that makes the default of a field; to `None` for a required field.
 macro_rules! default_of {
     ($type:ty) => {
         None
@@ -226,7 +228,7 @@ macro_rules! default_of {
     };
 }
 
-pub(crate) use {default_of, object, one_of, words};
+pub(crate) use {default_of, object, one_of, string_enum};
 
 pub(crate) fn presence<T: Field>(default: Option<fn() -> T>) -> Presence {
     default.map_or(Presence::Required, |default| Presence::Optional(default().show()))
@@ -259,7 +261,7 @@ impl<T: Field> Field for Vec<T> {
 
     fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
         let items = reader.list(node)?;
-        // Every item is read before the first failure counts, so that all mistakes are told.
+        // Read every item before the first failure counts, so that all mistakes are reported.
         let read: Vec<Option<T>> = items.iter().map(|item| T::read(item, reader)).collect();
         read.into_iter().collect()
     }

@@ -1,4 +1,5 @@
-//! A file of control documents, read whole or refused whole: the valid rest of a broken file is never used.
+//! Reading of control documents. A file with an error is refused as a whole, including its valid
+//! documents.
 
 use std::collections::BTreeMap;
 
@@ -13,41 +14,41 @@ use crate::suggest::nearest;
 use crate::text::Label;
 use crate::value::value_of;
 
-/// The only apiVersion there is.
+/// The supported `apiVersion`.
 pub const API_VERSION: &str = "setpoint.dev/v1";
 
 object! {
-    /// Which document it is.
+    /// The identity of the document.
     pub struct Metadata {
-        /// Its name, unique among the documents of its kind and scope.
+        /// The name of the document, unique within its kind and scope.
         "name" name: Label,
-        /// The tenant it belongs to.
+        /// The scope (tenant) that the document belongs to.
         "scope" scope: Scope = Scope::default_scope(),
     }
 }
 
-/// A document, and where it is written.
+/// A document with its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// `None` for a Bootstrap, which has no name: there is one.
+    /// `None` for a Bootstrap, which has no name because there is only one.
     pub metadata: Option<Metadata>,
     pub spec: Spec,
-    /// The whole document as it is written: what is accepted and recorded.
+    /// The whole document as written, which is accepted and recorded.
     pub body: Value,
     pub place: Place,
 }
 
-/// Makes the kinds: the enum, its reader and the list for schema and reference.
+/// Declares the kinds: the enum, its reader and the list for schema and reference.
 macro_rules! kinds {
     ($( $name:literal $variant:ident($spec:ty) ),* $(,)?) => {
-        /// What a document says, by kind.
+        /// The content of a document, by kind.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Spec {
             $( $variant(Box<$spec>) ),*
         }
 
         impl Spec {
-            /// The word after `kind:`.
+            /// Returns the value of `kind:`.
             pub fn kind(&self) -> &'static str {
                 match self {
                     $( Self::$variant(_) => $name ),*
@@ -62,7 +63,7 @@ macro_rules! kinds {
             }
         }
 
-        /// Every kind, in the order of the reference.
+        /// All kinds, in the order of the reference.
         pub(crate) const KINDS: &[DocumentKind] = &[$( DocumentKind { name: $name, spec: <$spec>::declaration } ),*];
     };
 }
@@ -77,7 +78,7 @@ kinds! {
     "Notifier" Notifier(NotifierSpec),
 }
 
-/// A kind of document: the word after `kind:` and what stands below `spec:`.
+/// A kind of document: the value of `kind:` and the declaration of `spec:`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DocumentKind {
     pub(crate) name: &'static str,
@@ -85,7 +86,7 @@ pub(crate) struct DocumentKind {
 }
 
 impl DocumentKind {
-    /// Whether documents of this kind have a name: all but the one Bootstrap.
+    /// Reports whether documents of this kind have a name, as all but the Bootstrap have.
     fn is_named(self) -> bool {
         self.name != "Bootstrap"
     }
@@ -94,16 +95,17 @@ impl DocumentKind {
         if self.is_named() { &["apiVersion", "kind", "metadata", "spec"] } else { &["apiVersion", "kind", "spec"] }
     }
 
-    /// The whole document but for apiVersion and kind.
+    /// Returns the declaration of the whole document except `apiVersion` and `kind`.
     pub(crate) fn declaration(self) -> Declaration {
         let field = |name, doc, shape| FieldDeclaration { name, doc, shape, presence: Presence::Required };
-        let metadata = self.is_named().then(|| field("metadata", "Which document it is.", Metadata::shape()));
-        let spec = field("spec", "What it says.", Shape::Object(self.spec));
+        let metadata = self.is_named().then(|| field("metadata", "The identity of the document.", Metadata::shape()));
+        let spec = field("spec", "The content of the document.", Shape::Object(self.spec));
         Declaration { doc: (self.spec)().doc, fields: metadata.into_iter().chain([spec]).collect() }
     }
 }
 
-/// Reads every document of a file. Empty documents are skipped. All mistakes of the file are told together.
+/// Reads every document of a file and skips empty ones. All mistakes of the file are reported
+/// together.
 pub fn read_documents(file: &str, text: &str) -> Result<Vec<Document>, Diagnostics> {
     let trees = parse(Source::new(file, text))?;
     let mut documents = Vec::new();

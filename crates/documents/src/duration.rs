@@ -1,4 +1,4 @@
-//! Durations as people write them (`30s`, `1h30m`), within bounds that are part of the field's type.
+//! Durations such as `30s` and `1h30m`, with bounds that are part of the field's type.
 
 use setpoint_core::time::Span;
 use setpoint_yaml::{Class, Node, Scalar, visible_text};
@@ -17,12 +17,13 @@ pub(crate) const DAY: u64 = 24 * HOUR;
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 impl<const LEAST: u64, const MOST: u64> Duration<LEAST, MOST> {
-    /// Only for defaults, which are written next to their bounds.
+    /// Makes the default of a declaration.
     pub(crate) const fn seconds(seconds: u64) -> Self {
-        assert!(LEAST <= seconds && seconds <= MOST, "a default lies within its bounds");
+        assert!(LEAST <= seconds && seconds <= MOST, "a default is within its bounds");
         Self(Span::seconds(seconds))
     }
 
+    /// Returns the length.
     pub fn span(self) -> Span {
         self.0
     }
@@ -60,12 +61,14 @@ impl<const LEAST: u64, const MOST: u64> Field for Duration<LEAST, MOST> {
     }
 }
 
-/// The length that a text such as `1h30m` says, for where people write one outside a document; `None` if it is no duration.
+/// Parses a duration outside of documents, such as a command-line argument. Returns `None` if the
+/// text is not a duration.
 pub fn read_span(text: &str) -> Option<Span> {
     parse(text).map(Span::millis)
 }
 
-/// Milliseconds of `1h30m`; `None` if it is no duration or too long to count.
+/// Returns the duration in milliseconds; `None` if the text is not a duration or the number
+/// overflows.
 fn parse(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut total = 0_u64;
@@ -81,7 +84,7 @@ fn parse(text: &str) -> Option<u64> {
     (!text.is_empty()).then_some(total)
 }
 
-/// In the largest unit that divides it.
+/// Formats the duration in the largest unit that divides it.
 fn show(millis: u64) -> String {
     let (unit, size) =
         UNITS.iter().rev().find(|(_, size)| millis >= *size && millis.is_multiple_of(*size)).unwrap_or(&UNITS[0]);
@@ -103,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_shown_in_their_largest_unit() {
+    fn durations_are_formatted_in_their_largest_unit() {
         for (millis, text) in
             [(30_000, "30s"), (90_000, "90s"), (600_000, "10m"), (86_400_000, "1d"), (250, "250ms"), (0, "0ms")]
         {

@@ -1,15 +1,15 @@
-//! Fields by their path: how somebody who knows a value, but not the text it was written in, says where something is wrong.
+//! Problems by field path, for callers that check a value without its source text.
 
 use setpoint_yaml::{Class, Diagnostic, Kind, Node, Place, Source, parse};
 
-/// Something wrong with a field, told by who knows what it means.
+/// A problem with a field, found by a caller that knows its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldProblem {
-    /// The field, as `spec.inputs[0].store`; empty for the whole object.
+    /// The path of the field, such as `spec.inputs[0].store`; empty for the whole object.
     pub path: String,
-    /// What is wrong, without the field's name.
+    /// The problem, without the name of the field.
     pub message: String,
-    /// What would be right.
+    /// The remedy.
     pub help: String,
 }
 
@@ -18,27 +18,27 @@ impl FieldProblem {
         Self { path: path.into(), message: message.into(), help: help.into() }
     }
 
-    /// The same as a diagnostic, given where it was written.
+    /// Converts the problem to a diagnostic, with the place found in the source text.
     pub fn in_text(self, text: &str, object: &Place) -> Diagnostic {
         let place = place_in(text, object, &self.path).unwrap_or_else(|| object.clone());
         self.placed(place)
     }
 
-    /// The same as a diagnostic, given the object it is about.
+    /// Converts the problem to a diagnostic, with the place found in the object's node.
     pub(crate) fn at(self, object: Node<'_>) -> Diagnostic {
         let place = nearest_node(object, &self.path).place();
         self.placed(place)
     }
 
-    /// The same as a diagnostic, given where the field is.
+    /// Converts the problem to a diagnostic at a known place.
     pub fn placed(self, place: Place) -> Diagnostic {
         let message = if self.path.is_empty() { self.message } else { format!("`{}`: {}", self.path, self.message) };
         Diagnostic::new(Class::Value, place, message).with_help(self.help)
     }
 }
 
-/// Where a field of a document is written, found again in the text: places are needed only when something is wrong, so that no
-/// tree has to be kept for them. `object` is where the document's name is.
+/// Returns the place of a field, by parsing the text again: places are needed only for errors, so
+/// no tree is kept for them. `object` is the place of the document's name.
 fn place_in(text: &str, object: &Place, path: &str) -> Option<Place> {
     let trees = parse(Source::new(&object.file, text)).ok()?;
     let name = |root: Node<'_>| Some(root.get("metadata")?.get("name")?.place());
@@ -46,7 +46,8 @@ fn place_in(text: &str, object: &Place, path: &str) -> Option<Place> {
     Some(nearest_node(tree.root(), path).place())
 }
 
-/// The node at a path, or the innermost one above it: a field that is missing is told where it should be.
+/// Returns the node at a path. For a missing field this is the innermost existing parent, where the
+/// field would be added.
 fn nearest_node<'d>(root: Node<'d>, path: &str) -> Node<'d> {
     let mut node = root;
     for segment in path.split(['.', '[']).filter(|segment| !segment.is_empty()) {
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_not_there_is_told_where_it_should_be() {
+    fn a_missing_field_is_reported_at_its_parent() {
         assert_eq!(line_and_column("spec.list[1].z"), line_and_column("spec.list[1]"));
         assert_eq!(line_and_column("spec.list[7].z"), line_and_column("spec.list"));
         assert_eq!(line_and_column("(whole)"), (1, 1));

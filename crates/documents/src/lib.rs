@@ -1,9 +1,11 @@
-//! The `setpoint.dev/v1` documents a user writes: strict reading, schema, reference. And the plain manifests beside them.
+//! Strict reading, schema and reference of the `setpoint.dev/v1` documents, and reading of plain
+//! manifests.
 //!
-//! - `declaration`: the macros by which one declaration is struct, reader, schema and reference.
+//! - `declaration`: the macros that generate struct, reader, schema and reference.
 //! - `kinds`: the declarations. `text`, `duration`, `cron`: the types of their fields.
-//! - `reader`, `suggest`: strict reading, with a hint for every mistake.
-//! - `document`: a file of documents. `manifest`, `value`: a file of resources. `field`: what is wrong, by a field's path.
+//! - `reader`, `suggest`: strict reading, with a remedy for every mistake.
+//! - `document`: a file of documents. `manifest`, `value`: a file of resources.
+//! - `field`: problems by field path.
 //! - `schema`: the declarations as text.
 
 #![forbid(unsafe_code)]

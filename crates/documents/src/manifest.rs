@@ -1,4 +1,5 @@
-//! Plain manifests: the resources of a file, as kubectl would read them, but strict about what would be lost silently.
+//! Plain manifests: the resources of a file, read as kubectl reads them, but with an error where
+//! kubectl would lose data silently.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +12,12 @@ use crate::field::FieldProblem;
 use crate::text::ascii_text;
 use crate::value::value_of;
 
-/// One declared object, before a target has said what its key is.
+/// A declared object, before the target has assigned its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     pub api_version: Arc<str>,
     pub kind: Arc<str>,
-    /// As written; which namespace applies if there is none is for the target to say.
+    /// The namespace as written. If there is none, the target decides which one applies.
     pub namespace: Option<Arc<str>>,
     pub name: Arc<str>,
     /// The whole object.
@@ -24,14 +25,14 @@ pub struct Manifest {
     pub place: Place,
 }
 
-/// Reads every resource of a file, or none: the valid rest of a broken file is never used. Empty documents are skipped, the
-/// items of a `kind: List` stand for themselves.
+/// Reads every resource of a file. A file with an error is refused as a whole. Empty documents are
+/// skipped, and the items of a `kind: List` are resources of their own.
 pub fn read_resources(file: &str, text: &str) -> Result<Vec<Manifest>, Diagnostics> {
     read_resources_with(file, text, &mut |_| Vec::new())
 }
 
-/// The same, with a say for who knows more of a resource than this crate: it may complete the resource, and what it finds wrong
-/// is told at the field's place.
+/// Reads every resource of a file like [`read_resources`]. `complete` may complete each resource,
+/// and the problems that it returns are reported at the place of the field.
 pub fn read_resources_with(
     file: &str,
     text: &str,
@@ -54,8 +55,9 @@ pub fn read_resources_with(
     found.or_value(manifests)
 }
 
-/// The resources of a document: itself, or what a `kind: List` holds, however deep. Whoever looks at resources sees every item of
-/// a list. The nesting of the tree and the growth by aliases are bounded where it is parsed, and so is this.
+/// Returns the resources of a document: the document itself, or the items of a `kind: List` at any
+/// depth, so that no check can be bypassed by nesting. The parser bounds the depth of the tree and
+/// its growth by aliases, and thereby this function.
 fn items_of<'d>(root: Node<'d>, found: &mut Findings) -> Vec<Node<'d>> {
     let mut items = Vec::new();
     let mut ahead = vec![root];
@@ -69,7 +71,7 @@ fn items_of<'d>(root: Node<'d>, found: &mut Findings) -> Vec<Node<'d>> {
             other => {
                 let place = other.map_or(node, |(items, _)| items).place();
                 found.add(|| {
-                    Diagnostic::new(Class::Type, place, "a List has `items`, which are a list")
+                    Diagnostic::new(Class::Type, place, "`items` of a List must be a list")
                         .with_help("write the resources below `items:`, each after `- `")
                 });
             }
@@ -78,8 +80,8 @@ fn items_of<'d>(root: Node<'d>, found: &mut Findings) -> Vec<Node<'d>> {
     items
 }
 
-/// Refuses the same object declared twice, in one file or in several. The version of an API is not part of what an
-/// object is: `apps/v1` and `apps/v1beta1` name the same Deployment.
+/// Refuses an object that is declared twice, in one file or in several. The API version is not part
+/// of the identity: `apps/v1` and `apps/v1beta1` name the same Deployment.
 pub fn check_unique_resources<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Result<(), Diagnostics> {
     let mut found = Findings::default();
     found.extend(duplicates(manifests));
@@ -103,7 +105,7 @@ fn duplicates<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Vec<Diag
 fn read_manifest(root: Node<'_>, found: &mut Findings) -> Option<Manifest> {
     if !matches!(root.kind(), Kind::Mapping(_)) {
         found.add(|| {
-            Diagnostic::new(Class::Type, root.place(), "a resource is a mapping")
+            Diagnostic::new(Class::Type, root.place(), "a resource must be a mapping")
                 .with_help("expected `apiVersion`, `kind` and `metadata`")
         });
         return None;
@@ -123,13 +125,13 @@ fn read_manifest(root: Node<'_>, found: &mut Findings) -> Option<Manifest> {
 }
 
 impl Manifest {
-    /// The resource that a value is, or why it is none. For who made the value from something else than the text of one file.
+    /// Makes the resource of a value that was not read from the text of one file.
     pub fn of_value(body: Value, place: Place) -> Result<Self, Vec<FieldProblem>> {
         let mut problems = Vec::new();
         let metadata = body.get("metadata");
         let mut identifying = |field: &str, value: Option<&Value>| {
             let text =
-                value.map_or_else(|| Err(missing(field)), |value| value.as_str().ok_or_else(|| no_string(field)));
+                value.map_or_else(|| Err(missing(field)), |value| value.as_str().ok_or_else(|| not_a_string(field)));
             let text = text.and_then(|text| identifier(field, text));
             text.map_err(|(message, help)| problems.push(FieldProblem::new(field, message, help))).ok()
         };
@@ -149,35 +151,36 @@ impl Manifest {
     }
 }
 
-/// What is wrong, and what would be right.
-type Refused = (String, String);
+/// A message and its remedy.
+type Refusal = (String, String);
 
-fn missing(field: &str) -> Refused {
+fn missing(field: &str) -> Refusal {
     (format!("the resource has no `{field}`"), format!("add `{field}`"))
 }
 
-fn no_string(field: &str) -> Refused {
-    (format!("`{field}` is not a string"), "write a string, in quotes if need be".to_owned())
+fn not_a_string(field: &str) -> Refusal {
+    (format!("`{field}` is not a string"), "write a string; quote it if necessary".to_owned())
 }
 
-/// A text that identifies is of printable ASCII, so that no look-alike or direction mark deceives.
-fn identifier(field: &str, text: &str) -> Result<Arc<str>, Refused> {
+/// Validates a text that identifies an object. Only printable ASCII is allowed, so that look-alike
+/// letters and direction marks cannot deceive.
+fn identifier(field: &str, text: &str) -> Result<Arc<str>, Refusal> {
     if text.is_empty() || text.len() > 1024 || !text.bytes().all(|b| b.is_ascii_graphic()) {
         let message = format!("`{}` cannot be a `{field}`", ascii_text(text));
-        return Err((message, "use printable ASCII without spaces only".to_owned()));
+        return Err((message, "use only printable ASCII characters without spaces".to_owned()));
     }
     Ok(text.into())
 }
 
-/// A text that identifies: there, a string, and fit for it.
+/// Reads a required identifying text: present, a string, and valid.
 fn required(root: Node<'_>, field: &str, node: Option<Node<'_>>, found: &mut Findings) -> Option<Arc<str>> {
-    let refuse = |node: Node<'_>, class, (message, help): Refused, found: &mut Findings| {
+    let refuse = |node: Node<'_>, class, (message, help): Refusal, found: &mut Findings| {
         found.add(|| Diagnostic::new(class, node.place(), message).with_help(help));
         None
     };
     let Some(node) = node else { return refuse(root, Class::Missing, missing(field), found) };
     let Some(Ok(Scalar::Str(text))) = node.resolve(Dialect::GoYamlV2) else {
-        return refuse(node, Class::Type, no_string(field), found);
+        return refuse(node, Class::Type, not_a_string(field), found);
     };
-    identifier(field, text).map_or_else(|refused| refuse(node, Class::Value, refused, found), Some)
+    identifier(field, text).map_or_else(|refusal| refuse(node, Class::Value, refusal, found), Some)
 }

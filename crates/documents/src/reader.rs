@@ -1,20 +1,21 @@
-//! Strict reading of a document's tree. A mistake is reported and reading goes on, so that all of them are told at once.
+//! Strict reading of documents. Reading continues after a mistake, so that all are reported
+//! together.
 
 use setpoint_yaml::{Class, Diagnostic, Dialect, Findings, Items, Kind, Node, Scalar, visible_text};
 
 use crate::declaration::{Declaration, Field, Shape};
 use crate::suggest::nearest;
 
-/// Our own documents have YAML 1.2's scalars: `no` is a word, not a boolean.
+/// The dialect of control documents. In YAML 1.2, `no` is a string, not a boolean.
 pub(crate) const DIALECT: Dialect = Dialect::Yaml12;
 
-/// Collects what is wrong with one document.
+/// Collects the diagnostics of one document.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) found: Findings,
-    /// The whole document, to say where a misplaced field belongs.
+    /// The declaration of the whole document, to find the parent of a misplaced field.
     declaration: Option<Declaration>,
-    /// The fields that are being read, outermost first.
+    /// The names of the fields that are being read, outermost first.
     within: Vec<String>,
 }
 
@@ -23,9 +24,10 @@ impl Reader {
         Self { found: Findings::default(), declaration, within: Vec::new() }
     }
 
-    /// Reports a mistake at a node. Always `None`, so that a reader can end with it.
+    /// Reports a mistake at a node. Always returns `None`, so that a reader can end with it.
     ///
-    /// Of a wrong value the field is named: where there is room for one line, the place in the file alone says little.
+    /// The message about a wrong value names the field, because an output of one line shows only
+    /// the place in the file.
     pub(crate) fn report<T>(
         &mut self,
         class: Class,
@@ -45,16 +47,16 @@ impl Reader {
     }
 
     fn wrong_type<T>(&mut self, node: Node<'_>, expected: &str) -> Option<T> {
-        let message = format!("expected {expected}, found {}", describe(node));
+        let message = format!("expected {expected}, got {}", describe(node));
         let help = match node.kind() {
             Kind::Scalar("") => "write a value, or remove the field".to_owned(),
             Kind::Scalar(text) if expected == "a string" => format!("put it in quotes: \"{}\"", visible_text(text)),
-            _ => format!("replace it by {expected}"),
+            _ => format!("replace it with {expected}"),
         };
         self.report(Class::Type, node, message, help)
     }
 
-    /// What a scalar means; `None` with a report if it is a collection.
+    /// Returns the value of a scalar. Reports a list or mapping.
     pub(crate) fn scalar<'d>(&mut self, node: Node<'d>, expected: &str) -> Option<Scalar<'d>> {
         if self.found.is_full() {
             return None;
@@ -103,26 +105,30 @@ impl Reader {
         }
     }
 
-    pub(crate) fn word<'d>(&mut self, node: Node<'d>, words: &[(&'static str, &'static str)]) -> Option<&'d str> {
+    pub(crate) fn enum_value<'d>(
+        &mut self,
+        node: Node<'d>,
+        values: &[(&'static str, &'static str)],
+    ) -> Option<&'d str> {
         let text = self.text(node)?;
-        let known = || words.iter().map(|(word, _)| *word);
-        if known().any(|word| word == text) {
+        let known = || values.iter().map(|(value, _)| *value);
+        if known().any(|value| value == text) {
             return Some(text);
         }
         let help = match nearest(text, known()) {
-            Some(word) => format!("did you mean `{word}`?"),
+            Some(value) => format!("did you mean `{value}`?"),
             None => format!("expected {}", list_of(known(), "or")),
         };
-        self.report(Class::Value, node, format!("`{}` is not one of the known words", visible_text(text)), help)
+        self.report(Class::Value, node, format!("unknown value `{}`", visible_text(text)), help)
     }
 
-    /// The path of a field of that name elsewhere in the document.
-    fn belongs_in(&self, name: &str) -> Option<String> {
+    /// Returns the path of the object that has a field of this name elsewhere in the document.
+    fn parent_of(&self, name: &str) -> Option<String> {
         self.declaration.as_ref().and_then(|declaration| find_parent(declaration, name, ""))
     }
 }
 
-/// Where in a declaration a field of this name is: the path of its parent.
+/// Returns the path of an object below `path` that has a field of this name.
 fn find_parent(declaration: &Declaration, name: &str, path: &str) -> Option<String> {
     if !path.is_empty() && declaration.fields.iter().any(|field| field.name == name) {
         return Some(path.to_owned());
@@ -142,7 +148,7 @@ fn find_parent(declaration: &Declaration, name: &str, path: &str) -> Option<Stri
     declaration.fields.iter().find_map(inside)
 }
 
-/// What a node is, with an article.
+/// Describes the type of a node, with an article.
 fn describe(node: Node<'_>) -> &'static str {
     match node.kind() {
         Kind::Scalar("") => "nothing",
@@ -155,7 +161,7 @@ fn describe(node: Node<'_>) -> &'static str {
     }
 }
 
-/// `a`, `b` or `c`.
+/// Formats a list: `a`, `b` or `c`.
 pub(crate) fn list_of<'w>(words: impl Iterator<Item = &'w str>, last: &str) -> String {
     let quoted: Vec<String> = words.map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {
@@ -165,7 +171,7 @@ pub(crate) fn list_of<'w>(words: impl Iterator<Item = &'w str>, last: &str) -> S
     }
 }
 
-/// The fields of an object that are still to be read.
+/// The fields of an object that have not been read yet.
 #[derive(Debug)]
 pub(crate) struct Fields<'d> {
     node: Node<'d>,
@@ -180,14 +186,15 @@ impl<'d> Fields<'d> {
         }
     }
 
-    /// Takes a field out, so that it can be read in another way than [`Self::take`] does.
+    /// Removes a field and returns its node, for a caller that does not read it with
+    /// [`Self::take`].
     pub(crate) fn remove(&mut self, name: &str) -> Option<Node<'d>> {
         let index =
             self.entries.iter().position(|(key, _)| matches!(key.kind(), Kind::Scalar(text) if text == name))?;
         Some(self.entries.remove(index).1)
     }
 
-    /// Reads a field, or makes its default; a field without default must be there.
+    /// Reads a field, or returns its default. Reports a missing field without default.
     pub(crate) fn take<T: Field>(&mut self, name: &str, default: Option<fn() -> T>, reader: &mut Reader) -> Option<T> {
         match (self.remove(name), default) {
             (Some(value), _) => {
@@ -210,7 +217,7 @@ impl<'d> Fields<'d> {
         )
     }
 
-    /// The one name of `known` that is given.
+    /// Returns the only field of `known` that is set. Reports none or several.
     pub(crate) fn only_one(&self, known: &[&'static str], reader: &mut Reader) -> Option<&'static str> {
         let given = |name: &&&str| {
             self.entries.iter().any(|(key, _)| matches!(key.kind(), Kind::Scalar(text) if text == **name))
@@ -223,13 +230,13 @@ impl<'d> Fields<'d> {
                 None
             }
             _ => {
-                let help = format!("give one of {}", list_of(known.iter().copied(), "and"));
-                reader.report(Class::Value, self.node, "exactly one field is expected here", help)
+                let help = format!("set one of {}", list_of(known.iter().copied(), "or"));
+                reader.report(Class::Value, self.node, "exactly one field is required here", help)
             }
         }
     }
 
-    /// Reports every field that nobody took. Whether there was none.
+    /// Reports every field that has not been read. Returns whether there is none.
     pub(crate) fn finish(self, known: &[&'static str], reader: &mut Reader) -> bool {
         self.report_unknown(known, reader);
         self.entries.is_empty()
@@ -241,10 +248,15 @@ impl<'d> Fields<'d> {
                 return;
             }
             let Kind::Scalar(name) = key.kind() else {
-                reader.report::<()>(Class::Type, *key, "a key that is not a name", "write the name of a field");
+                reader.report::<()>(
+                    Class::Type,
+                    *key,
+                    "expected the name of a field as the key",
+                    "replace the key with a field name",
+                );
                 continue;
             };
-            let help = match (reader.belongs_in(name), nearest(name, known.iter().copied())) {
+            let help = match (reader.parent_of(name), nearest(name, known.iter().copied())) {
                 (Some(parent), _) => format!("`{name}` is a field of `{parent}`"),
                 (None, Some(near)) => format!("did you mean `{near}`?"),
                 (None, None) => format!("expected {}", list_of(known.iter().copied(), "or")),

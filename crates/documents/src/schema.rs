@@ -1,4 +1,5 @@
-//! Every field with its meaning and default, as text for a terminal and as the reference page: from the declarations.
+//! The reference of all fields, generated from the declarations: text for `setpoint schema`, and
+//! the page `docs/reference.md`.
 
 use std::fmt::Write as _;
 
@@ -7,16 +8,16 @@ use crate::document::{API_VERSION, DocumentKind, KINDS};
 use crate::reader::list_of;
 use crate::suggest::nearest;
 
-/// There is no document of that kind.
+/// The error for a kind that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no kind `{kind}`; {hint}")]
+#[error("unknown kind `{kind}`; {hint}")]
 pub struct UnknownKind {
     pub kind: String,
-    /// What to do next.
+    /// The remedy.
     pub hint: String,
 }
 
-/// A kind and its fields, as they are explained to people.
+/// The documentation of a kind and its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindPage {
     pub api_version: String,
@@ -25,29 +26,29 @@ pub struct KindPage {
     pub fields: Vec<FieldLine>,
 }
 
-/// A field in full, with its path from the top of the document.
+/// The documentation of a field, with its path from the top of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldLine {
     pub path: String,
-    /// The word for what it holds.
+    /// The name of its type.
     pub holds: String,
-    /// What it is when left out; `None` where it must be given, empty where nothing stands for it.
+    /// The default: `None` for a required field, empty for an optional field without a default.
     pub default: Option<String>,
     pub doc: String,
 }
 
-/// The kinds of this crate.
+/// Returns the documentation of the kinds of this crate.
 pub fn kind_pages() -> Vec<KindPage> {
     let page = |kind: &DocumentKind| KindPage {
         api_version: API_VERSION.to_owned(),
         name: kind.name.to_owned(),
-        doc: plain((kind.spec)().doc),
-        fields: lines_of(*kind),
+        doc: one_line((kind.spec)().doc),
+        fields: field_lines(*kind),
     };
     KINDS.iter().map(page).collect()
 }
 
-/// The fields of one kind, or of all, as text. The kind may be written in any case.
+/// Returns the fields of one kind, or of all, as text. The case of `kind` is ignored.
 pub fn schema(pages: &[KindPage], kind: Option<&str>) -> Result<String, UnknownKind> {
     let Some(wanted) = kind else {
         return Ok(pages.iter().map(schema_of).collect::<Vec<_>>().join("\n"));
@@ -58,7 +59,7 @@ pub fn schema(pages: &[KindPage], kind: Option<&str>) -> Result<String, UnknownK
             let known = || pages.iter().map(|page| page.name.as_str());
             let hint = match nearest(wanted, known()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the kinds are {}", list_of(known(), "and")),
+                None => format!("expected {}", list_of(known(), "or")),
             };
             Err(UnknownKind { kind: setpoint_yaml::visible_text(wanted), hint })
         }
@@ -79,11 +80,12 @@ fn schema_of(page: &KindPage) -> String {
     text
 }
 
-/// The reference page: what `docs/reference.md` must be.
+/// Returns the reference page, the content of `docs/reference.md`.
 pub fn reference_markdown(pages: &[KindPage]) -> String {
     let mut text = "# Reference\n\n\
          <!-- Generated from the declarations by `setpoint schema --markdown`. Do not edit. -->\n\n\
-         An unknown field is an error, and a file with an error is refused as a whole.\n"
+         Every field of every document. Setpoint refuses a file with an unknown field or another error as a whole: \
+         none of its documents is used.\n"
         .to_owned();
     let mut api_version = "";
     for page in pages {
@@ -106,10 +108,10 @@ pub fn reference_markdown(pages: &[KindPage]) -> String {
     text
 }
 
-fn lines_of(kind: DocumentKind) -> Vec<FieldLine> {
+fn field_lines(kind: DocumentKind) -> Vec<FieldLine> {
     let mut lines = Vec::new();
     add_lines(&kind.declaration(), "", &mut lines);
-    // `metadata` and `spec` themselves say nothing that their fields do not.
+    // The fields of `metadata` and `spec` document everything.
     lines.retain(|line| line.path != "metadata" && line.path != "spec");
     lines
 }
@@ -118,14 +120,14 @@ fn add_lines(declaration: &Declaration, path: &str, lines: &mut Vec<FieldLine>) 
     for field in &declaration.fields {
         let dot = if path.is_empty() { "" } else { "." };
         let path = format!("{path}{dot}{}", field.name);
-        let doc = format!("{}{}", plain(field.doc), words_of(&field.shape));
+        let doc = format!("{}{}", one_line(field.doc), enum_meanings(&field.shape));
         let default = match (&field.presence, &field.shape) {
             (Presence::Required, _) => None,
-            // The default of an object is told by its fields.
+            // The fields of an object document its default.
             (Presence::Optional(_), Shape::Object(_)) => Some(String::new()),
             (Presence::Optional(default), _) => Some(default.clone()),
         };
-        lines.push(FieldLine { path: path.clone(), holds: word_of(&field.shape), default, doc });
+        lines.push(FieldLine { path: path.clone(), holds: type_name(&field.shape), default, doc });
         match &field.shape {
             Shape::Object(inner) | Shape::OneOf(inner) => add_lines(&inner(), &path, lines),
             Shape::List(item) => {
@@ -138,24 +140,24 @@ fn add_lines(declaration: &Declaration, path: &str, lines: &mut Vec<FieldLine>) 
     }
 }
 
-fn word_of(shape: &Shape) -> String {
+fn type_name(shape: &Shape) -> String {
     match shape {
-        Shape::Scalar(word) => word.clone(),
-        Shape::Words(_) => "word".to_owned(),
-        Shape::List(item) => format!("list of {}", word_of(item)),
+        Shape::Scalar(name) => name.clone(),
+        Shape::Enum(_) => "enum".to_owned(),
+        Shape::List(item) => format!("list of {}", type_name(item)),
         Shape::Any => "mapping of any values".to_owned(),
         Shape::Object(_) => "object".to_owned(),
         Shape::OneOf(_) => "object with one field".to_owned(),
     }
 }
 
-/// The meaning of each word of a choice.
-fn words_of(shape: &Shape) -> String {
-    let Shape::Words(words) = shape else { return String::new() };
-    words.iter().map(|(word, meaning)| format!(" `{word}`: {}", plain(meaning))).collect()
+/// Returns the meaning of each value of an enum.
+fn enum_meanings(shape: &Shape) -> String {
+    let Shape::Enum(values) = shape else { return String::new() };
+    values.iter().map(|(value, meaning)| format!(" `{value}`: {}", one_line(meaning))).collect()
 }
 
-/// A doc comment as one line.
-fn plain(doc: &str) -> String {
+/// Joins the lines of a doc comment.
+fn one_line(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }

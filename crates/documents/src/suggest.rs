@@ -1,6 +1,6 @@
-//! The name somebody probably meant.
+//! Suggestions for misspelled names.
 
-/// The nearest of `known`, if it is near enough to be a slip of the fingers.
+/// Returns the most similar name of `known`, if it is similar enough for a typing error.
 pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let tolerated = (name.chars().count() / 3).clamp(1, 3);
     let ranked =
@@ -11,7 +11,7 @@ pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// How many insertions, deletions, replacements and swaps of neighbours lead from one to the other.
+/// Returns the edit distance: insertions, deletions, replacements and swaps of neighbours.
 fn distance(from: &str, to: &str) -> usize {
     let from: Vec<char> = from.chars().take(64).collect();
     let to: Vec<char> = to.chars().collect();
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_recognised_and_strangers_are_not() {
+    fn typing_errors_are_recognised_and_other_names_are_not() {
         let known = ["interval", "branch", "url", "credentialsFrom"];
         assert_eq!(nearest("intervall", known), Some("interval"));
         assert_eq!(nearest("Interval", known), Some("interval"));

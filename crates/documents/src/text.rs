@@ -1,4 +1,4 @@
-//! Text fields that are checked where they are read: whoever holds one need not check again.
+//! Text types that are validated when they are read, so that later code need not validate again.
 
 use std::net::SocketAddr;
 
@@ -8,19 +8,19 @@ use setpoint_yaml::{Class, Node, visible_text};
 use crate::declaration::{Field, Shape};
 use crate::reader::Reader;
 
-/// Why a text is refused, and what would be right.
+/// The error for an invalid text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {wanted}: {problem}")]
 pub struct BadText {
-    /// What was given, escaped so that control and direction characters show.
+    /// The text, escaped so that control and direction characters are visible.
     pub text: String,
-    /// What was wanted, with an article.
+    /// The expected type of text, with an article.
     pub wanted: &'static str,
-    /// What is wrong with it and what would be right.
+    /// The violated rule or the expected form.
     pub problem: &'static str,
 }
 
-/// Makes a checked text type. The check returns what is wrong, if anything is.
+/// Declares a validated text type. The check returns the problem with an invalid text.
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $word:literal, $wanted:literal, $check:expr) => {
         $(#[$doc])*
@@ -28,6 +28,7 @@ macro_rules! checked_text {
         pub struct $name(String);
 
         impl $name {
+            /// Validates a text.
             pub fn new(text: &str) -> Result<Self, BadText> {
                 let check: fn(&str) -> Option<&'static str> = $check;
                 match check(text) {
@@ -36,6 +37,7 @@ macro_rules! checked_text {
                 }
             }
 
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -68,31 +70,31 @@ macro_rules! checked_text {
 }
 
 checked_text!(
-    /// A word people group by: a component, an environment, the name of an input.
+    /// A short name, such as that of a component, an environment or an input.
     Label, "name", "a name", |text| AppName::new(text).err().map(|bad| bad.problem)
 );
 checked_text!(
-    /// A path inside a store or target root, from its top: without `..`.
-    RelativePath, "path", "a path inside its root", relative_path
+    /// A path inside a store or target, relative to its root and without `..`.
+    RelativePath, "path", "a relative path", relative_path
 );
 checked_text!(
-    /// An absolute path of a file on the machine Setpoint runs on, or of a folder on a host.
+    /// An absolute path of a file on the agent's machine, or of a directory on a host.
     AbsolutePath, "absolute path", "an absolute path", absolute_path
 );
 checked_text!(
-    /// Where something is reached. Which schemes are allowed is for who connects to say; here it must be plain text
-    /// that no tool can take for an option.
+    /// A URL in printable ASCII that no tool can mistake for an option. The code that connects
+    /// decides which schemes are allowed.
     Url, "URL", "a URL", url
 );
 checked_text!(
-    /// An address and a port of this machine: `127.0.0.1:9443`, `[::]:9443`.
+    /// An address and a port of the agent's machine: `127.0.0.1:9443`, `[::]:9443`.
     Address, "address and port", "an address with a port", |text| {
         let fits = text.parse::<SocketAddr>().is_ok_and(|address| address.port() > 0);
         (!fits).then_some("write it as `10.0.0.7:9443`, or `0.0.0.0:9443` for all addresses of the machine")
     }
 );
 checked_text!(
-    /// Where a repository is: a URL, or an absolute path on this machine.
+    /// The location of a repository: a URL, or an absolute path on the agent's machine.
     Location, "URL or absolute path", "a URL or an absolute path", |text| {
         if text.starts_with('/') { absolute_path(text) } else { url(text) }
     }
@@ -110,15 +112,15 @@ checked_text!(
     }
 );
 checked_text!(
-    /// The whole id of a commit.
-    Commit, "commit", "the id of a commit", |text| {
+    /// The full ID of a commit.
+    Commit, "commit", "the ID of a commit", |text| {
         let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         let fits = text.len() == 40 && text.bytes().all(is_digit);
-        (!fits).then_some("write all of its 40 digits, as `git log --format=%H` shows them")
+        (!fits).then_some("write the full ID of 40 digits, as `git log --format=%H` prints it")
     }
 );
 checked_text!(
-    /// The digest of a program, as it is pinned.
+    /// The SHA-256 digest of a program.
     ProgramDigest, "digest", "the digest of a program", |text| {
         let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         let fits = text.strip_prefix("sha256:").is_some_and(|digits| digits.len() == 64 && digits.bytes().all(is_digit));
@@ -126,42 +128,42 @@ checked_text!(
     }
 );
 checked_text!(
-    /// A time zone of the IANA database, such as `Europe/Berlin`.
+    /// The name of an IANA time zone, such as `Europe/Berlin`.
     Zone, "time zone", "a time zone", zone
 );
 checked_text!(
     /// A path to a field of a resource: `spec.replicas`, `metadata.annotations[example.com/x]`.
-    FieldPath, "field path", "a path to a field", |text| printable(text).or_else(|| {
+    FieldPath, "field path", "a field path", |text| printable(text).or_else(|| {
         (text.starts_with('.') || text.ends_with('.') || text.contains("..")).then_some("write it as `spec.replicas`")
     })
 );
 checked_text!(
-    /// A kind of objects of a cluster: `Kind` of the core group, `group/Kind` of others.
+    /// A Kubernetes kind: `Kind` for the core group, `group/Kind` for other groups.
     GroupKind, "kind", "a kind", |text| printable(text).or_else(|| {
         let kind = text.split_once('/').map_or(text, |(_, kind)| kind);
         let plain = kind.starts_with(|first: char| first.is_ascii_alphabetic()) && !kind.contains('/');
-        (!plain).then_some("write `Kind` for the core group and `group/Kind` for others, without a version")
+        (!plain).then_some("write `Kind` for the core group or `group/Kind` for others, without a version")
     })
 );
 checked_text!(
-    /// The name of a namespace, in which `*` stands for any characters.
-    NamePattern, "name or pattern", "the name of a namespace or a pattern", |text| {
+    /// The name of a namespace, in which `*` matches any characters.
+    NamePattern, "name or pattern", "a namespace name or pattern", |text| {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'*';
         let fits = !text.is_empty() && text.len() <= 63 && text.bytes().all(plain);
         (!fits).then_some("use 1 to 63 lower-case letters, digits, `-` and `*`")
     }
 );
 checked_text!(
-    /// A user or a group of clusters that may be acted as. What Kubernetes keeps for itself (`system:masters`, nodes, its own parts) is none;
-    /// service accounts are.
-    Principal, "user or group", "a user or a group to act as", |text| printable(text).or_else(|| {
-        let is_kept = text.starts_with("system:") && !is_service_account(text);
-        is_kept.then_some("what begins with `system:` is Kubernetes' own, except `system:serviceaccount:NAMESPACE:NAME`")
+    /// A Kubernetes user or group that the agent may impersonate. Names that begin with `system:`
+    /// (`system:masters`, nodes, components) are excluded, except service accounts.
+    Principal, "user or group", "a user or group that can be impersonated", |text| printable(text).or_else(|| {
+        let is_reserved = text.starts_with("system:") && !is_service_account(text);
+        is_reserved.then_some("names that begin with `system:` are reserved, except `system:serviceaccount:NAMESPACE:NAME`")
     })
 );
 checked_text!(
-    /// An expression in CEL. Whether it is one is for who evaluates it to say.
-    Expression, "CEL expression", "an expression", |text| {
+    /// A CEL expression. It is compiled, and its syntax checked, by the code that evaluates it.
+    Expression, "CEL expression", "a CEL expression", |text| {
         (text.trim().is_empty() || text.len() > 4096).then_some("write 1 to 4096 bytes of CEL")
     }
 );
@@ -174,13 +176,14 @@ checked_text!(
 );
 
 impl Branch {
-    /// What is followed if nothing else is said.
+    /// Returns the default branch.
     pub(crate) fn main() -> Self {
         Self("main".to_owned())
     }
 }
 
 impl Principal {
+    /// Reports whether this is a service account of the cluster.
     pub fn is_service_account(&self) -> bool {
         is_service_account(&self.0)
     }
@@ -193,12 +196,13 @@ fn is_service_account(text: &str) -> bool {
 }
 
 impl Address {
+    /// Returns the parsed address.
     pub fn socket(&self) -> SocketAddr {
-        self.0.parse().expect("it was checked when it was read")
+        self.0.parse().expect("the address was validated when it was read")
     }
 }
 
-/// Escapes all but printable ASCII: in a name, a letter that only looks like another must show.
+/// Escapes everything but printable ASCII, so that look-alike letters in a name are visible.
 pub(crate) fn ascii_text(text: &str) -> String {
     let escape = |c: char| if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() };
     visible_text(text).chars().take(80).map(escape).collect()
@@ -214,15 +218,15 @@ fn path_characters(text: &str) -> Option<&'static str> {
     if !plain {
         return Some("use 1 to 1024 printable characters and `/`");
     }
-    text.split('/').any(|part| part == "..").then_some("a path may not lead upwards: remove `..`")
+    text.split('/').any(|part| part == "..").then_some("remove `..` from the path")
 }
 
 fn relative_path(text: &str) -> Option<&'static str> {
-    path_characters(text).or_else(|| text.starts_with('/').then_some("write it without the leading `/`"))
+    path_characters(text).or_else(|| text.starts_with('/').then_some("remove the leading `/`"))
 }
 
 fn absolute_path(text: &str) -> Option<&'static str> {
-    path_characters(text).or_else(|| (!text.starts_with('/')).then_some("begin it with `/`"))
+    path_characters(text).or_else(|| (!text.starts_with('/')).then_some("begin the path with `/`"))
 }
 
 fn url(text: &str) -> Option<&'static str> {
@@ -237,13 +241,13 @@ fn url(text: &str) -> Option<&'static str> {
         .or_else(|| (!text.contains("://")).then_some("write it as `https://host/path`"))
 }
 
-/// The rules of `git check-ref-format` for a name below `refs/heads/` or `refs/tags/`.
+/// Reports whether a name below `refs/heads/` or `refs/tags/` follows `git check-ref-format`.
 fn is_reference(name: &str) -> bool {
     let plain = name.len() <= 255 && name.bytes().all(|b| b.is_ascii_graphic() && !b"~^:?*[\\".contains(&b));
-    let leads_elsewhere = name.starts_with('-') || name.starts_with("refs/") || name == "@";
+    let is_special = name.starts_with('-') || name.starts_with("refs/") || name == "@";
     let is_part =
         |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.ends_with(".lock");
-    plain && !leads_elsewhere && !name.contains("..") && !name.contains("@{") && name.split('/').all(is_part)
+    plain && !is_special && !name.contains("..") && !name.contains("@{") && name.split('/').all(is_part)
 }
 
 fn zone(text: &str) -> Option<&'static str> {
@@ -252,7 +256,7 @@ fn zone(text: &str) -> Option<&'static str> {
     (!plain || text.starts_with('/')).then_some("write it as `Europe/Berlin` or `UTC`")
 }
 
-/// Makes a name of core a field.
+/// Implements [`Field`] for a name type of `setpoint-core`.
 macro_rules! name_field {
     ($name:ty, $word:literal) => {
         impl Field for $name {
@@ -277,7 +281,7 @@ macro_rules! name_field {
     };
 }
 
-name_field!(AppName, "name of an app");
-name_field!(StoreName, "name of a store");
-name_field!(TargetName, "name of a target");
-name_field!(Scope, "name of a scope");
+name_field!(AppName, "app name");
+name_field!(StoreName, "store name");
+name_field!(TargetName, "target name");
+name_field!(Scope, "scope name");

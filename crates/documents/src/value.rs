@@ -1,4 +1,4 @@
-//! Trees to values: the last step in which text decides anything.
+//! Conversion of YAML trees to values. After it, the notation of a scalar has no effect any more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,14 +7,15 @@ use setpoint_core::num::Num;
 use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Diagnostic, Diagnostics, Dialect, Entries, Findings, Kind, Node, Scalar, visible_text};
 
-/// The value of a tree, with merge keys carried out and exact numbers.
+/// Converts a tree to a value, with merge keys resolved and exact numbers.
 pub fn read_value(node: Node<'_>, dialect: Dialect) -> Result<Value, Diagnostics> {
     let mut found = Findings::default();
     let value = value_of(node, dialect, &mut found);
     found.or_value(value.unwrap_or_default())
 }
 
-/// `None` means that something was added to `found`. Recursion is bounded by the depth limit of the tree.
+/// Converts a node, or returns `None` after it has added a diagnostic to `found`. The depth limit
+/// of the tree bounds the recursion.
 pub(crate) fn value_of(node: Node<'_>, dialect: Dialect, found: &mut Findings) -> Option<Value> {
     if found.is_full() {
         return None;
@@ -39,7 +40,7 @@ fn map_of(entries: Entries<'_>, dialect: Dialect, found: &mut Findings) -> Optio
             continue;
         };
         if map.insert(Arc::clone(&key_text), value).is_some() {
-            let message = format!("the key `{}` is written twice, in two forms", visible_text(&key_text));
+            let message = format!("the key `{}` is written twice, in two notations", visible_text(&key_text));
             found.add(|| Diagnostic::new(Class::Duplicate, key.place(), message).with_help("keep one of them"));
             complete = false;
         }
@@ -47,7 +48,7 @@ fn map_of(entries: Entries<'_>, dialect: Dialect, found: &mut Findings) -> Optio
     complete.then(|| Value::Map(map.into()))
 }
 
-/// A key as JSON has it: kubectl reads the key `on` as `true`, and `0x10` as `16`.
+/// Returns a key as JSON represents it: kubectl reads the key `on` as `true`, and `0x10` as `16`.
 fn key_of(key: Node<'_>, dialect: Dialect, found: &mut Findings) -> Option<Arc<str>> {
     let scalar = match key.resolve(dialect) {
         Some(Ok(scalar)) => scalar,
@@ -55,18 +56,20 @@ fn key_of(key: Node<'_>, dialect: Dialect, found: &mut Findings) -> Option<Arc<s
             found.extend(errors.into_vec());
             return None;
         }
-        None => return refuse(key, "a collection cannot be a key", found),
+        None => return refuse(key, "a list or mapping cannot be a key", found),
     };
     match scalar {
         Scalar::Str(text) => Some(text.into()),
         Scalar::Bool(value) => Some(if value { "true" } else { "false" }.into()),
         Scalar::Int(digits) => Some(digits.as_ref().into()),
-        Scalar::Null | Scalar::Float(_) | Scalar::NonFinite(_) => refuse(key, "this cannot be a key", found),
+        Scalar::Null | Scalar::Float(_) | Scalar::NonFinite(_) => {
+            refuse(key, "a key must be a string, boolean or integer", found)
+        }
     }
 }
 
 fn refuse<T>(key: Node<'_>, message: &str, found: &mut Findings) -> Option<T> {
-    found.add(|| Diagnostic::new(Class::Type, key.place(), message).with_help("write a string, in quotes if need be"));
+    found.add(|| Diagnostic::new(Class::Type, key.place(), message).with_help("write a string; quote it if necessary"));
     None
 }
 
@@ -79,17 +82,14 @@ fn scalar_of(node: Node<'_>, dialect: Dialect, found: &mut Findings) -> Option<V
             Ok(number) => Some(Value::Num(number)),
             Err(bad) => {
                 found.add(|| {
-                    Diagnostic::new(Class::Value, node.place(), bad.to_string())
-                        .with_help("put it in quotes if it is a text")
+                    Diagnostic::new(Class::Value, node.place(), bad.to_string()).with_help("quote it if it is a string")
                 });
                 None
             }
         },
         Ok(Scalar::NonFinite(text)) => {
-            let message = format!("`{text}` is not a number that JSON has");
-            found.add(|| {
-                Diagnostic::new(Class::Value, node.place(), message).with_help("put it in quotes if it is a text")
-            });
+            let message = format!("JSON has no number `{text}`");
+            found.add(|| Diagnostic::new(Class::Value, node.place(), message).with_help("quote it if it is a string"));
             None
         }
         Err(errors) => {

@@ -206,7 +206,7 @@ fn a_path_that_cannot_be_shared_is_told_with_its_place_and_what_was_expected() {
         assert!(told.contains(&format!("`{field}`: ")) && told.contains(problem) && told.contains(help), "{told}");
     }
     let empty = told(&on_a_cluster("  sync: { ignore: [{ kind: Deployment, paths: [] }] }\n"));
-    assert!(empty.starts_with("setpoint/more.yaml:9:") && empty.contains("no field is named"), "{empty}");
+    assert!(empty.starts_with("setpoint/more.yaml:9:") && empty.contains("at least one path is required"), "{empty}");
 }
 
 #[test]

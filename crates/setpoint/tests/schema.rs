@@ -1,4 +1,4 @@
-//! `setpoint schema`: the documents explained.
+//! Tests of `setpoint schema`.
 
 use crate::setpoint::run;
 
@@ -40,5 +40,5 @@ fn what_an_app_declares_for_a_host_is_explained_too() {
 fn an_unknown_kind_is_exit_1_and_the_nearest_is_named() {
     let run = run(&["schema", "ap"]);
     assert_eq!((run.code, run.output.as_str()), (Some(1), ""));
-    assert_eq!(run.complaints, "error: there is no kind `ap`; did you mean `App`?\n");
+    assert_eq!(run.complaints, "error: unknown kind `ap`; did you mean `App`?\n");
 }

@@ -9,50 +9,52 @@ use setpoint_yaml::{Class, Kind, Node};
 
 use super::policy::Count;
 use crate::cron::Cron;
-use crate::declaration::{Field, Shape, object, one_of, words};
+use crate::declaration::{Field, Shape, object, one_of, string_enum};
 use crate::duration::{DAY, Duration, HOUR, MINUTE};
 use crate::reader::{DIALECT, Reader};
 use crate::text::{FieldPath, Label, Line, ProgramDigest, RelativePath, Url, Zone};
 use crate::value::value_of;
 
 object! {
-    /// The unit of acceptance and management: what it is made from, where it is held, and by which rules.
-    pub struct AppSpec => inputs_are_proper {
-        /// What it is a part of, for people and for measures.
+    /// A unit of deployment: the files that declare it, the target that runs it, and the rules for
+    /// changes.
+    pub struct AppSpec => inputs_are_valid {
+        /// The component that the app belongs to, for display and metrics.
         "component" component: Label,
-        /// Which of the component's environments it is.
+        /// The environment of the component, such as `production`.
         "environment" environment: Label,
-        /// What it is made from: at least one folder of a store, each under a name of its own.
+        /// The directories that declare the app: at least one, each with its own name.
         "inputs" inputs: Vec<Input>,
-        /// Values for `${NAME}` in what kustomizations render, as Flux's `postBuild.substitute`, but with their types kept. Without any, nothing is replaced.
+        /// Values for `${NAME}` in rendered kustomizations, as with Flux's `postBuild.substitute`,
+        /// but with their types kept. If empty, nothing is substituted.
         "parameters" parameters: Parameters = Parameters(Value::Map(Fields::new())),
-        /// How inputs that are kustomizations are rendered.
+        /// Options for rendering inputs that are kustomizations.
         "kustomize" kustomize: Kustomize = Kustomize::all_defaults().expect("every field of `kustomize` has a default"),
-        /// The system it is held on.
+        /// The target to which the app is deployed.
         "target" target: TargetName,
-        /// How it is held.
+        /// Options for changes to the target.
         "sync" sync: Sync = Sync::all_defaults().expect("every field of `sync` has a default"),
-        /// What must be true before it counts as healthy, beside what its resources say of themselves.
+        /// Conditions that must hold, in addition to the health of its resources, before the app is
+        /// healthy. Not supported yet: only an empty list is accepted.
         "checks" checks: Vec<Check> = Vec::new(),
-        /// What to do when a new version does not become healthy.
+        /// The action when a new version does not become healthy within `sync.deadline`.
         "onFailure" on_failure: OnFailure = OnFailure::Rollback,
-        /// Prune everything, then forget the app. Removing the document instead freezes it.
+        /// Deletes all resources of the app and then forgets it. If the document is removed
+        /// instead, the app is frozen.
         "retire" retire: bool = false,
-        /// Apps whose versions are accepted in one decision with this one.
+        /// Apps whose versions are accepted together with those of this app. Not supported yet:
+        /// only an empty list is accepted.
         "acceptTogether" accept_together: Vec<AppName> = Vec::new(),
     }
 }
 
-/// An app without inputs would declare that nothing should be there; two of one name would hide one another.
-fn inputs_are_proper(app: &AppSpec, node: Node<'_>, reader: &mut Reader) -> bool {
+/// Reports an app without inputs, which would declare that nothing should exist, and two inputs of
+/// the same name, of which one would hide the other.
+fn inputs_are_valid(app: &AppSpec, node: Node<'_>, reader: &mut Reader) -> bool {
     let place = node.get("inputs").unwrap_or(node);
     if app.inputs.is_empty() {
-        reader.report::<()>(
-            Class::Value,
-            place,
-            "an app has at least one input",
-            "add one, or set `retire: true` to take it down",
-        );
+        let help = "add an input, or set `retire: true` to delete all resources of the app";
+        reader.report::<()>(Class::Value, place, "at least one input is required", help);
         return false;
     }
     let names: BTreeSet<&str> = app.inputs.iter().map(|input| input.name.as_str()).collect();
@@ -64,268 +66,277 @@ fn inputs_are_proper(app: &AppSpec, node: Node<'_>, reader: &mut Reader) -> bool
 }
 
 object! {
-    /// A folder of a store.
+    /// A directory of a store.
     pub struct Input {
-        /// How the renderer calls it.
+        /// The name of the input, unique in the app.
         "name" name: Label,
-        /// The store it is in.
+        /// The store to read from.
         "store" store: StoreName,
-        /// The folder.
+        /// The directory in the store.
         "path" path: RelativePath,
     }
 }
 
 object! {
-    /// How inputs that are kustomizations are rendered.
-    pub struct Kustomize => one_decides {
-        /// Which files a kustomization may name.
+    /// Options for rendering inputs that are kustomizations.
+    pub struct Kustomize => renderers_are_consistent {
+        /// The files that a kustomization may reference.
         "loadRestrictor" load_restrictor: LoadRestrictor = LoadRestrictor::RootOnly,
-        /// Stores that kustomizations may name as remote bases, by the URL that the Store has. Nothing else is ever fetched.
+        /// Stores that kustomizations may use as remote bases, by the `url` of the Store. Other
+        /// URLs are refused.
         "bases" bases: Vec<StoreName> = Vec::new(),
-        /// What is done about `${NAME}` that `parameters` do not have and that has no default.
+        /// The action for a `${NAME}` that has neither a value in `parameters` nor a default.
         "undeclared" undeclared: Undeclared = Undeclared::Refuse,
-        /// Have them rendered by another program than this one: what it writes is what is declared.
+        /// Renders with an external program instead of the built-in renderer.
         "external" external: Option<External> = None,
-        /// Have them rendered by another program, too, and tell what it would do otherwise. What is declared stays what this program renders.
+        /// Also renders with an external program and reports the differences. The output of the
+        /// built-in renderer is deployed.
         "shadow" shadow: Option<Shadow> = None,
     }
 }
 
 object! {
-    /// A program that renders instead of this one.
+    /// An external program that replaces the built-in renderer.
     pub struct External {
-        /// Which: the digest of a program that the Bootstrap document lists under `renderers`.
+        /// The digest of the program. It must be listed under `renderers` in the Bootstrap
+        /// document.
         "digest" digest: ProgramDigest,
     }
 }
 
 object! {
-    /// A program that renders beside this one.
+    /// An external program whose output is compared with that of the built-in renderer.
     pub struct Shadow {
-        /// Which: the digest of a program that the Bootstrap document lists under `renderers`.
+        /// The digest of the program. It must be listed under `renderers` in the Bootstrap
+        /// document.
         "digest" digest: ProgramDigest,
-        /// After so many versions it ends.
+        /// The number of versions to compare.
         "versions" versions: Count<1, 1000> = Count::of(10),
     }
 }
 
-/// Two programs cannot both decide, and neither of them follows a URL: where they run there is no network.
-fn one_decides(kustomize: &Kustomize, node: Node<'_>, reader: &mut Reader) -> bool {
+/// Reports `external` together with `shadow`, and either of them together with `bases`: the sandbox
+/// of an external program has no network, so it cannot follow a URL.
+fn renderers_are_consistent(kustomize: &Kustomize, node: Node<'_>, reader: &mut Reader) -> bool {
     let mut report = |field: &str, message: &str, help: &str| {
         reader.report::<()>(Class::Value, node.get(field).unwrap_or(node), message, help);
         false
     };
     if kustomize.external.is_some() && kustomize.shadow.is_some() {
-        let message = "another program renders instead of this one, or beside it, and both are given";
-        return report("shadow", message, "keep `external`, or keep `shadow`");
+        let message = "`external` and `shadow` are both set; only one of them is allowed";
+        return report("shadow", message, "remove `external` or `shadow`");
     }
     if !kustomize.bases.is_empty() && (kustomize.external.is_some() || kustomize.shadow.is_some()) {
-        let message = "another program cannot follow remote bases: it has no network, and does not know of Stores";
+        let message = "an external program cannot read remote bases: its sandbox has no network";
         return report(
             "bases",
             message,
-            "remove `bases` and copy what they lead to into the store, or let this program render alone",
+            "remove `bases` and copy the bases into the store, or remove `external` and `shadow`",
         );
     }
     true
 }
 
-words! {
-    /// Which files a kustomization may name.
+string_enum! {
+    /// The files that a kustomization may reference.
     pub enum LoadRestrictor {
-        /// Those in its own folder and below.
+        /// Files in its own directory and below.
         "rootOnly" RootOnly,
         /// All files of the store.
         "none" None,
     }
 }
 
-words! {
-    /// What is done about a variable that nobody declared.
+string_enum! {
+    /// The action for a variable that has no value.
     pub enum Undeclared {
-        /// The version is refused.
+        /// Refuse the version.
         "refuse" Refuse,
-        /// It stays as it is written, as shell scripts need it.
+        /// Keep the text as written, for example in shell scripts.
         "keep" Keep,
     }
 }
 
 object! {
-    /// How an app is held.
+    /// Options for changes to the target.
     pub struct Sync {
-        /// Who starts a change.
+        /// The trigger for changes.
         "mode" mode: Mode = Mode::Auto,
-        /// Delete what is no longer declared, within the budget.
+        /// Deletes resources that are no longer declared, within the prune budget.
         "prune" prune: bool = true,
-        /// Take over what already exists under a declared key and nobody claims.
+        /// Takes over declared objects that exist already, unless another app has claimed them.
         "adopt" adopt: bool = true,
-        /// Apps that must be healthy before this one changes.
+        /// Apps of the same scope that must have converged before this app changes.
         "dependsOn" depends_on: Vec<AppName> = Vec::new(),
-        /// When declared changes may be made. Healing is not affected.
+        /// The times at which declared changes may be applied. Healing is not affected.
         "windows" windows: Vec<Window> = Vec::new(),
-        /// Fields that are left to others: given when an object is made, then neither compared nor written. On Kubernetes only.
+        /// Fields that Setpoint sets when it creates an object, and afterwards neither compares nor
+        /// writes. Kubernetes only.
         "ignore" ignore: Vec<IgnoreRule> = Vec::new(),
-        /// Others who may write some fields: no drift while they hold them. On Kubernetes only.
+        /// Other writers of declared fields. While such a writer owns a field, its value is not
+        /// drift. Kubernetes only.
         "coOwners" co_owners: Vec<CoOwner> = Vec::new(),
-        /// What is done about fields that others add beside what is declared. On Kubernetes only.
+        /// Rules for fields that others add to declared objects. If several rules match a field,
+        /// the longest path decides; of equal paths, the mildest action (`ignore`, then `report`,
+        /// then `heal`). Kubernetes only.
         "additions" additions: Vec<AdditionRule> = Vec::new(),
-        /// Resources that may be deleted and made anew where they cannot be changed into what is declared. On Kubernetes only.
+        /// Objects that may be deleted and recreated if a change to an immutable field is declared.
+        /// Kubernetes only.
         "replace" replace: Vec<ReplaceRule> = Vec::new(),
-        /// How long a change may take to become healthy.
+        /// The time within which a new version must become healthy.
         "deadline" deadline: Duration<1, DAY> = Duration::seconds(10 * MINUTE),
-        /// How often every resource is looked at again, against missed events.
+        /// The interval at which every resource is read again, in case an event was missed. Not
+        /// supported yet: only `1d` is accepted.
         "interval" interval: Duration<MINUTE, DAY> = Duration::seconds(DAY),
     }
 }
 
-words! {
-    /// Who starts a change.
+string_enum! {
+    /// The trigger for changes.
     pub enum Mode {
-        /// The engine, as soon as a version is accepted.
+        /// Setpoint starts a change as soon as it has accepted a version.
         "auto" Auto,
-        /// A person.
+        /// A person starts each change.
         "manual" Manual,
-        /// Nobody: differences are reported, never written.
+        /// Setpoint reports differences and never writes.
         "observe" Observe,
     }
 }
 
-words! {
-    /// What to do when a new version does not become healthy.
+string_enum! {
+    /// The action when a new version does not become healthy.
     pub enum OnFailure {
-        /// Go back to the last good bundle, and hold it.
+        /// Return to the last healthy bundle and hold it.
         "rollback" Rollback,
-        /// Stay, and change nothing more until a person decides.
+        /// Keep the new version and change nothing until a person decides.
         "hold" Hold,
-        /// Tell people, and go on.
+        /// Send a notification and continue.
         "alert" Alert,
     }
 }
 
 one_of! {
-    /// Something that must be true before an app counts as healthy.
+    /// A condition that must hold before an app is healthy.
     pub enum Check {
-        /// A GET request that is answered with a status from 200 to 299.
+        /// A GET request that must return a status from 200 to 299.
         "http" Http(HttpCheck),
     }
 }
 
 object! {
-    /// A GET request that is answered with a status from 200 to 299.
+    /// A GET request that must return a status from 200 to 299.
     pub struct HttpCheck {
-        /// What is requested.
+        /// The URL to request.
         "url" url: Url,
-        /// How long an answer may take.
+        /// The time within which the response must arrive.
         "timeout" timeout: Duration<1, MINUTE> = Duration::seconds(5),
     }
 }
 
 object! {
-    /// Fields that are left to others, whoever they are.
-    pub struct IgnoreRule => ignores_something {
-        /// Only in resources of this group of kinds, such as `apps`.
+    /// Fields that Setpoint neither compares nor writes after it created an object.
+    pub struct IgnoreRule => ignore_rule_has_paths {
+        /// Only objects of this API group, such as `apps`.
         "group" group: Option<Line> = None,
-        /// Only in resources of this kind.
+        /// Only objects of this kind.
         "kind" kind: Option<Line> = None,
-        /// Only in resources of this namespace.
+        /// Only objects in this namespace.
         "namespace" namespace: Option<Line> = None,
-        /// Only in resources of this name.
+        /// Only objects of this name.
         "name" name: Option<Line> = None,
-        /// The fields, each with all below it: `spec.replicas`, `metadata.annotations[example.com/x]`, `spec.containers[*].image`.
+        /// The fields, each including all fields below it: `spec.replicas`,
+        /// `metadata.annotations[example.com/x]`, `spec.containers[*].image`.
         "paths" paths: Vec<FieldPath>,
     }
 }
 
-fn ignores_something(rule: &IgnoreRule, node: Node<'_>, reader: &mut Reader) -> bool {
-    names_a_field(&rule.paths, node, reader)
+fn ignore_rule_has_paths(rule: &IgnoreRule, node: Node<'_>, reader: &mut Reader) -> bool {
+    has_paths(&rule.paths, node, reader)
 }
 
-fn shares_something(rule: &CoOwner, node: Node<'_>, reader: &mut Reader) -> bool {
-    names_a_field(&rule.paths, node, reader)
+fn co_owner_has_paths(rule: &CoOwner, node: Node<'_>, reader: &mut Reader) -> bool {
+    has_paths(&rule.paths, node, reader)
 }
 
-/// A rule about no field would look as if it did something.
-fn names_a_field(paths: &[FieldPath], node: Node<'_>, reader: &mut Reader) -> bool {
+fn addition_rule_has_paths(rule: &AdditionRule, node: Node<'_>, reader: &mut Reader) -> bool {
+    has_paths(&rule.paths, node, reader)
+}
+
+/// Reports a rule without paths, which would have no effect.
+fn has_paths(paths: &[FieldPath], node: Node<'_>, reader: &mut Reader) -> bool {
     if paths.is_empty() {
         let place = node.get("paths").unwrap_or(node);
-        reader.report::<()>(
-            Class::Value,
-            place,
-            "no field is named",
-            "name one such as `spec.replicas`, or remove the rule",
-        );
+        let help = "add a path such as `spec.replicas`, or remove the rule";
+        reader.report::<()>(Class::Value, place, "at least one path is required", help);
     }
     !paths.is_empty()
 }
 
 object! {
-    /// Somebody else who may write some fields, such as an autoscaler.
-    pub struct CoOwner => shares_something {
-        /// Who: the field manager that the cluster records the writes under, or `scale` for whoever writes by that subresource.
+    /// Another writer of declared fields, such as an operator.
+    pub struct CoOwner => co_owner_has_paths {
+        /// The field manager of the other writer, as recorded by the cluster, or `scale` for every
+        /// writer that uses the scale subresource.
         "writer" writer: Line,
-        /// Only in resources of this group of kinds, such as `apps`.
+        /// Only objects of this API group, such as `apps`.
         "group" group: Option<Line> = None,
-        /// Only in resources of this kind.
+        /// Only objects of this kind.
         "kind" kind: Option<Line> = None,
-        /// Only in resources of this namespace.
+        /// Only objects in this namespace.
         "namespace" namespace: Option<Line> = None,
-        /// Only in resources of this name.
+        /// Only objects of this name.
         "name" name: Option<Line> = None,
-        /// The fields, each with all below it.
+        /// The fields, each including all fields below it.
         "paths" paths: Vec<FieldPath>,
     }
 }
 
 object! {
-    /// What is done about fields that others add, where it is not what is done by default. Of several rules about a field the most precise one
-    /// holds, and of those the gentlest.
-    pub struct AdditionRule => speaks_of_something {
-        /// Only in resources of this group of kinds, such as `apps`.
+    /// A rule for fields that others add to declared objects.
+    pub struct AdditionRule => addition_rule_has_paths {
+        /// Only objects of this API group, such as `apps`.
         "group" group: Option<Line> = None,
-        /// Only in resources of this kind.
+        /// Only objects of this kind.
         "kind" kind: Option<Line> = None,
-        /// Only in resources of this namespace.
+        /// Only objects in this namespace.
         "namespace" namespace: Option<Line> = None,
-        /// Only in resources of this name.
+        /// Only objects of this name.
         "name" name: Option<Line> = None,
-        /// Where, each with all below it: `metadata.labels`, `spec.template.spec.containers`.
+        /// The fields, each including all fields below it: `metadata.labels`,
+        /// `spec.template.spec.containers`.
         "paths" paths: Vec<FieldPath>,
-        /// What is done.
+        /// The action for added fields.
         "then" then: AdditionAction,
     }
 }
 
-fn speaks_of_something(rule: &AdditionRule, node: Node<'_>, reader: &mut Reader) -> bool {
-    names_a_field(&rule.paths, node, reader)
-}
-
-words! {
-    /// What is done about a field that somebody added.
+string_enum! {
+    /// The action for a field that others added.
     pub enum AdditionAction {
-        /// It is taken out.
+        /// Remove the field.
         "heal" Heal,
-        /// It is told once, with who holds it, and left alone.
+        /// Report the field and its writer once, and leave it in place.
         "report" Report,
-        /// Nothing.
+        /// Do nothing.
         "ignore" Ignore,
     }
 }
 
 object! {
-    /// Resources that may be deleted and made anew.
+    /// Objects that may be deleted and recreated.
     pub struct ReplaceRule {
-        /// Resources of this kind.
+        /// Objects of this kind.
         "kind" kind: Line,
-        /// Only those of this group of kinds, such as `apps`.
+        /// Only objects of this API group, such as `apps`.
         "group" group: Option<Line> = None,
-        /// Only those of this namespace.
+        /// Only objects in this namespace.
         "namespace" namespace: Option<Line> = None,
-        /// Only the one of this name.
+        /// Only objects of this name.
         "name" name: Option<Line> = None,
     }
 }
 
-/// A time in which declared changes may, or may not, be made.
+/// A time window in which declared changes are allowed or denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     pub time: WindowTime,
@@ -333,25 +344,27 @@ pub struct Window {
     pub zone: Zone,
 }
 
-/// When a window begins, and what it does.
+/// The start times and the effect of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WindowTime {
-    /// Changes may be made only in windows like this one.
+    /// Declared changes are applied only in windows of this variant.
     Allow(Cron),
-    /// Changes may not be made.
+    /// Declared changes are not applied.
     Deny(Cron),
 }
 
 object! {
-    /// A time in which declared changes may, or may not, be made. Exactly one of `allow` and `deny` is given.
+    /// A time window in which declared changes are allowed or denied.
     struct WindowFields {
-        /// Changes may be made only in windows that begin at these times.
+        /// The start times of a window in which changes are allowed. If any window has `allow`,
+        /// changes outside of such windows wait. Exactly one of `allow` and `deny` is required.
         "allow" allow: Option<Cron> = None,
-        /// Changes may not be made in windows that begin at these times.
+        /// The start times of a window in which changes are denied, even if another window allows
+        /// them.
         "deny" deny: Option<Cron> = None,
-        /// How long the window stays open.
+        /// The length of the window.
         "for" length: Duration<MINUTE, { 31 * DAY }> = Duration::seconds(HOUR),
-        /// The time zone of the times.
+        /// The time zone of the start times.
         "zone" zone: Zone = Zone::new("UTC").expect("`UTC` is a time zone"),
     }
 }
@@ -367,12 +380,8 @@ impl Field for Window {
             (Some(times), None) => WindowTime::Allow(times),
             (None, Some(times)) => WindowTime::Deny(times),
             _ => {
-                return reader.report(
-                    Class::Value,
-                    node,
-                    "a window either allows or denies",
-                    "give one of `allow` and `deny`",
-                );
+                let message = "exactly one of `allow` and `deny` is required";
+                return reader.report(Class::Value, node, message, "add or remove one of them");
             }
         };
         Some(Self { time, length: fields.length, zone: fields.zone })
@@ -387,8 +396,9 @@ impl Field for Window {
     }
 }
 
-/// A parameter that is written otherwise than it will be put into a text: a version `1.20` would become 1.2 there.
-fn misread<'n>(name: Node<'n>, written: Node<'n>, parameters: &Value) -> Option<(Node<'n>, &'n str, String)> {
+/// Returns a parameter whose value, substituted into text, would differ from what is written: the
+/// version `1.20` would become 1.2.
+fn ambiguous_scalar<'n>(name: Node<'n>, written: Node<'n>, parameters: &Value) -> Option<(Node<'n>, &'n str, String)> {
     let (Kind::Scalar(name), Kind::Scalar(text)) = (name.kind(), written.kind()) else { return None };
     let read = match parameters.get(name)? {
         Value::Num(number) => number.to_string(),
@@ -398,12 +408,12 @@ fn misread<'n>(name: Node<'n>, written: Node<'n>, parameters: &Value) -> Option<
     (read != text).then_some((written, text, read))
 }
 
-/// Values handed to the renderer: a map of anything.
+/// The values for substitution by the renderer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters(Value);
 
 impl Parameters {
-    /// Always a map.
+    /// Returns the values, always as a map.
     pub fn value(&self) -> &Value {
         &self.0
     }
@@ -416,17 +426,17 @@ impl Field for Parameters {
 
     fn read(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
         let Kind::Mapping(entries) = node.kind() else {
-            return reader.report(Class::Type, node, "parameters are a mapping", "write them as `name: value`");
+            return reader.report(Class::Type, node, "expected a mapping", "write parameters as `name: value`");
         };
         let value = value_of(node, DIALECT, &mut reader.found)?;
         let entries = entries.merged().into_iter();
-        let misread: Vec<_> = entries.filter_map(|(name, written)| misread(name, written, &value)).collect();
-        for (written, text, read) in &misread {
-            let problem = format!("`{text}` is read as {read}, and would be put in as that");
-            let help = format!("write {read} if that is meant, or \"{text}\" in quotes");
+        let ambiguous: Vec<_> = entries.filter_map(|(name, node)| ambiguous_scalar(name, node, &value)).collect();
+        for (written, text, read) in &ambiguous {
+            let problem = format!("`{text}` means {read} in YAML and would be substituted as {read}");
+            let help = format!("write {read}, or \"{text}\" in quotes to keep the text");
             reader.report::<()>(Class::Value, *written, problem, help);
         }
-        misread.is_empty().then_some(Self(value))
+        ambiguous.is_empty().then_some(Self(value))
     }
 
     fn show(&self) -> String {

@@ -6,51 +6,54 @@ use crate::duration::{DAY, Duration};
 use crate::text::{AbsolutePath, Branch, Location, ProgramDigest, RelativePath};
 
 object! {
-    /// The only document outside a store: where all others are.
+    /// The agent's start configuration, the only document that is not read from a store. It names
+    /// the store of all other documents.
     pub struct BootstrapSpec {
-        /// The store with the control documents.
+        /// The store of the control documents.
         "store" store: BootstrapStore,
-        /// The folder of the control documents: every `*.yaml` below it.
+        /// The directory of the control documents. Every `*.yaml` file in it and below is read.
         "path" path: RelativePath,
-        /// Where the newest checkpoint of the ledger is kept, outside of the data folder.
+        /// A second copy of the newest checkpoint of the ledger, outside of the data directory.
         "anchor" anchor: Option<Anchor> = None,
-        /// Programs that Apps may have their kustomizations rendered by, each in a sandbox of the kernel. No other program ever renders.
+        /// The external programs that Apps may select to render their kustomizations. Each runs in
+        /// a kernel sandbox. No other external program is run.
         "renderers" renderers: Vec<Renderer> = Vec::new(),
     }
 }
 
 object! {
-    /// The store with the control documents.
+    /// The store of the control documents.
     pub struct BootstrapStore {
-        /// Where the repository is: a URL, or an absolute path on this machine.
+        /// The URL of the repository, or its absolute path on the agent's machine.
         "url" url: Location,
-        /// The branch whose commits are versions.
+        /// The branch to follow. Each commit is a version.
         "branch" branch: Branch = Branch::main(),
-        /// Where the credentials are; none are sent if unsaid.
+        /// The credentials for the repository. If omitted, none are sent.
         "credentialsFrom" credentials_from: Option<StoreCredentials> = None,
-        /// The keys by which a host is known that is reached over ssh, as `ssh-keyscan` prints them.
+        /// A file with the accepted SSH host keys, in the format of `ssh-keyscan`.
         "knownHostsFile" known_hosts: Option<AbsolutePath> = None,
-        /// Certificates of the authorities to trust instead of the system's.
+        /// A PEM file with CA certificates. They replace those of the system.
         "authoritiesFile" authorities: Option<AbsolutePath> = None,
-        /// How often the branch is looked at. A webhook only makes it look sooner.
+        /// The interval at which the branch is polled. A webhook only triggers an earlier poll.
         "interval" interval: Duration<1, DAY> = Duration::seconds(30),
     }
 }
 
 object! {
-    /// Where checkpoints of the ledger are kept.
+    /// The location of the ledger's newest checkpoint outside of the data directory.
     pub struct Anchor {
-        /// A file on another disk than the data folder.
+        /// A file, preferably on another disk than the data directory.
         "file" file: AbsolutePath,
     }
 }
 
 object! {
-    /// A program that renders in our place. Apps name it by its digest alone.
+    /// An external program that renders kustomizations. Apps select it by its digest.
     pub struct Renderer {
-        /// Where it is: a `kustomize` that is linked statically, as its own releases are.
+        /// The path of the program: a statically linked `kustomize`, such as an official release.
         "binary" binary: AbsolutePath,
-        /// Which it is. Another program at this place is not run.
+        /// The SHA-256 digest of the program. If the file at `binary` has another digest, it is not
+        /// run.
         "digest" digest: ProgramDigest,
     }
 }

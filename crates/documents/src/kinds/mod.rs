@@ -1,4 +1,5 @@
-//! The documents of `setpoint.dev/v1`, one file per kind. Each declaration is also its schema and its reference.
+//! The documents of `setpoint.dev/v1`, one file per kind. The schema and the reference are
+//! generated from these declarations.
 
 mod app;
 mod bootstrap;

@@ -1,27 +1,27 @@
 //! `kind: Notifier`.
 
 use super::store::Credentials;
-use crate::declaration::{object, words};
+use crate::declaration::{object, string_enum};
 use crate::text::Url;
 
 object! {
-    /// Where people are told.
+    /// A destination for notifications.
     pub struct NotifierSpec {
-        /// Where messages are posted.
+        /// The URL to which messages are posted.
         "url" url: Url,
-        /// The form of a message.
+        /// The message format.
         "format" format: NotifierFormat = NotifierFormat::Generic,
-        /// Where the credentials are, if the URL alone is not enough.
+        /// The credentials, if the URL alone is not sufficient.
         "credentialsFrom" credentials_from: Option<Credentials> = None,
     }
 }
 
-words! {
-    /// The form of a message.
+string_enum! {
+    /// The message format.
     pub enum NotifierFormat {
         /// JSON with every field of the event.
         "generic" Generic,
-        /// What Slack's incoming webhooks take.
+        /// The format of Slack's incoming webhooks.
         "slack" Slack,
     }
 }

@@ -7,23 +7,24 @@ use crate::declaration::{Field, Shape, object};
 use crate::reader::Reader;
 
 object! {
-    /// Rules that candidates of a scope's apps must pass.
+    /// Rules that new versions of a scope's apps must pass.
     pub struct PolicySpec {
-        /// The apps it is about; every app of the scope if empty.
+        /// The apps to which the policy applies. If empty, it applies to every app of the scope.
         "apps" apps: Vec<AppName> = Vec::new(),
-        /// How many people must approve a candidate.
+        /// The number of people who must approve a version. Not supported yet: only 0 is accepted.
         "approvals" approvals: Count<0, 10> = Count::of(0),
-        /// How much of what an app owns may be pruned in a rolling day, in percent; one resource always may.
+        /// The share of an app's resources that may be pruned in 24 hours, in percent. One resource
+        /// may always be pruned. Not supported yet: only 10 is accepted.
         "pruneBudget" prune_budget: Count<0, 100> = Count::of(10),
     }
 }
 
-/// An integer within bounds.
+/// An integer from `LEAST` to `MOST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count<const LEAST: u32, const MOST: u32>(u32);
 
 impl<const LEAST: u32, const MOST: u32> Count<LEAST, MOST> {
-    /// A default of a declaration.
+    /// Makes the default of a declaration.
     pub(super) const fn of(number: u32) -> Self {
         assert!(LEAST <= number && number <= MOST, "a default is within its bounds");
         Self(number)

@@ -8,47 +8,50 @@ use crate::reader::Reader;
 use crate::text::{GroupKind, NamePattern, Principal};
 
 object! {
-    /// A tenant's boundary. What is not listed is not allowed.
+    /// The permissions of a tenant's apps on stores, targets and clusters of other scopes. Without
+    /// an entry here, access is denied.
     pub struct ScopeSpec {
-        /// The stores apps of this scope may read.
+        /// The stores of other scopes that apps of this scope may read.
         "stores" stores: Vec<StoreName> = Vec::new(),
-        /// The targets apps of this scope may be held on.
+        /// The targets of other scopes that apps of this scope may manage.
         "targets" targets: Vec<TargetName> = Vec::new(),
-        /// The namespaces of clusters in which they may write: names, or patterns such as `web-*`. If neither these nor `clusterKinds` are
-        /// said: none on clusters of other scopes, all on those of this scope.
+        /// The namespaces in which apps of this scope may write: names, or patterns such as
+        /// `web-*`. If both `namespaces` and `clusterKinds` are omitted, apps may write nowhere on
+        /// clusters of other scopes, and everywhere on clusters of this scope.
         "namespaces" namespaces: Option<Vec<NamePattern>> = None,
-        /// The kinds without a namespace that they may write: `group/Kind`, or `Kind` of the core group. A Namespace must have a name of
-        /// `namespaces` too.
+        /// The cluster-scoped kinds that apps of this scope may write: `group/Kind`, or `Kind` for
+        /// the core group. The name of a Namespace must also match `namespaces`.
         "clusterKinds" cluster_kinds: Option<Vec<GroupKind>> = None,
-        /// They may declare what Setpoint itself runs from in its cluster: objects in its namespace, and bindings of its service accounts.
+        /// Permits apps of this scope to declare the objects that Setpoint itself runs from in its
+        /// cluster: objects in its namespace, and bindings of its service accounts.
         "manageSetpoint" manage_setpoint: bool = false,
-        /// In whose name they write on clusters, so that they may do there what this user may. In that of the agent if unsaid. On a cluster
-        /// of another scope it must be one that its Target lists in `identities`.
+        /// The user that the agent impersonates when it writes to clusters for apps of this scope.
+        /// If omitted, the agent writes as itself. On a cluster of another scope, the user must be
+        /// listed in `identities` of the Target.
         "actAs" act_as: Option<ActAs> = None,
     }
 }
 
 object! {
-    /// A user of clusters, whom the agent impersonates.
-    pub struct ActAs => groups_are_its_own {
-        /// The user: `system:serviceaccount:NAMESPACE:NAME`, or one that nobody else uses.
+    /// A Kubernetes user that the agent impersonates.
+    pub struct ActAs => service_account_has_no_groups {
+        /// The user name: `system:serviceaccount:NAMESPACE:NAME`, or a user that is reserved for
+        /// this purpose.
         "user" user: Principal,
-        /// The groups it is in. Those of a service account belong to it by itself.
+        /// The groups of the user. Must be empty for a service account, which has groups of its
+        /// own.
         "groups" groups: Vec<Principal> = Vec::new(),
     }
 }
 
-/// The server gives a service account its groups only where no others are named.
-fn groups_are_its_own(act_as: &ActAs, node: Node<'_>, reader: &mut Reader) -> bool {
-    let odd = act_as.user.is_service_account() && !act_as.groups.is_empty();
-    if odd {
+/// Reports groups for a service account: the API server adds a service account's own groups only if
+/// the request impersonates no others.
+fn service_account_has_no_groups(act_as: &ActAs, node: Node<'_>, reader: &mut Reader) -> bool {
+    let has_groups = act_as.user.is_service_account() && !act_as.groups.is_empty();
+    if has_groups {
         let place = node.get("groups").unwrap_or(node);
-        reader.report::<()>(
-            Class::Value,
-            place,
-            "a service account has the groups that are its own",
-            "remove `groups`",
-        );
+        let message = "a service account cannot be given groups: the cluster assigns its own";
+        reader.report::<()>(Class::Value, place, message, "remove `groups`");
     }
-    !odd
+    !has_groups
 }

@@ -8,32 +8,37 @@ use crate::reader::Reader;
 use crate::text::{AbsolutePath, Branch, Commit, RelativePath, Tag, Url};
 
 object! {
-    /// Where versions live: a branch or a tag of a Git repository, and a folder in it.
-    pub struct StoreSpec => is_pinned_properly {
-        /// Where the repository is.
+    /// A source of versions: a branch or a tag of a Git repository, and a directory in it.
+    pub struct StoreSpec => reference_is_consistent {
+        /// The URL of the repository.
         "url" url: Url,
-        /// The branch whose commits are versions; `main` if there is no `tag` either.
+        /// The branch to follow; each of its commits is a version. If both `branch` and `tag` are
+        /// omitted, this is `main`.
         "branch" branch: Option<Branch> = None,
-        /// The tag whose commit is the version, instead of a branch. A tag that is moved is a rewritten history: it is told, and what was accepted stays.
+        /// The tag to follow instead of a branch; its commit is the version. A moved tag counts as
+        /// rewritten history: Setpoint reports it and keeps the accepted version.
         "tag" tag: Option<Tag> = None,
-        /// The only commit that is a version, by all of its 40 digits. It has to be on the branch or behind the tag, which may move on.
+        /// The only commit to accept as a version, as its full 40-digit ID. It must be reachable
+        /// from the branch or tag, which may move on.
         "commit" commit: Option<Commit> = None,
-        /// The folder everything is read from; the whole repository if unsaid.
+        /// The directory to read. If omitted, the whole repository is read.
         "path" path: Option<RelativePath> = None,
-        /// How often the branch or tag is looked at. A webhook only makes it look sooner.
+        /// The interval at which the branch or tag is polled. A webhook only triggers an earlier
+        /// poll.
         "interval" interval: Duration<1, DAY> = Duration::seconds(30),
-        /// Where the credentials are; none are sent if unsaid.
+        /// The credentials for the repository. If omitted, none are sent.
         "credentialsFrom" credentials_from: Option<StoreCredentials> = None,
-        /// The keys by which a host is known that is reached over ssh, as `ssh-keyscan` prints them.
+        /// A file with the accepted SSH host keys, in the format of `ssh-keyscan`.
         "knownHostsFile" known_hosts: Option<AbsolutePath> = None,
-        /// Certificates of the authorities to trust instead of the system's.
+        /// A PEM file with CA certificates. They replace those of the system.
         "authoritiesFile" authorities: Option<AbsolutePath> = None,
-        /// Fetch the newest commit only. Whether a version descends from another is then unknown, and what is unknown holds.
+        /// Fetches only the newest commit. Setpoint then cannot verify that a new version descends
+        /// from the accepted one, and holds the app instead of following it.
         "shallow" shallow: bool = false,
     }
 }
 
-/// What a store follows.
+/// The branch or tag that a store follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
     Branch(Branch),
@@ -41,6 +46,7 @@ pub enum Reference {
 }
 
 impl StoreSpec {
+    /// Returns the branch or tag to follow, with the default applied.
     pub fn reference(&self) -> Reference {
         match &self.tag {
             Some(tag) => Reference::Tag(tag.clone()),
@@ -49,36 +55,36 @@ impl StoreSpec {
     }
 }
 
-fn is_pinned_properly(store: &StoreSpec, node: Node<'_>, reader: &mut Reader) -> bool {
+fn reference_is_consistent(store: &StoreSpec, node: Node<'_>, reader: &mut Reader) -> bool {
     let mut report = |field: &str, message: &str, help: &str| {
         reader.report::<()>(Class::Value, node.get(field).unwrap_or(node), message, help);
         false
     };
     if store.branch.is_some() && store.tag.is_some() {
-        let message = "a store follows a branch or a tag, and both are given";
-        return report("tag", message, "keep `branch`, or keep `tag`");
+        let message = "`branch` and `tag` are both set; a store follows only one of them";
+        return report("tag", message, "remove `branch` or `tag`");
     }
     if store.commit.is_some() && store.shallow {
-        let message = "`commit` is looked for in a history, and a shallow store has none";
-        return report("shallow", message, "remove `shallow`, or name the commit by a `tag` alone");
+        let message = "`commit` needs the history of the repository, and a shallow store has none";
+        return report("shallow", message, "remove `shallow`, or replace `commit` by a `tag`");
     }
     true
 }
 
 one_of! {
-    /// Where the credentials of a store are read from, each time they are needed.
+    /// The file with the credentials of a repository. It is read each time they are needed.
     pub enum StoreCredentials {
-        /// A file that holds nothing but the token (https) or the private key (ssh).
+        /// A file that contains only the token (HTTPS) or the private key (SSH).
         "file" File(AbsolutePath),
-        /// A file that holds `user:password` (https).
+        /// A file that contains `user:password` (HTTPS).
         "basicFile" Basic(AbsolutePath),
     }
 }
 
 one_of! {
-    /// Where credentials are read from, each time they are needed.
+    /// The file with the credentials. It is read each time they are needed.
     pub enum Credentials {
-        /// A file that holds nothing but the token or key.
+        /// A file that contains only the token or key.
         "file" File(AbsolutePath),
     }
 }

@@ -4,147 +4,153 @@ use std::collections::BTreeSet;
 
 use setpoint_yaml::{Class, Node};
 
-use crate::declaration::{object, one_of, words};
+use crate::declaration::{object, one_of, string_enum};
 use crate::duration::{Duration, MINUTE};
 use crate::reader::Reader;
 use crate::text::{AbsolutePath, Address, Expression, GroupKind, Label, Line, Principal};
 
 object! {
-    /// A system under management.
-    pub struct TargetSpec => fields_fit_the_family {
-        /// What kind of system it is.
+    /// A system that Setpoint manages.
+    pub struct TargetSpec => fields_match_the_family {
+        /// The kind of system.
         "kind" family: TargetFamily,
-        /// The folder of a host that is managed; the whole host if unsaid.
+        /// The directory of a host to manage. If omitted, the whole host is managed.
         "root" root: Option<AbsolutePath> = None,
-        /// The kubeconfig that reaches a cluster, a file of the agent's machine. If unsaid the agent runs in the cluster and enters it as its
-        /// own service account.
+        /// The kubeconfig file of a cluster, on the agent's machine. If omitted, the agent must run
+        /// in the cluster and connects with its own service account.
         "kubeconfig" kubeconfig: Option<AbsolutePath> = None,
-        /// The context of the kubeconfig; its current one if unsaid.
+        /// The kubeconfig context. If omitted, the current context is used.
         "context" context: Option<Line> = None,
-        /// The namespace of objects that name none; `default` if unsaid.
+        /// The namespace of objects that do not name one. If omitted: the namespace of the
+        /// kubeconfig context, else `default`.
         "namespace" namespace: Option<Label> = None,
-        /// What the system must be: a cluster's kube-system UID, a host's machine id. Taken from the first connection if unsaid.
+        /// The expected identity of the system: the UID of a cluster's `kube-system` namespace, or
+        /// a host's machine ID. If omitted, it is recorded at the first connection.
         "identity" identity: Option<Line> = None,
-        /// Where a cluster's API server tells who did what: then writers of drift are proven.
+        /// The source of a cluster's audit events. With them, Setpoint can prove who caused drift.
         "audit" audit: Option<AuditTrail> = None,
-        /// When objects of a kind are healthy that say it in a way of their own; each kind once.
+        /// Health rules for kinds that report health in their own way; at most one rule per kind.
         "health" health: Vec<HealthRule> = Vec::new(),
-        /// The users and groups in whose name apps of other scopes may write on a cluster: those that their Scopes name in `actAs`. If said, a
-        /// scope that names none may not use it.
+        /// The users and groups that apps of other scopes may impersonate on this cluster, with
+        /// `actAs` in their Scope. If set, other scopes without `actAs` cannot use this target.
         "identities" identities: Option<Vec<Principal>> = None,
     }
 }
 
 object! {
-    /// Where a cluster's API server tells who did what.
-    pub struct AuditTrail => trail_has_a_source {
-        /// The files that API servers write their audit events to (`--audit-log-path`), on the agent's machine; one for each server.
+    /// The source of a cluster's audit events.
+    pub struct AuditTrail => audit_has_a_source {
+        /// The audit log files of the API servers (`--audit-log-path`), on the agent's machine; one
+        /// for each server.
         "logs" logs: Vec<AbsolutePath> = Vec::new(),
-        /// Where API servers post their audit events to (`--audit-webhook-config-file`).
+        /// A webhook to which the API servers post audit events
+        /// (`--audit-webhook-config-file`).
         "webhook" webhook: Option<AuditWebhook> = None,
     }
 }
 
 object! {
-    /// Where the agent takes audit events from API servers, by HTTPS.
+    /// The agent's HTTPS endpoint for audit events.
     pub struct AuditWebhook {
         /// The address to listen on.
         "listen" listen: Address,
-        /// The certificate that the agent shows, with its chain, as PEM. Read for each connection.
+        /// A PEM file with the server certificate and its chain. It is read for each connection.
         "certificateFile" certificate: AbsolutePath,
-        /// The key of the certificate, as PEM.
+        /// A PEM file with the private key of the certificate.
         "keyFile" key: AbsolutePath,
-        /// How API servers are known. What others send is not read.
+        /// The credentials by which API servers authenticate. Requests of other senders are not
+        /// read.
         "sendersFrom" senders_from: AuditSenders,
-        /// The longest that an API server collects events before it sends them (`--audit-webhook-batch-max-wait`). So long is waited for others
-        /// before a writer counts as proven.
+        /// The longest time for which an API server collects events before it sends them
+        /// (`--audit-webhook-batch-max-wait`). The agent waits this long for events of other
+        /// servers before it reports a writer as proven.
         "batchWait" batch_wait: Duration<1, MINUTE> = Duration::seconds(30),
     }
 }
 
 one_of! {
-    /// Where it is read how API servers are known that send audit events, each time one does.
+    /// The file that authenticates API servers. It is read for each connection.
     pub enum AuditSenders {
-        /// A file that holds nothing but the token that they send, or several, one a line.
+        /// A file with the token that API servers send, or with several tokens, one per line.
         "tokenFile" Token(AbsolutePath),
-        /// Certificates of the authorities that signed theirs, as PEM.
+        /// A PEM file with the CA certificates that sign the client certificates of API servers.
         "authoritiesFile" Certificate(AbsolutePath),
     }
 }
 
-/// An empty trail would be waited for in vain.
-fn trail_has_a_source(trail: &AuditTrail, node: Node<'_>, reader: &mut Reader) -> bool {
+/// Reports an audit trail without a source: the agent would wait in vain for events.
+fn audit_has_a_source(trail: &AuditTrail, node: Node<'_>, reader: &mut Reader) -> bool {
     let is_empty = trail.logs.is_empty() && trail.webhook.is_none();
     if is_empty {
         let help = "add `logs: [/path/of/the/file]` or `webhook`, or remove `audit`";
-        reader.report::<()>(Class::Value, node, "nothing says where audit events come from", help);
+        reader.report::<()>(Class::Value, node, "`audit` has no source of events", help);
     }
     !is_empty
 }
 
 object! {
-    /// When objects of a kind are healthy, in CEL over `self`, the object. Asked from the worst: what is true first decides. What cannot be
-    /// evaluated leaves the object unknown.
+    /// CEL expressions for the health of a kind; `self` is the object. They are evaluated in the
+    /// order `degraded`, `progressing`, `healthy`, and the first that is true decides. If an
+    /// expression cannot be evaluated, the health is unknown.
     pub struct HealthRule {
-        /// The kind: `group/Kind`, or `Kind` of the core group.
+        /// The kind: `group/Kind`, or `Kind` for the core group.
         "kind" kind: GroupKind,
-        /// Something is wrong.
+        /// True if the object has failed.
         "degraded" degraded: Option<Expression> = None,
-        /// It is on its way. If unsaid, what is neither degraded nor healthy is.
+        /// True if the object is still changing. If omitted, an object that is neither degraded nor
+        /// healthy is progressing.
         "progressing" progressing: Option<Expression> = None,
-        /// It is well.
+        /// True if the object is healthy.
         "healthy" healthy: Expression,
     }
 }
 
-/// A field that another family has would be ignored in silence.
-fn fields_fit_the_family(target: &TargetSpec, node: Node<'_>, reader: &mut Reader) -> bool {
-    let strangers = [
-        ("root", "host", target.root.is_some() && target.family != TargetFamily::Host),
-        ("kubeconfig", "kubernetes", target.kubeconfig.is_some() && target.family != TargetFamily::Kubernetes),
-        ("context", "kubernetes", target.context.is_some() && target.family != TargetFamily::Kubernetes),
-        ("namespace", "kubernetes", target.namespace.is_some() && target.family != TargetFamily::Kubernetes),
-        ("audit", "kubernetes", target.audit.is_some() && target.family != TargetFamily::Kubernetes),
-        ("identities", "kubernetes", target.identities.is_some() && target.family != TargetFamily::Kubernetes),
-        ("health", "kubernetes", !target.health.is_empty() && target.family != TargetFamily::Kubernetes),
+/// Reports fields of another family, which would have no effect, and rules between fields.
+fn fields_match_the_family(target: &TargetSpec, node: Node<'_>, reader: &mut Reader) -> bool {
+    let is_host = target.family == TargetFamily::Host;
+    let is_cluster = target.family == TargetFamily::Kubernetes;
+    let fields = [
+        ("root", "host", target.root.is_some() && !is_host),
+        ("kubeconfig", "kubernetes", target.kubeconfig.is_some() && !is_cluster),
+        ("context", "kubernetes", target.context.is_some() && !is_cluster),
+        ("namespace", "kubernetes", target.namespace.is_some() && !is_cluster),
+        ("audit", "kubernetes", target.audit.is_some() && !is_cluster),
+        ("identities", "kubernetes", target.identities.is_some() && !is_cluster),
+        ("health", "kubernetes", !target.health.is_empty() && !is_cluster),
     ];
-    for (field, family, _) in strangers.iter().filter(|(_, _, stranger)| *stranger) {
+    for (field, family, _) in fields.iter().filter(|(_, _, is_misplaced)| *is_misplaced) {
         let place = node.get(field).unwrap_or(node);
-        let message = format!("`{field}` means nothing for this kind of target");
+        let message = format!("`{field}` has no effect on this kind of target");
         reader.report::<()>(Class::Value, place, message, format!("remove it, or set `kind: {family}`"));
     }
-    // In the cluster there is one way in, and no choice of contexts.
-    let aimless = target.context.is_some() && target.kubeconfig.is_none() && target.family == TargetFamily::Kubernetes;
-    if aimless {
+    // In the cluster, the agent uses its service account: there are no contexts to choose from.
+    let lacks_kubeconfig = target.context.is_some() && target.kubeconfig.is_none() && is_cluster;
+    if lacks_kubeconfig {
         let place = node.get("context").unwrap_or(node);
-        reader.report::<()>(
-            Class::Value,
-            place,
-            "a context of which kubeconfig?",
-            "add `kubeconfig: /path/of/the/file`",
-        );
+        let help = "add `kubeconfig: /path/of/the/file`, or remove `context`";
+        reader.report::<()>(Class::Value, place, "`context` requires `kubeconfig`", help);
     }
-    let twice = kind_with_two_rules(&target.health);
-    if let Some(kind) = twice {
+    let duplicate = kind_with_two_rules(&target.health);
+    if let Some(kind) = duplicate {
         let place = node.get("health").unwrap_or(node);
         reader.report::<()>(Class::Duplicate, place, format!("`{kind}` has two rules"), "keep one of them");
     }
-    !aimless && twice.is_none() && strangers.iter().all(|(_, _, stranger)| !stranger)
+    !lacks_kubeconfig && duplicate.is_none() && fields.iter().all(|(_, _, is_misplaced)| !is_misplaced)
 }
 
 fn kind_with_two_rules(rules: &[HealthRule]) -> Option<&GroupKind> {
-    let mut seen = BTreeSet::new();
-    rules.iter().map(|rule| &rule.kind).find(|kind| !seen.insert(*kind))
+    let mut kinds = BTreeSet::new();
+    rules.iter().map(|rule| &rule.kind).find(|kind| !kinds.insert(*kind))
 }
 
-words! {
-    /// What kind of system a target is.
+string_enum! {
+    /// The kind of system.
     pub enum TargetFamily {
-        /// This machine: files, and what else a host has.
+        /// The agent's machine: files, directories, symbolic links and commands.
         "host" Host,
-        /// A cluster.
+        /// A Kubernetes cluster.
         "kubernetes" Kubernetes,
-        /// In the memory of the engine, for trying things out.
+        /// A target in the memory of the agent, for experiments.
         "memory" Memory,
     }
 }

@@ -1,4 +1,5 @@
-//! Documents that must be refused. Case numbers are those of the project's list of bad input.
+//! Tests of documents that must be refused. The case numbers are those of the project's list of bad
+//! input.
 
 use setpoint_documents::{check_unique, read_documents, read_resources};
 use setpoint_yaml::Class;

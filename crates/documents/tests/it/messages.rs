@@ -1,16 +1,16 @@
-//! The text of messages, whole: it is what a person sees.
+//! Tests of complete error messages.
 
 use setpoint_documents::read_documents;
 
 #[track_caller]
-fn says(text: &str, expected: &str) {
+fn assert_refused(text: &str, expected: &str) {
     let found = read_documents("control.yaml", text).expect_err("must be refused").to_string();
     assert_eq!(found, expected.trim_matches('\n'), "\n{found}");
 }
 
 #[test]
-fn an_unknown_field_names_the_one_that_was_meant() {
-    says(
+fn an_unknown_field_is_reported_with_the_nearest_name() {
+    assert_refused(
         "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: platform }\nspec:\n  url: https://git.example/a.git\n  intervall: 30s\n",
         "
 error[unknown]: unknown field `intervall`
@@ -24,7 +24,7 @@ error[unknown]: unknown field `intervall`
 }
 
 #[test]
-fn a_field_at_the_wrong_place_is_sent_to_its_parent() {
+fn a_misplaced_field_is_reported_with_its_parent() {
     let text = "apiVersion: setpoint.dev/v1
 kind: App
 metadata: { name: shop }
@@ -35,7 +35,7 @@ spec:
   target: prod
   prune: false
 ";
-    says(
+    assert_refused(
         text,
         "
 error[unknown]: unknown field `prune`
@@ -52,7 +52,7 @@ error[unknown]: unknown field `prune`
 fn a_kind_has_one_rule_of_health_and_a_name_without_a_version() {
     let head =
         "apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: prod }\nspec:\n  kind: kubernetes\n  health:\n";
-    says(
+    assert_refused(
         &format!("{head}    - {{ kind: apps/v1/Deployment, healthy: 'true' }}\n"),
         "
 error[value]: `kind`: `apps/v1/Deployment` is not a kind
@@ -60,10 +60,10 @@ error[value]: `kind`: `apps/v1/Deployment` is not a kind
   |
 7 |     - { kind: apps/v1/Deployment, healthy: 'true' }
   |               ^^^^^^^^^^^^^^^^^^
-  = help: write `Kind` for the core group and `group/Kind` for others, without a version
+  = help: write `Kind` for the core group or `group/Kind` for others, without a version
 ",
     );
-    says(
+    assert_refused(
         &format!("{head}    - {{ kind: Pod, healthy: 'true' }}\n    - {{ kind: Pod, healthy: 'false' }}\n"),
         "
 error[duplicate]: `Pod` has two rules
@@ -77,7 +77,7 @@ error[duplicate]: `Pod` has two rules
 }
 
 #[test]
-fn every_mistake_of_a_file_is_told_at_once() {
+fn all_mistakes_of_a_file_are_reported_together() {
     let text = "apiVersion: setpoint.dev/v2
 kind: Target
 metadata: { name: 12 }
@@ -93,7 +93,7 @@ apiVersion: setpoint.dev/v1
 metadata: { name: chat }
 spec: { format: [slack] }
 ";
-    says(
+    assert_refused(
         text,
         r#"
 error[unknown]: unknown apiVersion `setpoint.dev/v2`
@@ -103,14 +103,14 @@ error[unknown]: unknown apiVersion `setpoint.dev/v2`
   |             ^^^^^^^^^^^^^^^
   = help: expected `setpoint.dev/v1`
 
-error[type]: `name`: expected a string, found an integer
+error[type]: `name`: expected a string, got an integer
  --> control.yaml:3:19
   |
 3 | metadata: { name: 12 }
   |                   ^^
   = help: put it in quotes: "12"
 
-error[value]: `kind`: `hots` is not one of the known words
+error[value]: `kind`: unknown value `hots`
  --> control.yaml:5:9
   |
 5 |   kind: hots
@@ -122,7 +122,7 @@ error[value]: `root`: `../etc` is not an absolute path
   |
 6 |   root: ../etc
   |         ^^^^^^
-  = help: a path may not lead upwards: remove `..`
+  = help: remove `..` from the path
 
 error[unknown]: unknown kind `Appp`
  --> control.yaml:9:7
@@ -138,19 +138,19 @@ error[missing]: the field `url` is missing
    |       ^^^^^^^^^^^^^^^^^^^
    = help: add `url:` to this mapping
 
-error[type]: `format`: expected a string, found a list
+error[type]: `format`: expected a string, got a list
   --> control.yaml:14:17
    |
 14 | spec: { format: [slack] }
    |                 ^^^^^^^
-   = help: replace it by a string
+   = help: replace it with a string
 "#,
     );
 }
 
 #[test]
-fn a_duration_out_of_range_says_the_range() {
-    says(
+fn an_out_of_range_duration_is_reported_with_the_range() {
+    assert_refused(
         "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: a }\nspec: { url: https://git.example/a.git, interval: 9999999h }\n",
         "
 error[value]: `interval`: `9999999h` is out of range
@@ -167,29 +167,29 @@ error[value]: `interval`: `9999999h` is out of range
 fn a_store_follows_a_branch_or_a_tag_and_a_pinned_one_has_a_history() {
     let head =
         "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: a }\nspec:\n  url: https://git.example/a.git\n";
-    says(
+    assert_refused(
         &format!("{head}  branch: main\n  tag: v1.2.3\n"),
         "
-error[value]: a store follows a branch or a tag, and both are given
+error[value]: `branch` and `tag` are both set; a store follows only one of them
  --> control.yaml:7:8
   |
 7 |   tag: v1.2.3
   |        ^^^^^^
-  = help: keep `branch`, or keep `tag`
+  = help: remove `branch` or `tag`
 ",
     );
-    says(
+    assert_refused(
         &format!("{head}  commit: 0123456789abcdef0123456789abcdef01234567\n  shallow: true\n"),
         "
-error[value]: `commit` is looked for in a history, and a shallow store has none
+error[value]: `commit` needs the history of the repository, and a shallow store has none
  --> control.yaml:7:12
   |
 7 |   shallow: true
   |            ^^^^
-  = help: remove `shallow`, or name the commit by a `tag` alone
+  = help: remove `shallow`, or replace `commit` by a `tag`
 ",
     );
-    says(
+    assert_refused(
         &format!("{head}  tag: a..b\n  commit: 0123456\n"),
         "
 error[value]: `tag`: `a..b` is not the name of a tag
@@ -199,7 +199,7 @@ error[value]: `tag`: `a..b` is not the name of a tag
   |        ^^^^
   = help: use the name as `git tag` shows it, without `refs/tags/`
 
-error[type]: `commit`: expected a string, found an integer
+error[type]: `commit`: expected a string, got an integer
  --> control.yaml:7:11
   |
 7 |   commit: 0123456
@@ -210,24 +210,24 @@ error[type]: `commit`: expected a string, found an integer
 }
 
 #[test]
-fn a_parameter_that_would_be_put_in_as_something_else_is_refused() {
+fn a_parameter_that_substitution_would_change_is_refused() {
     let head = "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: { name: shop }\nspec:\n  component: shop\n  environment: prod\n  inputs: [{ name: main, store: platform, path: shop }]\n  target: here\n";
-    says(
+    assert_refused(
         &format!("{head}  parameters:\n    TAG: 1.20\n    ON: True\n"),
         "
-error[value]: `parameters`: `1.20` is read as 1.2, and would be put in as that
+error[value]: `parameters`: `1.20` means 1.2 in YAML and would be substituted as 1.2
   --> control.yaml:10:10
    |
 10 |     TAG: 1.20
    |          ^^^^
-   = help: write 1.2 if that is meant, or \"1.20\" in quotes
+   = help: write 1.2, or \"1.20\" in quotes to keep the text
 
-error[value]: `parameters`: `True` is read as true, and would be put in as that
+error[value]: `parameters`: `True` means true in YAML and would be substituted as true
   --> control.yaml:11:9
    |
 11 |     ON: True
    |         ^^^^
-   = help: write true if that is meant, or \"True\" in quotes
+   = help: write true, or \"True\" in quotes to keep the text
 ",
     );
     for written in ["1.2", "\"1.20\"", "-3", "true", "0.5", "\"0x10\"", "1.20.0", "{ deep: 1.20 }"] {

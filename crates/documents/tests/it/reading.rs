@@ -1,4 +1,4 @@
-//! What is read from proper documents.
+//! Tests of reading valid documents.
 
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
@@ -35,7 +35,7 @@ spec:
 "#;
 
 fn example() -> Vec<Document> {
-    read_documents("example.yaml", EXAMPLE).expect("the example of the design is proper")
+    read_documents("example.yaml", EXAMPLE).expect("the example of the design is valid")
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn an_app_has_what_is_written_and_defaults_for_the_rest() {
 }
 
 #[test]
-fn a_rule_about_additions_says_where_and_what_is_done() {
+fn an_addition_rule_has_paths_and_an_action() {
     for rule in ["{ paths: [a] }", "{ then: heal }", "{ paths: [], then: heal }", "{ paths: [a], then: remove }"] {
         let text = format!(
             "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c, sync: {{ additions: [{rule}] }} }}\n"
@@ -90,7 +90,7 @@ fn leaving_out_an_object_is_the_same_as_leaving_out_each_of_its_fields() {
         let text = format!(
             "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c{sync} }}\n"
         );
-        read_documents("a.yaml", &text).expect("is proper").remove(0).spec
+        read_documents("a.yaml", &text).expect("is valid").remove(0).spec
     };
     assert_eq!(app(""), app(", sync: {}"));
 }
@@ -110,7 +110,7 @@ fn urls_and_paths_that_could_be_taken_for_something_else_are_refused() {
     }
 }
 
-/// The spec of a store with these fields.
+/// Returns the spec of a store with these fields.
 fn store(fields: &str) -> Option<StoreSpec> {
     let text = format!(
         "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: a }}\nspec: {{ url: https://a.example/b{fields} }}\n"
@@ -122,17 +122,17 @@ fn store(fields: &str) -> Option<StoreSpec> {
 }
 
 #[test]
-fn a_store_follows_the_branch_main_unless_it_says_otherwise() {
-    let follows = |fields| store(fields).expect("is proper").reference();
+fn a_store_follows_the_branch_main_by_default() {
+    let follows = |fields| store(fields).expect("is valid").reference();
     assert_eq!(follows(""), Reference::Branch(Branch::new("main").unwrap()));
     assert_eq!(follows(", branch: release/1.0"), Reference::Branch(Branch::new("release/1.0").unwrap()));
     assert_eq!(follows(", tag: kustomize/v5.8.1"), Reference::Tag(Tag::new("kustomize/v5.8.1").unwrap()));
-    let pinned = store(", tag: v1, commit: 0123456789abcdef0123456789abcdef01234567").expect("is proper");
+    let pinned = store(", tag: v1, commit: 0123456789abcdef0123456789abcdef01234567").expect("is valid");
     assert_eq!(pinned.commit.unwrap().as_str(), "0123456789abcdef0123456789abcdef01234567");
 }
 
 #[test]
-fn names_that_are_no_branches_or_tags_and_ids_that_are_no_commits_are_refused() {
+fn invalid_branches_tags_and_commits_are_refused() {
     for name in ["../x", "a..b", "refs/tags/v1", "-v", "v1^{}", "v 1", "a//b", ".a", "a/.b", "a.lock", "a@{1}", "@", ""]
     {
         assert_eq!(store(&format!(", tag: \"{name}\"")), None, "{name}");
@@ -146,7 +146,7 @@ fn names_that_are_no_branches_or_tags_and_ids_that_are_no_commits_are_refused() 
 
 const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// An app with these fields of `kustomize`, or what is wrong with them.
+/// Returns `kustomize` of an app with these fields, or the error message.
 fn kustomize(fields: &str) -> Result<Kustomize, String> {
     let text = format!(
         "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c, kustomize: {{ {fields} }} }}\n"
@@ -158,7 +158,7 @@ fn kustomize(fields: &str) -> Result<Kustomize, String> {
 }
 
 #[test]
-fn another_program_renders_instead_of_ours_or_beside_it_by_its_digest() {
+fn an_external_or_shadow_renderer_is_selected_by_its_digest() {
     let external = kustomize(&format!("external: {{ digest: '{DIGEST}' }}")).unwrap().external.unwrap();
     assert_eq!(external.digest.as_str(), DIGEST);
     let shadow = kustomize(&format!("shadow: {{ digest: '{DIGEST}' }}")).unwrap().shadow.unwrap();
@@ -171,22 +171,22 @@ fn another_program_renders_instead_of_ours_or_beside_it_by_its_digest() {
 }
 
 #[test]
-fn what_another_program_cannot_do_is_told_where_it_is_written() {
+fn options_that_an_external_program_cannot_follow_are_refused() {
     let both = format!("external: {{ digest: '{DIGEST}' }}, shadow: {{ digest: '{DIGEST}' }}");
-    let told = kustomize(&both).unwrap_err();
-    assert!(told.contains("keep `external`, or keep `shadow`") && told.contains("a.yaml:4:"), "{told}");
+    let message = kustomize(&both).unwrap_err();
+    assert!(message.contains("remove `external` or `shadow`") && message.contains("a.yaml:4:"), "{message}");
     for mode in ["external", "shadow"] {
-        let told = kustomize(&format!("bases: [upstream], {mode}: {{ digest: '{DIGEST}' }}")).unwrap_err();
-        assert!(told.contains("cannot follow remote bases"), "{told}");
+        let message = kustomize(&format!("bases: [upstream], {mode}: {{ digest: '{DIGEST}' }}")).unwrap_err();
+        assert!(message.contains("cannot read remote bases"), "{message}");
     }
 }
 
 #[test]
-fn what_is_no_digest_is_refused() {
+fn an_invalid_digest_is_refused() {
     let short = &DIGEST[..DIGEST.len() - 1];
     for digest in ["", "latest", &DIGEST["sha256:".len()..], short, &DIGEST.to_uppercase(), "/usr/bin/kustomize"] {
-        let told = kustomize(&format!("external: {{ digest: '{digest}' }}")).unwrap_err();
-        assert!(told.contains("`sha256sum` prints"), "{digest}: {told}");
+        let message = kustomize(&format!("external: {{ digest: '{digest}' }}")).unwrap_err();
+        assert!(message.contains("`sha256sum` prints"), "{digest}: {message}");
         let text = format!(
             "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec: {{ store: {{ url: /a }}, path: b, renderers: [{{ binary: /usr/bin/kustomize, digest: '{digest}' }}] }}\n"
         );
@@ -205,7 +205,7 @@ fn a_bootstrap_lists_the_programs_that_may_render() {
     let Spec::Bootstrap(bootstrap) = documents.remove(0).spec else { panic!("a Bootstrap") };
     let [renderer] = &bootstrap.renderers[..] else { panic!("{bootstrap:?}") };
     assert_eq!((renderer.binary.as_str(), renderer.digest.as_str()), ("/usr/local/bin/kustomize", DIGEST));
-    assert!(read_documents("b.yaml", &text("bin/kustomize")).is_err(), "a path that leads from anywhere");
+    assert!(read_documents("b.yaml", &text("bin/kustomize")).is_err(), "the path is relative");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_target_has_no_fields_of_another_kind_of_target() {
     assert!(target("kind: kubernetes, kubeconfig: /etc/kubeconfig, context: prod, namespace: shop"));
     assert!(!target("kind: memory, root: /srv") && !target("kind: host, context: prod"));
     assert!(!target("kind: host, kubeconfig: /etc/kubeconfig") && !target("kind: host, namespace: shop"));
-    assert!(!target("kind: kubernetes, context: prod"), "a context of which kubeconfig?");
+    assert!(!target("kind: kubernetes, context: prod"), "`context` requires `kubeconfig`");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn an_audit_trail_comes_from_logs_or_to_an_address_or_both() {
     };
     assert!(audit("logs: [/a, /b]") && webhook("127.0.0.1:9443", "tokenFile: /t"));
     assert!(webhook("[::]:9443", "authoritiesFile: /a"));
-    assert!(!audit("") && !audit("logs: []"), "nothing would ever come");
+    assert!(!audit("") && !audit("logs: []"), "there is no source of events");
     assert!(!webhook("127.0.0.1:9443", "") && !webhook("127.0.0.1:9443", "tokenFile: /t, authoritiesFile: /a"));
     for listen in ["9443", "127.0.0.1", "127.0.0.1:0", "localhost:9443", ":9443"] {
         assert!(!webhook(listen, "tokenFile: /t"), "{listen}");

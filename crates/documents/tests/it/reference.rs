@@ -1,4 +1,4 @@
-//! Schema and reference, which come from the same declarations as the reader.
+//! Tests of schema and reference.
 
 use setpoint_documents::{UnknownKind, kind_pages};
 
@@ -7,12 +7,12 @@ fn schema(kind: Option<&str>) -> Result<String, UnknownKind> {
 }
 
 #[test]
-fn the_schema_of_a_kind_tells_type_default_and_meaning() {
+fn the_schema_of_a_kind_has_type_default_and_meaning() {
     let text = schema(Some("store")).unwrap();
-    let expected = "  spec.interval: duration, 1s to 1d (default 30s)\n      How often the branch or tag is looked at. A webhook only makes it look sooner.\n";
+    let expected = "  spec.interval: duration, 1s to 1d (default 30s)\n      The interval at which the branch or tag is polled. A webhook only triggers an earlier poll.\n";
     assert!(text.contains(expected), "{text}");
     assert!(text.contains("  spec.url: URL (required)\n"), "{text}");
-    assert!(text.contains("  metadata.scope: name of a scope (default default)\n"), "{text}");
+    assert!(text.contains("  metadata.scope: scope name (default default)\n"), "{text}");
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn every_kind_is_in_the_whole_schema() {
 }
 
 #[test]
-fn an_unknown_kind_is_answered_with_the_nearest() {
-    assert_eq!(schema(Some("Stroe")).unwrap_err().to_string(), "there is no kind `Stroe`; did you mean `Store`?");
-    assert!(schema(Some("Deployment")).unwrap_err().to_string().contains("the kinds are `Bootstrap`"));
+fn an_unknown_kind_is_reported_with_the_nearest() {
+    assert_eq!(schema(Some("Stroe")).unwrap_err().to_string(), "unknown kind `Stroe`; did you mean `Store`?");
+    assert!(schema(Some("Deployment")).unwrap_err().to_string().contains("expected `Bootstrap`"));
 }

@@ -1,4 +1,4 @@
-//! Plain manifests.
+//! Tests of reading plain manifests.
 
 use setpoint_core::value::Value;
 use setpoint_documents::{FieldProblem, Manifest, read_resources, read_resources_with, read_value};
@@ -19,7 +19,7 @@ fn resources_are_read_as_kubectl_reads_them() {
 }
 
 #[test]
-fn what_identifies_a_resource_must_be_there() {
+fn the_identity_of_a_resource_is_required() {
     for (text, missing) in [
         ("kind: A\nmetadata: { name: a }\n", "`apiVersion`"),
         ("apiVersion: v1\nmetadata: { name: a }\n", "`kind`"),
@@ -47,7 +47,7 @@ fn values_json_does_not_have_are_refused() {
 }
 
 #[test]
-fn merge_keys_are_carried_out() {
+fn merge_keys_are_resolved() {
     let trees = parse(Source::new("a.yaml", "base: &b { a: 1, b: 2 }\nuse: { <<: *b, b: 3 }\n")).unwrap();
     let value = read_value(trees[0].root(), Dialect::GoYamlV2).unwrap();
     assert_eq!(value.get("use"), Some(&Value::map([("a", Value::int(1)), ("b", Value::int(3))])));
@@ -68,12 +68,12 @@ fn case_41_every_item_of_a_list_is_a_resource_however_deep_it_is_hidden() {
 #[test]
 fn a_list_without_items_is_refused_and_an_empty_one_is_empty() {
     let found = read_resources("a.yaml", "apiVersion: v1\nkind: List\nitem: []\n").unwrap_err().into_vec();
-    assert_eq!(found[0].message, "a List has `items`, which are a list");
+    assert_eq!(found[0].message, "`items` of a List must be a list");
     assert_eq!(read_resources("a.yaml", "apiVersion: v1\nkind: List\nitems: []\n"), Ok(Vec::new()));
 }
 
 #[test]
-fn what_another_finds_wrong_is_told_at_the_field() {
+fn problems_of_the_caller_are_reported_at_the_field() {
     let text = "apiVersion: v1\nkind: A\nmetadata: { name: a }\nspec:\n  mode: 7\n";
     let mut complete = |_: &mut Manifest| vec![FieldProblem::new("spec.mode", "is not a text", "put it in quotes")];
     let found = read_resources_with("a.yaml", text, &mut complete).unwrap_err().into_vec();

@@ -1,11 +1,12 @@
-//! What each kind and field means: the source of strict reading, of `setpoint schema` and of the reference page.
+//! The kinds and fields of a host: the source of strict reading, of `setpoint schema` and of the
+//! reference page.
 
 /// A kind of `host.setpoint.dev/v1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindDoc {
     pub name: &'static str,
     pub doc: &'static str,
-    /// The fields of its `spec`.
+    /// The fields of `spec`.
     pub fields: &'static [FieldDoc],
 }
 
@@ -13,12 +14,12 @@ pub struct KindDoc {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldDoc {
     pub name: &'static str,
-    /// The word for what it holds.
+    /// The name of its type.
     pub holds: &'static str,
     pub doc: &'static str,
-    /// What it is when left out; `None` where it must be given, empty where nothing stands for it.
+    /// The default: `None` for a required field, empty for an optional field without a default.
     pub default: Option<&'static str>,
-    /// The fields of the objects it holds.
+    /// The fields, if it is an object or a list of objects.
     pub fields: &'static [FieldDoc],
 }
 
@@ -34,44 +35,54 @@ const fn object(field: FieldDoc, fields: &'static [FieldDoc]) -> FieldDoc {
     FieldDoc { fields, ..field }
 }
 
-const PATH: FieldDoc = required("path", "absolute path", "Where it stands, seen from the root of the target.");
-const OWNER: FieldDoc = optional("owner", "user", "", "The user it belongs to, by name or number; not held if unsaid.");
+const PATH: FieldDoc = required("path", "absolute path", "The absolute path. `root` of the Target is prepended.");
+const OWNER: FieldDoc =
+    optional("owner", "user", "", "The owner, as a user name or ID. If omitted, Setpoint does not manage it.");
 const GROUP: FieldDoc =
-    optional("group", "group", "", "The group it belongs to, by name or number; not held if unsaid.");
+    optional("group", "group", "", "The group, as a name or ID. If omitted, Setpoint does not manage it.");
 
 pub(super) const FILE: &[FieldDoc] = &[
     PATH,
-    optional("content", "text", "", "What it holds, as text. Exactly one of the forms of content is given."),
-    optional("contentBase64", "base64", "", "What it holds, for what is not text."),
+    optional(
+        "content",
+        "text",
+        "",
+        "The content, as text. Exactly one of `content`, `contentBase64` and `contentFrom` is required.",
+    ),
+    optional("contentBase64", "base64", "", "The content in base64, for binary files."),
     optional(
         "contentFrom",
         "relative path",
         "",
-        "A file of the input, from its folder on, whose content it holds. Read when the app is rendered.",
+        "The file of the input with the content, relative to the directory of the input. It is read when the app is rendered.",
     ),
-    optional("mode", "octal text", "0644", "Its permissions."),
+    optional("mode", "octal text", "0644", "The permissions."),
     OWNER,
     GROUP,
     optional(
         "sensitive",
         "boolean",
         "false",
-        "What it holds is shown to nobody: differences say only that there are some.",
+        "Hides the content in all output. Differences show only that there are some.",
     ),
 ];
 
 pub(super) const DIRECTORY: &[FieldDoc] =
-    &[PATH, optional("mode", "octal text", "0755", "Its permissions."), OWNER, GROUP];
+    &[PATH, optional("mode", "octal text", "0755", "The permissions."), OWNER, GROUP];
 
-pub(super) const SYMLINK: &[FieldDoc] = &[PATH, required("target", "text", "Where it leads. It is not followed.")];
+pub(super) const SYMLINK: &[FieldDoc] =
+    &[PATH, required("target", "text", "The target of the link. Setpoint does not follow it.")];
 
-pub(super) const RUN: &[FieldDoc] =
-    &[required("command", "list of text", "The program, by absolute path, and its arguments. No shell is involved.")];
+pub(super) const RUN: &[FieldDoc] = &[required(
+    "command",
+    "list of text",
+    "The absolute path of the program and its arguments. They are not run by a shell.",
+)];
 
 pub(super) const VARIABLE: &[FieldDoc] = &[
-    required("name", "name", "What it is called."),
-    required("value", "text", "What it holds."),
-    optional("sensitive", "boolean", "false", "Its value is taken out of what the command prints."),
+    required("name", "name", "The name of the variable."),
+    required("value", "text", "The value of the variable."),
+    optional("sensitive", "boolean", "false", "Removes the value from the output of the command."),
 ];
 
 pub(super) const COMMAND: &[FieldDoc] = &[
@@ -79,7 +90,7 @@ pub(super) const COMMAND: &[FieldDoc] = &[
         required(
             "check",
             "object",
-            "Tells the state: ends with 100 when in state, 101 when not; anything else is an error.",
+            "The command that checks the state. Exit code 100: as declared. 101: not as declared. All others are errors.",
         ),
         RUN,
     ),
@@ -87,53 +98,52 @@ pub(super) const COMMAND: &[FieldDoc] = &[
         required(
             "apply",
             "object",
-            "Brings the state about. It is run when the check says 101, and the check after it.",
+            "The command that establishes the state. It is run after the check returns 101, and the check is run after it.",
         ),
         RUN,
     ),
-    optional(
-        "timeout",
-        "duration",
-        "20s",
-        "How long each of them may run, at most 25 s: an effect must have landed within 30.",
-    ),
+    optional("timeout", "duration", "20s", "The time limit for each of the two commands, at most 25s."),
     object(
         optional(
             "environment",
             "list of object",
             "[]",
-            "The whole environment, beside a fixed PATH: nothing is inherited.",
+            "All environment variables of the commands, in addition to a fixed PATH. None are inherited from the agent.",
         ),
         VARIABLE,
     ),
-    optional("cwd", "absolute path", "/", "The folder they are run in."),
-    optional("sensitive", "boolean", "false", "What they print is shown to nobody."),
+    optional("cwd", "absolute path", "/", "The working directory of the commands."),
+    optional("sensitive", "boolean", "false", "Hides the output of the commands."),
 ];
 
 pub(super) const DOCUMENT: &[FieldDoc] = &[
     required("apiVersion", "text", "`host.setpoint.dev/v1`."),
-    required("kind", "text", "What it is."),
-    object(required("metadata", "object", "How the document is called."), METADATA),
-    required("spec", "object", "What is declared."),
+    required("kind", "text", "The kind."),
+    object(required("metadata", "object", "The name of the document."), METADATA),
+    required("spec", "object", "The declared state."),
 ];
 
 /// The fields of `metadata`, the same for every kind.
 pub const METADATA: &[FieldDoc] = &[
-    required("name", "name", "The name of the document; of a command, also its identity on the host."),
-    optional("labels", "object", "", "For people and rules; means nothing to the host."),
-    optional("annotations", "object", "", "For people and rules; means nothing to the host."),
+    required(
+        "name",
+        "name",
+        "The name of the document. It is also the identity of a Command; the identity of other kinds is `spec.path`.",
+    ),
+    optional("labels", "object", "", "For people and tools. They have no effect on the host."),
+    optional("annotations", "object", "", "For people and tools. They have no effect on the host."),
 ];
 
-/// Every kind a host holds.
+/// All kinds of a host.
 pub const KINDS: &[KindDoc] = &[
     KindDoc {
         name: "File",
-        doc: "A regular file with exactly this content. It is replaced as a whole, so that no reader sees half of it.",
+        doc: "A regular file with the declared content. Setpoint replaces it atomically, so no reader gets a partial file.",
         fields: FILE,
     },
     KindDoc {
         name: "Directory",
-        doc: "A folder. Nothing in it is ever deleted because it is not declared: only what an app has claimed is.",
+        doc: "A directory. Entries that no app has claimed are never deleted.",
         fields: DIRECTORY,
     },
     KindDoc { name: "Symlink", doc: "A symbolic link.", fields: SYMLINK },
