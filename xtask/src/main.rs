@@ -29,7 +29,7 @@ Usage: cargo xtask <chore>
   setup [--allow-missing]          check what the tests need and install what is missing (Debian, root)
   test [--allow-missing] [FILTER]  every test, doc test, structural check and simulator run
   envtest [--path]                 build the Kubernetes API server, etcd and kubectl for tests, once per version
-  structure [FILTER]               only the structural checks: licences, dependency arrows, files
+  structure [FILTER]               only the structural checks: licences, dependency arrows, files, language
   sim [--seeds N] [--from SEED]    run the simulator, with its mutants; other arguments are passed through
   sim replay FILE                  replay a failure the simulator has written
   kill [--runs N]                  kill an agent in the middle of changes, 1000 times if unsaid

@@ -7,6 +7,7 @@ mod deny;
 mod dependencies;
 mod files;
 mod integration_tests;
+mod language;
 mod licences;
 mod spdx;
 mod tree;
@@ -34,6 +35,7 @@ const CHECKS: &[Check] = &[
     Check { name: "every_file_says_what_it_is_for", run: files::every_file_says_what_it_is_for },
     Check { name: "no_file_is_named_after_nothing", run: files::no_file_is_named_after_nothing },
     Check { name: "no_integration_test_is_forgotten", run: integration_tests::no_integration_test_is_forgotten },
+    Check { name: "the_language_is_plain", run: language::the_language_is_plain },
 ];
 
 /// Runs the checks whose name contains the filter.
