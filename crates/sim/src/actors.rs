@@ -32,7 +32,7 @@ impl World {
         }
         let target = self.universe.target_of(app);
         if self.is_cluster(target) {
-            self.back_up(target);
+            self.back_up_cluster(target);
             if self.strikes(Fault::Restored, "storage restored") {
                 return self.restore_from_backup(target);
             }

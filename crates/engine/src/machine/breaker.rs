@@ -78,7 +78,7 @@ pub(super) fn health_shown_by(outcome: &Outcome) -> Option<bool> {
         Outcome::Refused { refusal } => match refusal.class {
             RefusalClass::Unavailable => Some(false),
             // The target compared the object with what the step names.
-            RefusalClass::Conflict | RefusalClass::Immutable => Some(true),
+            RefusalClass::Conflict | RefusalClass::Contested | RefusalClass::Immutable => Some(true),
             RefusalClass::Invalid | RefusalClass::Denied | RefusalClass::Unready | RefusalClass::Fenced => None,
         },
     }

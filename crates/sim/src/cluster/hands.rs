@@ -251,7 +251,7 @@ impl World {
     }
 
     /// Somebody backs up what a cluster stores.
-    pub(crate) fn back_up(&mut self, target: usize) {
+    pub(crate) fn back_up_cluster(&mut self, target: usize) {
         let cluster = &mut self.clusters[target];
         cluster.backups.push_back(cluster.server.back_up());
         if cluster.backups.len() > MOST_BACKUPS {

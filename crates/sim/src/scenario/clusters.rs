@@ -38,7 +38,7 @@ fn restored_from_a_backup() -> Scenario {
     Scenario::new("a cluster that is restored from a backup comes to what is declared")
         .with(Universe::settle_on_clusters)
         .given(|world| world.declare(0, 0..5, 1))
-        .at(6, |world| world.back_up(0))
+        .at(6, |world| world.back_up_cluster(0))
         .at(7, |world| world.declare(0, 0..5, 2))
         .at(12, |world| world.restore_from_backup(0))
         .expect(60, "what is declared stands", |world| world.stand(0, 0..5, 2))
