@@ -225,8 +225,9 @@ impl Repository {
         let references = repo.references().map_err(damaged)?;
         let mut tips = BTreeSet::new();
         for reference in references.all().map_err(damaged)? {
-            let target = reference.map_err(damaged)?.follow_to_object().map_err(damaged)?.detach();
-            let end = repo.find_object(target).and_then(gix::Object::peel_tags_to_end).map_err(damaged)?;
+            // A symbolic reference may lead nowhere, and then to no version.
+            let Ok(target) = reference.map_err(damaged)?.follow_to_object() else { continue };
+            let end = repo.find_object(target.detach()).and_then(gix::Object::peel_tags_to_end).map_err(damaged)?;
             // A tag may lead to a file or a folder, which is no version.
             if end.kind == gix::objs::Kind::Commit {
                 tips.insert(end.id);

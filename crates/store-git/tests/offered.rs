@@ -116,6 +116,7 @@ async fn a_shallow_store_and_one_on_this_machine_look_ahead_too() {
     let shallow = scene.store_with(|options| options.shallow = true);
     head(&shallow).await;
     assert_eq!(content(&shallow, &tip).await.as_deref(), Some("tip"));
+    scene.repository.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/gone"], b"");
     let folder = scene.repository.folder().display().to_string();
     let mut options = GitOptions::new(&folder, Follow::branch("main"), scene.cache.clone());
     options.allow_local = true;

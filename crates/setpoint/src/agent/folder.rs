@@ -177,7 +177,12 @@ impl DataFolder {
         let path = self.path.join(INSTALLATION);
         let next = self.path.join("installation.json.next");
         let publish = || {
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&next)?;
+            match fs::remove_file(&next) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            // A file of our own: one that was there may be another name of an identity.
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next)?;
             file.write_all(&serde_json::to_vec(written)?)?;
             file.sync_all()?;
             // Unlike a rename, a link replaces nothing.
