@@ -1,6 +1,10 @@
 //! What the ledger refuses has never been: neither later, nor as a part of something else.
 
-use setpoint_core::facts::AppFacts;
+use std::sync::Arc;
+
+use setpoint_core::canonical;
+use setpoint_core::claim::{Claim, ClaimOrigin};
+use setpoint_core::facts::{AppFacts, Change};
 use setpoint_core::hold::{HoldReason, Suspension};
 use setpoint_core::name::Actor;
 use setpoint_core::time::Span;
@@ -8,8 +12,8 @@ use setpoint_core::version::Ancestry;
 use setpoint_engine::{Declined, LONGEST_REASON, LONGEST_SUSPENSION, Mode, NoteKind, Order, RenderOutcome};
 use setpoint_ledger::{Class, Kind};
 
-use crate::holding::resource;
-use crate::stage::{Before, START, Stage, at, document, facts_in, revision};
+use crate::holding::{claim, resource};
+use crate::stage::{Before, START, Stage, app, at, document, facts_in, revision};
 
 /// An app in place, in the middle of nothing.
 fn at_rest() -> Stage {
@@ -156,6 +160,28 @@ fn an_order_has_limits_wherever_it_comes_from() {
     stage.order(4, "shop", &long[1..], Order::Suspend { until: now + LONGEST_SUSPENSION });
     stage.record();
     assert_eq!(stage.answered(), [(4, Ok(()))]);
+}
+
+#[test]
+fn an_app_of_any_size_is_released_after_a_recovery_in_records_within_their_limit() {
+    let names: Vec<String> = (0..5_000).map(|n| format!("a-rather-long-name-of-an-object-{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut before = Before::new();
+    let facts = before.held("shop", &names);
+    before.app("shop", facts, Some(document(Mode::Auto)));
+    for name in &names {
+        let recovered = Claim { origin: ClaimOrigin::Recovered, ..claim(&app("shop"), name) };
+        before.apply(&Change::PutClaim { claim: Arc::new(recovered), from: None });
+    }
+    let mut stage = before.begin();
+    stage.order(1, "shop", "it is all ours", Order::Release { accept: None });
+    let (_, entries) = stage.appends().pop().expect("it is recorded");
+    let claims = entries.iter().map(|entry| entry.changes.len()).sum::<usize>() - 1;
+    assert_eq!(claims, names.len());
+    for entry in entries {
+        let size = canonical::to_bytes(&entry.changes).len();
+        assert!(size < 1 << 19, "{size} bytes");
+    }
 }
 
 #[test]

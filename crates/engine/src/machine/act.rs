@@ -50,7 +50,7 @@ pub(super) struct Batch {
 /// Steps that are begun together at the most: a batch has a limit, and effects must leave soon after their intents.
 const MOST_STEPS: usize = 500;
 /// Changes that follow from one look are recorded in portions: a record has a limit.
-const MOST_CHANGES: usize = 500;
+pub(super) const MOST_CHANGES: usize = 500;
 
 impl Machine {
     /// `entries` are recorded with the plan.

@@ -38,24 +38,26 @@ impl Machine {
         bundles: BTreeMap<Digest, Vec<u8>>,
         then: Then,
     ) {
-        self.put_app_for(None, app, facts, entry, bundles, then);
+        self.put_app_for(None, app, facts, vec![entry], bundles, then);
     }
 
-    /// The same for a person's order.
+    /// The same for a person's order, which may need several entries: the first of them changes the facts.
     pub(super) fn put_app_for(
         &mut self,
         order: Option<OrderId>,
         app: &AppId,
         facts: AppFacts,
-        entry: Entry,
+        mut entries: Vec<Entry>,
         bundles: BTreeMap<Digest, Vec<u8>>,
         then: Then,
     ) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         let facts = Arc::new(facts);
         kept.sent = Arc::clone(&facts);
-        let entry = entry.with_change(Change::PutApp { app: app.clone(), facts });
-        self.append_for(order, vec![entry], bundles, then);
+        if let Some(first) = entries.first_mut() {
+            first.changes.push(Change::PutApp { app: app.clone(), facts });
+        }
+        self.append_for(order, entries, bundles, then);
     }
 }
 

@@ -19,6 +19,7 @@ use crate::controls::OnFailure;
 use crate::effect::{Declined, Effect, Note, NoteKind, Ticket};
 use crate::event::{Command, Order, OrderId};
 
+use super::act::MOST_CHANGES;
 use super::queue::Priority;
 use super::setbacks::FIGHT_WINDOW;
 use super::timers::Timer;
@@ -313,8 +314,13 @@ impl Machine {
         if *order == Order::Resume {
             entry = entry.with_data("skipped", self.skipped(app));
         }
+        // A record has a limit, and an app may have any number of claims.
+        let rest = changes.split_off(changes.len().min(MOST_CHANGES));
+        let more = rest.chunks(MOST_CHANGES).map(|changes| Entry { changes: changes.to_vec(), ..entry.clone() });
+        let mut entries: Vec<Entry> = more.collect();
         entry.changes = changes;
-        self.put_app_for(Some(*id), app, facts, entry, BTreeMap::new(), then);
+        entries.insert(0, entry);
+        self.put_app_for(Some(*id), app, facts, entries, BTreeMap::new(), then);
     }
 
     pub(super) fn answer_order(&mut self, order: Option<OrderId>, outcome: Result<(), Declined>) {
