@@ -362,6 +362,8 @@ async fn what_an_autoscaler_of_ours_had_set_is_put_back_as_soon_as_it_is_gone() 
             },
         }));
         scene.have(&hpa).await;
+        // Its app looks at it, and from then on its kind is followed.
+        scene.live(&hpa).await;
     })
     .await;
     scene.remove_autoscaler();
