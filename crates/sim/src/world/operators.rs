@@ -153,12 +153,15 @@ impl World {
             return;
         }
         self.remark("operator: records the gap");
-        let now = self.instances[0].clock(self.now);
         let actor = Actor::new("ada").expect("a plain name");
-        let gap =
-            Gap { lease: self.lease_of("operator", now), actor, reason: "a backup".into(), lost: standing.lost() };
-        if self.ledger.record_gap(&gap).is_err() {
-            // The lease in the old copy still runs, or the disk is full: the operator tries again.
+        // In the old copy one of the instances holds the lease: it is recorded in that one's name.
+        let recorded = (0..self.instances.len()).any(|n| {
+            let lease = self.lease_of(&self.instances[n].name, self.instances[n].clock(self.now));
+            let gap = Gap { lease, actor: actor.clone(), reason: "a backup".into(), lost: standing.lost() };
+            self.ledger.record_gap(&gap).is_ok()
+        });
+        if !recorded {
+            // The disk is full, or a lease was given out to who is not there any more: the operator tries again.
             self.after(MINUTE, Happening::Operate { step: Operator::RecordGap });
         }
     }
