@@ -146,7 +146,10 @@ fn missed(krate: &str, output: &str, names: &[&str], options: &[&str]) -> anyhow
             for name in read_names(&output.join("mutants.out/timeout.txt"))? {
                 println!("no end    {name}\n          the tests ran out of time, which counts as caught");
             }
-            read_names(&output.join("mutants.out/missed.txt"))
+            let mut missed = read_names(&output.join("mutants.out/missed.txt"))?;
+            // cargo-mutants 27 tests all missing fields of structs, whatever is asked for.
+            missed.retain(|name| names.contains(&name.as_str()));
+            Ok(missed)
         }
         Some(4) => bail!("the tests of {krate} fail without a mutant; see {}", output.display()),
         _ => bail!("cargo-mutants did not end as it should; see {}", output.display()),
