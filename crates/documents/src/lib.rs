@@ -29,16 +29,16 @@ pub use duration::{Duration, read_span};
 pub use field::FieldProblem;
 pub use kinds::{
     ActAs, AdditionAction, AdditionRule, Anchor, AppSpec, AuditSenders, AuditTrail, AuditWebhook, BootstrapSpec,
-    BootstrapStore, Check, CoOwner, Count, Credentials, External, HealthRule, HttpCheck, IgnoreRule, Input, Kustomize,
-    LoadRestrictor, Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, Reference, Renderer,
-    ReplaceRule, ScopeSpec, Shadow, StoreCredentials, StoreSpec, Sync, TargetFamily, TargetSpec, Undeclared, Window,
-    WindowTime,
+    BootstrapStore, Check, CoOwner, Credentials, External, HealthRule, HttpCheck, IgnoreRule, Input, Integer,
+    Kustomize, LoadRestrictor, Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, Reference,
+    Renderer, ReplaceRule, ScopeSpec, Shadow, StoreCredentials, StoreSpec, Sync, TargetFamily, TargetSpec, Undeclared,
+    Window, WindowTime,
 };
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};
 pub use schema::{FieldLine, KindPage, UnknownKind, kind_pages, reference_markdown, schema};
 pub use suggest::nearest;
 pub use text::{
-    AbsolutePath, BadText, Branch, Commit, Expression, FieldPath, GroupKind, Label, Line, Location, NamePattern,
-    Principal, ProgramDigest, RelativePath, Tag, Url, Zone,
+    AbsolutePath, Branch, Commit, Expression, FieldPath, GroupKind, InvalidText, Label, Line, NamePattern, Principal,
+    ProgramDigest, RelativePath, RepositoryLocation, Tag, Url, Zone,
 };
 pub use value::read_value;

@@ -10,30 +10,30 @@ use crate::reader::Reader;
 
 /// The error for an invalid text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not {wanted}: {problem}")]
-pub struct BadText {
+#[error("`{text}` is not {expected}: {problem}")]
+pub struct InvalidText {
     /// The text, escaped so that control and direction characters are visible.
     pub text: String,
     /// The expected type of text, with an article.
-    pub wanted: &'static str,
+    pub expected: &'static str,
     /// The violated rule or the expected form.
     pub problem: &'static str,
 }
 
 /// Declares a validated text type. The check returns the problem with an invalid text.
 macro_rules! checked_text {
-    ($(#[$doc:meta])* $name:ident, $word:literal, $wanted:literal, $check:expr) => {
+    ($(#[$doc:meta])* $name:ident, $word:literal, $expected:literal, $check:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub struct $name(String);
 
         impl $name {
             /// Validates a text.
-            pub fn new(text: &str) -> Result<Self, BadText> {
+            pub fn new(text: &str) -> Result<Self, InvalidText> {
                 let check: fn(&str) -> Option<&'static str> = $check;
                 match check(text) {
                     None => Ok(Self(text.to_owned())),
-                    Some(problem) => Err(BadText { text: ascii_text(text), wanted: $wanted, problem }),
+                    Some(problem) => Err(InvalidText { text: ascii_text(text), expected: $expected, problem }),
                 }
             }
 
@@ -58,7 +58,7 @@ macro_rules! checked_text {
                 let text = reader.text(node)?;
                 match Self::new(text) {
                     Ok(checked) => Some(checked),
-                    Err(bad) => reader.report(Class::Value, node, format!("`{}` is not {}", bad.text, bad.wanted), bad.problem),
+                    Err(bad) => reader.report(Class::Value, node, format!("`{}` is not {}", bad.text, bad.expected), bad.problem),
                 }
             }
 
@@ -95,7 +95,7 @@ checked_text!(
 );
 checked_text!(
     /// The location of a repository: a URL, or an absolute path on the agent's machine.
-    Location, "URL or absolute path", "a URL or an absolute path", |text| {
+    RepositoryLocation, "URL or absolute path", "a URL or an absolute path", |text| {
         if text.starts_with('/') { absolute_path(text) } else { url(text) }
     }
 );

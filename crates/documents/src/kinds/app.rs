@@ -7,7 +7,7 @@ use setpoint_core::name::{AppName, StoreName, TargetName};
 use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Kind, Node};
 
-use super::policy::Count;
+use super::policy::Integer;
 use crate::cron::Cron;
 use crate::declaration::{Field, Shape, object, one_of, string_enum};
 use crate::duration::{DAY, Duration, HOUR, MINUTE};
@@ -111,7 +111,7 @@ object! {
         /// document.
         "digest" digest: ProgramDigest,
         /// The number of versions to compare.
-        "versions" versions: Count<1, 1000> = Count::of(10),
+        "versions" versions: Integer<1, 1000> = Integer::of(10),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::store::StoreCredentials;
 use crate::declaration::object;
 use crate::duration::{DAY, Duration};
-use crate::text::{AbsolutePath, Branch, Location, ProgramDigest, RelativePath};
+use crate::text::{AbsolutePath, Branch, ProgramDigest, RelativePath, RepositoryLocation};
 
 object! {
     /// The agent's start configuration, the only document that is not read from a store. It names
@@ -25,7 +25,7 @@ object! {
     /// The store of the control documents.
     pub struct BootstrapStore {
         /// The URL of the repository, or its absolute path on the agent's machine.
-        "url" url: Location,
+        "url" url: RepositoryLocation,
         /// The branch to follow. Each commit is a version.
         "branch" branch: Branch = Branch::main(),
         /// The credentials for the repository. If omitted, none are sent.

@@ -15,7 +15,7 @@ pub use app::{
 };
 pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore, Renderer};
 pub use notifier::{NotifierFormat, NotifierSpec};
-pub use policy::{Count, PolicySpec};
+pub use policy::{Integer, PolicySpec};
 pub use scope::{ActAs, ScopeSpec};
 pub use store::{Credentials, Reference, StoreCredentials, StoreSpec};
 pub use target::{AuditSenders, AuditTrail, AuditWebhook, HealthRule, TargetFamily, TargetSpec};

@@ -12,18 +12,18 @@ object! {
         /// The apps to which the policy applies. If empty, it applies to every app of the scope.
         "apps" apps: Vec<AppName> = Vec::new(),
         /// The number of people who must approve a version. Not supported yet: only 0 is accepted.
-        "approvals" approvals: Count<0, 10> = Count::of(0),
+        "approvals" approvals: Integer<0, 10> = Integer::of(0),
         /// The share of an app's resources that may be pruned in 24 hours, in percent. One resource
         /// may always be pruned. Not supported yet: only 10 is accepted.
-        "pruneBudget" prune_budget: Count<0, 100> = Count::of(10),
+        "pruneBudget" prune_budget: Integer<0, 100> = Integer::of(10),
     }
 }
 
 /// An integer from `LEAST` to `MOST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count<const LEAST: u32, const MOST: u32>(u32);
+pub struct Integer<const LEAST: u32, const MOST: u32>(u32);
 
-impl<const LEAST: u32, const MOST: u32> Count<LEAST, MOST> {
+impl<const LEAST: u32, const MOST: u32> Integer<LEAST, MOST> {
     /// Makes the default of a declaration.
     pub(super) const fn of(number: u32) -> Self {
         assert!(LEAST <= number && number <= MOST, "a default is within its bounds");
@@ -35,7 +35,7 @@ impl<const LEAST: u32, const MOST: u32> Count<LEAST, MOST> {
     }
 }
 
-impl<const LEAST: u32, const MOST: u32> Field for Count<LEAST, MOST> {
+impl<const LEAST: u32, const MOST: u32> Field for Integer<LEAST, MOST> {
     fn shape() -> Shape {
         Shape::Scalar(format!("integer, {LEAST} to {MOST}"))
     }
