@@ -110,7 +110,7 @@ pub enum AppState {
     Degraded,
     Suspended,
     Held,
-    /// Its document is gone.
+    /// Its document is gone, or leads to another system than the one that holds what it owns.
     Frozen,
     /// It is being taken down.
     Retiring,
@@ -127,6 +127,10 @@ pub struct AppSummary {
     pub app: AppId,
     pub state: AppState,
     pub target: TargetIdentity,
+    /// The system that its document leads to, where that is not `target`, which holds what it owns.
+    /// The app is frozen until that changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<TargetIdentity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Accepted>,
     pub health: Health,

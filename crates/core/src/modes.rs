@@ -37,6 +37,8 @@ pub enum State {
     Observe,
     WindowClosed,
     Frozen,
+    /// Its document leads to another system than the one that holds what it owns.
+    TargetMoved,
     Suspended,
     Held,
     StoreStale,
@@ -68,12 +70,13 @@ impl Cause {
 }
 
 impl State {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Auto,
         Self::Manual,
         Self::Observe,
         Self::WindowClosed,
         Self::Frozen,
+        Self::TargetMoved,
         Self::Suspended,
         Self::Held,
         Self::StoreStale,
@@ -88,7 +91,7 @@ pub const fn permission(cause: Cause, state: State) -> Permission {
     match (state, cause) {
         (_, Leftover) => Report,
         (State::Auto, _) => Act,
-        (State::Observe | State::Frozen, _) => Report,
+        (State::Observe | State::Frozen | State::TargetMoved, _) => Report,
         (State::Suspended | State::TargetUnknown, _) => Wait,
         (State::Manual | State::WindowClosed, Drift | Addition | Rollback) => Act,
         (State::Manual | State::WindowClosed, Declared | Environment | Prune | Retire | Replace) => Wait,
@@ -162,6 +165,7 @@ impl fmt::Display for State {
             Self::Observe => "observing only",
             Self::WindowClosed => "outside its window",
             Self::Frozen => "frozen: its App document is gone from the store; restore it or retire the app",
+            Self::TargetMoved => "frozen: its target is now another system than the one that holds what it owns",
             Self::Suspended => "suspended",
             Self::Held => "held: run `setpoint release`",
             Self::StoreStale => "waiting for its store to answer",
@@ -184,6 +188,7 @@ mod tests {
             (State::Observe, "R R R R R R R R R"),
             (State::WindowClosed, "W W A A R W W A W"),
             (State::Frozen, "R R R R R R R R R"),
+            (State::TargetMoved, "R R R R R R R R R"),
             (State::Suspended, "W W W W R W W W W"),
             (State::Held, "A W A A R W W A W"),
             (State::StoreStale, "A W A A R W W A W"),

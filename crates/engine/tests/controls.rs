@@ -80,6 +80,14 @@ fn a_target_that_does_not_answer_now_is_what_it_was() {
 }
 
 #[test]
+fn a_target_that_is_another_system_than_the_app_is_held_on_is_asked_again() {
+    let valid_until =
+        |held_on| worked_out(&app("shop", ""), &[("here", "host-2")], &[("web/shop", held_on)]).valid_until;
+    assert_eq!(valid_until("host-1"), Some(NOW + Span::seconds(30)));
+    assert_eq!(valid_until("host-2"), None);
+}
+
+#[test]
 fn an_app_moved_to_a_target_that_does_not_answer_is_not_held_on_the_old_one() {
     let worked_out = worked_out(&app("shop", ""), &[("vault", "host-1")], &[("web/shop", "host-1")]);
     assert_eq!(worked_out.unreached.len(), 1);

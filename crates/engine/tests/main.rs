@@ -1,5 +1,5 @@
 //! The accept plane, from polls and trees to candidates and controls; taking over from another holder of the log; targets that
-//! fail; who did what was found; what is put right; what is read though nobody told of it; gates, windows, deletes and what is told;
+//! fail or turn out to be others; who did what was found; what is put right; what is read though nobody told of it; gates, windows, deletes and what is told;
 //! and what follows from a record that the ledger refuses. Those of the machine as a whole act on a [`stage`].
 
 mod attributing;
@@ -14,6 +14,7 @@ mod healing;
 mod holding;
 mod identities;
 mod leaving;
+mod moving;
 mod polling;
 mod recording;
 mod refusals;

@@ -20,7 +20,8 @@ use super::documents::{ControlDocument, ControlDocuments};
 use super::windows::{self, Interval};
 use crate::controls::{AppControl, Controls, Mode, OnFailure, StoreControl, TargetControl};
 
-/// Targets that did not say who they are are asked again after this long: apps that are held there are not rendered until they do.
+/// Targets that did not say who they are, or that turned out to be another system, are asked again
+/// after this long.
 const RETRY: Span = Span::seconds(30);
 
 /// A target that said who it is.
@@ -38,7 +39,8 @@ pub struct ReachedTarget {
 pub struct WorkedOut {
     /// Without the root app, whose control comes from the bootstrap.
     pub controls: Controls,
-    /// Work them out anew by then; never, if no app has a window and every target was reached.
+    /// Work them out again by then; never, if no app has a window and every target was reached and
+    /// is the one that its apps are held on.
     pub valid_until: Option<Timestamp>,
     /// Apps that are not among the controls because nobody knows yet what their target is. Their documents are not gone: work the
     /// controls out anew once the target was reached.
@@ -83,9 +85,15 @@ impl ControlDocuments {
             controls.stores.insert(name.clone(), StoreControl { interval: spec.interval.span(), repository });
         }
         let windows = self.apps.values().any(|app| !app.spec.sync.windows.is_empty());
-        let silent = self.apps.values().any(|app| !reached.contains_key(&app.spec.target));
+        // A target that is silent may answer, and one that is another system than an app is held on
+        // may be corrected.
+        let is_awaited = |(id, app): (&AppId, &ControlDocument<Box<AppSpec>>)| {
+            let found = reached.get(&app.spec.target).map(|target| &target.identity);
+            found.is_none_or(|found| known.get(id).is_some_and(|known| known != found))
+        };
+        let awaited = self.apps.iter().any(is_awaited);
         let renewed = windows.then(|| windows::renewed_by(now));
-        let valid_until = renewed.into_iter().chain(silent.then(|| now + RETRY)).min();
+        let valid_until = renewed.into_iter().chain(awaited.then(|| now + RETRY)).min();
         WorkedOut { controls, valid_until, unreached }
     }
 }

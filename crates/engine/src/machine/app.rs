@@ -9,6 +9,7 @@ use setpoint_core::facts::AppFacts;
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Baseline, Health, Writer};
+use setpoint_core::name::TargetIdentity;
 use setpoint_core::report::Withheld;
 use setpoint_core::snapshot::Answers;
 use setpoint_core::time::Timestamp;
@@ -24,8 +25,11 @@ use super::status::Refused;
 
 #[derive(Debug)]
 pub(super) struct App {
-    /// Its document; `None` once it is gone from the store.
+    /// Its document; `None` once it is gone from the store, and while it cannot be followed.
     pub(super) control: Option<Arc<AppControl>>,
+    /// The system that its document leads to, where that is another one than the one that holds
+    /// what it owns: its document is not followed.
+    pub(super) moved_to: Option<TargetIdentity>,
     /// Its facts as last *sent* to the ledger. New facts are made from these, so that two changes on their way do not undo
     /// each other; decisions rest on the durable ones.
     pub(super) sent: Arc<AppFacts>,
@@ -105,6 +109,7 @@ impl App {
     pub(super) fn new(sent: Arc<AppFacts>) -> Self {
         Self {
             control: None,
+            moved_to: None,
             sent,
             phase: Phase::Idle,
             again: None,

@@ -165,10 +165,13 @@ impl Machine {
     }
 
     /// An app that is being taken down, or whose document is gone, declares nothing any more: nobody touches what it has, but an app that
-    /// declares it takes it over. That is how an app is renamed. A document that came back counts at once, as above.
+    /// declares it takes it over. That is how an app is renamed. A document that came back counts
+    /// at once, as above. A document that leads to another system is not gone: an address may be
+    /// wrong for a while, and nothing changes hands by that.
     pub(super) fn has_given_up(&self, app: &AppId) -> bool {
         let Some(facts) = self.holdings.facts().apps.get(app) else { return true };
-        self.is_retiring(app) || self.apps.get(app).is_some_and(|kept| facts.frozen && kept.sent.frozen)
+        let is_frozen = |kept: &App| facts.frozen && kept.sent.frozen && kept.moved_to.is_none();
+        self.is_retiring(app) || self.apps.get(app).is_some_and(|kept| is_frozen(kept))
     }
 
     /// In whose name an app's changes are made: what its documents say, or said last where they are gone. Never the agent's own for want of them.
@@ -249,6 +252,8 @@ impl Machine {
         let mode = match control.map(|control| control.mode) {
             None if facts.retiring => State::Auto,
             None if Mutant::HoldWithoutDocument.is_on() => State::Auto,
+            None if kept.is_some_and(|kept| kept.moved_to.is_some()) => State::TargetMoved,
+            None if self.controls.unreached.contains_key(app) => State::TargetUnknown,
             None => State::Frozen,
             Some(Mode::Observe) => State::Observe,
             Some(Mode::Manual) if facts.let_through.is_none() => State::Manual,

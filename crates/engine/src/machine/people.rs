@@ -125,7 +125,15 @@ impl Machine {
     pub(super) fn deadline_passed(&mut self, app: &AppId) {
         let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return };
         let Some(kept) = self.apps.get_mut(app).filter(|kept| !kept.converged) else { return };
-        let waits = [State::Suspended, State::Frozen, State::Manual, State::Observe, State::WindowClosed];
+        let waits = [
+            State::Suspended,
+            State::Frozen,
+            State::TargetMoved,
+            State::TargetUnknown,
+            State::Manual,
+            State::Observe,
+            State::WindowClosed,
+        ];
         let control = kept.control.as_ref();
         let (on_failure, deadline) =
             (control.map(|control| control.on_failure), control.map(|control| control.deadline));

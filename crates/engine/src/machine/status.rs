@@ -27,6 +27,9 @@ pub struct AppStatus {
     pub converged: bool,
     /// Differences are reported, and never written.
     pub observed: bool,
+    /// The system that its document leads to, where that is another one than the one that holds
+    /// what it owns. The app is frozen until that changes.
+    pub moved_to: Option<TargetIdentity>,
     pub busy: bool,
     /// It is busy, or will be without anything else happening: a version is to be rendered, a look is due.
     pub pending: bool,
@@ -128,6 +131,7 @@ impl Machine {
             facts: facts.apps.get(app).cloned().unwrap_or_else(|| Arc::clone(&kept.sent)),
             converged: kept.converged && unwatched.is_none(),
             observed: kept.control.as_ref().is_some_and(|control| control.mode == Mode::Observe),
+            moved_to: kept.moved_to.clone(),
             busy,
             pending: busy || self.queue.holds(app) || self.is_yet_to_consider(app) || under_way.recorded.contains(app),
             health: kept.health,

@@ -343,12 +343,12 @@ impl Machine {
     }
 
     fn take_up_app(&mut self, app: &AppId, control: Option<Arc<AppControl>>) {
-        let is_declared = control.is_some();
-        let control = control.and_then(|control| self.on_its_target(app, control));
-        if control.is_some() || !is_declared {
+        let (control, moved_to) = self.on_its_target(app, control);
+        if moved_to.is_none() {
             self.is_over(NoteKind::TargetMoved, &app.to_string());
         }
         let Some(kept) = self.apps.get_mut(app) else { return };
+        kept.moved_to = moved_to;
         let changed = kept.control != control;
         if changed {
             // Parameters and inputs are in the document: the same heads may give something else now.
@@ -383,24 +383,30 @@ impl Machine {
         }
     }
 
-    /// An app does not move between targets while it owns something: what it owns on the old one would be nobody's. Such a document is not
-    /// followed, as if it were gone.
-    fn on_its_target(&mut self, app: &AppId, control: Arc<AppControl>) -> Option<Arc<AppControl>> {
-        let kept = self.apps.get_mut(app)?;
+    /// An app does not move between targets while it owns something: what it owns on the old one
+    /// would have no owner. Such a document is not followed, as if it were gone. Returns the
+    /// control to follow, and the other target where it is not followed.
+    fn on_its_target(
+        &mut self,
+        app: &AppId,
+        control: Option<Arc<AppControl>>,
+    ) -> (Option<Arc<AppControl>>, Option<TargetIdentity>) {
+        let (Some(control), Some(kept)) = (control, self.apps.get_mut(app)) else { return (None, None) };
         if kept.sent.target == control.target {
-            return Some(control);
+            return (Some(control), None);
         }
         if self.holdings.claims_of(app).is_empty() {
             kept.sent = Arc::new(AppFacts::new(control.target.clone()));
             kept.considered = None;
-            return Some(control);
+            return (Some(control), None);
         }
-        let (from, to) = (kept.sent.target.clone(), &control.target);
+        let (from, to) = (kept.sent.target.clone(), control.target.clone());
         let text = format!(
-            "the document of {app} names target {to}, but it is held on {from} and frozen. Retire it first, or take another name"
+            "the target of {app} is now {to}, but what it owns is on {from}: it is frozen. Correct the kubeconfig or the \
+             address, or name its former target again; to move it, retire it first or take another name"
         );
         self.tell(NoteKind::TargetMoved, app.to_string(), text);
-        None
+        (None, Some(to))
     }
 
     /// The apps held on a target.

@@ -227,6 +227,7 @@ fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> AppSummary {
         app: app.clone(),
         state: state_of(status),
         target: status.facts.target.clone(),
+        moved_to: status.moved_to.clone(),
         accepted: status.facts.accepted.clone(),
         health: status.health,
         resources: status.bundle.map_or(0, |(_, resources)| resources),
@@ -278,6 +279,8 @@ fn note_of(app: &AppId, status: &AppStatus) -> Option<String> {
         format!("{} is refused: {first}", refused.revision)
     });
     let hold = facts.hold.as_ref().map(|hold| hold.why.to_string());
+    let moved =
+        status.moved_to.as_ref().map(|to| format!("its target is now {to}, but what it owns is on {}", facts.target));
     let suspension =
         facts.suspension.as_ref().map(|suspension| format!("suspended by {}: {}", suspension.by, suspension.reason));
     let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
@@ -290,7 +293,7 @@ fn note_of(app: &AppId, status: &AppStatus) -> Option<String> {
     });
     let set_back = || set_back_of(app, status).map(|set_back| set_back.to_string());
     let versions = suspension.or(hold).or(refused).or(unrendered).or_else(set_back);
-    versions.or(withheld).or(unwatched).or_else(|| waits(status)).or(stale)
+    moved.or(versions).or(withheld).or(unwatched).or_else(|| waits(status)).or(stale)
 }
 
 /// The older version that the stores of an app offer, and the command that follows it.

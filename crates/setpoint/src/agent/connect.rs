@@ -1,10 +1,11 @@
 //! From documents to connections: a Store document to a Git store, a Target document to a host or a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use setpoint_core::digest::DigestKey;
+use setpoint_core::digest::{Digest, DigestKey};
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
 use setpoint_documents::{
@@ -102,6 +103,13 @@ impl Connector {
         let known_hosts = store.known_hosts.as_ref().map(|file| file.as_str().into());
         enter(&mut options, store.credentials_from.as_ref(), known_hosts);
         Ok(Arc::new(GitStore::open(options)?))
+    }
+
+    /// A digest of the kubeconfig that a connection is made from, so that a change of it is
+    /// noticed; `None` where there is none, or where it cannot be read.
+    pub(super) fn made_from(spec: &TargetSpec) -> Option<Digest> {
+        let file = spec.kubeconfig.as_ref()?;
+        fs::read(file.as_str()).ok().map(|text| Digest::of(&text))
     }
 
     /// Connects to a target; the error is for people.

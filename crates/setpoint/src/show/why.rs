@@ -37,6 +37,9 @@ fn headline(summary: &AppSummary) -> Painted {
         AppState::Degraded => "what is declared is in place and not healthy",
         AppState::Suspended => "nothing is written to it for now",
         AppState::Held => "it stays at its bundle until it is released",
+        AppState::Frozen if summary.moved_to.is_some() => {
+            "nothing of it is changed or deleted; it goes on by itself once its target is the one that holds what it owns"
+        }
         AppState::Frozen => {
             "its document is gone from the store; nothing of it is changed or deleted until it returns or is retired"
         }
@@ -52,6 +55,14 @@ fn headline(summary: &AppSummary) -> Painted {
 /// What a person or a gate put in the way of the whole app.
 fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
     let app = &detail.summary.app;
+    if detail.summary.moved_to.is_some() {
+        page.heading("Another target");
+        page.line(
+            2,
+            "the kubeconfig or address of the Target leads elsewhere, or the App names another Target: correct that",
+        );
+        page.line(2, "to move it there: retire it first, or declare it under another name");
+    }
     if let Some(suspended) = &detail.suspension {
         page.heading("Suspended");
         page.line(2, suspension(suspended, page.screen));

@@ -403,9 +403,10 @@ pub(crate) mod envtest {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_kubeconfig_that_leads_to_another_cluster_is_not_followed() {
+    async fn a_kubeconfig_that_leads_to_another_cluster_is_not_followed_until_it_is_right_again() {
         let mut scene = Scene::new("elsewhere");
         let way = scene.lab.path().join("kubeconfig");
+        let server = scene.server;
         let lead_to = |server: &ApiServer| {
             let text = std::fs::read_to_string(server.kubeconfig()).expect("the server wrote it");
             std::fs::write(&way, text).expect("the folder is ours");
@@ -425,9 +426,26 @@ pub(crate) mod envtest {
         let mut agent = scene.lab.start().await;
         let frozen = |detail: &AppDetail| detail.summary.state == AppState::Frozen;
         agent.until_app("shop", "is frozen", frozen).await;
+        let why = scene.lab.told(&["why", "shop"]);
+        let said = format!("its target is now {}, but what it owns is on {}", identity_of(&other), identity_of(server));
+        assert!(why.contains(&said) && !why.contains("gone from the store"), "{why}");
+        assert_eq!(other.request("GET", &scene.path("first"), None).status, 404);
+
+        // The agent reads the kubeconfig again within 30 seconds, and whenever control documents
+        // change.
+        lead_to(server);
+        scene.paint("first", "blue");
+        scene.lab.control("other", "Target", "{ kind: host, root: /nonexistent }").commit();
+        agent.hint().await;
+        agent.until_app("shop", "goes on", |detail| detail.summary.state == AppState::Converged).await;
+        assert_eq!(scene.colour("first").as_deref(), Some("red"));
         agent.stop().await;
         assert_eq!(other.request("GET", &scene.path("first"), None).status, 404);
-        assert_eq!(scene.colour("first").as_deref(), Some("red"));
+    }
+
+    fn identity_of(server: &ApiServer) -> String {
+        let namespace = server.request("GET", "/api/v1/namespaces/kube-system", None).succeeded().json();
+        format!("kube-{}", namespace["metadata"]["uid"].as_str().expect("every object has one"))
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -117,6 +117,7 @@ pub fn reason_name(why: &Why) -> &'static str {
             State::StoreStale => "store stale",
             State::Auto => "auto",
             State::Frozen => "frozen",
+            State::TargetMoved => "target moved",
             State::TargetUnknown => "target unknown",
             State::WindowClosed => "window closed",
         },

@@ -11,7 +11,7 @@ use setpoint_documents::TargetSpec;
 use setpoint_engine::accept::{ControlDocuments, ReachedTarget};
 
 use super::{Connected, Provider};
-use crate::agent::connect::Reach;
+use crate::agent::connect::{Connector, Reach};
 
 impl Provider {
     /// Keeps connections whose documents are as they were, makes new ones, and lets the others go.
@@ -31,17 +31,18 @@ impl Provider {
         // All at once: one that does not answer keeps no other waiting.
         for (name, document, answer) in join_all(asked).await {
             match answer {
-                Ok((found, _))
+                Ok((found, ..))
                     if document.spec.identity.as_ref().is_some_and(|wanted| wanted.as_str() != found.as_str()) =>
                 {
                     let problem = format!("it says that it is {found}, its document says another: it is not touched");
                     problems.insert(name, problem);
                 }
-                Ok((identity, connection)) => {
+                Ok((identity, made_from, connection)) => {
                     let can = connection.target.capabilities();
                     let (granularity, fresh_reads, attributes) = (can.granularity, can.fresh_reads, can.attributes);
                     reached.insert(name.clone(), ReachedTarget { identity, granularity, fresh_reads, attributes });
-                    targets.insert(name.clone(), Connected { spec: Some(document.spec.clone()), connection });
+                    targets
+                        .insert(name.clone(), Connected { spec: Some(document.spec.clone()), made_from, connection });
                 }
                 Err(problem) => drop(problems.insert(name, problem)),
             }
@@ -61,15 +62,32 @@ impl Provider {
         UnreachedTarget { target: name.clone(), problem, waiting: waiting.map(|(id, _)| id.clone()).collect() }
     }
 
-    /// The connection there is, or a new one, and who is at its other end.
-    async fn reach(&self, name: &TargetName, spec: &TargetSpec) -> Result<(TargetIdentity, Reach), String> {
-        let kept = self.state().targets.remove(name).filter(|kept| kept.spec.as_ref() == Some(spec));
-        let reach = match kept {
-            Some(kept) => kept.connection,
-            None => self.connector.target(spec)?,
+    /// Returns the identity of a target, what its connection was made from, and the connection: the
+    /// one there is, or a new one. A new one is made too where the kubeconfig has changed, and
+    /// where another system answers than before: a connection trusts one system only.
+    async fn reach(
+        &self,
+        name: &TargetName,
+        spec: &TargetSpec,
+    ) -> Result<(TargetIdentity, Option<Digest>, Reach), String> {
+        // Read before the connection is made: a change in between is noticed the next time.
+        let made_from = Connector::made_from(spec);
+        let (kept, before) = {
+            let mut state = self.state();
+            (state.targets.remove(name), state.identities.get(name).cloned())
         };
-        let identity = reach.target.identity().await.map_err(|refusal| refusal.detail)?;
-        Ok((identity, reach))
+        // A kubeconfig that cannot be read says nothing against the connection there is.
+        let is_current = |kept: &Connected<TargetSpec, Reach>| {
+            kept.spec.as_ref() == Some(spec) && (made_from.is_none() || kept.made_from == made_from)
+        };
+        if let Some(kept) = kept.filter(is_current) {
+            let identity = identity_of(&kept.connection).await?;
+            if before.is_none_or(|before| before == identity) {
+                return Ok((identity, kept.made_from, kept.connection));
+            }
+        }
+        let reach = self.connector.target(spec)?;
+        Ok((identity_of(&reach).await?, made_from, reach))
     }
 
     fn connect_stores(&self, documents: &Arc<ControlDocuments>, of: Digest) {
@@ -85,11 +103,16 @@ impl Provider {
             match self.connector.store(&document.spec) {
                 Ok(connection) => {
                     self.lineages.forget(name);
-                    state.stores.insert(name.clone(), Connected { spec: Some(document.spec.clone()), connection });
+                    let spec = Some(document.spec.clone());
+                    state.stores.insert(name.clone(), Connected { spec, made_from: None, connection });
                 }
                 Err(error) => self.log.say(&format!("store {name} cannot be used: {error}")),
             }
         }
         (state.documents, state.of) = (Arc::clone(documents), Some(of));
     }
+}
+
+async fn identity_of(reach: &Reach) -> Result<TargetIdentity, String> {
+    reach.target.identity().await.map_err(|refusal| refusal.detail)
 }

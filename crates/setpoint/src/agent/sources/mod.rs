@@ -85,6 +85,8 @@ struct State {
 struct Connected<S, C> {
     /// `None` for the bootstrap's store.
     spec: Option<S>,
+    /// What else it was made from, where that can change: the kubeconfig.
+    made_from: Option<Digest>,
     connection: C,
 }
 
@@ -98,7 +100,7 @@ impl Provider {
         let store = connector.bootstrap_store(&bootstrap)?;
         let folder = folder_of(&bootstrap.spec.path)?;
         let mut state = State::default();
-        state.stores.insert(Bootstrap::store(), Connected { spec: None, connection: store });
+        state.stores.insert(Bootstrap::store(), Connected { spec: None, made_from: None, connection: store });
         let (state, lineages) = (Mutex::new(state), Lineages::default());
         let Renderings { footprints, renders, renderers, shadows } = renderings;
         let (renders, shadows, explaining) = (Arc::new(renders), Arc::new(shadows), Arc::default());
