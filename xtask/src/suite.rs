@@ -13,8 +13,15 @@ pub(crate) struct Suite {
     pub(crate) skipped: Vec<String>,
     /// What did not run because it needs something that is no part of the project: told, and no failure.
     pub(crate) left_out: Vec<String>,
+    /// Tests of the current binary that returned without checking anything. libtest counts them as
+    /// passed.
+    pub(crate) unchecked: u64,
     pub(crate) took: Duration,
 }
+
+/// How `setpoint_testbed::skipped` begins the line by which a test reports that it checks nothing
+/// on this machine.
+const SKIPPED: &str = "skipped test: ";
 
 impl Suite {
     pub(crate) fn new(name: &'static str) -> Self {
@@ -25,8 +32,13 @@ impl Suite {
         Self { skipped: vec![reason], ..Self::new(name) }
     }
 
-    /// Adds the counts of a line of libtest's, if it is one of those that end a test binary.
+    /// Adds the counts of a line of libtest's, if it is one of those that end a test binary, and
+    /// notes a test that reports itself as skipped.
     pub(crate) fn count(&mut self, line: &str) {
+        if let Some(test) = line.strip_prefix(SKIPPED) {
+            self.unchecked += 1;
+            self.skipped.push(test.to_owned());
+        }
         let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else {
             return;
         };
@@ -35,7 +47,7 @@ impl Suite {
             let Some((number, what)) = part.split_once(' ') else { continue };
             let Ok(number) = number.parse::<u64>() else { continue };
             match what {
-                "passed" => self.passed += number,
+                "passed" => self.passed += number.saturating_sub(std::mem::take(&mut self.unchecked)),
                 "failed" => self.failed += number,
                 "ignored" => ignored += number,
                 _ => {}
@@ -123,6 +135,22 @@ mod tests {
         assert!(!all_passed(&suites, false));
         assert!(all_passed(&suites, true));
         assert!(summary(&suites).contains("skipped: tests: 2 ignored in one binary"));
+    }
+
+    #[test]
+    fn a_test_that_checked_nothing_is_skipped_and_did_not_pass() {
+        let mut suite = Suite::new("tests");
+        suite.count(
+            "skipped test: ssh::a_key_opens_the_store: the account `x` has no shell; run the tests as another user",
+        );
+        suite.count("test ssh::a_key_opens_the_store ... ok");
+        suite.count("test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s");
+        suite.count("test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s");
+        assert_eq!((suite.passed, suite.skipped.len()), (6, 1));
+        let suites = [suite];
+        assert!(!all_passed(&suites, false) && all_passed(&suites, true));
+        let line = "skipped: tests: ssh::a_key_opens_the_store: the account `x` has no shell";
+        assert!(summary(&suites).contains(line), "{}", summary(&suites));
     }
 
     #[test]

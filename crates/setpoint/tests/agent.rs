@@ -254,6 +254,7 @@ fn without_an_agent_one_is_told_how_to_start_one() {
 #[test]
 fn another_user_is_told_whose_agent_it_is() {
     if !rustix::process::geteuid().is_root() {
+        setpoint_testbed::skipped("only root can become another user; run the tests as root");
         return;
     }
     let place = Place::new();

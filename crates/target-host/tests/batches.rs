@@ -80,7 +80,7 @@ async fn without_space_nothing_is_changed_and_nothing_is_left() {
 #[test]
 fn a_full_disk_refuses_what_does_not_fit_and_keeps_what_was_there() {
     if !is_root() {
-        eprintln!("not run: mounting a small file system needs root");
+        setpoint_testbed::skipped("only root can mount a small file system; run the tests as root");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -14,6 +14,7 @@ pub use https::{Fault, GitServer, On, Request};
 pub use repository::{GitRepository, Item};
 pub use ssh::SshServer;
 
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// A program that inherits nothing but a plain path: tests must not depend on who runs them.
@@ -23,4 +24,18 @@ pub fn program(name: &str) -> Command {
     command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     command.env("HOME", "/nonexistent").env("LC_ALL", "C").stdin(Stdio::null());
     command
+}
+
+/// Reports that the calling test returns without checking anything, because the machine lacks
+/// something. `reason` says what it lacks and what to do. `cargo xtask test` counts these lines,
+/// and fails unless `--allow-missing` is given.
+///
+/// A test that runs elsewhere in the same run (as another user, say) is not skipped, and does not
+/// call this.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    // libtest gives the thread of a test its name. It captures what a test prints, but not what it
+    // writes.
+    let test = thread.name().unwrap_or("a test");
+    writeln!(std::io::stdout(), "\nskipped test: {test}: {reason}").expect("standard output can be written to");
 }

@@ -82,9 +82,15 @@ impl SshServer {
         self.hosts("no_known_hosts", None)
     }
 
-    /// Whether the user may run commands: `sshd` starts them through the account's shell, and some accounts have none.
-    pub fn has_shell(&self) -> bool {
-        !self.shell.ends_with("nologin") && !self.shell.ends_with("false")
+    /// Whether the user may run commands: `sshd` starts them through the account's shell, and some
+    /// accounts have none. A test that gets `false` is reported as skipped and returns.
+    pub fn can_log_in(&self) -> bool {
+        let has_shell = !self.shell.ends_with("nologin") && !self.shell.ends_with("false");
+        if !has_shell {
+            let user = &self.user;
+            crate::skipped(&format!("the account `{user}` has no shell; run the tests as a user that has one"));
+        }
+        has_shell
     }
 
     fn hosts(&self, name: &str, key: Option<&str>) -> PathBuf {
