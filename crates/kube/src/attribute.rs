@@ -4,9 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use setpoint_core::live::Writer;
+use setpoint_core::value::Value;
 
 use crate::managed::{ManagedFields, Operation, applied_by, is_applied_by};
+use crate::object;
 use crate::path::FieldPath;
+use crate::request::{INSTALLATION_LABEL, installation_of, intent_of};
 
 /// A writer that holds some of the fields asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +38,9 @@ impl Holder {
 
     /// The writer without the fields: `kubectl-edit (update, 2026-11-15T11:00:00Z)`.
     pub fn who(&self) -> String {
-        let mut who = format!("{} ({}", self.manager, self.operation);
+        let other = installation_of(&self.manager).filter(|_| !self.as_us);
+        let writer = other.map_or_else(|| self.manager.to_string(), named);
+        let mut who = format!("{writer} ({}", self.operation);
         if !self.subresource.is_empty() {
             who.push_str(&format!(" of {}", self.subresource));
         }
@@ -51,6 +56,32 @@ impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let paths: Vec<String> = self.paths.iter().map(ToString::to_string).collect();
         write!(f, "{}: {}", self.who(), paths.join(", "))
+    }
+}
+
+/// Another installation of Setpoint, as reports call it.
+fn named(installation: &str) -> String {
+    format!("the Setpoint installation `{installation}`")
+}
+
+/// The other installation of Setpoint that applied an object last, if one did.
+pub fn other_installation(entries: &[ManagedFields], ours: &str) -> Option<Holder> {
+    let is_other = |entry: &&ManagedFields| {
+        entry.operation == Operation::Apply && *entry.manager != *ours && installation_of(&entry.manager).is_some()
+    };
+    let latest = entries.iter().filter(is_other).max_by(|a, b| a.time.cmp(&b.time))?;
+    Some(Holder::of(latest, ours, Vec::new()))
+}
+
+/// A writer with the intent that it wrote under, where that is an installation of Setpoint whose
+/// mark the object bears: by it the write is found in the history of that installation.
+pub fn with_intent(writer: Writer, object: &Value) -> Writer {
+    let installation = object::label(object, INSTALLATION_LABEL);
+    match (writer, installation, intent_of(object)) {
+        (Writer::Likely { who }, Some(installation), Some(intent)) if who.starts_with(&named(installation)) => {
+            Writer::Likely { who: format!("{who}, intent {intent}") }
+        }
+        (writer, ..) => writer,
     }
 }
 
@@ -120,6 +151,26 @@ mod tests {
         let entries = managed_fields(&deployment()).unwrap();
         let told = writer(&entries, &["spec.replicas".parse().unwrap()], "kubectl-edit");
         assert_eq!(told.name(), "kubectl-edit (update, 2026-11-15T11:00:00Z, by our name but not by us)");
+    }
+
+    #[test]
+    fn another_installation_is_named_with_its_intent() {
+        let object = object::read(
+            br#"{"metadata":{"labels":{"setpoint.dev/installation":"two"},"annotations":{"setpoint.dev/intent":"7-31"},
+            "managedFields":[{"manager":"setpoint-two","operation":"Apply","time":"2026-11-15T12:00:00Z","fieldsV1":{"f:data":{"f:a":{}}}}]}}"#,
+        )
+        .unwrap();
+        let entries = managed_fields(&object).unwrap();
+        let expected = "the Setpoint installation `two` (apply, 2026-11-15T12:00:00Z)";
+        assert_eq!(other_installation(&entries, "setpoint-one").map(|other| other.who()).as_deref(), Some(expected));
+        assert_eq!(other_installation(&entries, "setpoint-two"), None);
+        let by = |ours| writer(&entries, &["data.a".parse().unwrap()], ours);
+        assert_eq!(by("setpoint-one").name(), expected);
+        let intent = intent_of(&object).unwrap();
+        assert_eq!(with_intent(by("setpoint-one"), &object).name(), format!("{expected}, intent {intent}"));
+        assert!(!with_intent(by("setpoint-two"), &object).name().contains("intent"), "our own name in other hands");
+        let kubectl = Writer::Likely { who: "kubectl-edit (update)".into() };
+        assert_eq!(with_intent(kubectl.clone(), &object), kubectl, "the mark of an earlier write");
     }
 
     #[test]

@@ -33,6 +33,12 @@ pub fn fencing_manager(installation: &str) -> String {
     format!("setpoint-{installation}-fence")
 }
 
+/// The installation whose field manager this is, by its name: any writer may use any.
+pub fn installation_of(manager: &str) -> Option<&str> {
+    let name = manager.strip_prefix("setpoint-")?;
+    Some(name.strip_suffix("-fence").unwrap_or(name)).filter(|name| !name.is_empty())
+}
+
 /// The intent that an object was last applied under, as it says itself.
 pub fn intent_of(object: &Value) -> Option<IntentId> {
     object::annotation(object, INTENT_ANNOTATION)?.parse().ok()

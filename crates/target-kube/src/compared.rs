@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use setpoint_core::intent::Expect;
+use setpoint_core::key::Key;
 use setpoint_core::live::{Holders, Live, Remark, Writer};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::Blindness;
@@ -11,6 +12,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_kube::adopt::holders;
+use setpoint_kube::attribute::{other_installation, with_intent};
 use setpoint_kube::compare::{Additions, Drifted, drifted, dropped};
 use setpoint_kube::field_set::FieldSet;
 use setpoint_kube::managed::{ManagedFields, applied_by, managed_fields};
@@ -86,11 +88,10 @@ impl Cluster {
         let key = look.key();
         let named = Named::of(object)?;
         let entries = entries_of(object)?;
-        if self.lost_ownership(record, &entries) {
-            self.file_edit(key, &named, &entries, &[]);
-            return Ok(Some(self.live_of(named, object, Arc::new(disowned(&resource.body)), Writer::Unknown)));
-        }
         let (value, paths) = match self.difference(resource, object, record, &entries, sharing) {
+            difference if self.lost_ownership(record, &entries) => {
+                return Ok(Some(self.disowned(key, (resource, object), difference, &entries, sharing)?));
+            }
             Err(difference) => difference,
             Ok(remarks) => {
                 let (standing, covered) = (self.standing(object), self.is_covered(object));
@@ -113,6 +114,30 @@ impl Cluster {
         self.file_edit(key, &named, &entries, &paths);
         let holders = self.holders_of(resource, object, record, &entries, sharing);
         Ok(Some(Live { holders, ..self.live_of(named, object, Arc::new(value), writer) }))
+    }
+
+    /// An object on which the server no longer names us as the owner of anything: what differs of
+    /// it, and who likely took it over.
+    fn disowned(
+        &self,
+        key: &Key,
+        (resource, object): (&Resource, &Value),
+        difference: Difference,
+        entries: &[ManagedFields],
+        sharing: &Sharing,
+    ) -> Result<Live, Blindness> {
+        let named = Named::of(object)?;
+        let other = other_installation(entries, &self.api.manager);
+        let (value, paths) = match difference {
+            Err((value, paths)) if value != *resource.body => (value, paths),
+            _ => (unowned(&resource.body, other.is_some()), Vec::new()),
+        };
+        let writer = match (self.writer_of(entries, &paths, sharing), other) {
+            (Writer::Unknown, Some(other)) => Writer::Likely { who: other.who() },
+            (writer, _) => writer,
+        };
+        self.file_edit(key, &named, entries, &paths);
+        Ok(self.live_of(named, object, Arc::new(value), writer))
     }
 
     fn has_applied(&self, entries: &[ManagedFields]) -> bool {
@@ -290,7 +315,7 @@ impl Cluster {
             fingerprint: Live::fingerprint_of(&value),
             value,
             controlled: standing.controlled,
-            writer,
+            writer: with_intent(writer, object),
             health: standing.health,
             ended: standing.ended,
             deleting: deleting(object),
@@ -315,13 +340,18 @@ pub(crate) fn entries_of(object: &Value) -> Result<Vec<ManagedFields>, Blindness
     managed_fields(object).map_err(|error| Blindness::Malformed { detail: error.to_string() })
 }
 
-/// What is declared, on an object that does not name us any more: applying the same values again puts it right.
-fn disowned(declared: &Value) -> Value {
+/// What is declared, on an object that does not name us any more: applying the same values again
+/// corrects it.
+fn unowned(declared: &Value, by_other_installation: bool) -> Value {
+    let problem = match by_other_installation {
+        true => "another installation of Setpoint owns the fields",
+        false => "somebody cleared who owns which field",
+    };
     let mut value = declared.clone();
     if let Value::Map(fields) = &mut value
         && let Some(Value::Map(metadata)) = fields.get_mut("metadata")
     {
-        metadata.insert("managedFields".into(), Value::str("somebody cleared who owns which field"));
+        metadata.insert("managedFields".into(), Value::str(problem));
     }
     value
 }
