@@ -147,7 +147,7 @@ impl Line {
                     let told = if cluster.cuts == cuts { cluster.server.events(&mut watch) } else { None };
                     let lines = told?;
                     let lines = if cluster.lose_events { Vec::new() } else { lines };
-                    if lines.is_empty() && has_waited { vec![cluster.server.bookmark(&watch)] } else { lines }
+                    if lines.is_empty() && has_waited { cluster.server.bookmark(&watch).into_iter().collect() } else { lines }
                 };
                 if lines.is_empty() {
                     moved.await;
@@ -178,7 +178,7 @@ fn response(status: u16, bytes: Vec<u8>) -> Response {
 
 impl Wire for Line {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WireError>> {
-        Box::pin(async {
+        Box::pin(async move {
             let answer = self.answer(&request);
             // Streams have time to report what has happened before the answer is there.
             for _ in 0..TURNS {
