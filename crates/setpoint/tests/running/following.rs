@@ -117,7 +117,7 @@ async fn a_commit_that_is_not_merged_yet_is_planned_and_not_followed() {
     assert!(plan.output.contains("Good day"), "{plan:?}");
     let accepted = lab.command(&["release", "hello", "--accept", &unmerged, "--reason", "it is not merged"]);
     assert_eq!(accepted.code, Some(1), "{accepted:?}");
-    assert!(accepted.complaints.contains("no store of hello has a version"), "{accepted:?}");
+    assert!(accepted.complaints.contains("no store of default/hello has a version"), "{accepted:?}");
     assert_eq!(lab.text("greeting").as_deref(), Some("Hello\n"));
     agent.stop().await;
 }
