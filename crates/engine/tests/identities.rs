@@ -115,7 +115,10 @@ fn what_kubernetes_keeps_for_itself_cannot_be_named() {
         "actAs: { user: web, groups: ['system:masters'] }",
     ] {
         let told = problems(&scope("team", spec));
-        assert!(told.len() == 1 && told[0].contains("is not a user or group that can be impersonated"), "{spec}: {told:?}");
+        assert!(
+            told.len() == 1 && told[0].contains("is not a user or group that can be impersonated"),
+            "{spec}: {told:?}"
+        );
     }
     let told = problems(&cluster("default", ", identities: ['system:masters']"));
     assert!(told[0].contains("is not a user or group that can be impersonated"), "{told:?}");

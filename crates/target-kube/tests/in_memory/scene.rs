@@ -147,7 +147,11 @@ impl Line {
                     let told = if cluster.cuts == cuts { cluster.server.events(&mut watch) } else { None };
                     let lines = told?;
                     let lines = if cluster.lose_events { Vec::new() } else { lines };
-                    if lines.is_empty() && has_waited { cluster.server.bookmark(&watch).into_iter().collect() } else { lines }
+                    if lines.is_empty() && has_waited {
+                        cluster.server.bookmark(&watch).into_iter().collect()
+                    } else {
+                        lines
+                    }
                 };
                 if lines.is_empty() {
                     moved.await;
