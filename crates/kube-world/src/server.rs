@@ -72,10 +72,16 @@ pub struct Backup {
     objects: BTreeMap<Place, Arc<Stored>>,
 }
 
+/// Revisions between two changes: the last digits count the restores, so that no revision is given
+/// out twice. A real server counts on from the backup, but has so many revisions that no object gets
+/// the one it had before the restore; this one, with its few, would hand it out within seconds.
+const STRIDE: u64 = 16;
+
 /// A cluster.
 #[derive(Clone, Debug)]
 pub struct Server {
     pub(crate) revision: u64,
+    restores: u64,
     uids: u64,
     pub(crate) objects: BTreeMap<Place, Arc<Stored>>,
     pub(crate) log: Vec<Logged>,
@@ -94,6 +100,7 @@ impl Server {
         let mut server = Self {
             // A store never begins at 1: the server itself writes first.
             revision: 1,
+            restores: 0,
             uids: 0,
             objects: BTreeMap::new(),
             log: Vec::new(),
@@ -150,6 +157,10 @@ impl Server {
         self.revision
     }
 
+    fn next_revision(&self) -> u64 {
+        (self.revision / STRIDE + 1) * STRIDE + self.restores % STRIDE
+    }
+
     /// Forgets what happened up to now: streams that were further behind have to begin anew.
     pub fn compact(&mut self) {
         self.compacted = self.revision;
@@ -160,12 +171,13 @@ impl Server {
         Backup { revision: self.revision, objects: self.objects.clone() }
     }
 
-    /// Goes back to what was stored then, and to the revision of then: those that came after it come again, for other changes.
+    /// Goes back to what was stored then, and to the revision of then: lower ones than were given out come next.
     /// Nobody hears of it; streams that were further than that are silent until the server gets there.
     pub fn restore(&mut self, backup: &Backup) {
         let places: BTreeSet<Place> = self.objects.keys().chain(backup.objects.keys()).cloned().collect();
         let before = std::mem::replace(&mut self.objects, backup.objects.clone());
         self.revision = backup.revision;
+        self.restores += 1;
         self.log.clear();
         self.compacted = backup.revision;
         for place in places {
@@ -417,7 +429,7 @@ impl Server {
     /// at once, because nothing held it any more.
     pub(crate) fn commit(&mut self, place: &Place, written: Option<Written>) -> Option<Arc<Stored>> {
         let before = self.objects.get(place).cloned();
-        let after = written.map(|written| Arc::new(self.stored(before.as_deref(), written, self.revision + 1)));
+        let after = written.map(|written| Arc::new(self.stored(before.as_deref(), written, self.next_revision())));
         if let (Some(before), Some(after)) = (&before, &after)
             && before.is_as(&after.body, &after.managed)
         {
@@ -429,7 +441,7 @@ impl Server {
             Some(stored) if !namespace && freed(&stored) => (None, Some(stored)),
             after => (after, None),
         };
-        self.revision += 1;
+        self.revision = self.next_revision();
         self.uids += u64::from(before.is_none());
         self.log.push(Logged {
             revision: self.revision,

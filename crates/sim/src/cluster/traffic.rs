@@ -20,9 +20,6 @@ use crate::fault::Fault;
 use crate::monitor::{Change, Scene};
 use crate::world::{Happening, Recipient, World};
 
-/// Effects are under way for half a minute, of a clock that may run twice as fast.
-const STARTS_WITHIN: u64 = 90_000;
-
 /// A request under way.
 #[derive(Debug)]
 pub(crate) struct Sent {
@@ -43,16 +40,6 @@ impl Sent {
 
     pub(super) fn is_delete(&self) -> bool {
         self.request.method == kube::Method::Delete
-    }
-}
-
-impl super::Cluster {
-    /// Whether a restore from a backup keeps a request from being carried out: what was under way then, and for a while every
-    /// change. One that was decided before names a version of the lost time, which the server may get to a second time while
-    /// the change is under way. Of a real server, with its many versions, that is not to be expected.
-    fn is_lost(&self, sent: &Sent, now: u64) -> bool {
-        let is_starting = self.restored_at > 0 && now < self.restored_at + STARTS_WITHIN;
-        sent.at < self.restored_at || is_starting && sent.request.is_change()
     }
 }
 
@@ -229,10 +216,10 @@ impl World {
             Some((Fault::Revoked, _)) => return self.respond(from, target, sent, refused(&Refused::unknown_client())),
             _ => {}
         }
-        let change = sent.request.is_change();
-        if self.clusters[target].is_lost(sent, self.now) {
+        if sent.at < self.clusters[target].restored_at {
             return self.respond(from, target, sent, lost("the server was stopped"));
         }
+        let change = sent.request.is_change();
         let before =
             if change { (Fault::TimeoutBefore, "request lost") } else { (Fault::TargetUnreachable, "read lost") };
         if self.strikes(before.0, before.1) {
