@@ -78,7 +78,7 @@ mod envtest {
 
         let head = frozen(&mut scene, "blue");
         agent.hint().await;
-        let waits = "is being deleted since";
+        let waits = "the object remains until its finalizers are removed";
         agent.until_app("shop", "says what it waits for", |detail| withholds(detail, waits)).await;
         assert_eq!((scene.uid("frozen"), scene.colour("frozen").as_deref()), (uid.clone(), Some("red")));
 
