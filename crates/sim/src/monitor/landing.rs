@@ -131,6 +131,7 @@ impl Monitor {
     /// An effect has landed.
     pub fn landed(&mut self, scene: &Scene<'_>, work: &Work, fence: Fence, outcome: &Outcome) {
         let key = &work.step.key;
+        self.newest_seen = self.newest_seen.max(fence.epoch);
         match outcome {
             Outcome::Done { .. } => {
                 // A delete may come late for good reasons (budget, quarantine); the others may not.

@@ -48,6 +48,8 @@ pub struct Monitor {
     pub clocks_ran_fast: bool,
     /// The newest epoch whose effect landed on each target, on a cluster on each object.
     newest_epoch: BTreeMap<(TargetIdentity, Option<Key>), u64>,
+    /// The newest epoch whose effect reached a target, also where it was refused there: a target lets no older one act.
+    newest_seen: u64,
     budgets: Budgets,
     orders: Orders,
     /// Every intent that was ever durable.
@@ -113,7 +115,7 @@ impl Monitor {
         }
     }
 
-    /// A new installation knows of nothing that came before; it may leave all of it. Gives the newest epoch that acted.
+    /// A new installation knows of nothing that came before; it may leave all of it. Gives the newest epoch that targets know of.
     pub fn installed_anew(&mut self, targets: &[MemoryWorld]) -> u64 {
         let objects = targets.iter().flat_map(MemoryWorld::objects);
         self.let_go.extend(objects.map(|(key, object)| (key.clone(), object.live.uid.clone())));
@@ -122,7 +124,7 @@ impl Monitor {
         self.all_orders_forgotten();
         self.let_through.clear();
         self.declared_since.clear();
-        self.newest_epoch.values().copied().max().unwrap_or(0)
+        self.newest_seen
     }
 
     /// What of the monitor's memory is true because the ledger says so.
