@@ -65,11 +65,10 @@ impl Setbacks {
         let failure =
             self.failures.entry((key.clone(), input)).or_insert(Failure { times: 0, until: now, immutable: false });
         let pause = match class {
-            // We were late: nothing is wrong with the declaration.
-            RefusalClass::Fenced => FIRST,
             RefusalClass::Conflict if failure.times < AT_ONCE => Span::ZERO,
             RefusalClass::Conflict => FIRST_AFTER_CONFLICTS.doubled(failure.times - AT_ONCE, LONGEST_BUSY),
-            RefusalClass::Contested | RefusalClass::Unavailable | RefusalClass::Unready => {
+            // Nothing is wrong with the declaration. But a target that takes us for late, or for an older holder, may do so for long.
+            RefusalClass::Fenced | RefusalClass::Contested | RefusalClass::Unavailable | RefusalClass::Unready => {
                 FIRST.doubled(failure.times, LONGEST_BUSY)
             }
             RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied if failure.times >= ENOUGH => RARELY,
@@ -177,6 +176,16 @@ mod tests {
         assert_eq!(pauses[14..], [60_000, 60_000]);
         let mut setbacks = Setbacks::default();
         assert_eq!(setbacks.failed(&key(), RefusalClass::Contested, None, Span::ZERO, at(0)), at(1));
+    }
+
+    #[test]
+    fn who_is_late_again_and_again_tries_ever_more_rarely() {
+        let mut setbacks = Setbacks::default();
+        let mut pause = || setbacks.failed(&key(), RefusalClass::Fenced, None, Span::ZERO, at(0)).as_millis() / 1000;
+        let pauses: Vec<_> = (0..8).map(|_| pause()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+        setbacks.succeeded(&key(), None);
+        assert_eq!(setbacks.failed(&key(), RefusalClass::Fenced, None, Span::ZERO, at(0)), at(1));
     }
 
     #[test]
