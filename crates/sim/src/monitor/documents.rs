@@ -31,7 +31,14 @@ pub(super) struct Governed {
     taken: BTreeMap<VersionId, AppId>,
     /// Apps whose accepted document once said that they are taken down.
     retired: BTreeSet<AppId>,
+    /// The apps that accepted control documents declare, by the bundle of the documents.
+    declared: BTreeMap<Digest, BTreeSet<AppId>>,
+    /// The bundle of the documents in force: those that the root app is held at.
+    in_force: Option<Digest>,
+    /// Apps that are recorded as frozen, and since when.
     frozen: BTreeMap<AppId, u64>,
+    /// Apps that began something under a document that returned, before it is recorded that they are no longer frozen, and since when.
+    unrecorded: BTreeMap<AppId, u64>,
     suspended: BTreeMap<AppId, (u64, Timestamp)>,
 }
 
@@ -45,6 +52,21 @@ impl Governed {
     fn places_since(&self, app: &AppId, first: usize) -> BTreeSet<(&AppId, u32)> {
         let documents = self.accepted[first..].iter().filter_map(|(_, documents)| documents.apps.get(app));
         documents.map(|AppDocument { folder, place, .. }| (folder, *place)).collect()
+    }
+
+    /// Whether the documents in force declare the app.
+    fn declares(&self, app: &AppId) -> bool {
+        self.in_force.and_then(|bundle| self.declared.get(&bundle)).is_some_and(|apps| apps.contains(app))
+    }
+
+    /// Other documents come into force. An app that they no longer declare begins to freeze, whether or not its return was ever recorded.
+    fn come_into_force(&mut self, bundle: Option<Digest>, now: u64) {
+        let declared: BTreeSet<AppId> = self.frozen.keys().filter(|app| self.declares(app)).cloned().collect();
+        self.in_force = bundle;
+        for app in declared.into_iter().filter(|app| !self.declares(app)).collect::<Vec<_>>() {
+            self.unrecorded.remove(&app);
+            self.frozen.insert(app, now);
+        }
     }
 }
 
@@ -90,11 +112,15 @@ impl Monitor {
         control.closed.iter().any(|(from, until)| *from <= at && at < *until)
     }
 
-    /// Nothing is begun for an app that is frozen or suspended.
+    /// Nothing is begun for an app that is frozen or suspended. A document that returned counts at once, but the record that says so may
+    /// wait behind another one about the app: it has to follow as soon as a plan under way has to end.
     pub(super) fn intended(&mut self, now: u64, intent: &Intent) {
         let Intent { app, key, at, .. } = intent;
         self.opened.insert((intent.id, key.clone()));
-        let frozen = self.governed.frozen.get(app).copied();
+        let mut frozen = self.governed.frozen.get(app).copied();
+        if frozen.is_some() && self.governed.declares(app) {
+            frozen = Some(*self.governed.unrecorded.entry(app.clone()).or_insert(now));
+        }
         self.holds("S11", frozen.is_none_or(|since| now < since + UNDER_WAY), || {
             format!("{app} changes {key} without a document")
         });
@@ -117,6 +143,7 @@ impl Monitor {
             self.governed.frozen.entry(app.clone()).or_insert(scene.now);
         } else {
             self.governed.frozen.remove(app);
+            self.governed.unrecorded.remove(app);
         }
         if !scene.universe.rooted {
             return;
@@ -130,6 +157,9 @@ impl Monitor {
             Some(accepted) if *app == root() => self.documents_accepted(scene, accepted),
             Some(accepted) => self.version_accepted(scene, app, accepted),
             None => {}
+        }
+        if *app == root() {
+            self.governed.come_into_force(facts.held_at(), scene.now);
         }
         self.document_heeded(app, facts, before);
     }
@@ -169,6 +199,7 @@ impl Monitor {
         self.holds("S10", hasty.is_none(), || format!("{hasty:?} took {version} before its documents were accepted"));
         let retired = documents.apps.iter().filter(|(_, document)| document.retire).map(|(app, _)| app.clone());
         self.governed.retired.extend(retired);
+        self.governed.declared.insert(accepted.bundle, documents.apps.keys().cloned().collect());
         self.governed.accepted.push((version.clone(), documents.clone()));
     }
 
