@@ -1,5 +1,6 @@
 //! Deletes: what they cost, and whom they wait for.
 
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Deletions};
 use setpoint_core::intent::Verb;
 use setpoint_core::report::{Kept, Why};
@@ -79,4 +80,29 @@ fn a_retiring_app_without_a_document_keeps_what_a_neighbour_may_be_about_to_decl
     let deleted: Vec<_> = stage.intents().into_iter().filter(|(verb, _)| *verb == Verb::Delete).collect();
     assert_eq!(deleted, [(Verb::Delete, "b".to_owned())]);
     assert_eq!(stage.machine.owned(&app("new")).len(), 1, "the other is the neighbour's now");
+}
+
+#[test]
+fn a_retiring_app_waits_until_it_is_known_whether_it_has_a_document() {
+    let mut before = Before::new();
+    let facts = before.held("old", &["a"]);
+    before.app("old", AppFacts { retiring: true, ..facts }, None);
+    let documents = before.version(&app("root"), 1, &["documents"]);
+    let of = Some(documents.bundle);
+    before.app("root", AppFacts { accepted: Some(documents), ..AppFacts::new(target()) }, Some(document(Mode::Auto)));
+    before.controls.root = Some(app("root"));
+    before.controls.of = Some(Digest::of(b"documents of another time"));
+    let mut stage = before.begin();
+    stage.look_at_all();
+    stage.wait(60);
+    stage.look_at_all();
+    assert_eq!(stage.intents(), [], "its document may have a window");
+
+    stage.control(|controls| controls.of = of);
+    for _ in 0..5 {
+        stage.look_at_all();
+        stage.offer_known("v1");
+        stage.wait(5);
+    }
+    assert_eq!(stage.intents(), [(Verb::Delete, "a".to_owned())], "it has none");
 }

@@ -246,10 +246,17 @@ impl Machine {
         depends_on.filter(|other| !self.apps.get(other).is_some_and(|kept| kept.converged)).cloned().collect()
     }
 
+    /// Whether an app without a known document may have one all the same: the accepted documents are not worked out yet, or nobody knows
+    /// where its own leads. Its windows and rules would be in it.
+    fn may_have_document(&self, app: &AppId) -> bool {
+        !self.are_in_force() || self.controls.unreached.contains_key(app)
+    }
+
     pub(super) fn states_of(&self, app: &AppId, facts: &AppFacts) -> States {
         let kept = self.apps.get(app);
         let control = kept.and_then(|kept| kept.control.as_ref());
         let mode = match control.map(|control| control.mode) {
+            None if facts.retiring && self.may_have_document(app) => State::TargetUnknown,
             None if facts.retiring => State::Auto,
             None if Mutant::HoldWithoutDocument.is_on() => State::Auto,
             None if kept.is_some_and(|kept| kept.moved_to.is_some()) => State::TargetMoved,

@@ -362,6 +362,8 @@ impl Machine {
         if let Some(control) = &control {
             facts.acting_as.clone_from(&control.acting_as);
         }
+        // It waited until it was known that it has none.
+        let may_leave = control.is_none() && facts.retiring;
         kept.control = control;
         // In another mode, or with other windows, it may be held at another bundle.
         self.redeclare(app);
@@ -374,7 +376,7 @@ impl Machine {
                 "document",
                 Then::Look { app: app.clone(), priority: Priority::NewBundle },
             );
-        } else if changed {
+        } else if changed || may_leave {
             self.wants_look(app, Priority::NewBundle);
         }
         self.consider(app);
