@@ -6,7 +6,7 @@ use setpoint_core::live::{Health, Presence};
 use setpoint_core::observed::Observed;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::{Ancestry, Revision};
-use setpoint_engine::{AppControl, Event, Mode, NoteKind, OnFailure, RenderOutcome};
+use setpoint_engine::{AppControl, Event, Mode, NoteKind, OnFailure, Order, RenderOutcome};
 use setpoint_ledger::Kind;
 
 use crate::holding::{resource, stands, target, unseen};
@@ -80,6 +80,33 @@ fn what_a_person_said_is_right_counts_for_one_acceptance() {
     assert_eq!(offer(&mut stage, "v3", descended(&["a", "b"])), Some(revision("v2")));
     assert_eq!(stage.status("shop").facts.blessed, None);
     assert_eq!(offer(&mut stage, "v4", descended(&["a"])), Some(revision("v3")));
+}
+
+#[test]
+fn a_render_that_was_asked_for_before_a_person_named_another_version_is_not_followed() {
+    let late = [
+        rendered(Ancestry::Same, &["a", "b"]),
+        rendered(Ancestry::Rewritten, &["a", "b"]),
+        RenderOutcome::Unchanged,
+        RenderOutcome::Refused { problems: vec!["it is broken".to_owned()] },
+    ];
+    for outcome in late {
+        let mut before = Before::new();
+        let facts = before.held("shop", &["a"]);
+        let blessed = Some(revision("v2"));
+        before.app("shop", AppFacts { blessed, ..facts }, Some(document(Mode::Auto)));
+        let mut stage = before.begin();
+        stage.offer("v2");
+        stage.order(1, "shop", "it is v3", Order::Release { accept: Some(revision("v3")) });
+        stage.record();
+        stage.rendered(outcome);
+        stage.record();
+        let facts = stage.status("shop").facts;
+        assert_eq!(facts.accepted.as_ref().map(|accepted| accepted.sequence), Some(1));
+        assert_eq!((&facts.blessed, &facts.hold), (&Some(revision("v3")), &None));
+        let anew: Vec<_> = stage.renders().into_iter().map(|(.., descends_from)| descends_from).collect();
+        assert_eq!(anew, [Some(revision("v3"))], "it is judged by what was said last");
+    }
 }
 
 #[test]

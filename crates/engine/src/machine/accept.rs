@@ -260,10 +260,14 @@ impl Machine {
             }
             kept.rendering = true;
             let accepted = kept.sent.accepted.clone();
-            let revision_of = |accepted: &Accepted| accepted.revision.clone();
-            let descends_from = kept.sent.blessed.clone().or_else(|| accepted.as_ref().map(revision_of));
+            let descends_from = to_descend_from(&kept.sent);
             self.turns(apart).running += 1;
-            let awaited = Awaited::Render { app: app.clone(), revision: revision.clone(), apart };
+            let awaited = Awaited::Render {
+                app: app.clone(),
+                revision: revision.clone(),
+                descends_from: descends_from.clone(),
+                apart,
+            };
             let ticket = self.ask(awaited, self.settings.patience);
             let documents = self.controls.of;
             self.effects.push(Effect::Render { ticket, app, revision, accepted, descends_from, documents });
@@ -272,13 +276,21 @@ impl Machine {
     }
 
     pub(super) fn rendered(&mut self, ticket: Ticket, outcome: RenderOutcome) {
-        let Some(Awaited::Render { app, revision, apart }) = self.take(ticket) else { return };
+        let Some(Awaited::Render { app, revision, descends_from, apart }) = self.take(ticket) else { return };
         self.turns(apart).running -= 1;
         if let RenderOutcome::Failed { reason } = &outcome {
             self.doubt_controls(reason);
             // What is over in a moment is nothing to tell.
             let passing = matches!(reason, Blindness::OtherDocuments | Blindness::NotLooked);
             return self.render_failed(&app, (!passing).then(|| reason.to_string()));
+        }
+        if let Some(kept) = self.apps.get_mut(&app)
+            && to_descend_from(&kept.sent) != descends_from
+        {
+            // A person named another version meanwhile, or what was accepted is not recorded: this answer says nothing about that.
+            kept.rendering = false;
+            kept.considered = None;
+            return self.consider(&app);
         }
         if let Some(kept) = self.apps.get_mut(&app) {
             (kept.refused, kept.unrendered, kept.set_back) = (None, None, None);
@@ -456,4 +468,10 @@ impl Machine {
         used.extend(self.apps.values().flat_map(|kept| kept.sent.bundles()));
         self.bundles.retain(|digest| used.contains(digest));
     }
+}
+
+/// What the next version must descend from: what a person said is right, or else what was accepted.
+fn to_descend_from(facts: &AppFacts) -> Option<Revision> {
+    let accepted = || facts.accepted.as_ref().map(|accepted| accepted.revision.clone());
+    facts.blessed.clone().or_else(accepted)
 }

@@ -121,7 +121,7 @@ pub struct Machine {
 enum Awaited {
     Append(Box<Append>),
     Poll { store: StoreName, repository: Digest },
-    Render { app: AppId, revision: Revision, apart: bool },
+    Render { app: AppId, revision: Revision, descends_from: Option<Revision>, apart: bool },
     Afresh { app: AppId, bundle: Digest, asked: Timestamp },
     Look(AppId),
     Preview { app: AppId, key: Key, version: LiveVersion, declared: Digest },
