@@ -275,8 +275,9 @@ impl Records {
 
     /// The same for all of a namespace.
     pub(crate) fn autoscaled_in(&self, namespace: &str) -> Vec<Key> {
-        let is_autoscaled = |(key, record): &(&Key, &Box<Record>)| key.namespace() == namespace && record.autoscaled;
-        self.state().records.iter().filter(is_autoscaled).map(|(key, _)| key.clone()).collect()
+        let state = self.state();
+        let autoscaled = state.records.iter().filter(|(key, record)| key.namespace() == namespace && record.autoscaled);
+        autoscaled.map(|(key, _)| key.clone()).collect()
     }
 
     /// A look begins: what streams tell of the object until it ends may be news to it.

@@ -471,7 +471,7 @@ impl Machine {
 }
 
 /// What the next version must descend from: what a person said is right, or else what was accepted.
-fn to_descend_from(facts: &AppFacts) -> Option<Revision> {
+pub(super) fn to_descend_from(facts: &AppFacts) -> Option<Revision> {
     let accepted = || facts.accepted.as_ref().map(|accepted| accepted.revision.clone());
     facts.blessed.clone().or_else(accepted)
 }

@@ -202,8 +202,9 @@ impl Machine {
             let meets = |control: &Arc<AppControl>| stores.is_none_or(|stores| !control.stores.is_disjoint(stores));
             kept.sent.target == this.sent.target && kept.control.as_ref().is_some_and(meets)
         };
-        let mut neighbours = self.apps.iter().filter(|(other, kept)| *other != app && shares(kept));
-        let undecided = |(other, kept): &(&AppId, &Box<App>)| {
+        let apps = self.apps.iter().map(|(other, kept)| (other, &**kept));
+        let mut neighbours = apps.filter(|(other, kept)| *other != app && shares(kept));
+        let undecided = |(other, kept): &(&AppId, &App)| {
             // Its stores have not answered yet: what it declares now is not known.
             let unheard = kept.considered.is_none() && !kept.sent.retiring && !kept.is_undecided();
             unheard || self.is_yet_to_consider(other) || self.is_being_accepted(other)

@@ -17,6 +17,7 @@ use setpoint_ledger::{Class, Entry, Kind};
 use crate::effect::{Declined, Effect, NoteKind, Ticket};
 use crate::event::OrderId;
 
+use super::accept::to_descend_from;
 use super::queue::Priority;
 use super::timers::Timer;
 use super::{Awaited, Machine};
@@ -219,24 +220,40 @@ impl Machine {
         }
     }
 
-    /// A change of an app's facts was refused. What waits behind it, and what is sent next, is made from what is durable instead.
+    /// A change of an app's facts was refused. What waits behind it, and what is sent next, is made
+    /// from what is durable instead; an acceptance only if it would have been judged alike.
     fn restore(&mut self, entries: &[Entry]) {
         let Some((app, refused)) = facts_of(entries) else { return };
         let durable = self.holdings.facts().apps.get(app).cloned();
         let Some(kept) = self.apps.get_mut(app) else { return };
         let mut onto = durable.unwrap_or_else(|| Arc::new(AppFacts::new(kept.sent.target.clone())));
         let mut base = Arc::clone(refused);
-        let waiting = self.recording.waiting.get_mut(app);
-        for entries in waiting.into_iter().flatten().map(|waiting| &mut waiting.append.entries) {
-            let changes = entries.iter_mut().flat_map(|entry| &mut entry.changes);
+        let mut overtaken = false;
+        let mut rebase = |waiting: &mut Waiting| {
+            let is_acceptance = is_acceptance(&waiting.append.entries);
+            let changes = waiting.append.entries.iter_mut().flat_map(|entry| &mut entry.changes);
             for change in changes {
                 let Change::PutApp { facts, .. } = change else { continue };
+                if is_acceptance && to_descend_from(&base) != to_descend_from(&onto) {
+                    // It was judged by a person's word that does not count.
+                    base = Arc::clone(facts);
+                    overtaken = true;
+                    return false;
+                }
                 onto = Arc::new(facts.rebased(&base, &onto));
                 base = std::mem::replace(facts, Arc::clone(&onto));
             }
+            true
+        };
+        if let Some(waiting) = self.recording.waiting.get_mut(app) {
+            waiting.retain_mut(&mut rebase);
         }
         // The sent facts are those of the last append, unless the app was given another target since.
         kept.sent = Arc::new(kept.sent.rebased(&base, &onto));
+        if overtaken {
+            kept.considered = None;
+            self.consider(app);
+        }
         // A suspension that has ended meanwhile is not tried again at once, or a ledger that refuses it would be asked all the time.
         let suspended = self.holdings.facts().apps.get(app).and_then(|facts| facts.suspension.as_ref());
         if let Some(until) = suspended.map(|suspension| suspension.until) {
