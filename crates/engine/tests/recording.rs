@@ -81,6 +81,25 @@ fn what_was_decided_behind_an_order_that_is_refused_counts_without_it() {
 }
 
 #[test]
+fn a_version_that_was_judged_by_an_order_which_the_ledger_refuses_is_judged_again() {
+    for class in BOTH {
+        let mut stage = at_rest();
+        stage.order(1, "shop", "it is v2", Order::Release { accept: Some(revision("v2")) });
+        stage.offer("v2");
+        let resources = vec![resource("a"), resource("b")];
+        stage.rendered(RenderOutcome::Rendered { resources, ancestry: Ancestry::Same });
+        let append = stage.appends().remove(0);
+        stage.refused(append, class);
+
+        assert!(stage.appends().iter().all(|(_, entries)| facts_in(entries, "shop").is_none()), "{class:?}");
+        let facts = stage.status("shop").facts;
+        assert_eq!(facts.accepted.as_ref().map(|accepted| accepted.sequence), Some(1));
+        let again: Vec<_> = stage.renders().into_iter().map(|(.., descends_from)| descends_from).collect();
+        assert_eq!(again, [Some(revision("v1"))], "it has to descend from what was accepted");
+    }
+}
+
+#[test]
 fn a_commit_that_the_ledger_refuses_is_shown_as_refused_and_the_order_behind_it_counts() {
     let mut stage = at_rest();
     commit(&mut stage);
