@@ -287,7 +287,8 @@ impl Machine {
         if let Some(kept) = self.apps.get_mut(&app)
             && to_descend_from(&kept.sent) != descends_from
         {
-            // A person named another version meanwhile, or what was accepted is not recorded: this answer says nothing about that.
+            // A person named another version since, or the acceptance was not recorded: this render was
+            // judged by something else.
             kept.rendering = false;
             kept.considered = None;
             return self.consider(&app);

@@ -18,7 +18,7 @@ use crate::exit::Exit;
 ///
 /// Two files outside of the ledger hold its newest checkpoint: the anchor that the bootstrap document names, and `newest.checkpoint` in
 /// the data folder. A ledger with fewer records than one of them covers, or with others, is read-only: an older copy was restored, or
-/// somebody cut it. The agent changes nothing until the newer copy is back, or a person records what is lost. No agent may be running.
+/// someone cut it. The agent changes nothing until the newer copy is back, or a person records what is lost. No agent may be running.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

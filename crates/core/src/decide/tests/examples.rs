@@ -387,7 +387,7 @@ fn a_delete_that_was_accepted_is_awaited_and_not_repeated() {
     let finalizers: Arc<[Arc<str>]> = ["example.com/backup".into()].into();
     let deleting = Live { deleting: Some(finalizers.clone()), ..live("u2", 1) };
     world.observation.states.insert(key(2), Observed::known(Presence::Present(deleting), NOW));
-    // Also when it was not our delete, which nobody has paid for.
+    // Also when another program deleted it, so that no budget paid for the delete.
     for tombstone in [true, false] {
         world.claimed(2).tombstone = tombstone;
         let decision = world.decide();
