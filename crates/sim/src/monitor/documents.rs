@@ -20,6 +20,15 @@ use crate::universe::Universe;
 /// Plans that are under way when an app is frozen or suspended come to their end within this.
 const UNDER_WAY: u64 = 3 * MINUTE;
 
+fn has_window(documents: &Documents, app: &AppId) -> bool {
+    documents.windows && documents.apps.contains_key(app)
+}
+
+fn is_window_closed(universe: &Universe, app: &AppId, at: Timestamp) -> bool {
+    let control = universe.controls.apps.get(app);
+    control.is_some_and(|control| control.closed.iter().any(|(from, until)| *from <= at && at < *until))
+}
+
 /// What the monitor remembers of documents.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Governed {
@@ -102,14 +111,22 @@ impl Monitor {
         self.holds("S11", declared, || format!("{app} acts, and no accepted document declares it"));
     }
 
-    /// Whether changes of an app must wait at this instant of its writer's clock. One that is taken down without a document has no window.
+    /// Reports whether changes of an app must wait at this instant of its writer's clock: whichever of the newest two documents is in
+    /// force, its window is closed. An app that is taken down without a document has no window.
     pub(super) fn is_closed(&self, universe: &Universe, app: &AppId, at: Timestamp) -> bool {
-        let mut newest = self.governed.accepted.iter().rev().take(2);
-        let has_window =
-            |(_, documents): &(VersionId, Documents)| documents.windows && documents.apps.contains_key(app);
-        let documented = !universe.rooted || newest.all(has_window);
-        let Some(control) = universe.controls.apps.get(app).filter(|_| documented) else { return false };
-        control.closed.iter().any(|(from, until)| *from <= at && at < *until)
+        let documented = !universe.rooted || self.newest_documents().all(|documents| has_window(documents, app));
+        documented && is_window_closed(universe, app, at)
+    }
+
+    /// Reports whether changes of an app may have to wait at this instant: one of the newest two documents closes its window.
+    pub(super) fn may_be_closed(&self, universe: &Universe, app: &AppId, at: Timestamp) -> bool {
+        let documented = !universe.rooted || self.newest_documents().any(|documents| has_window(documents, app));
+        documented && is_window_closed(universe, app, at)
+    }
+
+    /// The documents accepted last and those before: either may be in force.
+    fn newest_documents(&self) -> impl Iterator<Item = &Documents> {
+        self.governed.accepted.iter().rev().take(2).map(|(_, documents)| documents)
     }
 
     /// Nothing is begun for an app that is frozen or suspended. A document that returned counts at once, but the record that says so may
@@ -170,7 +187,7 @@ impl Monitor {
             return;
         }
         let freezes = facts.frozen && before.is_none_or(|before| !before.frozen);
-        let gone = self.governed.accepted.iter().rev().take(2).any(|(_, documents)| !documents.apps.contains_key(app));
+        let gone = self.newest_documents().any(|documents| !documents.apps.contains_key(app));
         self.holds("S2", !freezes || gone, || format!("the document of {app} is taken for gone"));
         let told = self.governed.retired.contains(app);
         self.holds("S2", !facts.retiring || told, || format!("{app} is taken down, and no document says so"));

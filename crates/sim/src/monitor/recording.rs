@@ -59,11 +59,11 @@ impl Monitor {
     /// A claim changes hands: who held it has not declared the resource for a while.
     fn claim_taken(&mut self, scene: &Ledgered<'_>, entry: &Entry, claim: &Claim, from: &AppId) {
         let declared = self.declared_since.get(from).filter(|(_, keys)| keys.contains(&claim.key));
-        // While its window is closed, an app declares what its last good bundle does.
+        // While its window is closed, an app declares what its last good bundle does. A document that only just returned brings the window back.
         let good = scene.facts.apps.get(from).and_then(|facts| facts.last_good.as_ref());
         let good = good.and_then(|good| scene.bundles.get(&good.bundle));
         let lacks = good.is_some_and(|good| !good.resources().contains_key(&claim.key));
-        let waits = lacks && self.is_closed(scene.universe, from, entry.time);
+        let waits = lacks && self.may_be_closed(scene.universe, from, entry.time);
         let stolen = !waits && declared.is_some_and(|(since, _)| scene.now > since + 30_000);
         self.holds("S5", !stolen, || format!("{} takes {} from {from}, which declares it", claim.app, claim.key));
     }
