@@ -14,7 +14,7 @@ use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Writer};
 use setpoint_core::modes::{Cause, State};
 use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity, VersionId};
-use setpoint_core::report::{Kept, Why, Withheld};
+use setpoint_core::report::{RetentionReason, Why, Withheld};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
@@ -414,7 +414,11 @@ fn report() -> Vec<Withheld> {
     vec![
         withheld("/etc/shop.conf", Cause::Drift, Why::State { state: State::Suspended }),
         withheld("/etc/shop.d/new.conf", Cause::Declared, Why::State { state: State::Held }),
-        withheld("/etc/shop.d/old.conf", Cause::Prune, Why::Kept(Kept::OverBudget { budget: 1, spent: 1 })),
+        withheld(
+            "/etc/shop.d/old.conf",
+            Cause::Prune,
+            Why::RetentionReason(RetentionReason::OverBudget { budget: 1, spent: 1 }),
+        ),
     ]
 }
 

@@ -16,12 +16,12 @@ pub enum Boundary {
     /// Everywhere: the target is the scope's own, and no boundary was drawn on it.
     #[default]
     Open,
-    Within(Arc<Grounds>),
+    Within(Arc<Grants>),
 }
 
 /// What a scope was given on a target. What is not listed is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grounds {
+pub struct Grants {
     /// Whose boundary it is.
     pub scope: Scope,
     /// Where objects may be that live in a namespace.
@@ -48,7 +48,7 @@ impl Boundary {
     }
 }
 
-impl Grounds {
+impl Grants {
     fn lacks(&self, key: &Key) -> Option<Grant> {
         let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
         if !key.namespace().is_empty() {
@@ -120,7 +120,7 @@ mod tests {
 
     fn grounds(namespaces: &[&str], classes: &[(&str, &[&str])]) -> Boundary {
         let patterns = |names: &[&str]| names.iter().map(|name| Pattern::new(name)).collect::<Vec<_>>();
-        Boundary::Within(Arc::new(Grounds {
+        Boundary::Within(Arc::new(Grants {
             scope: Scope::new("web").unwrap(),
             namespaces: patterns(namespaces),
             classes: classes.iter().map(|(class, names)| ((*class).into(), patterns(names))).collect(),

@@ -40,7 +40,7 @@ pub struct Claim {
     pub made: Option<Box<Digest>>,
     /// What stands on it undeclared and was told to people, so that it is told once. Few have any.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub told: Option<Arc<BTreeSet<Told>>>,
+    pub told: Option<Arc<BTreeSet<ReportedRemark>>>,
     /// Whom the object is being adopted from: what they hold of what is declared is taken out of their hands once, and then this is over. A tool that comes
     /// back later is another matter. Boxed, because few have it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -49,7 +49,7 @@ pub struct Claim {
 
 /// A [`Remark`] that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Told {
+pub struct ReportedRemark {
     pub path: Arc<str>,
     pub holder: Arc<str>,
 }
@@ -57,7 +57,7 @@ pub struct Told {
 impl Claim {
     /// Whether this was told of the object.
     pub fn has_told(&self, remark: &Remark) -> bool {
-        let is_it = |told: &Told| (&told.path, &told.holder) == (&remark.path, &remark.holder);
+        let is_it = |told: &ReportedRemark| (&told.path, &told.holder) == (&remark.path, &remark.holder);
         self.told.iter().any(|told| told.iter().any(is_it))
     }
 }

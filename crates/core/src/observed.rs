@@ -10,13 +10,13 @@ pub enum Observed<T> {
     /// It was seen at this instant.
     Known { value: T, at: Timestamp },
     /// It could not be seen. Nothing may be concluded from it, least of all that it is not there.
-    Unknown { reason: Blindness },
+    Unknown { reason: UnknownReason },
 }
 
 /// Why something could not be seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "kebab-case")]
-pub enum Blindness {
+pub enum UnknownReason {
     #[error("the system did not answer: {detail}")]
     Unreachable { detail: String },
     /// The system answers, but will not show this.
@@ -52,7 +52,7 @@ impl<T> Observed<T> {
         Self::Known { value, at }
     }
 
-    pub fn unknown(reason: Blindness) -> Self {
+    pub fn unknown(reason: UnknownReason) -> Self {
         Self::Unknown { reason }
     }
 
@@ -64,7 +64,7 @@ impl<T> Observed<T> {
     }
 
     /// Why it could not be seen.
-    pub fn blindness(&self) -> Option<&Blindness> {
+    pub fn blindness(&self) -> Option<&UnknownReason> {
         match self {
             Self::Known { .. } => None,
             Self::Unknown { reason } => Some(reason),

@@ -3,7 +3,7 @@
 use crate::claim::{Claim, ClaimOrigin};
 use crate::live::Live;
 use crate::mutant::Mutant;
-use crate::report::Kept;
+use crate::report::RetentionReason;
 use crate::snapshot::{Budget, FRESH, Question, Snapshot};
 use crate::time::Timestamp;
 
@@ -18,60 +18,60 @@ pub fn fleet_budget(owned: u32) -> u32 {
 }
 
 /// The guards that look at the app as a whole. `Err` keeps everything.
-pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -> Result<(), Kept> {
+pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -> Result<(), RetentionReason> {
     if !snapshot.rules.prune && !snapshot.retiring {
-        return Err(Kept::PruneOff);
+        return Err(RetentionReason::PruneOff);
     }
     if snapshot.bundle.is_empty() && !snapshot.retiring && !Mutant::EmptyRenderPrunes.is_on() {
-        return Err(Kept::EmptyBundle);
+        return Err(RetentionReason::EmptyBundle);
     }
     doubt(snapshot, now)?;
     if other_changes {
-        return Err(Kept::OtherChangesFirst);
+        return Err(RetentionReason::OtherChangesFirst);
     }
     if snapshot.unconsidered.is_some() {
-        return Err(Kept::OthersNotConsidered);
+        return Err(RetentionReason::OthersNotConsidered);
     }
     Ok(())
 }
 
 /// The guards of every delete, whatever it is for: nothing goes while something is in doubt.
-pub fn doubt(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), Kept> {
+pub fn doubt(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), RetentionReason> {
     if !snapshot.observation.is_complete() && !Mutant::ErrorReadAsEmpty.is_on() {
-        return Err(Kept::IncompleteObservation);
+        return Err(RetentionReason::IncompleteObservation);
     }
     if now.since(snapshot.observation.at) > FRESH {
-        return Err(Kept::OldObservation);
+        return Err(RetentionReason::OldObservation);
     }
     if now < snapshot.target.quarantine_until && !Mutant::SkipQuarantine.is_on() {
-        return Err(Kept::Quarantine { left: snapshot.target.quarantine_until.since(now) });
+        return Err(RetentionReason::Quarantine { left: snapshot.target.quarantine_until.since(now) });
     }
     if snapshot.target.breaker_open {
-        return Err(Kept::BreakerOpen);
+        return Err(RetentionReason::BreakerOpen);
     }
     Ok(())
 }
 
 /// The guards that look at one object. The caller has checked that it is ours: claimed by this app, same UID.
-pub fn object_guard(claim: &Claim, live: &Live, allowed: bool) -> Result<(), Kept> {
+pub fn object_guard(claim: &Claim, live: &Live, allowed: bool) -> Result<(), RetentionReason> {
     if live.controlled && !Mutant::PruneControlled.is_on() {
-        return Err(Kept::Controlled);
+        return Err(RetentionReason::Controlled);
     }
     match claim.origin {
-        ClaimOrigin::Recovered => return Err(Kept::Recovered),
-        ClaimOrigin::Adopted if !allowed && !Mutant::PruneAdopted.is_on() => return Err(Kept::Adopted),
+        ClaimOrigin::Recovered => return Err(RetentionReason::Recovered),
+        ClaimOrigin::Adopted if !allowed && !Mutant::PruneAdopted.is_on() => return Err(RetentionReason::Adopted),
         ClaimOrigin::Adopted | ClaimOrigin::Created => {}
     }
     // A tombstone was allowed when its delete was first intended.
     if claim.protected && !allowed && !claim.tombstone {
-        return Err(Kept::Protected);
+        return Err(RetentionReason::Protected);
     }
     Ok(())
 }
 
 /// Hands out deletes one by one until a budget is spent.
 #[derive(Debug)]
-pub struct Purse {
+pub struct DeleteBudget {
     budget: u32,
     spent: u32,
     fleet_budget: u32,
@@ -80,7 +80,7 @@ pub struct Purse {
     unlimited: bool,
 }
 
-impl Purse {
+impl DeleteBudget {
     /// `retiring` lifts the app's own budget, because taking the whole app down is what was declared; the fleet's stays.
     pub fn new(budget: &Budget, bundle: crate::digest::Digest, retiring: bool) -> Self {
         let forget = Mutant::ForgetSpentBudget.is_on();
@@ -101,16 +101,16 @@ impl Purse {
     }
 
     /// Takes one delete, from the allowance where there is one; what a person allowed does not count against the budget.
-    pub fn take(&mut self) -> Result<(), Kept> {
+    pub fn take(&mut self) -> Result<(), RetentionReason> {
         if self.allowance > 0 {
             self.allowance -= 1;
             return Ok(());
         }
         if self.fleet_spent >= self.fleet_budget {
-            return Err(Kept::OverFleetBudget { budget: self.fleet_budget, spent: self.fleet_spent });
+            return Err(RetentionReason::OverFleetBudget { budget: self.fleet_budget, spent: self.fleet_spent });
         }
         if self.spent >= self.budget && !self.unlimited {
-            return Err(Kept::OverBudget { budget: self.budget, spent: self.spent });
+            return Err(RetentionReason::OverBudget { budget: self.budget, spent: self.spent });
         }
         self.spent += 1;
         self.fleet_spent += 1;
@@ -119,7 +119,7 @@ impl Purse {
 }
 
 /// Whether the store, read afresh, still gives the bundle we hold; asks where that is not known (incident 2).
-pub fn fresh_render(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), (Kept, Option<Question>)> {
+pub fn fresh_render(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), (RetentionReason, Option<Question>)> {
     if snapshot.retiring || Mutant::PruneBeforeFreshRender.is_on() {
         return Ok(());
     }
@@ -129,10 +129,10 @@ pub fn fresh_render(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), (Kept
             if answer.rendered == bundle {
                 Ok(())
             } else {
-                Err((Kept::FreshRenderDiffers, None))
+                Err((RetentionReason::FreshRenderDiffers, None))
             }
         }
-        _ => Err((Kept::FreshRenderPending, Some(Question::FreshRender { bundle }))),
+        _ => Err((RetentionReason::FreshRenderPending, Some(Question::FreshRender { bundle }))),
     }
 }
 
@@ -151,12 +151,12 @@ mod tests {
     #[test]
     fn a_purse_stops_at_the_app_s_budget_and_at_the_fleet_s() {
         let budget = Budget { owned: 30, spent: 1, fleet_owned: 30, fleet_spent: 9, allowance: None };
-        let mut purse = Purse::new(&budget, Digest::of(b""), false);
+        let mut purse = DeleteBudget::new(&budget, Digest::of(b""), false);
         assert_eq!(purse.take(), Ok(()));
-        assert_eq!(purse.take(), Err(Kept::OverFleetBudget { budget: 10, spent: 10 }));
+        assert_eq!(purse.take(), Err(RetentionReason::OverFleetBudget { budget: 10, spent: 10 }));
         let budget = Budget { fleet_spent: 0, ..budget };
-        let mut purse = Purse::new(&budget, Digest::of(b""), false);
+        let mut purse = DeleteBudget::new(&budget, Digest::of(b""), false);
         assert_eq!((purse.take(), purse.take()), (Ok(()), Ok(())));
-        assert_eq!(purse.take(), Err(Kept::OverBudget { budget: 3, spent: 3 }));
+        assert_eq!(purse.take(), Err(RetentionReason::OverBudget { budget: 3, spent: 3 }));
     }
 }

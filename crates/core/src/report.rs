@@ -9,7 +9,7 @@ use crate::intent::IntentId;
 use crate::key::Key;
 use crate::modes::{Cause, State};
 use crate::name::AppId;
-use crate::observed::Blindness;
+use crate::observed::UnknownReason;
 use crate::time::{Span, Timestamp};
 
 /// Something that is not done, and why.
@@ -28,7 +28,7 @@ pub enum Why {
     #[error("the app is {state}")]
     State { state: State },
     #[error("its state is unknown: {reason}")]
-    NotSeen { reason: Blindness },
+    NotSeen { reason: UnknownReason },
     #[error("it seems to be gone, but the target may lag behind; it is looked at again")]
     PerhapsGone,
     #[error(
@@ -76,7 +76,7 @@ pub enum Why {
     #[error("it would have to be made anew, and app {app} declares it too: remove it from one of the two")]
     DeclaredElsewhere { app: AppId },
     #[error("not deleted: {0}")]
-    Kept(#[from] Kept),
+    RetentionReason(#[from] RetentionReason),
 }
 
 fn being_deleted(finalizers: &[Arc<str>]) -> String {
@@ -92,7 +92,7 @@ fn being_deleted(finalizers: &[Arc<str>]) -> String {
 /// Why an object of ours that is no longer declared is kept. One variant per guard; each answers an incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "guard", rename_all = "kebab-case")]
-pub enum Kept {
+pub enum RetentionReason {
     #[error("pruning is off for this app (`sync.prune: false`)")]
     PruneOff,
     #[error("the app declares nothing at all; an empty render never prunes. To remove the app set `spec.retire: true`")]

@@ -8,7 +8,7 @@ use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Observation, Writer};
 use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity, VersionId};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
@@ -17,7 +17,7 @@ use setpoint_target::{Hint, Outcome, Refusal, Settlement};
 
 use crate::controls::Controls;
 use crate::effect::Ticket;
-use crate::machine::Shelf;
+use crate::machine::BundleCache;
 
 /// Something that happened outside of the machine.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub enum Event {
     Loaded {
         epoch: u64,
         facts: Box<Facts>,
-        bundles: Shelf,
+        bundles: BundleCache,
     },
     LoadFailed {
         epoch: u64,
@@ -69,7 +69,7 @@ pub enum Event {
     },
     RenderedAfresh {
         ticket: Ticket,
-        bundle: Result<Digest, Blindness>,
+        bundle: Result<Digest, UnknownReason>,
     },
     Observed {
         ticket: Ticket,
@@ -125,7 +125,7 @@ pub enum RenderOutcome {
     },
     /// The store could not be read, or other documents are taken up than those it was to be rendered by.
     Failed {
-        reason: Blindness,
+        reason: UnknownReason,
     },
 }
 

@@ -9,7 +9,7 @@ use setpoint_core::live::{Observation, Presence, Proof, Writer};
 use setpoint_core::name::AppId;
 use setpoint_core::observed::Observed;
 use setpoint_core::version::Revision;
-use setpoint_engine::{Controls, Effect, Event, Machine, Mode, Settings, Shelf, Ticket};
+use setpoint_engine::{BundleCache, Controls, Effect, Event, Machine, Mode, Settings, Ticket};
 use setpoint_ledger::{Entry, Kind};
 
 use crate::holding::{at, claim, control, key, reach, resource, target};
@@ -49,7 +49,7 @@ pub(crate) fn converged(mode: Mode, attributes: bool) -> (Machine, Ticket) {
         ..Controls::default()
     };
     let mut machine = Machine::new(Settings::default());
-    let bundles = Shelf::default();
+    let bundles = BundleCache::default();
     bundles.put(bundle.into());
     let mut effects = Vec::new();
     for event in [

@@ -7,11 +7,11 @@ use setpoint_core::facts::{Accepted, AppFacts, Change, Facts};
 use setpoint_core::intent::Verb;
 use setpoint_core::live::{Observation, Presence};
 use setpoint_core::name::AppId;
-use setpoint_core::observed::{Blindness, Observed};
-use setpoint_core::report::{Kept, Why};
+use setpoint_core::observed::{Observed, UnknownReason};
+use setpoint_core::report::{RetentionReason, Why};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
-use setpoint_engine::{Controls, Effect, Event, Machine, Mode, Settings, Shelf, Ticket};
+use setpoint_engine::{BundleCache, Controls, Effect, Event, Machine, Mode, Settings, Ticket};
 use setpoint_target::{Hint, Outcome, Refusal, RefusalClass};
 
 use crate::holding::{at, claim, control, key, reach, resource, stands, target, unseen};
@@ -28,7 +28,7 @@ fn neighbour() -> AppId {
 
 /// A machine that holds both apps, and what it did first.
 fn holding() -> (Machine, Vec<Effect>) {
-    let (bundles, mut facts) = (Shelf::default(), Facts::default());
+    let (bundles, mut facts) = (BundleCache::default(), Facts::default());
     facts.apply(&Change::Installed { at: at(0) }).expect("it fits");
     for (app, names) in [(retired(), ["a", "b"]), (neighbour(), ["c", "d"])] {
         let bundle = Bundle::new(app.clone(), target(), names.map(resource).into()).expect("a valid bundle");
@@ -88,8 +88,8 @@ fn deletes(effects: &[Effect]) -> usize {
     entries.flat_map(|entry| &entry.changes).filter(is_delete).count()
 }
 
-fn kept_for(machine: &Machine, kept: Kept) -> bool {
-    machine.withheld(&retired()).iter().any(|withheld| withheld.why == Why::Kept(kept))
+fn kept_for(machine: &Machine, kept: RetentionReason) -> bool {
+    machine.withheld(&retired()).iter().any(|withheld| withheld.why == Why::RetentionReason(kept))
 }
 
 /// The neighbour cannot be seen, four times within seven seconds; what the retired app has is being looked at since before.
@@ -124,7 +124,7 @@ fn a_target_that_answers_again_is_looked_at_at_once_and_nothing_is_deleted_befor
     // Of a look from before that is not known yet.
     let effects = machine.step(at(110), observed(under_way, at(106), states(at(106))));
     assert_eq!(deletes(&effects), 0);
-    assert!(kept_for(&machine, Kept::BreakerOpen), "{:?}", machine.withheld(&retired()));
+    assert!(kept_for(&machine, RetentionReason::BreakerOpen), "{:?}", machine.withheld(&retired()));
     let seen = at(109);
     machine.step(at(111), observed(neighbours, seen, [("c", stands("c", seen)), ("d", stands("d", seen))]));
     assert_eq!(machine.left_alone_until(&target()), None);
@@ -137,7 +137,7 @@ fn a_look_from_before_the_target_failed_too_often_deletes_nothing() {
     let effects =
         machine.step(at(108), observed(under_way, seen, [("a", stands("a", seen)), ("b", stands("b", seen))]));
     assert_eq!(deletes(&effects), 0);
-    assert!(kept_for(&machine, Kept::BreakerOpen), "{:?}", machine.withheld(&retired()));
+    assert!(kept_for(&machine, RetentionReason::BreakerOpen), "{:?}", machine.withheld(&retired()));
     assert_eq!(machine.left_alone_until(&target()), Some(at(137)), "it does not end the doubt either");
 }
 
@@ -215,8 +215,8 @@ fn refused_work_says_nothing_about_the_health_of_a_target() {
 #[test]
 fn an_app_that_cannot_be_observed_for_reasons_of_its_own_keeps_no_other_waiting() {
     for reason in [
-        Blindness::Unobservable { detail: "the check of a command fails".into() },
-        Blindness::Denied { detail: "forbidden".into() },
+        UnknownReason::Unobservable { detail: "the check of a command fails".into() },
+        UnknownReason::Denied { detail: "forbidden".into() },
     ] {
         let (mut machine, mut effects) = holding();
         let mut looks = 0;

@@ -9,7 +9,7 @@ use setpoint_core::bundle::Bundle;
 use setpoint_core::canonical;
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::{AdditionRule, Resource, SharedField, Treat};
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
@@ -199,7 +199,7 @@ fn another_program_is_another_recipe_and_one_that_nobody_runs_is_no_word_on_the_
     assert_eq!(considered(&source()), Considered::Unchanged);
     assert!(matches!(considered(&with("0", "shadow")), Considered::Rendered { .. }), "it is compared at once");
     let failed = considered(&with("0", "external"));
-    assert!(matches!(failed, Considered::Failed { reason: Blindness::NotRun { .. } }), "{failed:?}");
+    assert!(matches!(failed, Considered::Failed { reason: UnknownReason::NotRun { .. } }), "{failed:?}");
     let recipes: BTreeSet<_> = [with("0", "external"), with("1", "external"), with("0", "shadow"), source()]
         .map(|source| source.recipe())
         .into();
@@ -376,7 +376,7 @@ impl Tree for Silent {
 #[test]
 fn a_store_that_cannot_be_read_is_a_failure_with_and_without_a_footprint() {
     let (_, footprint) = rendered(&MemoryTree::of([("apps/shop/a.yaml", "")]));
-    let failed = Considered::Failed { reason: Blindness::Denied { detail: "401".into() } };
+    let failed = Considered::Failed { reason: UnknownReason::Denied { detail: "401".into() } };
     for last in [None, Some(&footprint)] {
         assert_eq!(consider(&source(), &trees(Silent), last, &Files::default()), failed);
     }

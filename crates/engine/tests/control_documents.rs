@@ -2,7 +2,7 @@
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_engine::accept::{ControlDocuments, NotRead, documents_of};
@@ -109,6 +109,6 @@ impl Tree for Silent {
 
 #[test]
 fn a_store_that_does_not_answer_has_not_lost_its_documents() {
-    let reason = Blindness::Unreachable { detail: "timed out".into() };
+    let reason = UnknownReason::Unreachable { detail: "timed out".into() };
     assert_eq!(documents_of(&Silent, &folder(), &|_| Vec::new()), Err(NotRead::Failed { reason }));
 }

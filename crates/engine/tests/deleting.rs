@@ -3,7 +3,7 @@
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Deletions};
 use setpoint_core::intent::Verb;
-use setpoint_core::report::{Kept, Why};
+use setpoint_core::report::{RetentionReason, Why};
 use setpoint_core::version::Ancestry;
 use setpoint_engine::{Mode, RenderOutcome};
 
@@ -44,11 +44,15 @@ fn what_was_deleted_within_the_day_leaves_so_much_less() {
     stage.look_at_all();
     stage.render_afresh(bundle);
     stage.look_at_all();
-    assert!(is_kept_for(&stage, "shop", Kept::OverBudget { budget: 2, spent: 2 }), "{:?}", stage.status("shop").report);
+    assert!(
+        is_kept_for(&stage, "shop", RetentionReason::OverBudget { budget: 2, spent: 2 }),
+        "{:?}",
+        stage.status("shop").report
+    );
 }
 
-fn is_kept_for(stage: &Stage, name: &str, kept: Kept) -> bool {
-    stage.status(name).report.iter().any(|withheld| withheld.why == Why::Kept(kept))
+fn is_kept_for(stage: &Stage, name: &str, kept: RetentionReason) -> bool {
+    stage.status(name).report.iter().any(|withheld| withheld.why == Why::RetentionReason(kept))
 }
 
 /// An app that is being taken down, its document gone, and one that was declared with the same commit and is not rendered yet.
@@ -64,11 +68,11 @@ fn renamed() -> Stage {
 fn a_retiring_app_without_a_document_keeps_what_a_neighbour_may_be_about_to_declare() {
     let mut stage = renamed();
     stage.look_at_all();
-    assert!(is_kept_for(&stage, "old", Kept::OthersNotConsidered), "the store has not answered yet");
+    assert!(is_kept_for(&stage, "old", RetentionReason::OthersNotConsidered), "the store has not answered yet");
     stage.offer("v1");
     stage.wait(5);
     stage.look_at_all();
-    assert!(is_kept_for(&stage, "old", Kept::OthersNotConsidered), "the neighbour is not rendered yet");
+    assert!(is_kept_for(&stage, "old", RetentionReason::OthersNotConsidered), "the neighbour is not rendered yet");
     assert_eq!(stage.intents(), []);
 
     stage.rendered(RenderOutcome::Rendered { resources: vec![resource("a")], ancestry: Ancestry::First });

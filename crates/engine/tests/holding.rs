@@ -8,7 +8,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Live, Presence, Writer};
 use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
@@ -111,5 +111,5 @@ pub(crate) fn absent(seen: Timestamp) -> Observed<Presence> {
 }
 
 pub(crate) fn unseen() -> Observed<Presence> {
-    Observed::unknown(Blindness::Unreachable { detail: "no answer".into() })
+    Observed::unknown(UnknownReason::Unreachable { detail: "no answer".into() })
 }

@@ -10,7 +10,7 @@ use setpoint_core::facts::{AppFacts, Change, Facts};
 use setpoint_core::name::{AppId, TargetIdentity, TargetName};
 use setpoint_core::time::Timestamp;
 use setpoint_engine::accept::{ControlDocuments, ReachedTarget};
-use setpoint_engine::{AppControl, Controls, Event, Machine, Settings, Shelf};
+use setpoint_engine::{AppControl, BundleCache, Controls, Event, Machine, Settings};
 use setpoint_target::Granularity;
 
 use crate::holding::claim;
@@ -144,7 +144,7 @@ fn an_app_whose_documents_are_gone_is_taken_down_in_the_name_it_had() {
     for event in [
         Event::Started,
         Event::LeaseGranted { epoch: 3, expires: at(1_000_000) },
-        Event::Loaded { epoch: 3, facts: Box::new(known), bundles: Shelf::default() },
+        Event::Loaded { epoch: 3, facts: Box::new(known), bundles: BundleCache::default() },
         Event::Controls(Controls::default()),
     ] {
         machine.step(at(100), event);

@@ -13,7 +13,7 @@ use setpoint_core::observed::Observed;
 use setpoint_core::report::Why;
 use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
-use setpoint_engine::{AppControl, Controls, Effect, Event, Machine, Mode, NoteKind, Settings, Shelf};
+use setpoint_engine::{AppControl, BundleCache, Controls, Effect, Event, Machine, Mode, NoteKind, Settings};
 
 use crate::holding::{at, claim, control, key, reach, resource, stands, target};
 
@@ -55,7 +55,7 @@ impl Scene {
     fn new(of_shop: &TargetIdentity) -> Self {
         let bundle = |name| Bundle::new(app(name), target(), vec![resource("a")]).expect("a valid bundle");
         let mut known = Facts::default();
-        let bundles = Shelf::default();
+        let bundles = BundleCache::default();
         let mut changes = vec![Change::Installed { at: at(0) }];
         for name in ["web/shop", "web/other"] {
             changes.push(Change::PutApp { app: app(name), facts: Arc::new(facts(&bundle(name))) });

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Change, Facts};
 use setpoint_core::name::{StoreName, VersionId};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Controls, Effect, Event, Machine, Settings, Shelf, StoreControl, Ticket};
+use setpoint_engine::{BundleCache, Controls, Effect, Event, Machine, Settings, StoreControl, Ticket};
 
 const INTERVAL: Span = Span::seconds(30);
 
@@ -34,7 +34,7 @@ fn holding(stores: &[(&str, &str)]) -> (Machine, Vec<Effect>) {
     machine.step(at(0), Event::LeaseGranted { epoch: 1, expires: at(3_600_000) });
     let mut facts = Facts::default();
     facts.apply(&Change::Installed { at: at(0) }).expect("it fits");
-    machine.step(at(0), Event::Loaded { epoch: 1, facts: Box::new(facts), bundles: Shelf::default() });
+    machine.step(at(0), Event::Loaded { epoch: 1, facts: Box::new(facts), bundles: BundleCache::default() });
     let mut effects = machine.step(at(0), Event::Controls(controls(stores)));
     effects.extend(machine.step(at(0), Event::Woke));
     (machine, effects)
@@ -75,7 +75,7 @@ fn stores_of_one_repository_are_asked_once_and_all_learn_the_head() {
 fn a_repository_that_does_not_answer_is_told_of_every_store_that_reads_it() {
     let (mut machine, effects) = holding(&[("apps", "one"), ("base", "one")]);
     let (ticket, _) = polls(&effects)[0];
-    let head = Observed::unknown(Blindness::Unreachable { detail: "no route".into() });
+    let head = Observed::unknown(UnknownReason::Unreachable { detail: "no route".into() });
     machine.step(at(10), Event::Polled { ticket, head });
     let failures: Vec<_> = machine.standing().stores.values().map(|store| store.failures).collect();
     assert_eq!(failures, [1, 1]);

@@ -11,7 +11,7 @@ use setpoint_core::name::{AppId, LiveVersion, Uid};
 use setpoint_core::observed::Observed;
 use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
-use setpoint_engine::{Controls, Effect, Event, Machine, Mode, Settings, Shelf, Ticket};
+use setpoint_engine::{BundleCache, Controls, Effect, Event, Machine, Mode, Settings, Ticket};
 use setpoint_target::{Settlement, Work};
 
 use crate::holding::{at, claim, control, key, reach, resource, stands, target};
@@ -21,7 +21,7 @@ fn app() -> AppId {
 }
 
 /// The app declares `a`, and a former process was about to make it so.
-fn left_open(verb: Verb) -> (Facts, Shelf) {
+fn left_open(verb: Verb) -> (Facts, BundleCache) {
     let bundle = Bundle::new(app(), target(), vec![resource("a")]).expect("a valid bundle");
     let accepted = Accepted { bundle: bundle.digest(), sequence: 1, revision: Revision::default(), at: at(0) };
     let uid = (verb == Verb::Update).then(|| Uid::new("a").expect("a valid UID"));
@@ -54,7 +54,7 @@ fn left_open(verb: Verb) -> (Facts, Shelf) {
     ] {
         facts.apply(&change).expect("the changes fit each other");
     }
-    let bundles = Shelf::default();
+    let bundles = BundleCache::default();
     bundles.put(bundle.into());
     (facts, bundles)
 }

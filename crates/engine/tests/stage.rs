@@ -15,8 +15,8 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
 use setpoint_engine::machine::AppStatus;
 use setpoint_engine::{
-    AppControl, Command, Controls, Declined, Effect, Event, Machine, Mode, Note, Order, OrderId, RenderOutcome,
-    Settings, Shelf, StoreControl, Ticket,
+    AppControl, BundleCache, Command, Controls, Declined, Effect, Event, Machine, Mode, Note, Order, OrderId,
+    RenderOutcome, Settings, StoreControl, Ticket,
 };
 use setpoint_ledger::{Class, Entry};
 use setpoint_target::{Hint, Outcome, Work};
@@ -56,7 +56,7 @@ pub(crate) struct Before {
     pub(crate) settings: Settings,
     pub(crate) controls: Controls,
     pub(crate) facts: Facts,
-    pub(crate) bundles: Shelf,
+    pub(crate) bundles: BundleCache,
 }
 
 impl Before {
@@ -68,7 +68,7 @@ impl Before {
         let targets = [(target(), reach(false))].into();
         let controls = Controls { stores, targets, ..Controls::default() };
         let settings = Settings { quarantine: Span::ZERO, ..Settings::default() };
-        Self { settings, controls, facts, bundles: Shelf::default() }
+        Self { settings, controls, facts, bundles: BundleCache::default() }
     }
 
     /// A version of the app that is in the ledger.

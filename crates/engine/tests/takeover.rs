@@ -9,7 +9,7 @@ use setpoint_core::intent::{Expect, Intent, IntentId, Verb};
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Effect, Event, Machine, Settings, Shelf};
+use setpoint_engine::{BundleCache, Effect, Event, Machine, Settings};
 
 use crate::holding::{at, claim};
 
@@ -59,7 +59,7 @@ fn settles_this_at_once(machine: &mut Machine, now: Timestamp, epoch: u64, facts
     machine.step(now, Event::Started);
     machine.step(now, Event::Woke);
     machine.step(now, Event::LeaseGranted { epoch, expires: now + Span::seconds(15) });
-    let loaded = Event::Loaded { epoch, facts: Box::new(facts), bundles: Shelf::default() };
+    let loaded = Event::Loaded { epoch, facts: Box::new(facts), bundles: BundleCache::default() };
     machine.step(now, loaded).iter().any(|effect| matches!(effect, Effect::Settle { .. }))
 }
 

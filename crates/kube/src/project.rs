@@ -162,7 +162,7 @@ pub fn baseline(object: &Value, ours: &FieldSet, key: &HashKey) -> Baseline {
 
 /// All that an answer to an apply tells about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct AppliedFields {
     /// The fields that are ours.
     pub ours: FieldSet,
     /// The fields that others held then: not additions, now or later.
@@ -172,7 +172,7 @@ pub struct Taken {
 
 /// An answer that does not say what is ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotTaken {
+pub enum ApplyNotUnderstood {
     #[error(
         "the answer has no entry of `{manager}` in managedFields, so the server does not know what is ours; apply the same values again"
     )]
@@ -191,8 +191,8 @@ pub fn take(
     declared: &Value,
     not_ours: &[FieldPattern],
     key: &HashKey,
-) -> Result<Taken, NotTaken> {
-    let entries = managed_fields(answer).map_err(|source| NotTaken::Unreadable { source })?;
+) -> Result<AppliedFields, ApplyNotUnderstood> {
+    let entries = managed_fields(answer).map_err(|source| ApplyNotUnderstood::Unreadable { source })?;
     take_among(answer, &entries, manager, declared, not_ours, key)
 }
 
@@ -204,8 +204,9 @@ pub fn take_among(
     declared: &Value,
     not_ours: &[FieldPattern],
     key: &HashKey,
-) -> Result<Taken, NotTaken> {
-    let entry = applied_by(entries, manager).ok_or_else(|| NotTaken::NoEntry { manager: manager.to_owned() })?;
+) -> Result<AppliedFields, ApplyNotUnderstood> {
+    let entry =
+        applied_by(entries, manager).ok_or_else(|| ApplyNotUnderstood::NoEntry { manager: manager.to_owned() })?;
     let own_marks = marks();
     let applied = entry.fields.without(&own_marks).without(not_ours);
     let applied = applied.with_empties_of(declared, &|path| is_closed(declared, path));
@@ -213,7 +214,7 @@ pub fn take_among(
     let ours = applied.difference(&claims).union(&claims);
     let beside = present(entries).without(&own_marks).difference(&ours);
     let baseline = baseline(answer, &ours, key);
-    Ok(Taken { ours, beside, baseline })
+    Ok(AppliedFields { ours, beside, baseline })
 }
 
 /// The label and annotations that we put on objects: ours, but never compared.
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn an_answer_without_our_entry_says_what_to_do() {
         let error = take(&deployment(), "setpoint-two", &Value::Null, &[], &key()).unwrap_err();
-        assert_eq!(error, NotTaken::NoEntry { manager: "setpoint-two".into() });
+        assert_eq!(error, ApplyNotUnderstood::NoEntry { manager: "setpoint-two".into() });
         assert!(error.to_string().contains("apply the same values again"));
     }
 

@@ -7,7 +7,7 @@ use setpoint_core::value::Value;
 use setpoint_kube::compare::{additions, drifted};
 use setpoint_kube::object;
 use setpoint_kube::pattern::FieldPattern;
-use setpoint_kube::project::{HashKey, Taken, take};
+use setpoint_kube::project::{AppliedFields, HashKey, take};
 use setpoint_kube::shape::{in_declared_shape, moved};
 
 const MANAGER: &str = "setpoint-one";
@@ -33,7 +33,7 @@ fn with_fields(body: &str, ours: &str, others: &[(&str, &str)]) -> Value {
 
 struct Held {
     declared: Value,
-    taken: Taken,
+    taken: AppliedFields,
 }
 
 impl Held {

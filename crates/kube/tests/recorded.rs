@@ -10,7 +10,7 @@ use setpoint_kube::field_set::FieldSet;
 use setpoint_kube::managed::managed_fields;
 use setpoint_kube::object;
 use setpoint_kube::path::FieldPath;
-use setpoint_kube::project::{HashKey, Taken, take};
+use setpoint_kube::project::{AppliedFields, HashKey, take};
 use setpoint_kube::shape::in_declared_shape;
 use setpoint_kube::status::Status;
 
@@ -33,7 +33,7 @@ fn digest_key() -> DigestKey {
     DigestKey::new([5; 32])
 }
 
-fn taken(co_owned: &[&str]) -> Taken {
+fn taken(co_owned: &[&str]) -> AppliedFields {
     let co_owned: Vec<_> = co_owned.iter().map(|path| path.parse().expect("a path")).collect();
     take(&answer(), MANAGER, &declared(), &co_owned, &HashKey::derived(&digest_key())).expect("our entry")
 }

@@ -94,15 +94,15 @@ struct Reading {
     /// It will be written as JSON, whose keys are texts.
     is_resource: bool,
     nodes: usize,
-    names: Kept,
-    values: Kept,
+    names: RetainedTexts,
+    values: RetainedTexts,
 }
 
 /// Texts that were read lately, by [`place`]: most fields are called as others are, and many hold the same. They share the text.
 #[derive(Default)]
-struct Kept(Vec<Arc<str>>);
+struct RetainedTexts(Vec<Arc<str>>);
 
-impl Kept {
+impl RetainedTexts {
     fn get(&mut self, text: &str) -> Arc<str> {
         if text.len() > LONGEST_KEPT {
             return text.into();
@@ -120,7 +120,14 @@ impl Kept {
 
 impl Reading {
     fn new(origin: Origin, dialect: Dialect) -> Self {
-        Self { origin, dialect, is_resource: false, nodes: 0, names: Kept::default(), values: Kept::default() }
+        Self {
+            origin,
+            dialect,
+            is_resource: false,
+            nodes: 0,
+            names: RetainedTexts::default(),
+            values: RetainedTexts::default(),
+        }
     }
 
     /// A node of a document, with everything below it; `is_in_flow` if it is between braces or brackets. How deep that goes is bounded by the parser.

@@ -15,7 +15,7 @@ const BATCHES: u64 = 12;
 
 /// What a workload was told, and what it saw.
 #[derive(Debug, Default)]
-struct Told {
+struct Acknowledged {
     /// How many records were acknowledged.
     records: u64,
     epoch: u64,
@@ -57,8 +57,8 @@ impl Bench {
     }
 
     /// Runs the workload until the end or the first refusal; goes on after one only to see that all else is refused too.
-    async fn work(&self) -> Told {
-        let mut told = Told { ends: vec![0], ..Told::default() };
+    async fn work(&self) -> Acknowledged {
+        let mut told = Acknowledged { ends: vec![0], ..Acknowledged::default() };
         let ledger = loop {
             match SqlLedger::open(self.options()).await {
                 Ok(ledger) => break ledger,
@@ -75,7 +75,7 @@ impl Bench {
     }
 
     /// After a failure nothing more is acknowledged, and what was can still be read (unless the power is off).
-    async fn check_refusal(&self, ledger: &SqlLedger, told: &Told) {
+    async fn check_refusal(&self, ledger: &SqlLedger, told: &Acknowledged) {
         assert_eq!(told.refused, Some(Class::NotDurable));
         let again = ledger.acquire(request("a", at(2))).await.expect_err("it stays refused until it is opened again");
         assert_eq!(again.class(), Class::NotDurable);
@@ -88,7 +88,7 @@ impl Bench {
     }
 
     /// Opens the ledger again on a working disk and holds it to everything that was acknowledged.
-    async fn check(&self, told: &Told, what: &str) {
+    async fn check(&self, told: &Acknowledged, what: &str) {
         let ledger = opened(&self.options()).await;
         let head = ledger.head(&origin("a")).await.expect("a head");
         assert!(
@@ -118,7 +118,7 @@ impl Bench {
     }
 }
 
-async fn write_all(ledger: &SqlLedger, told: &mut Told) -> Result<(), LedgerError> {
+async fn write_all(ledger: &SqlLedger, told: &mut Acknowledged) -> Result<(), LedgerError> {
     let lease = ledger.acquire(request("a", at(0))).await?;
     told.epoch = lease.epoch;
     for n in 0..BATCHES {

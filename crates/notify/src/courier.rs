@@ -120,12 +120,12 @@ struct Rounds {
     limits: Limits,
     client: Client,
     groups: Mutex<BTreeMap<String, Group>>,
-    taken: Mutex<VecDeque<Taken>>,
+    taken: Mutex<VecDeque<PendingMessage>>,
 }
 
 /// A message that some notifiers have, by their place in the list.
 #[derive(Debug)]
-struct Taken {
+struct PendingMessage {
     message: Message,
     by: BTreeSet<usize>,
 }
@@ -171,7 +171,7 @@ impl Rounds {
         if memory.len() == REMEMBERED {
             memory.pop_front();
         }
-        memory.push_back(Taken { message: message.clone(), by: BTreeSet::from([place]) });
+        memory.push_back(PendingMessage { message: message.clone(), by: BTreeSet::from([place]) });
     }
 
     /// Which messages not everyone has. Those that everyone has are forgotten: should the matter come back, it is told again.

@@ -44,8 +44,8 @@ pub(crate) fn watch(child: Child, limits: &Limits, stop: &Stop) -> Result<Ended,
     let mut running = Running { child };
     let id = Pid::from_child(&running.child);
     let end = pidfd_open(id, PidfdFlags::empty()).map_err(|error| broken(error.into()))?;
-    let mut output = Taken::new(Stream::Output, running.child.stdout.take(), limits.output);
-    let mut errors = Taken::new(Stream::Errors, running.child.stderr.take(), limits.errors);
+    let mut output = Capture::new(Stream::Output, running.child.stdout.take(), limits.output);
+    let mut errors = Capture::new(Stream::Errors, running.child.stderr.take(), limits.errors);
     let mut next_look = now();
     loop {
         if stop.is_told() {
@@ -84,8 +84,8 @@ pub(crate) fn watch(child: Child, limits: &Limits, stop: &Stop) -> Result<Ended,
 /// Whether the program ended, and which of its pipes have something or are closed.
 fn wait(
     end: &OwnedFd,
-    output: &Taken<ChildStdout>,
-    errors: &Taken<ChildStderr>,
+    output: &Capture<ChildStdout>,
+    errors: &Capture<ChildStderr>,
     at_most: Duration,
 ) -> io::Result<[bool; 3]> {
     let sources: [Option<BorrowedFd<'_>>; 3] = [Some(end.as_fd()), output.source(), errors.source()];
@@ -108,14 +108,14 @@ fn threads(id: Pid) -> u64 {
 }
 
 /// What was taken from one of the program's outputs so far.
-struct Taken<R> {
+struct Capture<R> {
     stream: Stream,
     source: Option<R>,
     bytes: Vec<u8>,
     limit: usize,
 }
 
-impl<R: Read + AsFd> Taken<R> {
+impl<R: Read + AsFd> Capture<R> {
     fn new(stream: Stream, source: Option<R>, limit: usize) -> Self {
         Self { stream, source, bytes: Vec::new(), limit }
     }

@@ -20,7 +20,7 @@ pub(crate) struct ContentFiles<'a> {
 
 /// What came of a resource that names a file.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct FileContent {
     /// The file that was named, as far as it is a path.
     pub(crate) file: Option<StorePath>,
     pub(crate) problem: Option<FieldProblem>,
@@ -28,7 +28,7 @@ pub(crate) struct Taken {
 
 impl ContentFiles<'_> {
     /// Puts the content of the file a resource names into it; `None` if it names none.
-    pub(crate) fn put_into(&self, manifest: &mut Manifest) -> Result<Option<Taken>, StoreError> {
+    pub(crate) fn put_into(&self, manifest: &mut Manifest) -> Result<Option<FileContent>, StoreError> {
         let Some(spec) = spec_with_content_from(manifest) else { return Ok(None) };
         let named = spec.remove("contentFrom").unwrap_or_default();
         let given_twice = spec.contains_key("content") || spec.contains_key("contentBase64");
@@ -48,7 +48,7 @@ impl ContentFiles<'_> {
                 Some(problem)
             }
         };
-        Ok(Some(Taken { file, problem }))
+        Ok(Some(FileContent { file, problem }))
     }
 
     /// The file under the name that was given; what is wrong with the name or the file is the author's to mend.

@@ -99,7 +99,7 @@ impl OwnCluster {
 
 /// What the process finds around it, read once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Environment {
+pub(crate) struct EnvironmentVariables {
     /// Where the data folder is if nobody names one; `None` for a user without a home.
     pub(crate) data: Option<PathBuf>,
     /// Someone asked for no colour, or the terminal has none.
@@ -108,7 +108,7 @@ pub(crate) struct Environment {
     pub(crate) terminal: Option<usize>,
 }
 
-impl Environment {
+impl EnvironmentVariables {
     #[expect(clippy::disallowed_methods, reason = "the door of the environment")]
     pub(crate) fn read() -> Self {
         let said = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());

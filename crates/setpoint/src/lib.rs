@@ -28,6 +28,6 @@ pub fn run() -> ExitCode {
     if words.next().is_some_and(|word| word == setpoint_render_external::SUBCOMMAND) {
         return setpoint_render_external::enter(words);
     }
-    let environment = doors::Environment::read();
+    let environment = doors::EnvironmentVariables::read();
     cli::run(doors::arguments(), &environment, &mut doors::output(), &mut doors::complaints()).into()
 }

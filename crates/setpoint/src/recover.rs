@@ -16,7 +16,7 @@ use setpoint_core::facts::{Change, Facts};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Observation, Presence};
 use setpoint_core::name::{Actor, AppId, TargetIdentity};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Span;
 use setpoint_ledger::anchor::AnchorFile;
 use setpoint_ledger::checkpoint::Checkpoint;
@@ -62,7 +62,7 @@ pub struct Recovered {
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     #[error("{key} at {target} cannot be seen, and {others} more: make the target readable and run it again")]
-    Unseen { target: TargetIdentity, key: Key, others: usize, source: Blindness },
+    Unseen { target: TargetIdentity, key: Key, others: usize, source: UnknownReason },
     #[error("{key} at {target} is declared by {} and by {}: decide whose it is and run it again", apps.0, apps.1)]
     DeclaredTwice { target: TargetIdentity, key: Key, apps: Box<(AppId, AppId)> },
     #[error("nothing is connected to target `{target}`: check its document and its address")]
@@ -123,7 +123,7 @@ pub fn recovered_claims(
                 }
                 Some(Observed::Known { value: Presence::Absent, .. }) => {}
                 Some(Observed::Unknown { reason }) => unseen.push((place, reason.clone())),
-                None => unseen.push((place, Blindness::NotLooked)),
+                None => unseen.push((place, UnknownReason::NotLooked)),
             }
         }
     }

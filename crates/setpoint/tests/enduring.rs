@@ -8,7 +8,7 @@ use setpoint_core::intent::Intent;
 use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
@@ -77,7 +77,7 @@ async fn after_a_crash_open_intents_are_settled_and_nothing_is_made_twice() {
 }
 
 /// Apps of which nothing can be seen for this reason, and how long a healthy app beside them takes to converge.
-async fn beside_blind_apps(reason: &Blindness) -> Span {
+async fn beside_blind_apps(reason: &UnknownReason) -> Span {
     let (scene, shop) = (Scene::new(), app("shop"));
     let blind: Vec<_> = (0..40).map(|n| app(&format!("blind-{n}"))).collect();
     for app in &blind {
@@ -97,13 +97,13 @@ async fn beside_blind_apps(reason: &Blindness) -> Span {
 
 #[tokio::test(start_paused = true)]
 async fn apps_that_lack_rights_do_not_keep_the_others_of_their_target_waiting() {
-    let took = beside_blind_apps(&Blindness::Denied { detail: "forbidden".to_owned() }).await;
+    let took = beside_blind_apps(&UnknownReason::Denied { detail: "forbidden".to_owned() }).await;
     assert!(took <= Span::seconds(5), "it took {took}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_target_that_knows_nobody_is_left_alone_for_a_while() {
-    let took = beside_blind_apps(&Blindness::Unauthenticated { detail: "who are you".to_owned() }).await;
+    let took = beside_blind_apps(&UnknownReason::Unauthenticated { detail: "who are you".to_owned() }).await;
     assert!(took >= Span::seconds(20), "it took {took}");
 }
 

@@ -8,8 +8,8 @@ use setpoint::recover::{RecoverError, Recovery, Targets, recover, recovered_clai
 use setpoint_core::bundle::Bundle;
 use setpoint_core::claim::ClaimOrigin;
 use setpoint_core::name::{Actor, AppId};
-use setpoint_core::observed::Blindness;
-use setpoint_core::report::{Kept, Why};
+use setpoint_core::observed::UnknownReason;
+use setpoint_core::report::{RetentionReason, Why};
 use setpoint_core::time::Span;
 use setpoint_engine::{Command, Order, OrderId};
 use setpoint_target::{Asker, Target};
@@ -54,10 +54,9 @@ async fn nothing_is_deleted_after_a_recovery_until_a_person_releases_the_app() {
     scene.shelf.publish(&shop, resources(&shop, 19, 2));
     let mut handle = scene.start(&[&shop]).await;
     let kept = |status: &setpoint_engine::machine::AppStatus| {
-        status
-            .report
-            .iter()
-            .any(|withheld| withheld.key == key(&shop, 19) && withheld.why == Why::Kept(Kept::Recovered))
+        status.report.iter().any(|withheld| {
+            withheld.key == key(&shop, 19) && withheld.why == Why::RetentionReason(RetentionReason::Recovered)
+        })
     };
     until(&mut handle, &shop, kept).await;
     // A day of looking changes nothing about it.
@@ -77,7 +76,7 @@ async fn nothing_is_deleted_after_a_recovery_until_a_person_releases_the_app() {
 async fn what_cannot_be_seen_stops_the_recovery_and_nothing_is_recorded() {
     let shop = app("shop");
     let scene = bereft(&shop).await;
-    scene.target.hide(&key(&shop, 4), Blindness::Denied { detail: "forbidden".to_owned() });
+    scene.target.hide(&key(&shop, 4), UnknownReason::Denied { detail: "forbidden".to_owned() });
     let recovery = recovery(vec![bundle(&shop, resources(&shop, 20, 1))]);
     let error = recover(&recovery, &scene.ledger, &targets(&scene), scene.clock).await.expect_err("one is hidden");
     assert!(

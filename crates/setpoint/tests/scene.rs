@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use setpoint::doors::Clock;
 use setpoint::interpreter::{
-    Governed, Handle, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Surroundings, start,
+    Environment, Governed, Handle, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, start,
 };
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
 use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
@@ -32,7 +32,7 @@ use setpoint_target::{Answer, Granularity, MemoryOptions, MemoryTarget, MemoryWo
 
 /// What one app declares at the version its store is at.
 #[derive(Debug)]
-struct Shelved {
+struct StoredBundle {
     version: u32,
     resources: Vec<Resource>,
     hangs: bool,
@@ -40,14 +40,14 @@ struct Shelved {
 
 /// Stores in memory: each app reads the store of its own name.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf(Mutex<BTreeMap<String, Shelved>>);
+pub(crate) struct MemoryBundles(Mutex<BTreeMap<String, StoredBundle>>);
 
-impl Shelf {
+impl MemoryBundles {
     /// The app's store moves on to declare this.
     pub(crate) fn publish(&self, app: &AppId, resources: Vec<Resource>) {
         let mut shelf = self.0.lock().expect("no test panics in here");
         let version = shelf.get(app.name.as_str()).map_or(1, |shelved| shelved.version + 1);
-        shelf.insert(app.name.to_string(), Shelved { version, resources, hangs: false });
+        shelf.insert(app.name.to_string(), StoredBundle { version, resources, hangs: false });
     }
 
     /// From now on the app's store does not answer.
@@ -55,7 +55,7 @@ impl Shelf {
         self.0.lock().expect("no test panics in here").get_mut(app.name.as_str()).expect("published").hangs = true;
     }
 
-    fn read<'a, T: Send + 'a>(&'a self, name: &str, read: impl FnOnce(&Shelved) -> T) -> Answer<'a, T> {
+    fn read<'a, T: Send + 'a>(&'a self, name: &str, read: impl FnOnce(&StoredBundle) -> T) -> Answer<'a, T> {
         let shelf = self.0.lock().expect("no test panics in here");
         match shelf.get(name).expect("tests ask for published stores only") {
             shelved if shelved.hangs => Box::pin(pending()),
@@ -64,9 +64,9 @@ impl Shelf {
     }
 }
 
-impl Sources for Shelf {
+impl Sources for MemoryBundles {
     fn poll<'a>(&'a self, store: &'a StoreName, now: Timestamp) -> Answer<'a, Observed<VersionId>> {
-        let head = |shelved: &Shelved| VersionId::new(&format!("v{}", shelved.version)).expect("a valid version");
+        let head = |shelved: &StoredBundle| VersionId::new(&format!("v{}", shelved.version)).expect("a valid version");
         self.read(store.as_str(), |shelved| Observed::known(head(shelved), now))
     }
 
@@ -91,7 +91,7 @@ impl Sources for Shelf {
         app: &'a AppId,
         _: &'a Revision,
         _: Option<Digest>,
-    ) -> Answer<'a, Result<Digest, Blindness>> {
+    ) -> Answer<'a, Result<Digest, UnknownReason>> {
         self.read(app.name.as_str(), |shelved| Ok(bundle(app, shelved.resources.clone()).digest()))
     }
 }
@@ -114,7 +114,7 @@ pub(crate) struct Scene {
     pub(crate) clock: Clock,
     pub(crate) ledger: MemoryLedger,
     pub(crate) target: MemoryTarget,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) shelf: Arc<MemoryBundles>,
     pub(crate) limits: Limits,
     /// How often the ledger was opened.
     pub(crate) openings: Arc<AtomicUsize>,
@@ -153,13 +153,13 @@ impl Scene {
 
     /// The same, with another ledger.
     pub(crate) async fn start_with(&self, open_ledger: OpenLedger, target: Arc<dyn Target>, apps: &[&AppId]) -> Handle {
-        let surroundings = Surroundings {
+        let surroundings = Environment {
             clock: self.clock,
             origin: origin(),
             holder: "test".to_owned(),
             open_ledger,
             targets: BTreeMap::from([(identity(), target)]),
-            sources: Arc::<Shelf>::clone(&self.shelf),
+            sources: Arc::<MemoryBundles>::clone(&self.shelf),
             messenger: Arc::new(Mailbox::default()),
         };
         let handle = start(surroundings, Settings::default(), self.limits);

@@ -4,7 +4,7 @@ use setpoint_core::time::Timestamp;
 use setpoint_engine::{Machine, Settings};
 use setpoint_ledger::Lease;
 
-use crate::desk::Desk;
+use crate::accept_plane::AcceptPlane;
 
 #[derive(Debug)]
 pub(crate) struct Instance {
@@ -23,7 +23,7 @@ pub(crate) struct Instance {
     rate: u64,
     rate_since: u64,
     /// What it remembers of the accept plane.
-    pub(crate) desk: Desk,
+    pub(crate) desk: AcceptPlane,
     pub(crate) lease: Option<Lease>,
     /// When its last append arrives, and when the last answer to one comes back.
     pub(crate) append_lane: u64,
@@ -47,7 +47,7 @@ impl Instance {
             offset: 0,
             rate: 1,
             rate_since: 0,
-            desk: Desk::default(),
+            desk: AcceptPlane::default(),
             lease: None,
             append_lane: 0,
             answer_lane: 0,

@@ -17,11 +17,11 @@
 //! ## Determinism
 //! A run is a function of its tape: one thread, simulated clocks, ordered maps. One seed in a hundred is run twice and the traces compared.
 
+mod accept_plane;
 mod actors;
 mod authors;
 mod carry;
 mod cluster;
-mod desk;
 pub mod fault;
 mod instance;
 pub mod monitor;

@@ -13,7 +13,7 @@ use setpoint_engine::accept::{AppSource, Considered, ControlDocuments, consider}
 use setpoint_render::{Problem, Trees};
 use setpoint_store::{MemoryTree, ObjectId, StorePath, Tree};
 
-use crate::desk::Candidate;
+use crate::accept_plane::Candidate;
 use crate::repository::Things;
 
 /// One in so many answers from memory is worked out anew.

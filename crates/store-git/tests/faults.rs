@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_store::Store;
 use setpoint_store_git::GitOptions;
 use setpoint_testbed::{Fault, GitServer, Item, On};
@@ -26,15 +26,15 @@ async fn every_status_has_its_class() {
     let store = scene.store();
     for status in [401, 403] {
         scene.server.break_with(On::Everything, Fault::Status(status));
-        assert!(matches!(poll(&store).await, Err(Blindness::Denied { .. })), "{status}");
+        assert!(matches!(poll(&store).await, Err(UnknownReason::Denied { .. })), "{status}");
     }
     for status in [429, 500, 502, 503, 504] {
         scene.server.break_with(On::Everything, Fault::Status(status));
-        assert!(matches!(poll(&store).await, Err(Blindness::Unreachable { .. })), "{status}");
+        assert!(matches!(poll(&store).await, Err(UnknownReason::Unreachable { .. })), "{status}");
     }
     for on in [On::References, On::Pack] {
         scene.server.break_with(on, Fault::Status(500));
-        assert!(matches!(poll(&store).await, Err(Blindness::Unreachable { .. })), "{on:?}");
+        assert!(matches!(poll(&store).await, Err(UnknownReason::Unreachable { .. })), "{on:?}");
     }
     scene.server.mend();
     assert!(poll(&store).await.is_ok());
@@ -47,13 +47,13 @@ async fn case_22_a_repository_that_answers_404_or_403_is_unknown() {
     let version = head(&store).await;
     scene.server.break_with(On::Everything, Fault::Status(404));
     let reason = poll(&store).await.unwrap_err();
-    assert!(matches!(&reason, Blindness::Partial { detail } if detail.contains("repository")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::Partial { detail } if detail.contains("repository")), "{reason:?}");
     scene.server.break_with(On::Everything, Fault::Status(403));
-    assert!(matches!(poll(&store).await, Err(Blindness::Denied { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::Denied { .. })));
     scene.server.mend();
     assert_eq!(head(&store).await, version);
     let missing = scene.store_with(|options| options.url = scene.server.url("nothing.git"));
-    assert!(matches!(poll(&missing).await, Err(Blindness::Partial { .. })));
+    assert!(matches!(poll(&missing).await, Err(UnknownReason::Partial { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +69,10 @@ async fn case_06_a_redirect_to_another_host_fails_and_takes_no_credentials_along
             scene.server.break_with(on, Fault::Redirect(base.trim_end_matches('/').to_owned()));
             let store = scene.store_with(|options| options.credentials = credentials.clone());
             let reason = poll(&store).await.unwrap_err();
-            assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains("redirects")), "{reason:?}");
+            assert!(
+                matches!(&reason, UnknownReason::Malformed { detail } if detail.contains("redirects")),
+                "{reason:?}"
+            );
         }
     }
     assert!(other.take_seen().is_empty(), "the other host was asked");
@@ -81,7 +84,10 @@ async fn case_07_a_redirect_to_http_fails() {
     let base = scene.server.url("").replace("https", "http");
     scene.server.break_with(On::Advertisement, Fault::Redirect(base.trim_end_matches('/').to_owned()));
     let reason = poll(&scene.store()).await.unwrap_err();
-    assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains("without encryption")), "{reason:?}");
+    assert!(
+        matches!(&reason, UnknownReason::Malformed { detail } if detail.contains("without encryption")),
+        "{reason:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +106,10 @@ async fn a_server_that_redirects_without_end_is_given_up() {
     let scene = scene();
     scene.server.break_with(On::Advertisement, Fault::Redirect(scene.server.url("x")));
     let reason = poll(&scene.store()).await.unwrap_err();
-    assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains("more than 5 times")), "{reason:?}");
+    assert!(
+        matches!(&reason, UnknownReason::Malformed { detail } if detail.contains("more than 5 times")),
+        "{reason:?}"
+    );
     assert_eq!(scene.server.take_seen().len(), 6);
 }
 
@@ -109,9 +118,9 @@ async fn a_certificate_of_an_unknown_authority_is_not_trusted() {
     let scene = scene();
     let other = GitServer::start(scene.folder.path());
     let store = scene.store_with(|options| options.authorities = Some(other.authority()));
-    assert!(matches!(poll(&store).await, Err(Blindness::Unreachable { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::Unreachable { .. })));
     let store = scene.store_with(|options| options.authorities = None);
-    assert!(matches!(poll(&store).await, Err(Blindness::Unreachable { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::Unreachable { .. })));
     assert!(scene.server.take_seen().is_empty());
 }
 
@@ -153,7 +162,10 @@ async fn a_server_that_sends_nothing_is_given_up() {
     for on in [On::Advertisement, On::References, On::Pack] {
         scene.server.break_with(on, Fault::Hang);
         let reason = poll(&store).await.unwrap_err();
-        assert!(matches!(&reason, Blindness::Unreachable { detail } if detail.contains("sent nothing")), "{reason:?}");
+        assert!(
+            matches!(&reason, UnknownReason::Unreachable { detail } if detail.contains("sent nothing")),
+            "{reason:?}"
+        );
     }
 }
 
@@ -166,7 +178,10 @@ async fn a_server_that_sends_a_byte_at_a_time_is_given_up() {
         options.patience.idle = Duration::from_secs(10);
     });
     let reason = poll(&store).await.unwrap_err();
-    assert!(matches!(&reason, Blindness::Unreachable { detail } if detail.contains("bytes a second")), "{reason:?}");
+    assert!(
+        matches!(&reason, UnknownReason::Unreachable { detail } if detail.contains("bytes a second")),
+        "{reason:?}"
+    );
     let store = scene.store_with(|options| {
         options.patience = impatient();
         options.patience.idle = Duration::from_secs(10);
@@ -174,7 +189,10 @@ async fn a_server_that_sends_a_byte_at_a_time_is_given_up() {
         options.patience.rate = 0;
     });
     let reason = poll(&store).await.unwrap_err();
-    assert!(matches!(&reason, Blindness::Unreachable { detail } if detail.contains("did not finish")), "{reason:?}");
+    assert!(
+        matches!(&reason, UnknownReason::Unreachable { detail } if detail.contains("did not finish")),
+        "{reason:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,7 +237,7 @@ async fn nobody_there_is_unreachable() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let store = scene.store_with(|options| options.url = format!("https://127.0.0.1:{port}/state.git"));
-    assert!(matches!(poll(&store).await, Err(Blindness::Unreachable { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::Unreachable { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -250,7 +268,7 @@ async fn a_server_that_has_only_a_part_of_the_history_is_not_followed() {
     scene.repository.git(&["clone", "--quiet", "--bare", "--depth", "1", &format!("file://{whole}"), &part], b"");
     let store = scene.store_with(|options| options.url = scene.server.url("part.git"));
     let reason = poll(&store).await.expect_err("what descends from what cannot be found out");
-    assert!(!matches!(reason, Blindness::Denied { .. }), "{reason:?}");
+    assert!(!matches!(reason, UnknownReason::Denied { .. }), "{reason:?}");
     let shallow = scene.store_with(|options| {
         options.url = scene.server.url("part.git");
         options.shallow = true;

@@ -1,6 +1,6 @@
 //! A branch is followed: polled, fetched when it moved, opened, related and described.
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Ancestry;
 use setpoint_store::{EntryKind, Recording, Store, StoreError, StorePath};
@@ -201,7 +201,7 @@ async fn case_22_a_deleted_branch_is_unknown() {
     let version = head(&store).await;
     scene.repository.delete_branch("main");
     let reason = poll(&store).await.unwrap_err();
-    assert!(matches!(&reason, Blindness::Partial { detail } if detail.contains("branch `main`")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::Partial { detail } if detail.contains("branch `main`")), "{reason:?}");
     assert!(store.open(&version).await.is_ok(), "what was accepted can still be read");
 }
 
@@ -292,7 +292,7 @@ async fn a_copy_with_a_commit_and_without_its_files_is_not_believed_and_in_the_e
     assert_eq!(written, second, "our copy has the commit, so that it does not ask for it");
     for _ in 0..2 {
         let reason = poll(&store).await.expect_err("its files are not here");
-        assert!(matches!(reason, Blindness::Malformed { .. }), "{reason:?}");
+        assert!(matches!(reason, UnknownReason::Malformed { .. }), "{reason:?}");
     }
     assert_eq!(head(&store).await.as_str(), second, "the copy is suspected after some failures in a row");
     assert_eq!(read(&*opened(&store).await.unwrap(), "a").as_deref(), Some("2"));

@@ -1,6 +1,6 @@
 //! Repositories that mean harm: each is refused as a whole, with its place and a way out.
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_store::StoreError;
 use setpoint_testbed::Item;
 
@@ -124,5 +124,5 @@ async fn a_server_that_sends_more_than_the_limit_is_cut_off() {
     scene.repository.commit("main", None, &[("a", Item::File(&noise))]);
     let store = scene.store_with(|options| options.limits.pack_bytes = 100_000);
     let reason = poll(&store).await.unwrap_err();
-    assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains("100000 bytes")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::Malformed { detail } if detail.contains("100000 bytes")), "{reason:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Ancestry;
 use setpoint_store::{Store, StoreError};
@@ -68,11 +68,11 @@ fn an_author_that_would_forge_another_line_is_refused() {
 async fn a_repository_that_is_not_there_and_a_branch_that_is_not_are_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("nothing");
-    assert!(matches!(poll(&store(&missing)).await, Err(Blindness::Partial { .. })));
+    assert!(matches!(poll(&store(&missing)).await, Err(UnknownReason::Partial { .. })));
     LocalRepository::init(&folder.path().join("empty")).unwrap();
-    assert!(matches!(poll(&store(&folder.path().join("empty"))).await, Err(Blindness::Partial { .. })));
+    assert!(matches!(poll(&store(&folder.path().join("empty"))).await, Err(UnknownReason::Partial { .. })));
     std::fs::create_dir(folder.path().join("plain")).unwrap();
-    assert!(matches!(poll(&store(&folder.path().join("plain"))).await, Err(Blindness::Malformed { .. })));
+    assert!(matches!(poll(&store(&folder.path().join("plain"))).await, Err(UnknownReason::Malformed { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,7 +108,7 @@ async fn a_repository_that_borrows_objects_from_another_is_refused() {
     repository.commit("main", None, &[("a", Item::File("1"))]);
     std::fs::write(folder.path().join("state/objects/info/alternates"), "/etc\n").unwrap();
     let reason = poll(&store(&folder.path().join("state"))).await.unwrap_err();
-    assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains("alternates")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::Malformed { detail } if detail.contains("alternates")), "{reason:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_testbed::{Fault, Item, On};
 
 use crate::scene::{Scene, poll};
@@ -108,7 +108,7 @@ fn copies(base: usize, times: usize, own: u8) -> Vec<u8> {
     delta
 }
 
-async fn poll_with(pack: Arc<[u8]>) -> (Scene, Result<setpoint_core::name::VersionId, Blindness>) {
+async fn poll_with(pack: Arc<[u8]>) -> (Scene, Result<setpoint_core::name::VersionId, UnknownReason>) {
     let scene = Scene::new();
     scene.repository.commit("main", None, &[("a", Item::File("1"))]);
     scene.server.break_with(On::Pack, Fault::Pack(pack));
@@ -133,7 +133,7 @@ async fn case_16_a_small_pack_that_unpacks_to_gigabytes_stops_at_the_limit() {
     assert!(pack.len() < 150_000, "{} bytes", pack.len());
     let (scene, polled) = poll_with(pack).await;
     let reason = polled.unwrap_err();
-    assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains("limit")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::Malformed { detail } if detail.contains("limit")), "{reason:?}");
     assert!(peak_mebibytes() < 512, "{} MiB", peak_mebibytes());
     scene.server.mend();
     assert!(poll(&scene.store()).await.is_ok());
@@ -155,7 +155,7 @@ async fn case_16_a_tree_of_large_deltas_is_not_held_in_memory_at_once() {
     }
     let (_scene, polled) = poll_with(pack.finish()).await;
     let reason = polled.unwrap_err();
-    assert!(matches!(&reason, Blindness::Malformed { detail } if detail.contains("in memory")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::Malformed { detail } if detail.contains("in memory")), "{reason:?}");
     assert!(peak_mebibytes() < 512, "{} MiB", peak_mebibytes());
 }
 

@@ -1,6 +1,6 @@
 //! Stores that do not follow a branch wherever it goes: by a tag, which stays where it is, or by one commit alone.
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::version::Ancestry;
 use setpoint_store::{Store, StoreError};
 use setpoint_store_git::{Follow, GitCache, GitOptions, GitStore};
@@ -27,9 +27,9 @@ fn history(scene: &Scene, length: usize) -> Vec<String> {
     commits
 }
 
-fn told(reason: &Blindness) -> String {
+fn told(reason: &UnknownReason) -> String {
     match reason {
-        Blindness::Partial { detail } | Blindness::Malformed { detail } => detail.clone(),
+        UnknownReason::Partial { detail } | UnknownReason::Malformed { detail } => detail.clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use setpoint_core::name::VersionId;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Timestamp;
 use setpoint_store::{Store, StoreError, StorePath, Tree};
 use setpoint_store_git::{Follow, GitCache, GitOptions, GitStore, Patience};
@@ -78,7 +78,7 @@ pub(crate) fn impatient() -> Patience {
     }
 }
 
-pub(crate) async fn poll(store: &GitStore) -> Result<VersionId, Blindness> {
+pub(crate) async fn poll(store: &GitStore) -> Result<VersionId, UnknownReason> {
     match store.poll(NOW).await {
         Observed::Known { value, at } => {
             assert_eq!(at, NOW);

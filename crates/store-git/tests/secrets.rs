@@ -1,6 +1,6 @@
 //! Credentials open the store, and show nowhere.
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_store::{Store, StoreError};
 use setpoint_store_git::Credentials;
 use setpoint_testbed::{Fault, Item, On};
@@ -29,12 +29,12 @@ async fn a_token_and_a_password_open_the_store() {
     let store = scene.store_with(|options| options.credentials = Credentials::Basic { file });
     assert_eq!(read(&*opened(&store).await.unwrap(), "a").as_deref(), Some("1"));
     scene.server.require(&format!("Basic {}", data_encoding::BASE64.encode(b"x-access-token:abc")));
-    assert!(matches!(poll(&store).await, Err(Blindness::Denied { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::Denied { .. })));
     let file = secret_file(&scene, "abc\n");
     let store = scene.store_with(|options| options.credentials = Credentials::Token { file });
     assert!(poll(&store).await.is_ok());
     secret_file(&scene, "rotated");
-    assert!(matches!(poll(&store).await, Err(Blindness::Denied { .. })), "the secret is read for every poll");
+    assert!(matches!(poll(&store).await, Err(UnknownReason::Denied { .. })), "the secret is read for every poll");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,7 +48,7 @@ async fn secrets_that_cannot_be_read_are_told_by_their_file() {
     ];
     for credentials in cases {
         let store = scene.store_with(|options| options.credentials = credentials.clone());
-        assert!(matches!(poll(&store).await, Err(Blindness::Denied { .. })), "{credentials:?}");
+        assert!(matches!(poll(&store).await, Err(UnknownReason::Denied { .. })), "{credentials:?}");
     }
     assert!(scene.server.take_seen().is_empty(), "nothing was asked without the credentials that are declared");
 }
@@ -87,5 +87,5 @@ async fn a_store_without_credentials_reads_no_copy_that_was_fetched_with_them() 
     assert!(
         matches!(stranger.find_offered(version.as_str()).await, Err(error) if !matches!(error, StoreError::Refused { .. }))
     );
-    assert!(matches!(poll(&stranger).await, Err(Blindness::Denied { .. })));
+    assert!(matches!(poll(&stranger).await, Err(UnknownReason::Denied { .. })));
 }

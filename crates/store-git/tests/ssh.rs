@@ -1,6 +1,6 @@
 //! The system's `sshd`: the right key and host open the store, everything else is denied before anything is said.
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_store::{Store, StoreError};
 use setpoint_store_git::{Follow, GitOptions, GitStore, SshOptions};
 use setpoint_testbed::{Item, SshServer};
@@ -41,7 +41,7 @@ async fn the_right_key_and_host_open_the_store() {
     let unmerged = ssh.scene.repository.commit("topic", Some(&second), &[("a", Item::File("3"))]);
     assert_eq!(store.find_offered(&unmerged[..8]).await.unwrap().as_str(), unmerged);
     ssh.scene.repository.delete_branch("main");
-    assert!(matches!(poll(&store).await, Err(Blindness::Partial { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::Partial { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,7 +50,7 @@ async fn a_host_with_another_key_and_a_host_nobody_knows_are_not_spoken_to() {
     for known_hosts in [ssh.server.wrong_known_hosts(), ssh.server.no_known_hosts(), "/nonexistent".into()] {
         let store = ssh.store(ssh.server.key(), known_hosts);
         let reason = poll(&store).await.unwrap_err();
-        assert!(matches!(&reason, Blindness::Denied { detail } if detail.contains("known_hosts")), "{reason:?}");
+        assert!(matches!(&reason, UnknownReason::Denied { detail } if detail.contains("known_hosts")), "{reason:?}");
     }
 }
 
@@ -59,7 +59,7 @@ async fn a_key_that_the_host_does_not_know_is_denied() {
     let ssh = ssh();
     let store = ssh.store(ssh.server.wrong_key(), ssh.server.known_hosts());
     let reason = poll(&store).await.unwrap_err();
-    assert!(matches!(&reason, Blindness::Denied { detail } if detail.contains("key")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::Denied { detail } if detail.contains("key")), "{reason:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +72,7 @@ async fn a_repository_that_is_not_on_the_host_has_vanished() {
     let mut options = GitOptions::new(&url, Follow::branch("main"), ssh.scene.cache.clone());
     options.ssh = Some(SshOptions { key: ssh.server.key(), known_hosts: ssh.server.known_hosts() });
     let store = GitStore::open(options).unwrap();
-    assert!(matches!(poll(&store).await, Err(Blindness::Partial { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::Partial { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +84,7 @@ async fn a_host_that_takes_the_connection_and_is_silent_is_given_up() {
     options.ssh = Some(SshOptions { key: ssh.server.key(), known_hosts: ssh.server.known_hosts() });
     options.patience = impatient();
     let store = GitStore::open(options).unwrap();
-    assert!(matches!(poll(&store).await, Err(Blindness::Unreachable { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::Unreachable { .. })));
 }
 
 #[test]

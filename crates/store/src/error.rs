@@ -1,6 +1,6 @@
 //! What can go wrong with a store, in classes a caller can act on. None of them means "empty".
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 
 /// Why a store could not answer.
 ///
@@ -55,7 +55,7 @@ impl StoreError {
     }
 }
 
-impl From<StoreError> for Blindness {
+impl From<StoreError> for UnknownReason {
     fn from(error: StoreError) -> Self {
         let text = error.to_string();
         match error {
@@ -75,20 +75,20 @@ mod tests {
     #[test]
     fn every_class_becomes_a_blindness_that_keeps_its_text() {
         let classes = [
-            (StoreError::unreachable("timed out"), Blindness::Unreachable { detail: "timed out".into() }),
-            (StoreError::denied("401"), Blindness::Denied { detail: "401".into() }),
+            (StoreError::unreachable("timed out"), UnknownReason::Unreachable { detail: "timed out".into() }),
+            (StoreError::denied("401"), UnknownReason::Denied { detail: "401".into() }),
             (
                 StoreError::vanished("branch `main`", "restore it"),
-                Blindness::Partial { detail: "branch `main` is not in the store: restore it".into() },
+                UnknownReason::Partial { detail: "branch `main` is not in the store: restore it".into() },
             ),
             (
                 StoreError::refused("`a` is a submodule", "remove it"),
-                Blindness::Malformed { detail: "`a` is a submodule; remove it".into() },
+                UnknownReason::Malformed { detail: "`a` is a submodule; remove it".into() },
             ),
-            (StoreError::damaged("short pack"), Blindness::Malformed { detail: "short pack".into() }),
+            (StoreError::damaged("short pack"), UnknownReason::Malformed { detail: "short pack".into() }),
         ];
         for (error, blindness) in classes {
-            assert_eq!(Blindness::from(error), blindness);
+            assert_eq!(UnknownReason::from(error), blindness);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Ancestry;
 use setpoint_store::{EntryKind, MemoryStore, MemoryTree, Store, StoreError, StorePath, Tree};
@@ -57,10 +57,10 @@ fn a_deleted_branch_and_a_failing_store_are_unknown_and_never_empty() {
     let store = MemoryStore::default();
     let version = store.commit(tree("one"), "first", T);
     store.set_head(None);
-    assert!(matches!(answer(store.poll(T)), Observed::Unknown { reason: Blindness::Partial { .. } }));
+    assert!(matches!(answer(store.poll(T)), Observed::Unknown { reason: UnknownReason::Partial { .. } }));
     store.set_head(Some(version.clone()));
     store.fail_with(Some(StoreError::denied("no")));
-    assert_eq!(answer(store.poll(T)), Observed::unknown(Blindness::Denied { detail: "no".into() }));
+    assert_eq!(answer(store.poll(T)), Observed::unknown(UnknownReason::Denied { detail: "no".into() }));
     assert!(matches!(answer(store.open(&version)), Err(StoreError::Denied { .. })));
     store.fail_with(None);
     assert!(answer(store.poll(T)).is_known());

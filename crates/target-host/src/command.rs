@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use setpoint_core::live::{Health, Live, Presence, Writer};
 use setpoint_core::name::{LiveVersion, Uid};
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_target::{Fence, Outcome, RefusalClass};
 
@@ -51,21 +51,23 @@ enum End {
 
 impl Host {
     /// In state is present, not in state is absent, and no check is no answer.
-    pub(crate) fn look_at_command(&self, known: Option<&Known>) -> Result<Presence, Blindness> {
+    pub(crate) fn look_at_command(&self, known: Option<&Known>) -> Result<Presence, UnknownReason> {
         let Some(known) = known else {
             // What a command did is not undone, so of one that is no longer declared nothing is left to hold or to delete.
             return Ok(Presence::Absent);
         };
         let HostResource::Command(command) = &known.declared else {
-            return Err(Blindness::Unobservable { detail: "the key of a command with another declaration".to_owned() });
+            return Err(UnknownReason::Unobservable {
+                detail: "the key of a command with another declaration".to_owned(),
+            });
         };
         if !self.run_commands {
-            return Err(Blindness::Denied { detail: NO_COMMANDS.to_owned() });
+            return Err(UnknownReason::Denied { detail: NO_COMMANDS.to_owned() });
         }
         match self.in_state(command, self.now() + command.timeout) {
             Ok(true) => Ok(Presence::Present(live(known))),
             Ok(false) => Ok(Presence::Absent),
-            Err(detail) => Err(Blindness::Unobservable { detail }),
+            Err(detail) => Err(UnknownReason::Unobservable { detail }),
         }
     }
 

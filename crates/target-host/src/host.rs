@@ -7,7 +7,7 @@ use setpoint_core::digest::{Digest, DigestKey};
 use setpoint_core::key::Key;
 use setpoint_core::live::Live;
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
@@ -106,11 +106,12 @@ impl Host {
     }
 
     /// Opens the root, if it is still that of the machine we know.
-    pub(crate) fn visit(&self) -> Result<Root, Blindness> {
-        let (root, found) = self.source.open().map_err(|error| Blindness::Unreachable { detail: error.to_string() })?;
+    pub(crate) fn visit(&self) -> Result<Root, UnknownReason> {
+        let (root, found) =
+            self.source.open().map_err(|error| UnknownReason::Unreachable { detail: error.to_string() })?;
         if found != self.expected {
             let (expected, found) = (self.expected.to_string(), found.to_string());
-            return Err(Blindness::OtherIdentity { expected, found });
+            return Err(UnknownReason::OtherIdentity { expected, found });
         }
         Ok(root)
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 
 use crate::disk::Folder;
 use crate::path::join;
@@ -46,15 +46,15 @@ pub(crate) enum Unresolved {
 
 impl Unresolved {
     /// What it means for a look. A folder that is not there is no error: nothing stands in it.
-    pub(crate) fn blindness(self) -> Option<Blindness> {
+    pub(crate) fn blindness(self) -> Option<UnknownReason> {
         let detail = self.to_string();
         match self {
             Self::Missing { .. } => None,
-            Self::Denied { .. } | Self::StrangersLink { .. } => Some(Blindness::Denied { detail }),
+            Self::Denied { .. } | Self::StrangersLink { .. } => Some(UnknownReason::Denied { detail }),
             Self::NotAFolder { .. } | Self::Dangling { .. } | Self::Circle { .. } => {
-                Some(Blindness::Unobservable { detail })
+                Some(UnknownReason::Unobservable { detail })
             }
-            Self::Failed { .. } => Some(Blindness::Unreachable { detail }),
+            Self::Failed { .. } => Some(UnknownReason::Unreachable { detail }),
         }
     }
 }

@@ -9,7 +9,7 @@ use setpoint_core::intent::Intent;
 use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
@@ -205,7 +205,7 @@ impl Target for HostTarget {
         let keys: Vec<Key> = wanted.keys().cloned().collect();
         let seen = self.blocking(move |host| host.observe(&wanted, now));
         Box::pin(async move {
-            let blind = || Observed::unknown(Blindness::Unreachable { detail: PANICKED.to_owned() });
+            let blind = || Observed::unknown(UnknownReason::Unreachable { detail: PANICKED.to_owned() });
             let nothing = || Observation { at: now, states: keys.into_iter().map(|key| (key, blind())).collect() };
             seen.await.unwrap_or_else(nothing)
         })

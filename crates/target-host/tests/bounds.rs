@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
 use setpoint_core::live::Presence;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::value::Value;
 use setpoint_target::{Asker, Outcome, RefusalClass, Target};
 use setpoint_target_host::disk::Call;
@@ -23,7 +23,7 @@ async fn a_link_leads_nowhere_outside_of_the_root() {
     symlink(&outside, scene.at("/absolute")).unwrap();
     for path in ["/up/x", "/absolute/x"] {
         let reason = scene.blindness(&file(path, "new")).await;
-        assert!(matches!(reason, Blindness::Unobservable { .. }), "{path}: {reason:?}");
+        assert!(matches!(reason, UnknownReason::Unobservable { .. }), "{path}: {reason:?}");
         let outcome = scene.create(&file(path, "new")).await;
         assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
     }
@@ -57,7 +57,7 @@ async fn a_link_of_somebody_else_is_not_followed() {
     symlink("/etc", scene.at("/theirs")).unwrap();
     lchown(scene.at("/theirs"), Some(12345), Some(12345)).unwrap();
     let reason = scene.blindness(&file("/theirs/shadow", "x")).await;
-    assert!(matches!(&reason, Blindness::Denied { detail } if detail.contains("link of user 12345")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::Denied { detail } if detail.contains("link of user 12345")), "{reason:?}");
     let outcome = scene.create(&file("/theirs/shadow", "x")).await;
     assert_eq!(refusal(&outcome).class, RefusalClass::Denied);
     assert!(scene.names("/etc").is_empty());
@@ -182,6 +182,6 @@ async fn a_path_that_cannot_be_used_says_nothing_about_the_health_of_the_host() 
         assert_eq!(refusal(&outcome).class, RefusalClass::Unready, "{path}: {outcome:?}");
         let state = scene.look(&file(path, "x")).await;
         let reason = state.blindness();
-        assert!(matches!(reason, None | Some(Blindness::Unobservable { .. })), "{path}: {reason:?}");
+        assert!(matches!(reason, None | Some(UnknownReason::Unobservable { .. })), "{path}: {reason:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use setpoint_core::live::Presence;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
@@ -70,7 +70,7 @@ async fn a_check_that_cannot_tell_is_unknown_and_says_why() {
         ("exit 127", "127"),
     ] {
         let reason = scene.blindness(&command(check, "exit 0", &[])).await;
-        assert!(matches!(&reason, Blindness::Unobservable { detail } if detail.contains(says)), "{reason:?}");
+        assert!(matches!(&reason, UnknownReason::Unobservable { detail } if detail.contains(says)), "{reason:?}");
     }
     let missing = Value::map([("command", Value::Seq(vec![Value::str("/no/such/program")]))]);
     let declared = resource("Command", "it", Value::map([("check", missing.clone()), ("apply", missing)]));

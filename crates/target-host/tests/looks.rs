@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use setpoint_core::diff::diff;
 use setpoint_core::live::{Presence, Writer};
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
@@ -100,7 +100,7 @@ async fn what_cannot_be_reached_is_unknown_and_what_has_no_folder_is_absent() {
     symlink("/circle", scene.at("/circle")).unwrap();
     for path in ["/plain/x", "/dangling/x", "/circle/x"] {
         let reason = scene.blindness(&file(path, "x")).await;
-        assert!(matches!(reason, Blindness::Unobservable { .. }), "{path}: {reason:?}");
+        assert!(matches!(reason, UnknownReason::Unobservable { .. }), "{path}: {reason:?}");
     }
 }
 
@@ -113,7 +113,7 @@ async fn a_read_error_is_unknown() {
     let scene = Scene::probed(&probe);
     scene.write("/motd", "hello\n");
     let reason = scene.blindness(&file("/motd", "hello\n")).await;
-    assert!(matches!(reason, Blindness::Unreachable { .. }), "{reason:?}");
+    assert!(matches!(reason, UnknownReason::Unreachable { .. }), "{reason:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,12 +149,12 @@ async fn an_unreadable_file_is_unknown_to_an_agent_without_rights() {
     scene.write("/secret", "x");
     mode(&scene, "/secret", 0o000);
     let reason = scene.blindness(&file("/secret", "x")).await;
-    assert!(matches!(reason, Blindness::Denied { .. }), "{reason:?}");
+    assert!(matches!(reason, UnknownReason::Denied { .. }), "{reason:?}");
     fs::create_dir(scene.at("/closed")).unwrap();
     mode(&scene, "/closed", 0o000);
     let reason = scene.blindness(&file("/closed/x", "x")).await;
     mode(&scene, "/closed", 0o755);
-    assert!(matches!(reason, Blindness::Denied { .. }), "{reason:?}");
+    assert!(matches!(reason, UnknownReason::Denied { .. }), "{reason:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

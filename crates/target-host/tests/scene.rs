@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use setpoint_core::digest::DigestKey;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Live, Presence};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
@@ -98,7 +98,7 @@ impl Scene {
         }
     }
 
-    pub(crate) async fn blindness(&self, resource: &Resource) -> Blindness {
+    pub(crate) async fn blindness(&self, resource: &Resource) -> UnknownReason {
         match self.look(resource).await {
             Observed::Unknown { reason } => reason,
             other => panic!("{other:?}"),

@@ -14,7 +14,7 @@ use setpoint_core::key::Key;
 use setpoint_core::live::{Live, Writer};
 use setpoint_core::modes::Cause;
 use setpoint_core::mutant::Mutant;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_kube::adopt::folded;
@@ -51,7 +51,7 @@ impl Cluster {
         let identity = match self.visit().await {
             Ok(identity) => identity,
             Err(reason) => {
-                let other = matches!(reason, Blindness::OtherIdentity { .. });
+                let other = matches!(reason, UnknownReason::OtherIdentity { .. });
                 let class = if other { RefusalClass::Conflict } else { RefusalClass::Unavailable };
                 return vec![refused(class, reason.to_string()); steps];
             }
@@ -198,7 +198,7 @@ impl Cluster {
             Err(failure) if failure.is_absence_of(resource.key.name()) => return Err(moved_on()),
             Err(failure) => return Err(Outcome::Refused { refusal: refusal_of(&failure, &resource.key) }),
         };
-        let blind = |reason: Blindness| refused(RefusalClass::Unavailable, reason.to_string());
+        let blind = |reason: UnknownReason| refused(RefusalClass::Unavailable, reason.to_string());
         let named = Named::of(&object).map_err(blind)?;
         if named.uid != expect.uid || expect.version.as_ref().is_some_and(|version| *version != named.version) {
             return Err(moved_on());
@@ -320,7 +320,7 @@ impl Cluster {
     }
 
     /// The object after our own write, compared with the record of it.
-    fn after_write(&self, resource: &Arc<Resource>, object: &Value, sharing: &Sharing) -> Result<Live, Blindness> {
+    fn after_write(&self, resource: &Arc<Resource>, object: &Value, sharing: &Sharing) -> Result<Live, UnknownReason> {
         let named = Named::of(object)?;
         let Some(record) = self.records.get(&resource.key).filter(|record| record.uid == named.uid) else {
             return Ok(self.as_declared(resource, named, object));

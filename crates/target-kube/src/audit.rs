@@ -63,7 +63,7 @@ pub(crate) struct Audit {
 
 #[derive(Debug)]
 struct State {
-    objects: BTreeMap<ObjectName, Kept>,
+    objects: BTreeMap<ObjectName, RetainedEvents>,
     /// The objects of all events, the oldest first.
     order: VecDeque<ObjectName>,
     /// Since when each source has told of everything, in microseconds since 1970; [`SILENT`] while it does not.
@@ -80,7 +80,7 @@ type CaseName = (Key, Option<LiveVersion>);
 
 /// The events about one object.
 #[derive(Debug, Default)]
-struct Kept {
+struct RetainedEvents {
     events: VecDeque<Heard>,
     complete_from: u64,
 }

@@ -76,14 +76,14 @@ impl Cluster {
         let source = self.audit.as_ref().map(|audit| (Arc::clone(audit), audit.add_source()));
         async move {
             if let Some((audit, source)) = source {
-                Arc::new(Desk::new(self, audit, source, webhook, complain)).serve().await;
+                Arc::new(Receiver::new(self, audit, source, webhook, complain)).serve().await;
             }
         }
     }
 }
 
 /// What all connections share.
-struct Desk {
+struct Receiver {
     cluster: Arc<Cluster>,
     audit: Arc<Audit>,
     source: Source,
@@ -96,7 +96,7 @@ struct Desk {
     refused: AtomicU64,
 }
 
-impl Desk {
+impl Receiver {
     fn new(
         cluster: Arc<Cluster>,
         audit: Arc<Audit>,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::{StreamExt, stream};
 use setpoint_core::key::Key;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_kube::key::{group_and_kind, group_of};
@@ -89,7 +89,7 @@ impl Heard {
 
 impl Cluster {
     /// Whether an autoscaler aims at an object. Where that may not be asked nobody knows; where it cannot be asked now, nor can the object be judged.
-    pub(crate) async fn autoscaler_of(&self, key: &Key) -> Result<Autoscaler, Blindness> {
+    pub(crate) async fn autoscaler_of(&self, key: &Key) -> Result<Autoscaler, UnknownReason> {
         self.autoscaler_since(key, self.now()).await
     }
 
@@ -114,7 +114,7 @@ impl Cluster {
     }
 
     /// What was asked for after an instant counts.
-    async fn autoscaler_since(&self, key: &Key, since: Timestamp) -> Result<Autoscaler, Blindness> {
+    async fn autoscaler_since(&self, key: &Key, since: Timestamp) -> Result<Autoscaler, UnknownReason> {
         let came = self.now();
         let _turn = self.autoscalers.asking.lock().await;
         let is_known = |heard: &&Heard| heard.at > since;
@@ -130,13 +130,15 @@ impl Cluster {
         Ok(found)
     }
 
-    async fn autoscalers_in(&self, namespace: &str) -> Result<Heard, Blindness> {
+    async fn autoscalers_in(&self, namespace: &str) -> Result<Heard, UnknownReason> {
         let mut heard = Heard { aims: BTreeSet::new(), denied: false, at: self.now() };
         for (group, kind) in KINDS {
             let served = match self.discovery.find(&self.api, group, kind, None).await {
                 Ok(served) => served,
                 Err(Unserved::NoSuchKind { .. } | Unserved::NoSuchVersion { .. }) => continue,
-                Err(error @ Unserved::Silent { .. }) => return Err(Blindness::Partial { detail: error.to_string() }),
+                Err(error @ Unserved::Silent { .. }) => {
+                    return Err(UnknownReason::Partial { detail: error.to_string() });
+                }
                 Err(Unserved::Unknown(reason)) => return Err(reason),
             };
             let namespace = namespace.into();

@@ -7,7 +7,7 @@ use setpoint_core::canonical;
 use setpoint_core::digest::{Digest, DigestKey};
 use setpoint_core::key::Key;
 use setpoint_core::name::{LiveVersion, TargetIdentity, Uid};
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
@@ -94,7 +94,7 @@ impl Cluster {
     }
 
     /// Who is expected, if that is who answers; and what was remembered of it.
-    pub(crate) async fn visit(&self) -> Result<TargetIdentity, Blindness> {
+    pub(crate) async fn visit(&self) -> Result<TargetIdentity, UnknownReason> {
         let identity = self.identity.verify(&self.api).await?;
         let mut recalled = self.recalled.lock().await;
         if !*recalled {
@@ -195,12 +195,12 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    pub(crate) fn of(object: &Value) -> Result<Self, Blindness> {
+    pub(crate) fn of(object: &Value) -> Result<Self, UnknownReason> {
         let uid = object::uid(object).and_then(|uid| Uid::new(uid).ok());
         let version = object::resource_version(object).and_then(|version| LiveVersion::new(version).ok());
         match (uid, version) {
             (Some(uid), Some(version)) => Ok(Self { uid, version }),
-            _ => Err(Blindness::Malformed { detail: "an object has no UID or no resourceVersion".to_owned() }),
+            _ => Err(UnknownReason::Malformed { detail: "an object has no UID or no resourceVersion".to_owned() }),
         }
     }
 }

@@ -7,7 +7,7 @@ use setpoint_core::intent::Expect;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Holders, Live, Remark, Writer};
 use setpoint_core::mutant::Mutant;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
@@ -42,7 +42,7 @@ impl Cluster {
         place: &Place,
         object: &Value,
         on: Behalf<'_>,
-    ) -> Result<Live, Blindness> {
+    ) -> Result<Live, UnknownReason> {
         let key = look.key();
         let named = Named::of(object)?;
         let Some(resource) = declared else {
@@ -84,7 +84,7 @@ impl Cluster {
         object: &Value,
         record: &Record,
         sharing: &Sharing,
-    ) -> Result<Option<Live>, Blindness> {
+    ) -> Result<Option<Live>, UnknownReason> {
         let key = look.key();
         let named = Named::of(object)?;
         let entries = entries_of(object)?;
@@ -125,7 +125,7 @@ impl Cluster {
         difference: Difference,
         entries: &[ManagedFields],
         sharing: &Sharing,
-    ) -> Result<Live, Blindness> {
+    ) -> Result<Live, UnknownReason> {
         let named = Named::of(object)?;
         let other = other_installation(entries, &self.api.manager);
         let (value, paths) = match difference {
@@ -211,7 +211,7 @@ impl Cluster {
         place: &Place,
         (object, sharing): (&Value, &Sharing),
         on: Behalf<'_>,
-    ) -> Result<Live, Blindness> {
+    ) -> Result<Live, UnknownReason> {
         let key = look.key();
         let named = Named::of(object)?;
         let answer = match self.dry_run(resource, place, Some((object, sharing)), on).await {
@@ -270,7 +270,7 @@ impl Cluster {
         resource: &Resource,
         object: &Value,
         sharing: &Sharing,
-    ) -> Result<Live, Blindness> {
+    ) -> Result<Live, UnknownReason> {
         let not_ours = sharing.not_ours();
         let value = shape::moved(&resource.body, object, &FieldSet::empty(), &not_ours, &self.digest_key);
         let entries = entries_of(object)?;
@@ -289,7 +289,7 @@ impl Cluster {
         over: Option<(&Value, &Sharing)>,
         on: Behalf<'_>,
     ) -> Result<Applied, Failure> {
-        let malformed = |reason: Blindness| Failure::Malformed { detail: reason.to_string() };
+        let malformed = |reason: UnknownReason| Failure::Malformed { detail: reason.to_string() };
         let named = over.map(|(object, _)| Named::of(object)).transpose().map_err(malformed)?;
         let expect = named.map(|named| Expect { uid: named.uid, version: None });
         let sending = Sending { installation: &self.installation, intent: None, expect: expect.as_ref() };
@@ -336,8 +336,8 @@ fn held_as(object: &Value, answer: &Value) -> Value {
     taken
 }
 
-pub(crate) fn entries_of(object: &Value) -> Result<Vec<ManagedFields>, Blindness> {
-    managed_fields(object).map_err(|error| Blindness::Malformed { detail: error.to_string() })
+pub(crate) fn entries_of(object: &Value) -> Result<Vec<ManagedFields>, UnknownReason> {
+    managed_fields(object).map_err(|error| UnknownReason::Malformed { detail: error.to_string() })
 }
 
 /// What is declared, on an object that does not name us any more: applying the same values again

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_kube::object;
@@ -37,7 +37,7 @@ pub(crate) enum Unserved {
     Silent { group: String },
     /// Whether there is such a kind is not known.
     #[error("{0}")]
-    Unknown(Blindness),
+    Unknown(UnknownReason),
 }
 
 /// What was last heard.

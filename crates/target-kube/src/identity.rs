@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_kube::object;
 
@@ -37,7 +37,7 @@ struct Known {
     verified: Option<(u64, Timestamp)>,
     /// How often it was asked, and why there was no answer the last time.
     asked: u64,
-    failed: Option<Blindness>,
+    failed: Option<UnknownReason>,
 }
 
 impl Identity {
@@ -80,7 +80,7 @@ impl Identity {
     }
 
     /// Who is expected, if the cluster that answers now is known to be it.
-    pub(crate) async fn verify(&self, api: &Api) -> Result<TargetIdentity, Blindness> {
+    pub(crate) async fn verify(&self, api: &Api) -> Result<TargetIdentity, UnknownReason> {
         if let Some(identity) = self.expected().filter(|_| Mutant::SkipIdentity.is_on()) {
             return Ok(identity);
         }
@@ -99,13 +99,13 @@ impl Identity {
         let found = self.ask(api).await.map_err(|failure| failure.blindness())?;
         match self.known().expected.clone() {
             Some(expected) if expected != found => {
-                Err(Blindness::OtherIdentity { expected: expected.to_string(), found: found.to_string() })
+                Err(UnknownReason::OtherIdentity { expected: expected.to_string(), found: found.to_string() })
             }
             _ => Ok(found),
         }
     }
 
-    fn failed_since(&self, asked: u64) -> Option<Blindness> {
+    fn failed_since(&self, asked: u64) -> Option<UnknownReason> {
         let known = self.known();
         known.failed.clone().filter(|_| known.asked > asked)
     }

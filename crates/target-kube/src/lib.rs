@@ -50,6 +50,6 @@ pub use audit_webhook::{AuditSenders, AuditWebhook};
 pub use identity::IDENTITIES;
 pub use memory::{Changes, Forgotten, Memory, NoMemory, Remembered, ShortMemory};
 pub use options::{Clock, KubeOptions};
-pub use requests::{Call, Flow, Taken, Tally, Turn, Urgency};
+pub use requests::{Call, Flow, RequestOutcome, Tally, Turn, Urgency};
 pub use target::KubeTarget;
 pub use watch::Watching;

@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Live, Observation, Presence, Writer};
 use setpoint_core::mutant::Mutant;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
@@ -139,7 +139,7 @@ impl Cluster {
         key: &Key,
         declared: Option<&Arc<Resource>>,
         on: Behalf<'_>,
-    ) -> Result<Presence, Blindness> {
+    ) -> Result<Presence, UnknownReason> {
         let place = match self.place(key, declared.map(|resource| &**resource)).await {
             Ok(place) => place,
             // One server of several may not serve yet what another has long stored. Absence makes us create, and a create that is refused gives the
@@ -150,14 +150,14 @@ impl Cluster {
                     || self.is_gone_with_its_kind(key, declared.is_none()).await?
                 {
                     true => Ok(Presence::Absent),
-                    false => Err(Blindness::Partial { detail: not_known_to_be_gone(&error) }),
+                    false => Err(UnknownReason::Partial { detail: not_known_to_be_gone(&error) }),
                 };
             }
             Err(Unplaced::Unserved(Unserved::Unknown(reason))) => return Err(reason),
             Err(error @ Unplaced::Unserved(Unserved::Silent { .. })) => {
-                return Err(Blindness::Partial { detail: error.to_string() });
+                return Err(UnknownReason::Partial { detail: error.to_string() });
             }
-            Err(error) => return Err(Blindness::Malformed { detail: error.to_string() }),
+            Err(error) => return Err(UnknownReason::Malformed { detail: error.to_string() }),
         };
         let look = self.records.begin_look(key);
         let form = if declared.is_some() { Form::Whole } else { Form::Metadata };
@@ -196,7 +196,7 @@ impl Cluster {
 }
 
 /// Of these nothing is known.
-fn blind(keys: impl Iterator<Item = Key>, reason: &Blindness, now: Timestamp) -> Observation {
+fn blind(keys: impl Iterator<Item = Key>, reason: &UnknownReason, now: Timestamp) -> Observation {
     Observation { at: now, states: keys.map(|key| (key, Observed::unknown(reason.clone()))).collect() }
 }
 

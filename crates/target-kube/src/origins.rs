@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use setpoint_core::key::Key;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_kube::key::group_and_kind;
 use setpoint_kube::kinds::built_in;
@@ -119,7 +119,7 @@ impl Cluster {
     /// Whether there can be no object of a kind that is not served. One server of several may not serve yet what another has long stored, so
     /// the definitions are read: only where none is of this group is everything of it gone. That holds for a kind that came from a definition, and
     /// for one that was never served, of which there is nothing that was `seen`.
-    pub(crate) async fn is_gone_with_its_kind(&self, key: &Key, seen: bool) -> Result<bool, Blindness> {
+    pub(crate) async fn is_gone_with_its_kind(&self, key: &Key, seen: bool) -> Result<bool, UnknownReason> {
         let (group, kind) = group_and_kind(key.class());
         let can_be_told = match self.origins.get(key.class()) {
             Some(Origin::Definition) => true,

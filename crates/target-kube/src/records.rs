@@ -12,7 +12,7 @@ use setpoint_core::name::{LiveVersion, Uid};
 use setpoint_core::resource::Resource;
 use setpoint_kube::field_set::{FieldSet, FieldSets};
 use setpoint_kube::path::FieldPath;
-use setpoint_kube::project::{Baseline, Taken};
+use setpoint_kube::project::{AppliedFields, Baseline};
 use setpoint_kube::shared::{Autoscaler, Sharing};
 
 use crate::latest::Latest;
@@ -79,10 +79,10 @@ impl Record {
     pub(crate) fn new(
         resource: &Arc<Resource>,
         (uid, version): (Uid, LiveVersion),
-        taken: Taken,
+        taken: AppliedFields,
         standing: Standing,
     ) -> Self {
-        let Taken { ours, beside, baseline } = taken;
+        let AppliedFields { ours, beside, baseline } = taken;
         let fingerprint = setpoint_core::live::Live::fingerprint_of(&resource.body);
         let declared = resource.digest();
         Self {

@@ -2,7 +2,7 @@
 
 use setpoint_core::diff::{Difference, diff};
 use setpoint_core::live::Writer;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::{Segment, Value};
 use setpoint_kube::attribute;
@@ -16,7 +16,7 @@ use crate::records::Record;
 
 impl Cluster {
     /// What of an object is not ours, as it stands.
-    pub(crate) async fn sharing(&self, resource: &Resource, object: &Value) -> Result<Sharing, Blindness> {
+    pub(crate) async fn sharing(&self, resource: &Resource, object: &Value) -> Result<Sharing, UnknownReason> {
         let entries = entries_of(object)?;
         let holding = Holding { object, entries: &entries };
         let scaled = !scalers(resource, holding).map_err(|error| unreadable(&error))?.is_empty();
@@ -86,6 +86,8 @@ fn differing(resource: &Resource, value: &Value) -> Vec<FieldPath> {
 }
 
 /// Rules are read before they are accepted. One that this version does not understand is no reason to write over what others may set.
-pub(crate) fn unreadable(error: &NotShareable) -> Blindness {
-    Blindness::Malformed { detail: format!("a field that others may set cannot be read: {error}; {}", error.help()) }
+pub(crate) fn unreadable(error: &NotShareable) -> UnknownReason {
+    UnknownReason::Malformed {
+        detail: format!("a field that others may set cannot be read: {error}; {}", error.help()),
+    }
 }

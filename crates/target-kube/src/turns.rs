@@ -54,7 +54,7 @@ pub(crate) struct Places {
 
 /// A place, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Taken<'p>(&'p Places);
+pub(crate) struct PlaceGuard<'p>(&'p Places);
 
 impl Places {
     pub(crate) fn new(places: usize) -> Self {
@@ -62,7 +62,7 @@ impl Places {
     }
 
     /// Waits for a place.
-    pub(crate) async fn take(&self) -> Taken<'_> {
+    pub(crate) async fn take(&self) -> PlaceGuard<'_> {
         loop {
             {
                 let mut free = self.free();
@@ -72,7 +72,7 @@ impl Places {
                         // The signal was for one place; whoever else waits takes the next.
                         self.freed.raise();
                     }
-                    return Taken(self);
+                    return PlaceGuard(self);
                 }
             }
             self.freed.heard().await;
@@ -84,7 +84,7 @@ impl Places {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for PlaceGuard<'_> {
     fn drop(&mut self) {
         *self.0.free() += 1;
         self.0.freed.raise();

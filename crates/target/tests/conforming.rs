@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_target::conformance::{Finished, Form, Subject, failures, names};
@@ -63,7 +63,7 @@ impl<T: Target> Subject for InMemory<T> {
     }
 
     fn hide<'a>(&'a self, key: &'a Key) -> Finished<'a, ()> {
-        self.memory.hide(key, Blindness::Denied { detail: "no right to read".to_owned() });
+        self.memory.hide(key, UnknownReason::Denied { detail: "no right to read".to_owned() });
         Box::pin(ready(()))
     }
 

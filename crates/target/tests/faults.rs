@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Span;
 use setpoint_target::conformance::Steps;
 use setpoint_target::memory::Fault;
@@ -89,7 +89,7 @@ fn faults_strike_one_call_each_in_the_order_they_were_injected() {
 fn a_hidden_key_is_unknown_for_the_given_reason_until_it_is_revealed() {
     let (target, _) = target();
     let (hidden, seen) = (resource("a", 1).key, resource("b", 1).key);
-    let reason = Blindness::Partial { detail: "page 2 was lost".to_owned() };
+    let reason = UnknownReason::Partial { detail: "page 2 was lost".to_owned() };
     target.hide(&hidden, reason.clone());
     let wanted = Wanted::from([(hidden.clone(), None), (seen.clone(), None)]);
     let observation = at_once(target.observe(wanted.clone(), Asker::default(), at(0)));
@@ -109,7 +109,7 @@ fn another_identity_blinds_and_refuses_with_both_names() {
     let key = work.step.key.clone();
     let observation = at_once(target.observe(Wanted::from([(key.clone(), None)]), Asker::default(), at(0)));
     let (expected, found) = ("machine-1".to_owned(), "machine-2".to_owned());
-    assert_eq!(observation.states[&key], Observed::unknown(Blindness::OtherIdentity { expected, found }));
+    assert_eq!(observation.states[&key], Observed::unknown(UnknownReason::OtherIdentity { expected, found }));
     let Outcome::Refused { refusal } = execute(&target, &work) else { panic!("it is not our system") };
     assert!(refusal.detail.contains("machine-1") && refusal.detail.contains("machine-2"), "{refusal}");
     assert_eq!(target.with_world(|world| world.objects().count()), 0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Live, Presence, Writer};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
@@ -105,7 +105,7 @@ fn without_idempotent_creates_each_one_makes_one_more_object_and_the_key_cannot_
     let first = done(&mut world, &work).expect("an object");
     done(&mut world, &other);
     assert_eq!(world.instances(key), 2);
-    assert!(matches!(look(&world, key), Observed::Unknown { reason: Blindness::Malformed { .. } }));
+    assert!(matches!(look(&world, key), Observed::Unknown { reason: UnknownReason::Malformed { .. } }));
     assert_eq!(world.preview(&resource("a", 2)).expect_err("which one?").class, RefusalClass::Conflict);
     assert_eq!(settle(&world, &steps, &work), Settlement::Done { live: Some(first.clone()) }, "it carries its mark");
     done(&mut world, &work);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use setpoint_core::decide::decide;
 
-use super::fleet::{AtRest, NOW, RESOURCES, Surroundings};
+use super::fleet::{AtRest, FleetEnvironment, NOW, RESOURCES};
 use crate::stopwatch::shortest_of;
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
@@ -16,7 +16,7 @@ const RUNS: u32 = 5;
 const RUNS_OF_ONE: u32 = 50;
 
 pub(super) fn decide_all(table: &mut Table) -> anyhow::Result<()> {
-    let around = Surroundings::new()?;
+    let around = FleetEnvironment::new()?;
     let mut fleet: Vec<AtRest> = Vec::new();
     for size in FLEETS {
         for number in fleet.len()..size {
@@ -33,7 +33,7 @@ pub(super) fn decide_all(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn idle_apps(fleet: &[AtRest], around: &Surroundings) -> usize {
+fn idle_apps(fleet: &[AtRest], around: &FleetEnvironment) -> usize {
     let idle = |app: &&AtRest| {
         let decision = decide(&app.snapshot(around), NOW);
         decision.is_idle() && decision.in_sync
@@ -53,7 +53,7 @@ fn at_rest(size: usize, time: Duration) -> Row {
 }
 
 /// The app is taken from the middle of the fleet, changed, measured and put back as it was.
-fn one_change(fleet: &mut [AtRest], around: &Surroundings) -> anyhow::Result<Row> {
+fn one_change(fleet: &mut [AtRest], around: &FleetEnvironment) -> anyhow::Result<Row> {
     let (size, middle) = (fleet.len(), fleet.len() / 2);
     let changed = AtRest::new(middle, around)?.with_one_change(around)?;
     let steps = decide(&changed.snapshot(around), NOW).plan.steps.len();
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn an_app_at_rest_has_nothing_to_do_and_a_changed_one_has_one_step() {
-        let around = Surroundings::new().unwrap();
+        let around = FleetEnvironment::new().unwrap();
         let fleet = [AtRest::new(0, &around).unwrap(), AtRest::new(1, &around).unwrap()];
         assert_eq!(idle_apps(&fleet, &around), 2);
         let changed = AtRest::new(1, &around).unwrap().with_one_change(&around).unwrap();

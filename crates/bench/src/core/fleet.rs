@@ -22,14 +22,14 @@ pub(super) const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
 /// What the apps of a fleet share.
 #[derive(Debug)]
-pub(super) struct Surroundings {
+pub(super) struct FleetEnvironment {
     target: TargetStanding,
     rules: Rules,
     budget: Budget,
     answers: Answers,
 }
 
-impl Surroundings {
+impl FleetEnvironment {
     pub(super) fn new() -> anyhow::Result<Self> {
         let target = TargetStanding {
             identity: TargetIdentity::new("cluster-1")?,
@@ -54,7 +54,7 @@ pub(super) struct AtRest {
 }
 
 impl AtRest {
-    pub(super) fn new(number: usize, around: &Surroundings) -> anyhow::Result<Self> {
+    pub(super) fn new(number: usize, around: &FleetEnvironment) -> anyhow::Result<Self> {
         let app: AppId = format!("team-{}/service-{number}", number % 25).parse()?;
         let bundle = bundle(&app, around, None)?;
         let mut at_rest = Self {
@@ -75,12 +75,12 @@ impl AtRest {
     }
 
     /// The same app after a new version that changes one of its resources was accepted.
-    pub(super) fn with_one_change(mut self, around: &Surroundings) -> anyhow::Result<Self> {
+    pub(super) fn with_one_change(mut self, around: &FleetEnvironment) -> anyhow::Result<Self> {
         self.bundle = bundle(&self.app, around, Some(RESOURCES / 2))?;
         Ok(self)
     }
 
-    pub(super) fn snapshot<'a>(&'a self, around: &'a Surroundings) -> Snapshot<'a> {
+    pub(super) fn snapshot<'a>(&'a self, around: &'a FleetEnvironment) -> Snapshot<'a> {
         Snapshot {
             app: &self.app,
             target: &around.target,
@@ -106,7 +106,7 @@ impl AtRest {
     }
 }
 
-fn bundle(app: &AppId, around: &Surroundings, changed: Option<usize>) -> anyhow::Result<Bundle> {
+fn bundle(app: &AppId, around: &FleetEnvironment, changed: Option<usize>) -> anyhow::Result<Bundle> {
     let resources = (0..RESOURCES).map(|n| resource(app, n, changed == Some(n))).collect::<Result<_, _>>()?;
     Ok(Bundle::new(app.clone(), around.target.identity.clone(), resources)?)
 }
@@ -156,7 +156,7 @@ fn live(uid: &str, body: &Value) -> anyhow::Result<Live> {
     })
 }
 
-fn claim(key: &Key, app: &AppId, around: &Surroundings, uid: &Uid) -> Claim {
+fn claim(key: &Key, app: &AppId, around: &FleetEnvironment, uid: &Uid) -> Claim {
     Claim {
         target: around.target.identity.clone(),
         key: key.clone(),

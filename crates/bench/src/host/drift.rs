@@ -42,16 +42,16 @@ pub(super) fn edit_and_heal(table: &mut Table) -> anyhow::Result<()> {
 
 /// Milliseconds from each edit.
 #[derive(Default)]
-struct Told {
+struct Reported {
     seen: Vec<f64>,
     healed: Vec<f64>,
 }
 
-async fn heal_all(lab: &Lab) -> anyhow::Result<Told> {
+async fn heal_all(lab: &Lab) -> anyhow::Result<Reported> {
     let agent = Agent::start(lab)?;
     agent.until_converged(1, Duration::from_millis(20), PATIENCE).await?;
     let ahead = agent.ahead().await?;
-    let mut told = Told::default();
+    let mut told = Reported::default();
     for number in 0..FILES {
         let place = Workload::place(&lab.managed(), number);
         let (edited, begun) = (since_epoch().as_secs_f64() * 1e3, Stopwatch::start());

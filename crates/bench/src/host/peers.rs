@@ -22,7 +22,7 @@ const QUIET_RUNS: u32 = 2;
 
 /// How long a peer takes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct Measured {
     pub(super) first: Duration,
     pub(super) quiet: Duration,
     /// The part of `quiet` that is no start of a process and no look at the machine, where the peer tells.
@@ -30,10 +30,10 @@ pub(super) struct Taken {
 }
 
 /// A peer that was measured, or why it could not be.
-type Figures = OnceLock<Result<Taken, String>>;
+type Figures = OnceLock<Result<Measured, String>>;
 
 /// Puppet on 1,000 files, in milliseconds: `puppet apply`, process and all.
-pub(super) fn puppet(of: fn(&Taken) -> Duration) -> Peer {
+pub(super) fn puppet(of: fn(&Measured) -> Duration) -> Peer {
     as_peer("Puppet", measured_puppet(), |taken| of(taken).as_secs_f64() * 1e3)
 }
 
@@ -45,14 +45,14 @@ pub(super) fn puppet_catalog() -> Peer {
     })
 }
 
-fn measured_puppet() -> &'static Result<Taken, String> {
+fn measured_puppet() -> &'static Result<Measured, String> {
     static FIGURES: Figures = OnceLock::new();
     let missing = "install it with `apt-get install --no-install-recommends puppet-agent`";
     FIGURES.get_or_init(|| measure(missing, run_puppet))
 }
 
 /// Ansible on 100 files, scaled to as many as Puppet is given, in milliseconds.
-pub(super) fn ansible(of: fn(&Taken) -> Duration) -> Peer {
+pub(super) fn ansible(of: fn(&Measured) -> Duration) -> Peer {
     static FIGURES: Figures = OnceLock::new();
     let missing = "install it with `apt-get install --no-install-recommends ansible-core`";
     let taken = FIGURES.get_or_init(|| measure(missing, run_ansible));
@@ -60,21 +60,21 @@ pub(super) fn ansible(of: fn(&Taken) -> Duration) -> Peer {
     as_peer("Ansible, 10 × 100", taken, |taken| of(taken).as_secs_f64() * 1e3 * scale)
 }
 
-fn as_peer(name: &'static str, taken: &Result<Taken, String>, figure: impl Fn(&Taken) -> f64) -> Peer {
+fn as_peer(name: &'static str, taken: &Result<Measured, String>, figure: impl Fn(&Measured) -> f64) -> Peer {
     match taken {
         Ok(taken) => Peer::Measured { name, figure: figure(taken) },
         Err(reason) => Peer::Missing { name, reason: reason.clone() },
     }
 }
 
-fn measure(missing: &str, run: fn() -> anyhow::Result<Taken>) -> Result<Taken, String> {
+fn measure(missing: &str, run: fn() -> anyhow::Result<Measured>) -> Result<Measured, String> {
     run().map_err(|error| match error.downcast_ref::<NotRun>() {
         Some(NotRun::Missing) => missing.to_owned(),
         _ => format!("{error:#}"),
     })
 }
 
-fn run_puppet() -> anyhow::Result<Taken> {
+fn run_puppet() -> anyhow::Result<Measured> {
     let apply = |folder: &Path, manifest: &Path| {
         let mut puppet = program("puppet");
         puppet.args(["apply", "--detailed-exitcodes"]).arg("--confdir").arg(folder.join("conf"));
@@ -90,7 +90,7 @@ fn run_puppet() -> anyhow::Result<Taken> {
     run(Workload { files: PUPPET_FILES }, "files.pp", Workload::manifest, &apply, &changed)
 }
 
-fn run_ansible() -> anyhow::Result<Taken> {
+fn run_ansible() -> anyhow::Result<Measured> {
     let play = |folder: &Path, playbook: &Path| {
         let mut ansible = program("ansible-playbook");
         ansible.args(["--inventory", "localhost,", "--connection", "local"]).arg(playbook);
@@ -113,7 +113,7 @@ fn run(
     text: fn(Workload, &Path) -> String,
     command: &impl Fn(&Path, &Path) -> Command,
     changed: &impl Fn(Option<i32>, &str) -> Option<bool>,
-) -> anyhow::Result<Taken> {
+) -> anyhow::Result<Measured> {
     let folder = tempfile::tempdir()?;
     let (root, told) = (folder.path().join("managed"), folder.path().join(name));
     workload.make_folders(&root)?;
@@ -138,7 +138,7 @@ fn run(
         (quiet, alone) = (quiet.min(again.0), alone.min(again.1));
     }
     ensure!(is_in_place(&root, workload)?, "it left files that are not as declared");
-    Ok(Taken { first, quiet, alone })
+    Ok(Measured { first, quiet, alone })
 }
 
 /// Puppet's own word: `Applied catalog in 2.34 seconds`.

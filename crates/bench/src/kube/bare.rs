@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use setpoint_core::time::Span;
 use setpoint_target_kube::http::{Connection, HttpWire};
 use setpoint_target_kube::wire::{Method, Request, Wire};
-use setpoint_target_kube::{Flow, Taken, Urgency};
+use setpoint_target_kube::{Flow, RequestOutcome, Urgency};
 
 use super::workload::Object;
 use crate::stopwatch::{Stopwatch, wall};
@@ -44,7 +44,7 @@ impl Bare {
         let sent = Stopwatch::start();
         self.send(request).await?;
         let after = Span::millis(u64::try_from(sent.elapsed().as_millis()).unwrap_or(u64::MAX));
-        flow.learn(Taken::Answered { after }, wall());
+        flow.learn(RequestOutcome::Answered { after }, wall());
         Ok(())
     }
 

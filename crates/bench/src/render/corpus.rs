@@ -20,7 +20,7 @@ const TIMES_CLI: f64 = 20.0;
 const TIMES_LIBRARY: f64 = 5.0;
 
 /// Milliseconds of processor time for one overlay.
-struct Taken {
+struct Measured {
     name: String,
     ours: f64,
     library: f64,
@@ -31,16 +31,16 @@ pub(super) fn render(table: &mut Table) -> anyhow::Result<()> {
     let overlays = corpus()?;
     let mut library = Library::start()?;
     let measure = |overlay: &Overlay| {
-        Ok(Taken {
+        Ok(Measured {
             name: overlay.name.clone(),
             ours: ours(overlay)?,
             library: by_library(&mut library, overlay)?,
             cli: by_cli(overlay)?,
         })
     };
-    let mut taken: Vec<Taken> = overlays.iter().map(measure).collect::<anyhow::Result<_>>()?;
-    let sum = |of: fn(&Taken) -> f64| taken.iter().map(of).sum::<f64>();
-    let all = Taken {
+    let mut taken: Vec<Measured> = overlays.iter().map(measure).collect::<anyhow::Result<_>>()?;
+    let sum = |of: fn(&Measured) -> f64| taken.iter().map(of).sum::<f64>();
+    let all = Measured {
         name: format!("{} overlays", taken.len()),
         ours: sum(|taken| taken.ours),
         library: sum(|taken| taken.library),

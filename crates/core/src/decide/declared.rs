@@ -13,7 +13,7 @@ use crate::live::{Baseline, Health, Live, Presence, Writer};
 use crate::modes::{Cause, Permission};
 use crate::mutant::Mutant;
 use crate::name::{AppId, Uid};
-use crate::observed::{Blindness, Observed};
+use crate::observed::{Observed, UnknownReason};
 use crate::plan::Step;
 use crate::report::Why;
 use crate::resource::Resource;
@@ -39,7 +39,7 @@ pub(super) fn judge_all(draft: &mut Draft<'_>) {
                 judge(draft, &seen, &Presence::Absent);
             }
             Some(Observed::Unknown { reason }) => not_seen(draft, &seen, reason.clone()),
-            None => not_seen(draft, &seen, Blindness::NotLooked),
+            None => not_seen(draft, &seen, UnknownReason::NotLooked),
         }
     }
 }
@@ -67,7 +67,7 @@ impl Seen<'_> {
     }
 }
 
-fn not_seen(draft: &mut Draft<'_>, seen: &Seen<'_>, reason: Blindness) {
+fn not_seen(draft: &mut Draft<'_>, seen: &Seen<'_>, reason: UnknownReason) {
     draft.decision.in_sync = false;
     draft.decision.health = Health::Unknown;
     draft.withhold(seen.key, declared_cause(draft, seen), Why::NotSeen { reason });

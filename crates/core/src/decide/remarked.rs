@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::claim::{Claim, Told};
+use crate::claim::{Claim, ReportedRemark};
 use crate::facts::Change;
 use crate::key::Key;
 use crate::live::{Live, Remark};
@@ -21,7 +21,7 @@ pub(super) fn is_told(claim: &Claim, live: &Live) -> bool {
     }
 }
 
-fn stands(told: &Told, remarks: &[Remark]) -> bool {
+fn stands(told: &ReportedRemark, remarks: &[Remark]) -> bool {
     remarks.iter().any(|remark| remark.path == told.path && remark.holder == told.holder)
 }
 
@@ -38,7 +38,7 @@ pub(super) fn tell(
     key: &Key,
     before: Option<&Claim>,
     live: &Live,
-) -> Option<Arc<BTreeSet<Told>>> {
+) -> Option<Arc<BTreeSet<ReportedRemark>>> {
     let told = before.and_then(|claim| claim.told.clone());
     let Some(remarks) = live.remarks.as_deref() else { return told };
     let is_new = |remark: &&Remark| before.is_none_or(|claim| !claim.has_told(remark));
@@ -48,8 +48,10 @@ pub(super) fn tell(
     if !gone.is_empty() {
         draft.decision.over.push(Over { key: key.clone(), paths: gone });
     }
-    let now = remarks.iter().map(|remark| Told { path: Arc::clone(&remark.path), holder: Arc::clone(&remark.holder) });
-    let now: BTreeSet<Told> = now.collect();
+    let now = remarks
+        .iter()
+        .map(|remark| ReportedRemark { path: Arc::clone(&remark.path), holder: Arc::clone(&remark.holder) });
+    let now: BTreeSet<ReportedRemark> = now.collect();
     (!now.is_empty()).then(|| Arc::new(now))
 }
 

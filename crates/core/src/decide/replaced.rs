@@ -12,7 +12,7 @@ use crate::modes::{Cause, Permission};
 use crate::mutant::Mutant;
 use crate::plan::Step;
 use crate::prune;
-use crate::report::{Kept, Why};
+use crate::report::{RetentionReason, Why};
 use crate::snapshot::{FRESH, Immutable, Question, Snapshot};
 use crate::time::Timestamp;
 
@@ -111,7 +111,7 @@ fn may_replace(draft: &mut Draft<'_>, stuck: &Stuck<'_>, before: Option<&Key>) -
     }
     prune::doubt(snapshot, draft.now)?;
     if stuck.claim.protected {
-        return Err(Kept::Protected.into());
+        return Err(RetentionReason::Protected.into());
     }
     let leave = snapshot.budget.allowance.as_ref().filter(|leave| leave.bundle == snapshot.bundle.digest());
     prune::object_guard(stuck.claim, stuck.live, leave.is_some_and(|leave| leave.left > 0))?;

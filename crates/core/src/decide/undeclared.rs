@@ -9,10 +9,10 @@ use crate::key::Key;
 use crate::live::{Live, Presence};
 use crate::modes::{Cause, Permission};
 use crate::mutant::Mutant;
-use crate::observed::{Blindness, Observed};
+use crate::observed::{Observed, UnknownReason};
 use crate::plan::Step;
-use crate::prune::{self, Purse};
-use crate::report::{Kept, Why};
+use crate::prune::{self, DeleteBudget};
+use crate::report::{RetentionReason, Why};
 use crate::snapshot::Question;
 
 use super::{Cursor, Draft, remarked};
@@ -66,7 +66,7 @@ fn judge<'a>(
             return None;
         }
         None => {
-            draft.withhold(key, cause, Why::NotSeen { reason: Blindness::NotLooked });
+            draft.withhold(key, cause, Why::NotSeen { reason: UnknownReason::NotLooked });
             return None;
         }
     };
@@ -127,14 +127,14 @@ fn prune(draft: &mut Draft<'_>, mut candidates: Vec<Candidate<'_>>, cause: Cause
         return;
     }
     candidates.sort_by(|a, b| (b.claim.rank, &b.claim.key).cmp(&(a.claim.rank, &a.claim.key)));
-    let mut purse = Purse::new(snapshot.budget, snapshot.bundle.digest(), snapshot.retiring);
+    let mut purse = DeleteBudget::new(snapshot.budget, snapshot.bundle.digest(), snapshot.retiring);
     let last = candidates.first().map_or(0, |candidate| candidate.claim.rank);
     // What a kept object was made after is kept too: deletes go in reverse, without leaving one out.
     let mut kept_rank = 0;
     for candidate in candidates {
         let rank = candidate.claim.rank;
         let pruned = match rank < kept_rank {
-            true => Err(Kept::DependentStands.into()),
+            true => Err(RetentionReason::DependentStands.into()),
             false => prune_one(draft, &candidate, &mut purse, last, cause),
         };
         if let Err(why) = pruned {
@@ -147,7 +147,7 @@ fn prune(draft: &mut Draft<'_>, mut candidates: Vec<Candidate<'_>>, cause: Cause
 fn prune_one(
     draft: &mut Draft<'_>,
     candidate: &Candidate<'_>,
-    purse: &mut Purse,
+    purse: &mut DeleteBudget,
     last: u32,
     cause: Cause,
 ) -> Result<(), Why> {

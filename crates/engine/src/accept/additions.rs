@@ -9,7 +9,7 @@ use setpoint_documents::{AdditionAction, AppSpec, FieldPath, FieldProblem};
 use setpoint_kube::shared::shareable;
 
 use super::documents::ControlDocuments;
-use super::reading::Slip;
+use super::reading::FieldError;
 use super::selector::Selector;
 
 /// A rule of an app about what others add.
@@ -44,8 +44,8 @@ pub(super) fn additions_in(rules: &[AddedRule], api_version: &str, kind: &str, k
 
 impl ControlDocuments {
     /// Rules that no target could follow.
-    pub(super) fn additions(&self) -> Vec<Slip> {
-        self.slips_of_rules(unreadable, elsewhere)
+    pub(super) fn additions(&self) -> Vec<FieldError> {
+        self.field_errors_of_rules(unreadable, elsewhere)
     }
 }
 

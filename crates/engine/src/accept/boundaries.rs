@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use setpoint_core::boundary::{Boundary, Grounds, Pattern};
+use setpoint_core::boundary::{Boundary, Grants, Pattern};
 use setpoint_core::name::{AppId, Scope};
 use setpoint_documents::{AppSpec, FieldProblem, ScopeSpec, TargetFamily};
 use setpoint_kube::key::group_and_kind;
@@ -31,7 +31,7 @@ impl ControlDocuments {
         let classes = listed.and_then(|listed| listed.cluster_kinds.as_ref()).into_iter().flatten();
         let names = |class: &str| if class == NAMESPACE { namespaces.clone() } else { vec![Pattern::any()] };
         let classes: BTreeMap<_, _> = classes.map(|kind| (kind.as_str().into(), names(kind.as_str()))).collect();
-        Boundary::Within(Arc::new(Grounds { scope: id.scope.clone(), namespaces, classes }))
+        Boundary::Within(Arc::new(Grants { scope: id.scope.clone(), namespaces, classes }))
     }
 
     /// Whether the scope was given leave to declare what Setpoint itself runs from. None has it by itself, not even `default`.

@@ -13,7 +13,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, StoreName, TargetName};
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_documents::{FieldProblem, LoadRestrictor, Reference, RelativePath, TargetSpec, Undeclared};
@@ -125,7 +125,7 @@ pub enum Considered {
     /// The declaration is wrong; it will be wrong the same way until a store moves.
     Refused { problems: Vec<Problem> },
     /// A store could not be read, or a program not be run.
-    Failed { reason: Blindness },
+    Failed { reason: UnknownReason },
 }
 
 impl ControlDocuments {
@@ -291,10 +291,10 @@ pub fn rendered(source: &AppSource, trees: &Trees, by: By<'_>) -> Considered {
         Err(NotRendered::Refused { problems }) => return Considered::Refused { problems },
         Err(NotRendered::Failed { source }) => return Considered::Failed { reason: source.into() },
         Err(NotRendered::Unavailable { what }) => {
-            return Considered::Failed { reason: Blindness::NotRun { detail: what } };
+            return Considered::Failed { reason: UnknownReason::NotRun { detail: what } };
         }
         Err(stopped @ NotRendered::Stopped) => {
-            return Considered::Failed { reason: Blindness::NotRun { detail: stopped.to_string() } };
+            return Considered::Failed { reason: UnknownReason::NotRun { detail: stopped.to_string() } };
         }
     };
     match identified(rendered.resources, source, kinds) {

@@ -11,7 +11,7 @@ use setpoint_core::name::{AppId, Scope, TargetName};
 use setpoint_documents::{ActAs, AppSpec, FieldProblem, Principal, TargetFamily, TargetSpec};
 
 use super::documents::{ControlDocument, ControlDocuments};
-use super::reading::Slip;
+use super::reading::FieldError;
 
 /// The names of all scopes that have one, each once for all its apps.
 pub(super) type Identities<'a> = BTreeMap<&'a Scope, Arc<ActingAs>>;
@@ -30,7 +30,7 @@ impl ControlDocuments {
     }
 
     /// Names that were not lent, or that another scope has.
-    pub(super) fn misnamed(&self) -> Vec<Slip> {
+    pub(super) fn misnamed(&self) -> Vec<FieldError> {
         let mut slips = Vec::new();
         let mut taken: BTreeMap<&Principal, &Scope> = BTreeMap::new();
         for (scope, document) in &self.scopes {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use setpoint_core::name::Scope;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_documents::{
     AppSpec, Document, FieldProblem, Metadata, Spec, TargetFamily, TargetSpec, check_unique, read_documents,
 };
@@ -28,7 +28,7 @@ pub enum NotRead {
     /// They are wrong, all of it told; they will be wrong the same way until the store moves.
     Refused { problems: Vec<Problem> },
     /// The store could not be read.
-    Failed { reason: Blindness },
+    Failed { reason: UnknownReason },
 }
 
 impl From<StoreError> for NotRead {
@@ -38,14 +38,14 @@ impl From<StoreError> for NotRead {
 }
 
 /// Something wrong with a document, not placed yet: where its name is, and the field.
-pub(super) type Slip = (Place, FieldProblem);
+pub(super) type FieldError = (Place, FieldProblem);
 
 /// What is wrong with the rules of an app.
 type RuleCheck = fn(&AppSpec) -> Vec<FieldProblem>;
 
 impl ControlDocuments {
     /// Rules of apps about fields and objects, judged by the kind of target: on a cluster they may be wrong, elsewhere there is nothing they could be about.
-    pub(super) fn slips_of_rules(&self, on_cluster: RuleCheck, elsewhere: RuleCheck) -> Vec<Slip> {
+    pub(super) fn field_errors_of_rules(&self, on_cluster: RuleCheck, elsewhere: RuleCheck) -> Vec<FieldError> {
         let mut slips = Vec::new();
         for app in self.apps.values() {
             // A target that is not there is told elsewhere.

@@ -12,7 +12,7 @@ use setpoint_documents::{AppSpec, FieldProblem, nearest};
 use super::boundaries;
 use super::candidate::store_path;
 use super::documents::{ControlDocument, ControlDocuments};
-use super::reading::{BOOTSTRAP_STORE, Slip};
+use super::reading::{BOOTSTRAP_STORE, FieldError};
 
 /// What one scope may use.
 struct Rights<'a> {
@@ -22,7 +22,7 @@ struct Rights<'a> {
 
 impl ControlDocuments {
     /// Everything that leads nowhere, leads too far, or leads in a circle.
-    pub(super) fn references(&self) -> Vec<Slip> {
+    pub(super) fn references(&self) -> Vec<FieldError> {
         let mut slips = Vec::new();
         let mut rights = BTreeMap::new();
         for (id, app) in &self.apps {
@@ -113,7 +113,7 @@ impl ControlDocuments {
     }
 
     /// Apps that wait for each other would wait for ever.
-    fn circles(&self) -> Option<Slip> {
+    fn circles(&self) -> Option<FieldError> {
         let edges = self.apps.iter().map(|(id, app)| {
             let before = app.spec.sync.depends_on.iter();
             (id, before.map(|name| AppId::new(id.scope.clone(), name.clone())).collect())
@@ -126,7 +126,7 @@ impl ControlDocuments {
     }
 
     /// What Scope documents list must exist, and whoever draws a boundary stands outside of it.
-    fn boundaries(&self) -> Vec<Slip> {
+    fn boundaries(&self) -> Vec<FieldError> {
         let mut slips = Vec::new();
         for scope in self.scopes.values() {
             let mut add = |problem| slips.push((scope.place.clone(), problem));

@@ -4,7 +4,7 @@ use setpoint_documents::{AppSpec, FieldProblem, ReplaceRule};
 use setpoint_kube::kinds::{is_protected, is_protected_anywhere};
 
 use super::documents::ControlDocuments;
-use super::reading::Slip;
+use super::reading::FieldError;
 use super::selector::Selector;
 
 pub(super) fn replaced_in(app: &AppSpec) -> Vec<Selector> {
@@ -16,8 +16,8 @@ pub(super) fn replaced_in(app: &AppSpec) -> Vec<Selector> {
 
 impl ControlDocuments {
     /// Rules that no target could follow, or must not.
-    pub(super) fn replacing(&self) -> Vec<Slip> {
-        self.slips_of_rules(protected, elsewhere)
+    pub(super) fn replacing(&self) -> Vec<FieldError> {
+        self.field_errors_of_rules(protected, elsewhere)
     }
 }
 

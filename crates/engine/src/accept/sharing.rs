@@ -9,7 +9,7 @@ use setpoint_documents::{AppSpec, FieldPath, FieldProblem, Line};
 use setpoint_kube::shared::shareable;
 
 use super::documents::ControlDocuments;
-use super::reading::Slip;
+use super::reading::FieldError;
 use super::selector::Selector;
 
 /// A rule of an app about fields that others may set.
@@ -58,8 +58,8 @@ pub(super) fn shared_in(rules: &[SharingRule], api_version: &str, kind: &str, ke
 
 impl ControlDocuments {
     /// Rules that no target could follow.
-    pub(super) fn sharing(&self) -> Vec<Slip> {
-        self.slips_of_rules(unreadable, unshared)
+    pub(super) fn sharing(&self) -> Vec<FieldError> {
+        self.field_errors_of_rules(unreadable, unshared)
     }
 }
 

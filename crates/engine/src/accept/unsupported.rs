@@ -4,14 +4,14 @@ use setpoint_core::time::Span;
 use setpoint_documents::{AppSpec, FieldProblem, PolicySpec};
 
 use super::documents::ControlDocuments;
-use super::reading::Slip;
+use super::reading::FieldError;
 use super::windows;
 
 /// The share of what an app owns that may be pruned in a day, as the machine has it built in.
 const PRUNE_BUDGET: u32 = 10;
 
 impl ControlDocuments {
-    pub(super) fn unsupported(&self) -> Vec<Slip> {
+    pub(super) fn unsupported(&self) -> Vec<FieldError> {
         let mut slips = Vec::new();
         for app in self.apps.values() {
             slips.extend(of_app(&app.spec).into_iter().map(|problem| (app.place.clone(), problem)));

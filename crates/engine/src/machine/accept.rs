@@ -9,7 +9,7 @@ use setpoint_core::facts::{Accepted, AppFacts, Change};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, StoreName, VersionId};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::snapshot::Answers;
 use setpoint_core::time::{Span, Timestamp};
@@ -281,7 +281,7 @@ impl Machine {
         if let RenderOutcome::Failed { reason } = &outcome {
             self.doubt_controls(reason);
             // What is over in a moment is nothing to tell.
-            let passing = matches!(reason, Blindness::OtherDocuments | Blindness::NotLooked);
+            let passing = matches!(reason, UnknownReason::OtherDocuments | UnknownReason::NotLooked);
             return self.render_failed(&app, (!passing).then(|| reason.to_string()));
         }
         if let Some(kept) = self.apps.get_mut(&app)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::name::AppId;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::snapshot::{FreshRender, Preview, Question, Replacement};
 use setpoint_core::time::Span;
 use setpoint_target::{Refusal, RefusalClass};
@@ -60,7 +60,7 @@ impl Machine {
         self.set_phase(app, phase);
     }
 
-    pub(super) fn rendered_afresh(&mut self, ticket: Ticket, rendered: Result<Digest, Blindness>) {
+    pub(super) fn rendered_afresh(&mut self, ticket: Ticket, rendered: Result<Digest, UnknownReason>) {
         let Some(Awaited::Afresh { app, bundle, asked }) = self.take(ticket) else { return };
         let rendered = match rendered {
             Ok(rendered) => rendered,

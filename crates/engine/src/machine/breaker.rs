@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use setpoint_core::live::Observation;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_target::{Outcome, RefusalClass};
 
@@ -86,8 +86,8 @@ pub(super) fn health_shown_by(outcome: &Outcome) -> Option<bool> {
 
 /// Whether a look failed because of its target, and not because of the object, of missing rights,
 /// or of a declaration that has changed since.
-fn is_of_the_target(reason: &Blindness) -> bool {
-    !matches!(reason, Blindness::Denied { .. } | Blindness::Unobservable { .. } | Blindness::NotLooked)
+fn is_of_the_target(reason: &UnknownReason) -> bool {
+    !matches!(reason, UnknownReason::Denied { .. } | UnknownReason::Unobservable { .. } | UnknownReason::NotLooked)
 }
 
 impl super::Machine {

@@ -12,7 +12,7 @@ use setpoint_core::modes::State;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
 use setpoint_core::observed::Observed;
-use setpoint_core::report::{Kept, Why, Withheld};
+use setpoint_core::report::{RetentionReason, Why, Withheld};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::{Entry, Kind};
 
@@ -145,15 +145,15 @@ impl Machine {
             | Why::Immutable { until, .. }
             | Why::ReplaceNotAllowed { until, .. }
             | Why::ReplacementRefused { until, .. } => *until,
-            Why::Kept(Kept::Quarantine { left }) => self.now + *left,
+            Why::RetentionReason(RetentionReason::Quarantine { left }) => self.now + *left,
             Why::State { state: State::Suspended } => {
                 let facts = self.holdings.facts().apps.get(app);
                 facts.and_then(|facts| facts.suspension.as_ref()).map_or(later, |suspension| suspension.until)
             }
             Why::State { state: State::WindowClosed } => self.window_opens(app).unwrap_or(later),
-            Why::Kept(Kept::OldObservation) => self.now,
+            Why::RetentionReason(RetentionReason::OldObservation) => self.now,
             // Others render in a moment; one that fails to must not be waited for in vain too often.
-            Why::Kept(Kept::OthersNotConsidered) => self.now + Span::seconds(5),
+            Why::RetentionReason(RetentionReason::OthersNotConsidered) => self.now + Span::seconds(5),
             // There is nothing to wait for: another declaration brings a look of its own.
             Why::NotSeenToEnd => self.now + self.settings.sweep,
             Why::PerhapsGone => self.now + Span::seconds(15),

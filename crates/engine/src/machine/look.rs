@@ -8,7 +8,7 @@ use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Observation, Presence};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Span;
 use setpoint_ledger::Kind;
 use setpoint_target::{Asker, Hint, Unwatched};
@@ -181,13 +181,13 @@ impl Machine {
         let keys = self.keys_of(&app);
         for key in &keys {
             if !observation.states.contains_key(key) {
-                observation.states.insert(key.clone(), Observed::unknown(Blindness::NotLooked));
+                observation.states.insert(key.clone(), Observed::unknown(UnknownReason::NotLooked));
             }
         }
         if let Some(Phase::Looking { bundle, outdated, .. }) = self.apps.get(&app).map(|kept| &kept.phase) {
             let moved = self.declared_otherwise(&app, *bundle);
             let unseen =
-                outdated.iter().chain(&moved).map(|key| (key.clone(), Observed::unknown(Blindness::NotLooked)));
+                outdated.iter().chain(&moved).map(|key| (key.clone(), Observed::unknown(UnknownReason::NotLooked)));
             observation.states.extend(unseen);
         }
         self.swept(&app, &observation);

@@ -24,6 +24,7 @@ mod app;
 mod ask;
 mod attribute;
 mod breaker;
+mod bundle_cache;
 mod entries;
 mod hold;
 mod holdings;
@@ -35,7 +36,6 @@ mod recording;
 mod root;
 mod setbacks;
 mod settle;
-mod shelf;
 mod status;
 mod tenure;
 mod timers;
@@ -69,7 +69,7 @@ use settle::Unsettled;
 use tenure::Tenure;
 use timers::{Timer, Timers};
 
-pub use shelf::Shelf;
+pub use bundle_cache::BundleCache;
 pub use status::{AppStatus, Refused, Standing, StoreStatus};
 
 /// The engine of one log: accepts versions and holds apps at them.
@@ -84,7 +84,7 @@ pub struct Machine {
     /// This process has been the writer before.
     held_before: bool,
     holdings: Holdings,
-    bundles: Shelf,
+    bundles: BundleCache,
     stores: BTreeMap<StoreName, Store>,
     breakers: BTreeMap<TargetIdentity, Breaker>,
     /// Kinds whose changes are not noticed now.
@@ -142,7 +142,7 @@ impl Machine {
             tenure: Tenure::Standby,
             held_before: false,
             holdings: Holdings::default(),
-            bundles: Shelf::default(),
+            bundles: BundleCache::default(),
             stores: BTreeMap::new(),
             breakers: BTreeMap::new(),
             unwatched: BTreeMap::new(),

@@ -33,11 +33,11 @@ const MOST_NAMED: usize = 50;
 /// What people were told, and what is still to be delivered.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    told: BTreeMap<(NoteKind, String), Told>,
+    told: BTreeMap<(NoteKind, String), SentNote>,
 }
 
 #[derive(Debug)]
-struct Told {
+struct SentNote {
     text: String,
     delivered: bool,
     /// The matter is over, but no one knows of it yet.
@@ -59,7 +59,7 @@ impl Notes {
 
     /// Ends what was told of fights a while ago: one is told as it begins, so the next one to be told is another.
     fn end_old_fights(&mut self, now: Timestamp) {
-        let is_old = |(matter, told): &(&(NoteKind, String), &Told)| {
+        let is_old = |(matter, told): &(&(NoteKind, String), &SentNote)| {
             matter.0 == NoteKind::Fight && now.since(told.at) > FIGHT_WINDOW
         };
         let old: Vec<_> = self.told.iter().filter(is_old).map(|(matter, _)| matter.clone()).collect();
@@ -75,7 +75,7 @@ impl Machine {
         if self.notes.told.get(&matter).is_some_and(|told| told.text == text && !told.over) {
             return;
         }
-        let told = Told { text: text.clone(), delivered: false, over: false, at: self.now, tries: 0 };
+        let told = SentNote { text: text.clone(), delivered: false, over: false, at: self.now, tries: 0 };
         self.notes.told.insert(matter, told);
         self.deliver(Note { kind, subject, text });
     }
@@ -95,7 +95,7 @@ impl Machine {
     /// A new tenure delivers what an earlier one of this process could not.
     pub(super) fn deliver_undelivered(&mut self) {
         let waiting = self.notes.told.iter().filter(|(_, told)| !told.delivered);
-        let note = |((kind, subject), told): (&(NoteKind, String), &Told)| Note {
+        let note = |((kind, subject), told): (&(NoteKind, String), &SentNote)| Note {
             kind: *kind,
             subject: subject.clone(),
             text: told.text.clone(),

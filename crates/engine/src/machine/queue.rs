@@ -22,7 +22,7 @@ fn may_wait(priority: Priority) -> Span {
 /// One lane per scope and target: whether an app may start depends on nothing else, so only the first of each lane is asked.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    lanes: BTreeMap<Lane, BTreeSet<(Timestamp, AppId)>>,
+    lanes: BTreeMap<QueueKey, BTreeSet<(Timestamp, AppId)>>,
     places: BTreeMap<AppId, Place>,
 }
 
@@ -35,7 +35,7 @@ struct Place {
     priority: Priority,
 }
 
-type Lane = (Scope, TargetIdentity);
+type QueueKey = (Scope, TargetIdentity);
 
 impl Queue {
     /// Queues an app of a target, or moves it forward. It is never moved back.
@@ -83,7 +83,7 @@ impl Queue {
     ) -> Option<(AppId, Priority)> {
         let share = (slots / 4).max(1);
         let startable = || self.lanes.iter().filter(|((_, target), _)| may_start(target));
-        let fair = |((scope, _), _): &(&Lane, _)| busy.get(scope).is_none_or(|held| *held < share);
+        let fair = |((scope, _), _): &(&QueueKey, _)| busy.get(scope).is_none_or(|held| *held < share);
         let first = |(_, waiting): (_, &BTreeSet<(Timestamp, AppId)>)| waiting.first().cloned();
         let next = startable().filter(fair).filter_map(first).min().or_else(|| startable().filter_map(first).min());
         let (_, next) = next?;

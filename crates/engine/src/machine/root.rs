@@ -9,7 +9,7 @@ use setpoint_core::facts::AppFacts;
 use setpoint_core::live::Health;
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::Span;
 use setpoint_ledger::Kind;
 
@@ -67,8 +67,8 @@ impl Machine {
 
     /// A render failed. Where other documents are taken up than those in force an answer was lost, or an older request came late: they are
     /// asked for anew.
-    pub(super) fn doubt_controls(&mut self, reason: &Blindness) {
-        if *reason == Blindness::OtherDocuments && self.are_in_force() && self.controls_asked.is_none() {
+    pub(super) fn doubt_controls(&mut self, reason: &UnknownReason) {
+        if *reason == UnknownReason::OtherDocuments && self.are_in_force() && self.controls_asked.is_none() {
             self.ask_for_controls();
         }
     }

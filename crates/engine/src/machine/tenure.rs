@@ -20,9 +20,9 @@ use crate::effect::{Declined, Effect, NoteKind};
 
 use super::accept::Turns;
 use super::app::App;
+use super::bundle_cache::BundleCache;
 use super::holdings::Holdings;
 use super::queue::Priority;
-use super::shelf::Shelf;
 use super::timers::Timer;
 use super::{Awaited, Machine, Then};
 
@@ -95,7 +95,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn loaded(&mut self, epoch: u64, facts: Facts, bundles: Shelf) {
+    pub(super) fn loaded(&mut self, epoch: u64, facts: Facts, bundles: BundleCache) {
         let Tenure::Loading { epoch: current, expires } = self.tenure else { return };
         if current != epoch {
             return;
@@ -135,7 +135,7 @@ impl Machine {
     }
 
     /// Builds everything in memory from what is durable.
-    fn take_up(&mut self, facts: Facts, bundles: Shelf) {
+    fn take_up(&mut self, facts: Facts, bundles: BundleCache) {
         self.bundles = bundles;
         self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), Box::new(App::new(Arc::clone(row))))).collect();
         let open: Vec<_> = facts.intents.iter().map(|(id, intent)| (*id, self.settles_former_from(intent))).collect();
@@ -205,7 +205,7 @@ impl Machine {
     pub(super) fn lose_tenure(&mut self) {
         self.tenure = Tenure::Standby;
         self.holdings = Holdings::default();
-        self.bundles = Shelf::default();
+        self.bundles = BundleCache::default();
         self.apps.clear();
         self.forgetting.clear();
         self.stores.clear();

@@ -20,7 +20,7 @@ pub struct FieldSet(pub(crate) Arc<Node>);
 
 /// What a set says of one path, and of those below it.
 ///
-/// Kept in normal form, so that equal sets are equal trees: children are ordered by element; a node with children never owns as a whole; only the root
+/// RetentionReason in normal form, so that equal sets are equal trees: children are ordered by element; a node with children never owns as a whole; only the root
 /// may own nothing and have no children.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Node {

@@ -17,7 +17,7 @@ pub(super) const MAX_ITEMS: usize = 1024;
 type Values = Vec<String>;
 
 /// The items of both lists, and which of them are in which list.
-struct Desk<'a, 'k> {
+struct IrregularMerge<'a, 'k> {
     merger: Merger<'a>,
     known: Option<Cursor<'a>>,
     /// Of a set it is one without a name.
@@ -62,7 +62,7 @@ impl<'a> Merger<'a> {
                 PatchItems::Some((own_count..count).collect())
             }
         };
-        let mut desk = Desk { merger: self, known, keys, items, own: (0..own_count).collect(), patch };
+        let mut desk = IrregularMerge { merger: self, known, keys, items, own: (0..own_count).collect(), patch };
         let result = desk.merge()?;
         if let (Other::Patch(patches), PatchItems::Some(at)) = (other, &desk.patch) {
             patches.extend(at.iter().map(|at| desk.items[*at].clone()));
@@ -85,7 +85,7 @@ impl Merger<'_> {
     }
 }
 
-impl Desk<'_, '_> {
+impl IrregularMerge<'_, '_> {
     fn merge(&mut self) -> Result<Vec<usize>, NoMerge> {
         let mut all = self.values();
         if self.keys.len() > 1 {

@@ -25,7 +25,7 @@ use list::Other;
 /// What became of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merged {
-    Kept,
+    RetentionReason,
     /// The patch deletes it, or leaves nothing of it.
     Deleted,
 }
@@ -114,7 +114,7 @@ pub fn merge(patch: &Node, into: &mut Node, schema: &Schema, budget: &Budget) ->
     let mut patch = patch.clone();
     Ok(match (Merger { schema, budget }).merge(into, &mut patch, None)? {
         // Kustomize finds the patch in the place of the resource and does not look at it: at the top, `$patch: replace` changes nothing.
-        Left::Own | Left::Patch if !is_empty_map(into) => Merged::Kept,
+        Left::Own | Left::Patch if !is_empty_map(into) => Merged::RetentionReason,
         _ => Merged::Deleted,
     })
 }

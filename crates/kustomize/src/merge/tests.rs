@@ -36,7 +36,7 @@ fn json(node: &Node) -> String {
 fn answer(resource: &str, patch: &str) -> String {
     let mut node = one(resource, Origin::default());
     match merge(&one(patch, Origin::default()), &mut node, &Schema::kubernetes(), &Budget::default()) {
-        Ok(Merged::Kept) => json(&node),
+        Ok(Merged::RetentionReason) => json(&node),
         Ok(Merged::Deleted) => "deleted".to_owned(),
         Err(problem) => format!("error {}", problem.reason),
     }
@@ -133,7 +133,7 @@ fn many_items_with_keys_are_merged_in_time_that_grows_with_their_number() {
     let (mut pod, patch) =
         pods(50_000, |at| format!("{{name: c{at}, ports: [{{containerPort: {at}, protocol: TCP}}]}}"));
     let before = json(&pod);
-    assert_eq!(merge(&patch, &mut pod, &Schema::kubernetes(), &Budget::default()), Ok(Merged::Kept));
+    assert_eq!(merge(&patch, &mut pod, &Schema::kubernetes(), &Budget::default()), Ok(Merged::RetentionReason));
     assert_eq!(
         json(pod.at(&["spec"]).unwrap()).len() + "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"spec\":}".len(),
         before.len()
@@ -163,7 +163,7 @@ definitions:
     let schema = Schema::from_openapi(&one(document, Origin::default()), crate::schema::BuiltIn::Unread).unwrap();
     let mut thing = one("{apiVersion: example.com/v1, kind: Thing, spec: {parts: [{id: a, v: 1}]}}", Origin::default());
     let patch = one("{spec: {parts: [{id: b}, {id: a, w: 2}]}}", Origin::default());
-    assert_eq!(merge(&patch, &mut thing, &schema, &Budget::default()), Ok(Merged::Kept));
+    assert_eq!(merge(&patch, &mut thing, &schema, &Budget::default()), Ok(Merged::RetentionReason));
     assert_eq!(json(thing.at(&["spec"]).unwrap()), r#"{"parts":[{"id":"b"},{"id":"a","v":1,"w":2}]}"#);
 }
 

@@ -20,11 +20,11 @@ const AREA: &str = "footprints";
 const TOGETHER: usize = 64;
 
 /// By the bundle that the render gave, as they are written down: in a tenth of the room, and each is read once for every version.
-type Kept = BTreeMap<AppId, Vec<(Digest, Box<[u8]>)>>;
+type StoredFootprints = BTreeMap<AppId, Vec<(Digest, Box<[u8]>)>>;
 
 #[derive(Debug)]
 pub(super) struct Footprints {
-    kept: Mutex<Kept>,
+    kept: Mutex<StoredFootprints>,
     /// Those whose newest is not in the database yet.
     unwritten: Mutex<BTreeSet<AppId>>,
     scratch: Option<Arc<Scratch>>,
@@ -117,7 +117,7 @@ impl Footprints {
         self.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, StoredFootprints> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -55,7 +55,7 @@ use self::messages::Messages;
 use self::opening::{Opened, OpeningError, Purpose};
 use self::sources::Provider;
 use crate::doors::{Clock, OwnCluster};
-use crate::interpreter::{self, Ended, Handle, Limits, OpenLedger, Steps, StopError, Surroundings};
+use crate::interpreter::{self, Ended, Environment, Handle, Limits, OpenLedger, Steps, StopError};
 
 /// What an agent is started with.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl RunningAgent {
             log,
             courier: Mutex::default(),
         });
-        let surroundings = Surroundings {
+        let surroundings = Environment {
             clock,
             origin: origin.clone(),
             holder: HOLDER.to_owned(),

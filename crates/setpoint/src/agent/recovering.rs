@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use setpoint_core::bundle::{BadBundle, Bundle};
 use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::version::Revision;
 use setpoint_engine::Controls;
 use setpoint_ledger::{Ledger, LedgerError};
@@ -24,13 +24,13 @@ pub enum RecoveryError {
     #[error(transparent)]
     Opening(#[from] OpeningError),
     #[error("store {store} does not say what is declared: make it reachable and run it again")]
-    Unread { store: StoreName, source: Blindness },
+    Unread { store: StoreName, source: UnknownReason },
     #[error(
         "what {app} declares is refused, so that nobody can say what it owns: correct it with a new commit\n{problems}"
     )]
     Refused { app: AppId, problems: String },
     #[error("what {app} declares cannot be worked out: make its stores and its target reachable and run it again")]
-    Unrendered { app: AppId, source: Blindness },
+    Unrendered { app: AppId, source: UnknownReason },
     #[error("what {app} declares is no bundle: correct it with a new commit")]
     BadBundle { app: AppId, source: Box<BadBundle> },
     #[error("the control documents cannot be read back: look at what was said above")]

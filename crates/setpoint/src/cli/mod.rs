@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::StyledStr;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::doors::{Clock, Environment};
+use crate::doors::{Clock, EnvironmentVariables};
 use crate::exit::Exit;
 use crate::show::Screen;
 
@@ -110,7 +110,7 @@ enum Colour {
 }
 
 impl Colour {
-    fn is_used(self, environment: &Environment) -> bool {
+    fn is_used(self, environment: &EnvironmentVariables) -> bool {
         match self {
             Self::Auto => environment.terminal.is_some() && !environment.colourless,
             Self::Always => true,
@@ -182,7 +182,7 @@ struct Context {
 }
 
 impl Context {
-    fn new(global: Global, environment: &Environment) -> Self {
+    fn new(global: Global, environment: &EnvironmentVariables) -> Self {
         let colour = global.color.is_used(environment);
         Self {
             form: global.output,
@@ -195,7 +195,7 @@ impl Context {
 /// Runs what the arguments ask for. Results go to `output`, everything else to `complaints`.
 pub(crate) fn run(
     arguments: impl Iterator<Item = OsString>,
-    environment: &Environment,
+    environment: &EnvironmentVariables,
     output: &mut (impl Write + Send),
     complaints: &mut impl Write,
 ) -> Exit {

@@ -16,7 +16,7 @@ use setpoint_target::{Asker, Wanted};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::conductor::{Message, Pulse, Question};
+use super::event_loop::{Message, Pulse, Question};
 
 /// A running interpreter. Dropping it without [`stop`](Self::stop) ends it as a crash would: safely, because every effect under
 /// way has its intent in the ledger, but the next start has to wait for those and settle them.
@@ -67,12 +67,12 @@ impl Handle {
         Self { messages, pulse, task }
     }
 
-    /// Hands over the accepted control documents, all of them.
+    /// Executor over the accepted control documents, all of them.
     pub async fn control(&self, controls: Controls) -> Result<(), Ended> {
         self.send(Message::Event(Event::Controls(controls))).await
     }
 
-    /// Hands over a person's order and waits until it is recorded; the error says why it does not count. The id must be new.
+    /// Executor over a person's order and waits until it is recorded; the error says why it does not count. The id must be new.
     pub async fn order(&self, command: Command) -> Result<Result<(), Declined>, Ended> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Order { command, reply }).await?;

@@ -5,34 +5,34 @@
 //!
 //! | file | what it sees to |
 //! | --- | --- |
-//! | [`surroundings`] | what the outside must offer: ledger, targets, sources, messenger |
-//! | [`lane`], [`desk`] | requests to the ledger begin and are answered in order; those under way share a sync |
-//! | [`hands`] | calls to targets, stores and people, each with a turn and an end |
-//! | [`conductor`] | the loop: one event, one step, its effects; one timer; the graceful stop |
+//! | [`environment`] | what the outside must offer: ledger, targets, sources, messenger |
+//! | [`worker`], [`ledger_queue`] | requests to the ledger begin and are answered in order; those under way share a sync |
+//! | [`executor`] | calls to targets, stores and people, each with a turn and an end |
+//! | [`event_loop`] | the loop: one event, one step, its effects; one timer; the graceful stop |
 //! | [`handle`] | what the rest of the process may ask |
 
-mod conductor;
-mod desk;
+mod environment;
+mod event_loop;
+mod executor;
 mod handle;
-mod hands;
-mod lane;
-mod surroundings;
+mod ledger_queue;
+mod worker;
 
 use std::sync::Arc;
 
 use setpoint_engine::Settings;
 use tokio::sync::{mpsc, watch};
 
-use conductor::{Conductor, Pulse};
+pub use environment::{Environment, Governed, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Targets};
+use event_loop::{EventLoop, Pulse};
 pub use handle::{Ended, Handle, Steps, StopError};
-pub use surroundings::{Governed, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Surroundings, Targets};
 
 /// Starts holding apps. Needs a runtime of tokio with time.
 #[expect(clippy::disallowed_methods, reason = "the door: one task for the loop, every other task is counted by it")]
-pub fn start(surroundings: Surroundings, settings: Settings, limits: Limits) -> Handle {
+pub fn start(surroundings: Environment, settings: Settings, limits: Limits) -> Handle {
     let (messages, inbox) = mpsc::channel(limits.events);
     let (pulse, felt) = watch::channel(Pulse::default());
     let surroundings = Arc::new(surroundings);
-    let conductor = Conductor::new(&surroundings, settings, limits, messages.clone(), pulse);
+    let conductor = EventLoop::new(&surroundings, settings, limits, messages.clone(), pulse);
     Handle::new(messages, felt, tokio::spawn(conductor.run(inbox)))
 }

@@ -7,7 +7,7 @@ use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{Change, Facts};
 use setpoint_core::intent::Verb;
-use setpoint_engine::{Event, Shelf};
+use setpoint_engine::{BundleCache, Event};
 use setpoint_ledger::{Batch, Class, Entry, LeaseRequest};
 
 use crate::fault::Fault;
@@ -69,7 +69,7 @@ impl World {
             return self.reply(from, Event::LoadFailed { epoch, detail: "too many open files".into() });
         }
         let facts = self.ledger.facts(&self.origin).clone();
-        let bundles = Shelf::default();
+        let bundles = BundleCache::default();
         facts
             .bundles()
             .iter()

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::version::{Ancestry, Revision};
 use setpoint_engine::accept::ReachedTarget;
 use setpoint_engine::{Event, RenderOutcome};
 
-use crate::desk::Candidate;
+use crate::accept_plane::Candidate;
 use crate::fault::Fault;
 use crate::repository::{bootstrap, root};
 use crate::store::{self, Folder};
@@ -49,13 +49,13 @@ impl World {
         found.expect("the engine talks only to stores of the universe")
     }
 
-    fn reach(&mut self, store: usize) -> Result<(), Blindness> {
+    fn reach(&mut self, store: usize) -> Result<(), UnknownReason> {
         if self.strikes(Fault::StoreUnreachable, "store down") {
             let minutes = u64::from(1 + self.tape.pick("store down minutes", 15));
             self.store_down_until[store] = self.now + minutes * 60_000;
         }
         if self.store_down_until[store] > self.now {
-            return Err(Blindness::Unreachable { detail: "the store is down".into() });
+            return Err(UnknownReason::Unreachable { detail: "the store is down".into() });
         }
         Ok(())
     }
@@ -67,7 +67,7 @@ impl World {
             return RenderOutcome::Failed { reason };
         }
         if self.script.renders_fail_of.as_ref() == Some(wish.app) {
-            let reason = Blindness::Unreachable { detail: "the store answers too slowly".into() };
+            let reason = UnknownReason::Unreachable { detail: "the store answers too slowly".into() };
             return RenderOutcome::Failed { reason };
         }
         let outcome =
@@ -118,11 +118,11 @@ impl World {
     /// The accept plane reads files. What it skips, a whole render must give again.
     fn considered(&mut self, from: Recipient, wish: &Wish<'_>, store: usize, offered: &VersionId) -> Candidate {
         let (name, tree) = (&self.universe.stores[store], self.stores[store].tree(offered));
-        let Some(tree) = tree else { return Candidate::Failed(Blindness::NotLooked) };
+        let Some(tree) = tree else { return Candidate::Failed(UnknownReason::NotLooked) };
         let accepted = wish.accepted.map(|accepted| accepted.bundle);
         let desk = &mut self.instances[from.instance].desk;
         if !desk.is_to_render(wish.app, wish.documents) {
-            return Candidate::Failed(Blindness::OtherDocuments);
+            return Candidate::Failed(UnknownReason::OtherDocuments);
         }
         let candidate = desk.candidate(wish.app, name, tree, accepted, &mut self.recall);
         if let Candidate::Unchanged { afresh } = &candidate {
@@ -136,32 +136,32 @@ impl World {
         from: Recipient,
         app: &AppId,
         documents: Option<Digest>,
-    ) -> Result<Digest, Blindness> {
+    ) -> Result<Digest, UnknownReason> {
         if !self.universe.rooted {
             let n = self.app_index(app);
             let store = self.universe.store_of(n);
             self.reach(store)?;
             return match self.stores[store].head_folder(app) {
                 Some(Folder::Declares(declared)) => Ok(self.universe.bundle(n, declared).digest()),
-                _ => Err(Blindness::Malformed { detail: "the folder cannot be rendered".into() }),
+                _ => Err(UnknownReason::Malformed { detail: "the folder cannot be rendered".into() }),
             };
         }
         let desk = &self.instances[from.instance].desk;
         if !desk.is_to_render(app, documents) {
-            return Err(Blindness::OtherDocuments);
+            return Err(UnknownReason::OtherDocuments);
         }
         let (Some(name), Some(target)) = (desk.store_of(app), desk.target_of(app).cloned()) else {
-            return Err(Blindness::NotLooked);
+            return Err(UnknownReason::NotLooked);
         };
         let store = self.store_index(&name);
         self.reach(store)?;
-        let tree = self.stores[store].tree(&self.stores[store].head()).ok_or(Blindness::NotLooked)?;
+        let tree = self.stores[store].tree(&self.stores[store].head()).ok_or(UnknownReason::NotLooked)?;
         match self.instances[from.instance].desk.candidate(app, &name, tree, None, &mut self.recall) {
             Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
                 .map(|bundle| bundle.digest())
-                .map_err(|bad| Blindness::Malformed { detail: bad.to_string() }),
+                .map_err(|bad| UnknownReason::Malformed { detail: bad.to_string() }),
             Candidate::Failed(reason) => Err(reason),
-            Candidate::Refused(problems) => Err(Blindness::Malformed { detail: problems.join("; ") }),
+            Candidate::Refused(problems) => Err(UnknownReason::Malformed { detail: problems.join("; ") }),
             Candidate::Unchanged { .. } => unreachable!("nothing was given that it could be unchanged from"),
         }
     }

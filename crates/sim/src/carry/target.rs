@@ -2,7 +2,7 @@
 
 use setpoint_core::intent::Verb;
 use setpoint_core::live::Observation;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Span;
 use setpoint_engine::{Effect, Event};
 use setpoint_target::{Outcome, Refusal, RefusalClass, Wanted, Work};
@@ -16,7 +16,7 @@ impl World {
         let at = self.instances[from.instance].clock(self.now);
         self.script.looks += 1;
         let unreachable = || {
-            let reason = Blindness::Unreachable { detail: "no answer".into() };
+            let reason = UnknownReason::Unreachable { detail: "no answer".into() };
             wanted.keys().map(|key| (key.clone(), Observed::unknown(reason.clone()))).collect()
         };
         self.break_off(target);
@@ -36,7 +36,7 @@ impl World {
         let partial = self.strikes(Fault::PartialList, "partial look");
         for (key, state) in &mut observation.states {
             if self.script.hidden.contains(key) || partial && self.tape.happens("key unseen", 400) {
-                *state = Observed::unknown(Blindness::Partial { detail: "a page was lost".into() });
+                *state = Observed::unknown(UnknownReason::Partial { detail: "a page was lost".into() });
             }
         }
         observation

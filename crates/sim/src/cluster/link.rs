@@ -13,7 +13,7 @@ use setpoint_target::{Fence, Target, Work};
 use setpoint_target_kube::{KubeOptions, KubeTarget, ShortMemory};
 
 use super::INSTALLATION;
-use super::wire::{Handle, SimWire, Taken};
+use super::wire::{Handle, SentRequests, SimWire};
 
 /// What a task is there for.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Wake for Alarm {
 /// What one task brought up.
 pub(super) struct Moved {
     pub(super) errand: Errand,
-    pub(super) taken: Taken,
+    pub(super) taken: SentRequests,
     /// What it ended with.
     pub(super) event: Option<Event>,
 }

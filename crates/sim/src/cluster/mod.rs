@@ -13,9 +13,9 @@
 //! | `streams` | what is told to whoever watches |
 //! | `hands` | what strangers and the cluster's own controllers do |
 
-mod hands;
 mod link;
 pub(crate) mod objects;
+mod strangers;
 mod streams;
 mod traffic;
 mod wire;
@@ -79,7 +79,7 @@ impl Cluster {
         let mut server = Server::new(identity);
         let mut elsewhere = Server::new("elsewhere");
         for server in [&mut server, &mut elsewhere] {
-            hands::furnish(server);
+            strangers::furnish(server);
             server.take_committed();
         }
         Self {

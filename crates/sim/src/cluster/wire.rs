@@ -39,7 +39,7 @@ struct Basket {
 }
 
 /// What came up, each with the number that its answer is given for.
-pub(super) struct Taken {
+pub(super) struct SentRequests {
     pub(super) requests: Vec<(u64, Request)>,
     pub(super) waits: Vec<(u64, Span)>,
 }
@@ -60,9 +60,9 @@ impl SimWire {
     }
 
     /// Requests and waits that came up since this was last asked.
-    pub(super) fn take(&self) -> Taken {
+    pub(super) fn take(&self) -> SentRequests {
         let mut basket = self.basket();
-        Taken { requests: std::mem::take(&mut basket.requests), waits: std::mem::take(&mut basket.waits) }
+        SentRequests { requests: std::mem::take(&mut basket.requests), waits: std::mem::take(&mut basket.waits) }
     }
 
     /// What came for a number. Nobody may wait for it any more.

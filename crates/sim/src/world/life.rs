@@ -3,7 +3,7 @@
 use setpoint_engine::{Controls, Declined, Effect, Event, Machine};
 
 use super::{Happening, Recipient, World};
-use crate::desk::Desk;
+use crate::accept_plane::AcceptPlane;
 use crate::fault::Fault;
 use crate::repository;
 use crate::universe::settings;
@@ -26,7 +26,7 @@ impl World {
         let instance = &mut self.instances[n];
         instance.run_clock(if fast { 2 } else { 1 }, self.now);
         instance.machine = Machine::new(settings());
-        instance.desk = Desk::default();
+        instance.desk = AcceptPlane::default();
         instance.life += 1;
         instance.up = true;
         instance.lease = None;

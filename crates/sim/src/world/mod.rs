@@ -3,9 +3,9 @@
 //! No reconcile logic lives here. The world carries out the effects of the shipped [`Machine`](setpoint_engine::Machine), honestly or
 //! with faults, and tells it what happened.
 
-mod hands;
 mod life;
 mod operators;
+mod strangers;
 mod telling;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

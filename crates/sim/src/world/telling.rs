@@ -107,7 +107,7 @@ fn describe(effect: &Effect) -> String {
 
 /// The kind of a reason, without its particulars.
 pub fn reason_name(why: &Why) -> &'static str {
-    use setpoint_core::report::Kept;
+    use setpoint_core::report::RetentionReason;
     match why {
         Why::State { state } => match state {
             State::Manual => "manual",
@@ -130,7 +130,7 @@ pub fn reason_name(why: &Why) -> &'static str {
         Why::OwnedByOther { .. } => "owned by another app",
         Why::OutsideScope(_) => "outside of its scope",
         Why::NotOurs => "not ours",
-        Why::Controlled | Why::Kept(Kept::Controlled) => "controlled",
+        Why::Controlled | Why::RetentionReason(RetentionReason::Controlled) => "controlled",
         Why::PreviewPending => "preview pending",
         Why::PreviewRefused { .. } => "preview refused",
         Why::Immutable { .. } => "immutable",
@@ -143,21 +143,21 @@ pub fn reason_name(why: &Why) -> &'static str {
         Why::EarlierWave { .. } => "earlier wave",
         Why::AppNotReady { .. } => "app not ready",
         Why::HandOver { .. } => "handed over",
-        Why::Kept(Kept::PruneOff) => "prune off",
-        Why::Kept(Kept::EmptyBundle) => "empty bundle",
-        Why::Kept(Kept::IncompleteObservation) => "incomplete observation",
-        Why::Kept(Kept::OldObservation) => "old observation",
-        Why::Kept(Kept::Quarantine { .. }) => "quarantine",
-        Why::Kept(Kept::BreakerOpen) => "breaker open",
-        Why::Kept(Kept::OtherChangesFirst) => "other changes first",
-        Why::Kept(Kept::Adopted) => "adopted",
-        Why::Kept(Kept::Recovered) => "recovered",
-        Why::Kept(Kept::Protected) => "protected",
-        Why::Kept(Kept::OverBudget { .. }) => "over budget",
-        Why::Kept(Kept::OverFleetBudget { .. }) => "over fleet budget",
-        Why::Kept(Kept::FreshRenderPending) => "fresh render pending",
-        Why::Kept(Kept::FreshRenderDiffers) => "fresh render differs",
-        Why::Kept(Kept::DependentStands) => "dependent stands",
-        Why::Kept(Kept::OthersNotConsidered) => "others not considered",
+        Why::RetentionReason(RetentionReason::PruneOff) => "prune off",
+        Why::RetentionReason(RetentionReason::EmptyBundle) => "empty bundle",
+        Why::RetentionReason(RetentionReason::IncompleteObservation) => "incomplete observation",
+        Why::RetentionReason(RetentionReason::OldObservation) => "old observation",
+        Why::RetentionReason(RetentionReason::Quarantine { .. }) => "quarantine",
+        Why::RetentionReason(RetentionReason::BreakerOpen) => "breaker open",
+        Why::RetentionReason(RetentionReason::OtherChangesFirst) => "other changes first",
+        Why::RetentionReason(RetentionReason::Adopted) => "adopted",
+        Why::RetentionReason(RetentionReason::Recovered) => "recovered",
+        Why::RetentionReason(RetentionReason::Protected) => "protected",
+        Why::RetentionReason(RetentionReason::OverBudget { .. }) => "over budget",
+        Why::RetentionReason(RetentionReason::OverFleetBudget { .. }) => "over fleet budget",
+        Why::RetentionReason(RetentionReason::FreshRenderPending) => "fresh render pending",
+        Why::RetentionReason(RetentionReason::FreshRenderDiffers) => "fresh render differs",
+        Why::RetentionReason(RetentionReason::DependentStands) => "dependent stands",
+        Why::RetentionReason(RetentionReason::OthersNotConsidered) => "others not considered",
     }
 }

@@ -1,7 +1,7 @@
 //! From an error of the disk to a refusal: its class, and what to do about it.
 
 use rustix::io::Errno;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_target::{Outcome, Refusal, RefusalClass};
 
 use crate::resolve::Unresolved;
@@ -76,10 +76,10 @@ pub(super) fn unresolved(error: &Unresolved) -> Refusal {
 }
 
 /// What stands there could not be looked at, and so it is not touched.
-pub(super) fn unseen(reason: &Blindness) -> Refusal {
+pub(super) fn unseen(reason: &UnknownReason) -> Refusal {
     let class = match reason {
-        Blindness::Denied { .. } => RefusalClass::Denied,
-        Blindness::Unobservable { .. } | Blindness::Partial { .. } => RefusalClass::Unready,
+        UnknownReason::Denied { .. } => RefusalClass::Denied,
+        UnknownReason::Unobservable { .. } | UnknownReason::Partial { .. } => RefusalClass::Unready,
         _ => RefusalClass::Unavailable,
     };
     refusal(class, reason.to_string())

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use setpoint_core::intent::Verb;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::plan::Step;
 use setpoint_target::{Fence, Outcome, Refusal, RefusalClass, Work};
 
@@ -55,7 +55,7 @@ impl Host {
             Ok(root) => root,
             Err(reason) => {
                 let class = match reason {
-                    Blindness::OtherIdentity { .. } => RefusalClass::Conflict,
+                    UnknownReason::OtherIdentity { .. } => RefusalClass::Conflict,
                     _ => RefusalClass::Unavailable,
                 };
                 return vec![refused(class, reason.to_string()); work.len()];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use setpoint_core::digest::{DigestKey, KeyedDigest};
 use setpoint_core::name::LiveVersion;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 
 use crate::declaration::{Content, HostResource};
 use crate::disk::{Disk, Folder};
@@ -78,7 +78,7 @@ impl<'h> Eye<'h> {
         folder: &Folder,
         name: &str,
         known: Option<&Known>,
-    ) -> Result<Option<Found>, Blindness> {
+    ) -> Result<Option<Found>, UnknownReason> {
         for _ in 0..TRIES {
             let stamp = match Stamp::at(folder.fd(), name) {
                 Ok(stamp) => stamp,
@@ -98,7 +98,7 @@ impl<'h> Eye<'h> {
             }
         }
         let detail = format!("{} changes while it is read: it is looked at again later", folder.at(name));
-        Err(Blindness::Partial { detail })
+        Err(UnknownReason::Partial { detail })
     }
 
     /// `None`: it was not the same before and after.
@@ -168,13 +168,13 @@ impl<'h> Eye<'h> {
     }
 }
 
-fn blindness(folder: &Folder, name: &str, errno: Errno) -> Blindness {
+fn blindness(folder: &Folder, name: &str, errno: Errno) -> UnknownReason {
     let path = folder.at(name);
     match errno {
         Errno::ACCESS | Errno::PERM => {
             let detail = format!("{path} may not be read: give the agent the right to, or run it as root");
-            Blindness::Denied { detail }
+            UnknownReason::Denied { detail }
         }
-        errno => Blindness::Unreachable { detail: format!("{path} could not be read: {errno}") },
+        errno => UnknownReason::Unreachable { detail: format!("{path} could not be read: {errno}") },
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use setpoint_core::key::Key;
 use setpoint_core::live::{Live, Observation, Presence};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_target::Wanted;
 
@@ -59,7 +59,7 @@ impl Host {
             };
             let seen = match known {
                 Ok(known) => look.at(key, known.as_ref()),
-                Err(detail) => Err(Blindness::Unobservable { detail }),
+                Err(detail) => Err(UnknownReason::Unobservable { detail }),
             };
             let state = match seen {
                 Ok(presence) => Observed::known(presence, now),
@@ -76,7 +76,7 @@ impl Host {
         root: &Root,
         path: &HostPath,
         known: Option<&Known>,
-    ) -> Result<Option<Seen>, Blindness> {
+    ) -> Result<Option<Seen>, UnknownReason> {
         let folder = match root.folder(path.folder(), Purpose::Look) {
             Ok(folder) => folder,
             Err(unresolved) => return unresolved.blindness().map_or(Ok(None), Err),
@@ -108,7 +108,7 @@ struct Look<'h> {
 }
 
 impl Look<'_> {
-    fn at(&mut self, key: &Key, known: Option<&Arc<Known>>) -> Result<Presence, Blindness> {
+    fn at(&mut self, key: &Key, known: Option<&Arc<Known>>) -> Result<Presence, UnknownReason> {
         if key.class() == COMMAND_CLASS {
             return self.host.look_at_command(known.map(Arc::as_ref));
         }
@@ -122,7 +122,7 @@ impl Look<'_> {
         Ok(live.map_or(Presence::Absent, Presence::Present))
     }
 
-    fn at_path(&mut self, path: &HostPath, known: Option<&Arc<Known>>) -> Result<Option<Live>, Blindness> {
+    fn at_path(&mut self, path: &HostPath, known: Option<&Arc<Known>>) -> Result<Option<Live>, UnknownReason> {
         let folder = match self.folders.get(path.folder()) {
             Ok(folder) => folder,
             Err(unresolved) => {
@@ -161,8 +161,8 @@ impl Look<'_> {
     }
 }
 
-fn unlike(key: &Key) -> Blindness {
-    Blindness::Unobservable { detail: format!("a host has nothing like {key}: remove its claim") }
+fn unlike(key: &Key) -> UnknownReason {
+    UnknownReason::Unobservable { detail: format!("a host has nothing like {key}: remove its claim") }
 }
 
 fn trusted(memory: &Memory, key: &Key, stamp: &Stamp, known: &Arc<Known>) -> Option<Live> {

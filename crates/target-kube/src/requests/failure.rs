@@ -1,7 +1,7 @@
 //! Why a request did not bring what was asked for.
 
 use setpoint_core::mutant::Mutant;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::Span;
 use setpoint_kube::status::Status;
 use setpoint_target::{Outcome, Refusal, RefusalClass};
@@ -70,13 +70,13 @@ impl Failure {
     }
 
     /// Why nothing was seen.
-    pub(crate) fn blindness(&self) -> Blindness {
+    pub(crate) fn blindness(&self) -> UnknownReason {
         let detail = self.to_string();
         match self {
-            Self::Refused { status, .. } if status.code == 401 => Blindness::Unauthenticated { detail },
-            Self::Refused { status, .. } if status.code == 403 => Blindness::Denied { detail },
-            Self::Malformed { .. } | Self::Redirected { .. } => Blindness::Malformed { detail },
-            _ => Blindness::Unreachable { detail },
+            Self::Refused { status, .. } if status.code == 401 => UnknownReason::Unauthenticated { detail },
+            Self::Refused { status, .. } if status.code == 403 => UnknownReason::Denied { detail },
+            Self::Malformed { .. } | Self::Redirected { .. } => UnknownReason::Malformed { detail },
+            _ => UnknownReason::Unreachable { detail },
         }
     }
 

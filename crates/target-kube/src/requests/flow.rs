@@ -59,7 +59,7 @@ const LONGEST_PAUSE: Span = Span::minutes(5);
 
 /// How the server took a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum RequestOutcome {
     Answered {
         after: Span,
     },
@@ -138,12 +138,14 @@ impl Flow {
     }
 
     /// Takes note of how the server took a request.
-    pub fn learn(&self, taken: Taken, now: Timestamp) {
+    pub fn learn(&self, taken: RequestOutcome, now: Timestamp) {
         let mut state = self.state();
         match taken {
-            Taken::Answered { after } if after <= QUICK => state.limit = (state.limit + 1.0 / state.limit).min(MOST),
-            Taken::Answered { .. } => state.halve(now),
-            Taken::Burdened { retry_after } => {
+            RequestOutcome::Answered { after } if after <= QUICK => {
+                state.limit = (state.limit + 1.0 / state.limit).min(MOST)
+            }
+            RequestOutcome::Answered { .. } => state.halve(now),
+            RequestOutcome::Burdened { retry_after } => {
                 state.halve(now);
                 if let Some(span) = retry_after {
                     state.pause_until = state.pause_until.max(now + span.min(LONGEST_PAUSE));
@@ -225,17 +227,17 @@ mod tests {
     fn quick_answers_let_more_through_and_a_busy_server_halves_it_once_a_second() {
         let flow = Flow::default();
         for _ in 0..40 {
-            flow.learn(Taken::Answered { after: Span::millis(5) }, START);
+            flow.learn(RequestOutcome::Answered { after: Span::millis(5) }, START);
         }
         assert_eq!(room_of(&flow), 18);
         for _ in 0..10 {
-            flow.learn(Taken::Burdened { retry_after: None }, START);
+            flow.learn(RequestOutcome::Burdened { retry_after: None }, START);
         }
         assert_eq!(room_of(&flow), 9);
-        flow.learn(Taken::Answered { after: Span::seconds(3) }, START + Span::seconds(1));
+        flow.learn(RequestOutcome::Answered { after: Span::seconds(3) }, START + Span::seconds(1));
         assert_eq!(room_of(&flow), 4);
         for second in 2..20 {
-            flow.learn(Taken::Burdened { retry_after: None }, START + Span::seconds(second));
+            flow.learn(RequestOutcome::Burdened { retry_after: None }, START + Span::seconds(second));
         }
         assert_eq!(room_of(&flow), 1);
     }
@@ -243,10 +245,10 @@ mod tests {
     #[test]
     fn a_server_that_asks_for_it_is_left_alone_for_a_while() {
         let flow = Flow::default();
-        flow.learn(Taken::Burdened { retry_after: Some(Span::seconds(7)) }, START);
+        flow.learn(RequestOutcome::Burdened { retry_after: Some(Span::seconds(7)) }, START);
         assert_eq!(flow.pause(START + Span::seconds(2)), Span::seconds(5));
         assert_eq!(flow.pause(START + Span::seconds(8)), Span::ZERO);
-        flow.learn(Taken::Burdened { retry_after: Some(Span::hours(9)) }, START);
+        flow.learn(RequestOutcome::Burdened { retry_after: Some(Span::hours(9)) }, START);
         assert_eq!(flow.pause(START), LONGEST_PAUSE);
     }
 

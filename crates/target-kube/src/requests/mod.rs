@@ -23,7 +23,7 @@ use setpoint_kube::object;
 
 pub use counts::{Call, Tally};
 pub(crate) use failure::Failure;
-pub use flow::{Flow, Taken, Turn, Urgency};
+pub use flow::{Flow, RequestOutcome, Turn, Urgency};
 pub(crate) use place::{Collection, Place, escaped};
 pub(crate) use sending::{Behalf, Deadline, Errand, Sender};
 use sending::{MOST_OF_DISCOVERY, MOST_OF_OBJECT, Reply};

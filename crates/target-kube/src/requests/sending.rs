@@ -11,7 +11,7 @@ use setpoint_target::{Asker, Fence};
 
 use super::counts::{Call, Counts};
 use super::failure::Failure;
-use super::flow::{Flow, Taken, Urgency};
+use super::flow::{Flow, RequestOutcome, Urgency};
 use crate::options::Clock;
 use crate::wire::{Body, Request, Response, Wire, within};
 
@@ -184,13 +184,13 @@ fn busy() -> Status {
     }
 }
 
-fn taken(answer: &Result<Reply, Failure>, after: Span) -> Taken {
+fn taken(answer: &Result<Reply, Failure>, after: Span) -> RequestOutcome {
     match answer {
         Err(Failure::Refused { status, retry_after }) if status.code == 429 || status.code >= 500 => {
-            Taken::Burdened { retry_after: *retry_after }
+            RequestOutcome::Burdened { retry_after: *retry_after }
         }
-        Err(Failure::Unanswered { .. } | Failure::NotSent { .. }) => Taken::Burdened { retry_after: None },
-        _ => Taken::Answered { after },
+        Err(Failure::Unanswered { .. } | Failure::NotSent { .. }) => RequestOutcome::Burdened { retry_after: None },
+        _ => RequestOutcome::Answered { after },
     }
 }
 

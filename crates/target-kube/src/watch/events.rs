@@ -46,7 +46,7 @@ pub(super) fn key_of(id: &StreamId, object: &Value) -> Option<Key> {
 
 /// What a stream told of an object.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct WatchedObject {
     pub(super) kind: Kind,
     pub(super) form: Form,
     pub(super) object: Value,
@@ -65,14 +65,14 @@ enum Judgement {
 
 impl Cluster {
     /// Somebody, perhaps we, wrote or removed an object with our label.
-    pub(super) fn told(&self, key: &Key, told: Told) {
+    pub(super) fn told(&self, key: &Key, told: WatchedObject) {
         // While a write of ours is under way, nobody can say whose this is.
         let Some(told) = self.watches.kept_for_later(key, told) else { return };
         self.may_serve_others(key);
         if told.kind == Kind::Gone {
             self.autoscaler_gone(key);
         }
-        let Told { kind, form, object } = told;
+        let WatchedObject { kind, form, object } = told;
         self.told_of_leaving(key, kind, &object);
         let Ok(named) = Named::of(&object) else { return self.suspect(key) };
         let Some(record) = self.records.get(key) else {
@@ -197,7 +197,7 @@ impl Drop for Writing<'_> {
 
 impl Watches {
     /// Keeps what was told while a write of ours is under way; gives it back where none is.
-    fn kept_for_later(&self, key: &Key, told: Told) -> Option<Told> {
+    fn kept_for_later(&self, key: &Key, told: WatchedObject) -> Option<WatchedObject> {
         match self.state().writing.get_mut(key) {
             Some((_, last)) => {
                 *last = Some(told);
@@ -208,7 +208,7 @@ impl Watches {
     }
 
     /// A write has ended; the last that was told of meanwhile, if it was the last write.
-    fn written(&self, key: &Key) -> Option<Told> {
+    fn written(&self, key: &Key) -> Option<WatchedObject> {
         let mut state = self.state();
         let (writes, _) = state.writing.get_mut(key)?;
         *writes -= 1;

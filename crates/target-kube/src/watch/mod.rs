@@ -35,7 +35,7 @@ use setpoint_core::key::Key;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_target::Hint;
 
-use self::events::Told;
+use self::events::WatchedObject;
 use self::outage::Outage;
 use self::unlabelled::{Crowd, Unlabelled};
 use crate::turns::Signal;
@@ -119,7 +119,7 @@ struct State {
     /// Other streams are down than were hinted at last.
     unwatched_changed: bool,
     /// Writes under way, and the last that a stream has told of each object meanwhile.
-    writing: BTreeMap<Key, (usize, Option<Told>)>,
+    writing: BTreeMap<Key, (usize, Option<WatchedObject>)>,
     /// Whoever waits for streams at their beginning.
     listening: Vec<Waker>,
 }

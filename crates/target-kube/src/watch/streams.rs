@@ -16,14 +16,14 @@ use setpoint_kube::object;
 use setpoint_kube::request::INSTALLATION_LABEL;
 use setpoint_kube::status::Status;
 
-use super::events::{Kind, Told, key_of};
+use super::events::{Kind, WatchedObject, key_of};
 use super::lines::Lines;
 use super::restored::{RESTORED, is_before};
 use super::{Fresh, Progress, StreamId, Watches, Whose};
 use crate::cluster::{Cluster, Unplaced};
 use crate::discovery::Unserved;
 use crate::requests::{Beginning, Collection, Failure, Form, Selection};
-use crate::turns::{Places, Taken};
+use crate::turns::{PlaceGuard, Places};
 use crate::wire::within;
 
 /// Bookmarks come every minute: where nothing comes for longer than this, nobody speaks any more.
@@ -87,7 +87,7 @@ struct Initial<'p> {
     /// The newest version that was known before.
     newest: Option<u64>,
     /// The right to list.
-    _relisting: Option<Taken<'p>>,
+    _relisting: Option<PlaceGuard<'p>>,
 }
 
 impl Course {
@@ -262,7 +262,11 @@ impl Cluster {
                     }
                 }
                 Kind::Present | Kind::Gone => {
-                    self.tell_of(id, Told { kind, form, object }, initial.as_mut().map(|initial| &mut initial.missing));
+                    self.tell_of(
+                        id,
+                        WatchedObject { kind, form, object },
+                        initial.as_mut().map(|initial| &mut initial.missing),
+                    );
                 }
             }
             if initial.is_none() {
@@ -272,7 +276,7 @@ impl Cluster {
         Ok(Ended::Over)
     }
 
-    fn tell_of(&self, id: &StreamId, told: Told, missing: Option<&mut BTreeSet<Key>>) {
+    fn tell_of(&self, id: &StreamId, told: WatchedObject, missing: Option<&mut BTreeSet<Key>>) {
         let Some(key) = key_of(id, &told.object) else { return };
         if let Some(missing) = missing {
             missing.remove(&key);
@@ -319,7 +323,7 @@ impl Cluster {
     /// Lists what is there, for servers that do not tell it as events. Answers the state it is of.
     pub(super) async fn list(&self, id: &StreamId, collection: &Collection) -> Result<String, Failure> {
         let (mut missing, form, newest) = (self.known_of(id), id.form(), self.newest_of(id));
-        let tell = |object| self.tell_of(id, Told { kind: Kind::Present, form, object }, Some(&mut missing));
+        let tell = |object| self.tell_of(id, WatchedObject { kind: Kind::Present, form, object }, Some(&mut missing));
         let version = self.pages(collection, self.selection(id).as_ref(), form, tell).await?;
         self.compare_if_before(id, &version, newest);
         self.not_told_of(id, missing);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use setpoint_core::live::Presence;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_target::{Asker, Outcome, Refusal, RefusalClass, Settlement, Target};
 use setpoint_target_kube::ShortMemory;
@@ -101,7 +101,7 @@ async fn what_a_server_of_its_own_keeps_is_not_gone_when_nobody_names_that_serve
     scene.remove(&service);
     let told = |seen: &Observed<Presence>| match seen {
         Observed::Known { value: Presence::Present(_), .. } => false,
-        Observed::Unknown { reason: Blindness::Partial { detail } } => detail.contains("APIService again"),
+        Observed::Unknown { reason: UnknownReason::Partial { detail } } => detail.contains("APIService again"),
         Observed::Unknown { .. } => false,
         Observed::Known { value: Presence::Absent, .. } => panic!("it is there, and only not served"),
     };
@@ -177,7 +177,7 @@ async fn case_44_a_verb_that_is_forbidden_is_denied_with_what_to_grant() {
         assert!(refusal.detail.ends_with("grant that to this user"), "{refusal}");
         assert!(!refusal.detail.contains("swordfish"), "{refusal}");
         let seen = scene.observe(&denied).await;
-        assert!(matches!(&seen, Observed::Unknown { reason: Blindness::Denied { .. } }), "{seen:?}");
+        assert!(matches!(&seen, Observed::Unknown { reason: UnknownReason::Denied { .. } }), "{seen:?}");
     }
 }
 
@@ -306,7 +306,7 @@ async fn a_group_whose_own_server_is_down_keeps_no_other_back() {
     let told = async || {
         let seen = scene.observe(&remote).await;
         assert!(!seen.is_known() || !scene.server.request("GET", "/apis", None).body.contains(&group), "{seen:?}");
-        matches!(&seen, Observed::Unknown { reason: Blindness::Partial { detail } } if detail.contains("APIService"))
+        matches!(&seen, Observed::Unknown { reason: UnknownReason::Partial { detail } } if detail.contains("APIService"))
     };
     until("the group is known to be silent", told).await;
     let refusal = refusal_among_good_ones(&scene, &remote).await;
@@ -429,7 +429,7 @@ async fn case_72_a_cluster_that_says_it_is_another_is_neither_believed_nor_writt
     scene.proxy.add(Rule::new("GET", "/namespaces/kube-system", fault));
     scene.proxy.take_seen();
     let seen = scene.observe(&declared).await;
-    assert!(matches!(&seen, Observed::Unknown { reason: Blindness::OtherIdentity { .. } }), "{seen:?}");
+    assert!(matches!(&seen, Observed::Unknown { reason: UnknownReason::OtherIdentity { .. } }), "{seen:?}");
     for step in [scene.steps.update(&declared, &made), scene.steps.delete(&declared.key, &made)] {
         assert_eq!(refused(&scene.execute(&step).await).class, RefusalClass::Conflict);
     }

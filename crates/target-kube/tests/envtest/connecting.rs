@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use setpoint_core::live::Presence;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Span;
 use setpoint_target::{Outcome, RefusalClass, Target};
 use setpoint_testbed::kube::{ApiServer, Fault, Rule};
@@ -62,7 +62,7 @@ async fn whoever_has_rights_in_one_namespace_watches_that_one() {
     let outcome = scene.execute(&scene.steps.create(&denied)).await;
     assert!(matches!(&outcome, Outcome::Refused { refusal } if refusal.class == RefusalClass::Denied), "{outcome:?}");
     let seen = scene.observe(&denied).await;
-    assert!(matches!(seen, Observed::Unknown { reason: Blindness::Denied { .. } }), "{seen:?}");
+    assert!(matches!(seen, Observed::Unknown { reason: UnknownReason::Denied { .. } }), "{seen:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

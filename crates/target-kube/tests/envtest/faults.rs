@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use setpoint_core::live::Presence;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Span;
 use setpoint_target::{Outcome, RefusalClass, Settlement};
 use setpoint_testbed::kube::{Fault, Rule};
@@ -136,7 +136,7 @@ async fn reads_are_made_again_and_what_stays_broken_is_unknown() {
     }
     scene.proxy.add(Rule::new("GET", "/configmaps/a", Fault::Redirect("https://127.0.0.1:1".to_owned())));
     let seen = scene.observe(&declared).await;
-    assert!(matches!(seen, Observed::Unknown { reason: Blindness::Malformed { .. } }), "{seen:?}");
+    assert!(matches!(seen, Observed::Unknown { reason: UnknownReason::Malformed { .. } }), "{seen:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,7 +145,7 @@ async fn what_may_not_be_read_is_denied_and_never_absent() {
     let missing = scene.config_map("a", &[]);
     let rule = scene.proxy.add(Rule::new("GET", "/configmaps/a", Fault::Status { code: 403, retry_after: None }));
     let seen = scene.observe(&missing).await;
-    assert!(matches!(seen, Observed::Unknown { reason: Blindness::Denied { .. } }), "{seen:?}");
+    assert!(matches!(seen, Observed::Unknown { reason: UnknownReason::Denied { .. } }), "{seen:?}");
     scene.proxy.remove(rule);
     assert!(matches!(scene.observe(&missing).await, Observed::Known { value: Presence::Absent, .. }));
 }

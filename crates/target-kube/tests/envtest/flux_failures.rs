@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use setpoint_core::live::{Health, Presence};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_kube::object;
 use setpoint_target::{Asker, Outcome, RefusalClass, Settlement, Target};
@@ -237,7 +237,7 @@ async fn f04_what_could_not_be_read_is_unknown_whatever_the_error() {
     let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch", "create", "delete"]}]);
     let blind = Scene::with_rights("blind", &rules, |_| {}).await;
     let seen = blind.observe(&blind.config_map("a", &[])).await;
-    assert!(matches!(seen, Observed::Unknown { reason: Blindness::Denied { .. } }), "{seen:?}");
+    assert!(matches!(seen, Observed::Unknown { reason: UnknownReason::Denied { .. } }), "{seen:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

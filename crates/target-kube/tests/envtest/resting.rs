@@ -311,9 +311,9 @@ async fn what_could_not_be_stored_is_stored_later() {
         options.memory = kept;
     })
     .await;
-    let api_version = scene.define("Kept", &fields(&json!({"size": {"type": "integer"}}))).await;
+    let api_version = scene.define("RetentionReason", &fields(&json!({"size": {"type": "integer"}}))).await;
     let declared = scene.resource(&json!({
-        "apiVersion": api_version, "kind": "Kept", "metadata": {"name": "a", "namespace": scene.namespace}, "spec": {"size": 1},
+        "apiVersion": api_version, "kind": "RetentionReason", "metadata": {"name": "a", "namespace": scene.namespace}, "spec": {"size": 1},
     }));
     let identity = scene.target.identity().await.unwrap();
     let stored = async || {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use setpoint_core::live::{Live, Writer};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::{Resource, SharedField};
 use setpoint_core::value::Value;
 use setpoint_target::{Asker, Outcome, RefusalClass, Target};
@@ -412,7 +412,7 @@ async fn autoscalers_that_may_not_be_listed_are_said_and_those_that_cannot_be_no
     scene.proxy.mend();
     scene.proxy.add(list(500));
     let blind = scene.observe(&declared).await;
-    assert!(matches!(blind, Observed::Unknown { reason: Blindness::Unreachable { .. } }), "{blind:?}");
+    assert!(matches!(blind, Observed::Unknown { reason: UnknownReason::Unreachable { .. } }), "{blind:?}");
     scene.proxy.mend();
     scene.heal(&declared).await;
 }

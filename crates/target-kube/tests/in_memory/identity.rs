@@ -1,7 +1,7 @@
 //! Which cluster answers: nothing is believed of another one, and nothing is written to it.
 
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::Span;
 use setpoint_target::conformance::Steps;
 use setpoint_target::{Outcome, RefusalClass, Settlement, Target as _};
@@ -9,8 +9,8 @@ use setpoint_target_kube::wire::Method;
 
 use super::scene::{Scene, path};
 
-fn is_of_another(reason: &Blindness) -> bool {
-    matches!(reason, Blindness::OtherIdentity { .. })
+fn is_of_another(reason: &UnknownReason) -> bool {
+    matches!(reason, UnknownReason::OtherIdentity { .. })
 }
 
 #[tokio::test]

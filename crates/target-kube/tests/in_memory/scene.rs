@@ -11,7 +11,7 @@ use setpoint_core::acting::ActingAs;
 use setpoint_core::digest::DigestKey;
 use setpoint_core::key::Key;
 use setpoint_core::live::{Live, Presence};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_kube::object;
@@ -409,7 +409,7 @@ impl Scene {
         }
     }
 
-    pub(crate) async fn blindness(&self, resource: &Arc<Resource>) -> Blindness {
+    pub(crate) async fn blindness(&self, resource: &Arc<Resource>) -> UnknownReason {
         match self.observe(resource).await {
             Observed::Unknown { reason } => reason,
             other => panic!("{} was seen: {other:?}", resource.key),

@@ -8,7 +8,7 @@ use setpoint_core::intent::{IntentId, Verb};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Live, Observation, Presence, Writer};
 use setpoint_core::name::{LiveVersion, TargetIdentity, Uid};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
@@ -138,7 +138,7 @@ impl MemoryWorld {
         match self.standing(key) {
             [] => Observed::known(Presence::Absent, now),
             [object] => Observed::known(Presence::Present(object.live.clone()), now),
-            several => Observed::unknown(Blindness::Malformed { detail: ambiguity(key, several.len()) }),
+            several => Observed::unknown(UnknownReason::Malformed { detail: ambiguity(key, several.len()) }),
         }
     }
 

@@ -9,7 +9,7 @@ use setpoint_core::intent::Intent;
 use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::name::TargetIdentity;
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
@@ -42,7 +42,7 @@ struct Shared {
     expected: TargetIdentity,
     now: Timestamp,
     faults: VecDeque<Fault>,
-    hidden: BTreeMap<Key, Blindness>,
+    hidden: BTreeMap<Key, UnknownReason>,
     events_lost: bool,
     waiting: Vec<Waker>,
 }
@@ -79,7 +79,7 @@ impl MemoryTarget {
     }
 
     /// From now on a key cannot be read.
-    pub fn hide(&self, key: &Key, why: Blindness) {
+    pub fn hide(&self, key: &Key, why: UnknownReason) {
         self.shared().hidden.insert(key.clone(), why);
     }
 
@@ -117,10 +117,10 @@ impl Shared {
         observation
     }
 
-    fn blindness(&self, key: &Key) -> Option<Blindness> {
+    fn blindness(&self, key: &Key) -> Option<UnknownReason> {
         if *self.world.identity() != self.expected {
             let (expected, found) = (self.expected.to_string(), self.world.identity().to_string());
-            return Some(Blindness::OtherIdentity { expected, found });
+            return Some(UnknownReason::OtherIdentity { expected, found });
         }
         self.hidden.get(key).cloned()
     }

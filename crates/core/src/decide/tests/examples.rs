@@ -1,6 +1,6 @@
 //! One decision each, as a user would meet it.
 
-use crate::boundary::{Boundary, Grounds, Pattern};
+use crate::boundary::{Boundary, Grants, Pattern};
 use crate::bundle::Bundle;
 use crate::check::check;
 use crate::claim::{Claim, ClaimOrigin};
@@ -10,8 +10,8 @@ use crate::intent::{IntentId, Verb};
 use crate::live::{Health, Live, Presence};
 use crate::modes::{Cause, State};
 use crate::name::{Actor, AppId, LiveVersion, TargetIdentity, Uid};
-use crate::observed::{Blindness, Observed};
-use crate::report::{Kept, Why};
+use crate::observed::{Observed, UnknownReason};
+use crate::report::{RetentionReason, Why};
 use crate::resource::Resource;
 use crate::snapshot::{Elsewhere, Preview, Question};
 use crate::time::Span;
@@ -40,7 +40,7 @@ fn an_unknown_state_is_never_taken_for_absent() {
     assert!(decision.plan.is_empty());
     assert!(reasons(&decision).iter().all(|why| matches!(why, Why::NotSeen { .. })), "{:?}", decision.report);
     let decision = World::new(&[(1, 1)]).decide();
-    assert_eq!(reasons(&decision), [Why::NotSeen { reason: Blindness::NotLooked }]);
+    assert_eq!(reasons(&decision), [Why::NotSeen { reason: UnknownReason::NotLooked }]);
 }
 
 #[test]
@@ -138,14 +138,14 @@ fn what_a_person_said_was_made_is_ours_without_adoption() {
 fn what_is_no_longer_declared_is_deleted_only_after_a_fresh_render() {
     let world = World::new(&[(1, 1)]).converged(1, "u1", 1).claim(2, Some("u2")).live(2, "u2", 1);
     let decision = world.decide();
-    assert_eq!(reasons(&decision), [Why::Kept(Kept::FreshRenderPending)]);
+    assert_eq!(reasons(&decision), [Why::RetentionReason(RetentionReason::FreshRenderPending)]);
     assert_eq!(decision.questions, BTreeSet::from([Question::FreshRender { bundle: world.bundle.digest() }]));
     let decision = world.clone().rendered_afresh().decide();
     assert_eq!(verbs(&decision), [(Verb::Delete, Cause::Prune)]);
     assert!(decision.plan.steps[0].claim.tombstone);
     let mut differs = world.rendered_afresh();
     differs.answers.fresh_render.as_mut().unwrap().rendered = Digest::of(b"other");
-    assert_eq!(reasons(&differs.decide()), [Why::Kept(Kept::FreshRenderDiffers)]);
+    assert_eq!(reasons(&differs.decide()), [Why::RetentionReason(RetentionReason::FreshRenderDiffers)]);
 }
 
 #[test]
@@ -170,22 +170,31 @@ fn a_tombstone_stays_until_absence_is_seen() {
 fn every_guard_keeps_on_its_own() {
     type Guard = (fn(&mut World), fn(&Why) -> bool);
     let guards: [Guard; 14] = [
-        (|w| w.unconsidered = Some(app()), |why| *why == Why::Kept(Kept::OthersNotConsidered)),
-        (|w| w.rules.prune = false, |why| *why == Why::Kept(Kept::PruneOff)),
-        (|w| w.bundle = bundle(&[]), |why| *why == Why::Kept(Kept::EmptyBundle)),
-        (|w| *w = w.clone().unknown(3), |why| *why == Why::Kept(Kept::IncompleteObservation)),
-        (|w| w.observation.at = NOW - Span::seconds(61), |why| *why == Why::Kept(Kept::OldObservation)),
+        (|w| w.unconsidered = Some(app()), |why| *why == Why::RetentionReason(RetentionReason::OthersNotConsidered)),
+        (|w| w.rules.prune = false, |why| *why == Why::RetentionReason(RetentionReason::PruneOff)),
+        (|w| w.bundle = bundle(&[]), |why| *why == Why::RetentionReason(RetentionReason::EmptyBundle)),
+        (|w| *w = w.clone().unknown(3), |why| *why == Why::RetentionReason(RetentionReason::IncompleteObservation)),
+        (
+            |w| w.observation.at = NOW - Span::seconds(61),
+            |why| *why == Why::RetentionReason(RetentionReason::OldObservation),
+        ),
         (
             |w| w.target.quarantine_until = NOW + Span::seconds(1),
-            |why| *why == Why::Kept(Kept::Quarantine { left: Span::seconds(1) }),
+            |why| *why == Why::RetentionReason(RetentionReason::Quarantine { left: Span::seconds(1) }),
         ),
-        (|w| w.target.breaker_open = true, |why| *why == Why::Kept(Kept::BreakerOpen)),
-        (|w| *w = w.clone().absent(1), |why| *why == Why::Kept(Kept::OtherChangesFirst)),
-        (|w| w.claimed(2).origin = ClaimOrigin::Adopted, |why| *why == Why::Kept(Kept::Adopted)),
-        (|w| w.claimed(2).origin = ClaimOrigin::Recovered, |why| *why == Why::Kept(Kept::Recovered)),
-        (|w| w.claimed(2).protected = true, |why| *why == Why::Kept(Kept::Protected)),
-        (|w| w.budget.spent = 1, |why| matches!(why, Why::Kept(Kept::OverBudget { .. }))),
-        (|w| w.budget.fleet_spent = 10, |why| matches!(why, Why::Kept(Kept::OverFleetBudget { .. }))),
+        (|w| w.target.breaker_open = true, |why| *why == Why::RetentionReason(RetentionReason::BreakerOpen)),
+        (|w| *w = w.clone().absent(1), |why| *why == Why::RetentionReason(RetentionReason::OtherChangesFirst)),
+        (|w| w.claimed(2).origin = ClaimOrigin::Adopted, |why| *why == Why::RetentionReason(RetentionReason::Adopted)),
+        (
+            |w| w.claimed(2).origin = ClaimOrigin::Recovered,
+            |why| *why == Why::RetentionReason(RetentionReason::Recovered),
+        ),
+        (|w| w.claimed(2).protected = true, |why| *why == Why::RetentionReason(RetentionReason::Protected)),
+        (|w| w.budget.spent = 1, |why| matches!(why, Why::RetentionReason(RetentionReason::OverBudget { .. }))),
+        (
+            |w| w.budget.fleet_spent = 10,
+            |why| matches!(why, Why::RetentionReason(RetentionReason::OverFleetBudget { .. })),
+        ),
         (|w| w.states = w.states.with(State::StoreStale), |why| *why == Why::State { state: State::StoreStale }),
     ];
     let ready = World::new(&[(1, 1)]).converged(1, "u1", 1).claim(2, Some("u2")).live(2, "u2", 1).rendered_afresh();
@@ -203,7 +212,7 @@ fn every_guard_keeps_on_its_own() {
 fn what_is_outside_of_the_scope_is_seen_and_not_touched() {
     let within = |classes: &[&str]| {
         let classes = classes.iter().map(|class| ((*class).into(), vec![Pattern::any()])).collect();
-        Boundary::Within(Arc::new(Grounds { scope: app().scope, namespaces: Vec::new(), classes }))
+        Boundary::Within(Arc::new(Grants { scope: app().scope, namespaces: Vec::new(), classes }))
     };
     let worlds = [
         World::new(&[(1, 1)]).absent(1),
@@ -411,7 +420,7 @@ fn what_a_kept_object_was_made_after_is_kept_too() {
     world.backing_off.insert(key(3), NOW + Span::seconds(9));
     let decision = world.decide();
     assert_eq!(decision.plan.deletes(), 0, "its dependent is still there");
-    assert!(reasons(&decision).contains(&Why::Kept(Kept::DependentStands)));
+    assert!(reasons(&decision).contains(&Why::RetentionReason(RetentionReason::DependentStands)));
 }
 
 #[test]

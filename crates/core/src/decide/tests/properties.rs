@@ -8,7 +8,7 @@ use crate::intent::{IntentId, Verb};
 use crate::live::{Baseline, Health, Live, Presence};
 use crate::modes::{State, States};
 use crate::name::{TargetIdentity, Uid};
-use crate::observed::{Blindness, Observed};
+use crate::observed::{Observed, UnknownReason};
 use crate::report::Why;
 use crate::resource::Resource;
 use crate::time::Span;
@@ -21,7 +21,7 @@ fn any_presence() -> impl Strategy<Value = Option<Observed<Presence>>> {
     prop_oneof![
         1 => Just(None),
         2 => Just(Some(Observed::known(Presence::Absent, NOW))),
-        1 => Just(Some(Observed::unknown(Blindness::NotLooked))),
+        1 => Just(Some(Observed::unknown(UnknownReason::NotLooked))),
         6 => (0u8..3, 0u8..3, any::<bool>(), any_health()).prop_map(|(uid, content, controlled, health)| {
             let live = Live { controlled, health, ..live(&format!("u{uid}"), content) };
             Some(Observed::known(Presence::Present(live), NOW))

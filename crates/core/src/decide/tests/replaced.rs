@@ -15,7 +15,7 @@ use crate::live::{Baseline, Health, Presence};
 use crate::modes::{Cause, State, States};
 use crate::name::{Actor, AppId, LiveVersion, TargetIdentity, Uid};
 use crate::observed::Observed;
-use crate::report::{Kept, Why};
+use crate::report::{RetentionReason, Why};
 use crate::resource::Resource;
 use crate::snapshot::{Elsewhere, Immutable, Question, Replacement};
 use crate::time::Span;
@@ -191,23 +191,23 @@ fn every_guard_of_a_delete_keeps_it() {
         assert!(decision.plan.is_empty(), "{:?}", decision.plan);
         decision.report.into_iter().find(|withheld| withheld.key == key(1)).map(|withheld| withheld.why)
     };
-    let guard = |kept| Some(Why::Kept(kept));
-    assert_eq!(kept(|world| world.target.breaker_open = true), guard(Kept::BreakerOpen));
-    assert_eq!(kept(|world| world.observation.at = NOW - Span::seconds(61)), guard(Kept::OldObservation));
+    let guard = |kept| Some(Why::RetentionReason(kept));
+    assert_eq!(kept(|world| world.target.breaker_open = true), guard(RetentionReason::BreakerOpen));
+    assert_eq!(kept(|world| world.observation.at = NOW - Span::seconds(61)), guard(RetentionReason::OldObservation));
     let quarantine = kept(|world| world.target.quarantine_until = NOW + Span::seconds(9));
-    assert_eq!(quarantine, guard(Kept::Quarantine { left: Span::seconds(9) }));
-    assert_eq!(kept(|world| world.claimed(1).protected = true), guard(Kept::Protected));
+    assert_eq!(quarantine, guard(RetentionReason::Quarantine { left: Span::seconds(9) }));
+    assert_eq!(kept(|world| world.claimed(1).protected = true), guard(RetentionReason::Protected));
     let recovered = kept(|world| world.claimed(1).origin = ClaimOrigin::Recovered);
-    assert_eq!(recovered, guard(Kept::Recovered));
+    assert_eq!(recovered, guard(RetentionReason::Recovered));
     let adopted = kept(|world| world.claimed(1).origin = ClaimOrigin::Adopted);
-    assert_eq!(adopted, guard(Kept::Adopted));
+    assert_eq!(adopted, guard(RetentionReason::Adopted));
     let controlled = kept(|world| {
         let live = crate::live::Live { controlled: true, ..live("u1", 1) };
         world.observation.states.insert(key(1), Observed::known(Presence::Present(live), NOW));
     });
-    assert_eq!(controlled, guard(Kept::Controlled));
+    assert_eq!(controlled, guard(RetentionReason::Controlled));
     let unseen = kept(|world| *world = world.clone().claim(2, Some("u2")).unknown(2));
-    assert_eq!(unseen, guard(Kept::IncompleteObservation));
+    assert_eq!(unseen, guard(RetentionReason::IncompleteObservation));
     let held = kept(|world| world.states = States::with(world.states, State::Held));
     assert_eq!(held, Some(Why::State { state: State::Held }));
 }

@@ -9,7 +9,7 @@ use crate::key::Key;
 use crate::live::{Baseline, Health, Live, Observation, Presence, Writer};
 use crate::modes::{Cause, State, States};
 use crate::name::{AppId, LiveVersion, TargetIdentity, Uid};
-use crate::observed::{Blindness, Observed};
+use crate::observed::{Observed, UnknownReason};
 use crate::report::Why;
 use crate::resource::Resource;
 use crate::snapshot::{Answers, Budget, Elsewhere, FreshRender, Rules, Snapshot, TargetStanding};
@@ -88,7 +88,7 @@ impl World {
     }
 
     pub(super) fn unknown(mut self, n: u8) -> Self {
-        let reason = Blindness::Unreachable { detail: "timed out".into() };
+        let reason = UnknownReason::Unreachable { detail: "timed out".into() };
         self.observation.states.insert(key(n), Observed::unknown(reason));
         self
     }

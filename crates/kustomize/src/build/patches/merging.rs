@@ -47,8 +47,8 @@ impl Builder<'_> {
         self.budget.grow(before, &resource.node)?;
         match merged.map_err(|error| BadBuild::new(&error))? {
             Merged::Deleted => return Ok(false),
-            Merged::Kept if takes_annotations(&node) => resource.forget(),
-            Merged::Kept => {}
+            Merged::RetentionReason if takes_annotations(&node) => resource.forget(),
+            Merged::RetentionReason => {}
         }
         let origin = resource.node.origin;
         if let Some(fields) = resource.node.as_map_mut().filter(|_| !patch.may_change_kind) {

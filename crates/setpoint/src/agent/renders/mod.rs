@@ -5,8 +5,8 @@
 //!
 //! Files, and not the database of what may be forgotten: that one is read through whenever it is opened, and what is removed from it stays on the disk.
 
+mod cache;
 mod entry;
-mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -26,8 +26,8 @@ use setpoint_engine::accept::{
     AppSource, By, Considered, Footprint, Kinds, Trees, known_beforehand, recalled, rendered,
 };
 
+use self::cache::{Bounds, Name, RenderCache};
 use self::entry::{Entry, Unusable};
-use self::shelf::{Bounds, Name, Shelf};
 use super::log::Log;
 use crate::complaint::told;
 
@@ -39,7 +39,7 @@ pub(super) struct Renders {
     folder: PathBuf,
     /// Seals what is remembered, so that nothing from elsewhere is taken for it.
     key: DigestKey,
-    shelf: Mutex<Shelf>,
+    shelf: Mutex<RenderCache>,
     /// How many were made.
     made: AtomicU64,
     /// So many files were begun.
@@ -58,7 +58,7 @@ impl Renders {
     }
 
     fn bounded(folder: PathBuf, key: DigestKey, bounds: Bounds, log: Arc<dyn Log>) -> Self {
-        let (shelf, made, begun) = (Mutex::new(Shelf::new(bounds)), AtomicU64::new(0), AtomicU64::new(0));
+        let (shelf, made, begun) = (Mutex::new(RenderCache::new(bounds)), AtomicU64::new(0), AtomicU64::new(0));
         let renders =
             Self { folder, key, shelf, made, begun, troubled: AtomicBool::new(false), warned: Mutex::default(), log };
         renders.find().unwrap_or_else(|error| renders.not_kept(&error));
@@ -229,7 +229,7 @@ impl Renders {
         self.folder.join(name.as_str())
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, RenderCache> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

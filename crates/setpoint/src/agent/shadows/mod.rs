@@ -20,7 +20,7 @@ use setpoint_engine::accept::{AppSource, Trees};
 use setpoint_render::{Limits, Request, both_sides};
 
 use self::outcome::Outcome;
-use self::written::{Comparisons, Shelf};
+use self::written::{ComparisonFiles, Comparisons};
 use super::log::Log;
 use super::renderers::Renderers;
 use crate::complaint::told;
@@ -38,15 +38,15 @@ pub(super) struct Job {
 
 #[derive(Debug)]
 pub(super) struct Shadows {
-    shelf: Shelf,
+    shelf: ComparisonFiles,
     renderers: Arc<Renderers>,
     clock: Clock,
     log: Arc<dyn Log>,
-    desk: Mutex<Desk>,
+    desk: Mutex<ComparisonQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Desk {
+struct ComparisonQueue {
     waiting: BTreeMap<AppId, Box<Job>>,
     /// Somebody works through those that wait.
     working: bool,
@@ -55,7 +55,7 @@ struct Desk {
     troubles: BTreeMap<AppId, String>,
 }
 
-impl Desk {
+impl ComparisonQueue {
     /// Whether a version that was taken is to be compared by now: the app may have another shadow, or none, it may be rendered from something else, and the version
     /// may have been taken again while it was compared.
     fn still_wants(&self, app: &AppId, job: &Job) -> bool {
@@ -68,7 +68,7 @@ impl Desk {
 
 impl Shadows {
     pub(super) fn new(folder: PathBuf, renderers: Arc<Renderers>, clock: Clock, log: Arc<dyn Log>) -> Self {
-        Self { shelf: Shelf { folder }, renderers, clock, log, desk: Mutex::default() }
+        Self { shelf: ComparisonFiles { folder }, renderers, clock, log, desk: Mutex::default() }
     }
 
     /// Whether a version of an app is still to be compared.
@@ -97,7 +97,7 @@ impl Shadows {
     }
 
     /// Lets a version wait, in the place of the one that does.
-    fn put(&self, desk: &mut Desk, job: Job) {
+    fn put(&self, desk: &mut ComparisonQueue, job: Job) {
         let (app, revision) = (job.source.app.clone(), job.revision.clone());
         self.known(desk, &job.source, &job.shadow);
         let passed = desk.waiting.insert(app.clone(), Box::new(job));
@@ -214,7 +214,7 @@ impl Shadows {
     }
 
     /// What was compared so far with this program; that of another, or of an app that was rendered from something else, is begun anew.
-    fn known<'d>(&self, desk: &'d mut Desk, source: &AppSource, shadow: &Shadow) -> &'d mut Comparisons {
+    fn known<'d>(&self, desk: &'d mut ComparisonQueue, source: &AppSource, shadow: &Shadow) -> &'d mut Comparisons {
         let app = &source.app;
         let known = desk.known.entry(app.clone()).or_insert_with(|| {
             let read = self.shelf.read(app).unwrap_or_else(|unusable| {
@@ -247,7 +247,7 @@ impl Shadows {
         self.log.say(&format!("shadow of {app}: {line}"));
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
+    fn desk(&self) -> MutexGuard<'_, ComparisonQueue> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -129,11 +129,11 @@ pub(super) enum Unusable {
 
 /// The folder of the files.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct ComparisonFiles {
     pub(super) folder: PathBuf,
 }
 
-impl Shelf {
+impl ComparisonFiles {
     /// `None` if nothing was written yet.
     pub(super) fn read(&self, app: &AppId) -> Result<Option<Comparisons>, Unusable> {
         let bytes = match fs::read(self.folder.join(name(app))) {
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn what_is_written_is_there_for_the_next_process_and_only_for_its_app() {
         let folder = tempfile::tempdir().expect("a folder");
-        let shelf = Shelf { folder: folder.path().join("shadows") };
+        let shelf = ComparisonFiles { folder: folder.path().join("shadows") };
         assert!(shelf.read(&app("one")).expect("nothing is wrong").is_none());
         let mut one = of("one");
         add(&mut one, 1, Outcome::Alike);
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn what_an_earlier_build_wrote_can_be_read_and_is_of_nothing_that_is_declared_now() {
         let folder = tempfile::tempdir().expect("a folder");
-        let shelf = Shelf { folder: folder.path().to_owned() };
+        let shelf = ComparisonFiles { folder: folder.path().to_owned() };
         let (source, shadow) = declared("web", '1');
         let digest = shadow.digest.as_str();
         let text = format!(r#"{{"app":"default/web","digest":"{digest}","compared":[],"passed_over":3}}"#);

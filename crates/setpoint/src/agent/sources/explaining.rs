@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use setpoint_api::question::{ExplainQuestion, ObjectName};
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::Span;
 use setpoint_core::version::Revision;
 use setpoint_engine::accept::{Explanation, NotExplained, NotRendered, Wanted};
@@ -26,7 +26,7 @@ impl Provider {
     ) -> Result<Explanation, NotExplained> {
         let ExplainQuestion { app, object: ObjectName { kind, name }, namespace, field, .. } = question;
         let trees = self.open(revision).await.map_err(NotRendered::from)?;
-        let unknown = |reason: Blindness| NotRendered::from(StoreError::unreachable(reason.to_string()));
+        let unknown = |reason: UnknownReason| NotRendered::from(StoreError::unreachable(reason.to_string()));
         let (source, ..) = self.source(&app, self.taken_up()).map_err(unknown)?;
         let explained = async {
             let turn = Arc::clone(&self.explaining).lock_owned().await;

@@ -14,7 +14,7 @@ use setpoint_api::answer::UnreachedTarget;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
@@ -220,7 +220,7 @@ impl Provider {
             Some(bundle) => self.footprints.of(app, bundle).await,
             None => None,
         };
-        // Kept until this render is over: whoever is next finds them open.
+        // RetentionReason until this render is over: whoever is next finds them open.
         let of_render = trees.clone();
         let (renders, renderers) = (Arc::clone(&self.renders), Arc::clone(&self.renderers));
         let considered = self.work.done(app.clone(), move |stop| {
@@ -257,7 +257,7 @@ impl Provider {
         mut trees: BTreeMap<StoreName, Arc<dyn Tree>>,
         accepted: Option<Digest>,
     ) -> Candidate {
-        let Some(tree) = trees.remove(&Bootstrap::store()) else { return Candidate::Failed(Blindness::NotLooked) };
+        let Some(tree) = trees.remove(&Bootstrap::store()) else { return Candidate::Failed(UnknownReason::NotLooked) };
         let last = self.state().root_reads.clone().filter(|(bundle, _)| Some(*bundle) == accepted);
         match last.map(|(_, reads)| reads.holds_on(tree.as_ref())) {
             Some(Ok(true)) => return Candidate::Unchanged,
@@ -285,14 +285,14 @@ impl Provider {
         &self,
         app: &AppId,
         documents: Option<Digest>,
-    ) -> Result<(AppSource, Arc<dyn Kinds + Send + Sync>, TargetIdentity), Blindness> {
+    ) -> Result<(AppSource, Arc<dyn Kinds + Send + Sync>, TargetIdentity), UnknownReason> {
         let state = self.state();
         if state.of != documents {
-            return Err(Blindness::OtherDocuments);
+            return Err(UnknownReason::OtherDocuments);
         }
-        let mut source = state.documents.source(app).ok_or(Blindness::NotLooked)?;
-        let target = state.targets.get(&source.target).ok_or(Blindness::NotLooked)?;
-        let identity = state.identities.get(&source.target).ok_or(Blindness::NotLooked)?.clone();
+        let mut source = state.documents.source(app).ok_or(UnknownReason::NotLooked)?;
+        let target = state.targets.get(&source.target).ok_or(UnknownReason::NotLooked)?;
+        let identity = state.identities.get(&source.target).ok_or(UnknownReason::NotLooked)?.clone();
         let kinds = Arc::clone(&target.connection.kinds);
         // Where the document names none, the kubeconfig may: an app is rendered again once that names another.
         source.namespace = kinds.namespace().map(str::to_owned);
@@ -373,7 +373,7 @@ pub(super) enum Candidate {
     Unchanged,
     Rendered(Vec<Resource>),
     Refused(Vec<String>),
-    Failed(Blindness),
+    Failed(UnknownReason),
 }
 
 fn unknown_store(name: &StoreName) -> StoreError {
@@ -460,15 +460,15 @@ impl Sources for Provider {
         app: &'a AppId,
         heads: &'a Revision,
         documents: Option<Digest>,
-    ) -> Answer<'a, Result<Digest, Blindness>> {
+    ) -> Answer<'a, Result<Digest, UnknownReason>> {
         Box::pin(async move {
             let (_, _, target) = self.source(app, documents)?;
             match self.candidate(app, heads, Memory::NotAsked, documents).await {
                 Candidate::Rendered(resources) => Bundle::new(app.clone(), target, resources)
                     .map(|bundle| bundle.digest())
-                    .map_err(|bad| Blindness::Malformed { detail: bad.to_string() }),
+                    .map_err(|bad| UnknownReason::Malformed { detail: bad.to_string() }),
                 Candidate::Failed(reason) => Err(reason),
-                Candidate::Refused(problems) => Err(Blindness::Malformed { detail: problems.join("; ") }),
+                Candidate::Refused(problems) => Err(UnknownReason::Malformed { detail: problems.join("; ") }),
                 Candidate::Unchanged => unreachable!("nothing was given that it could be unchanged from"),
             }
         })

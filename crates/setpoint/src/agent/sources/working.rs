@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use setpoint_core::name::AppId;
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_engine::accept::NotRendered;
 
 /// The work that is being done.
@@ -32,7 +32,7 @@ pub(super) enum NotDone {
     Stopping,
 }
 
-impl From<NotDone> for Blindness {
+impl From<NotDone> for UnknownReason {
     fn from(why: NotDone) -> Self {
         Self::NotRun { detail: why.to_string() }
     }
@@ -121,7 +121,7 @@ mod tests {
         let work = Arc::new(Work::default());
         let broken: Result<(), _> = work.done(app("broken"), |_| panic!("hunter2")).await;
         assert_eq!(broken, Err(NotDone::BrokeDown));
-        assert!(!Blindness::from(NotDone::BrokeDown).to_string().contains("hunter2"));
+        assert!(!UnknownReason::from(NotDone::BrokeDown).to_string().contains("hunter2"));
         assert_eq!(work.done(app("broken"), |_| 1).await, Ok(1), "it may be tried again");
         assert_eq!(work.done(app("other"), |_| 2).await, Ok(2));
         assert!(work.under_way().is_empty());

@@ -98,19 +98,19 @@ impl Rule {
 pub struct RuleId(usize);
 
 /// Answers that a rule gives again, by path and query.
-pub(super) type Kept = Arc<Mutex<BTreeMap<String, Response<Bytes>>>>;
+pub(super) type StoredResponses = Arc<Mutex<BTreeMap<String, Response<Bytes>>>>;
 
 /// A fault that strikes now.
 #[derive(Debug)]
 pub(super) struct Struck {
     pub(super) fault: Fault,
-    pub(super) kept: Kept,
+    pub(super) kept: StoredResponses,
 }
 
 /// The rules in the order in which they were added.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    active: BTreeMap<RuleId, (Rule, Kept)>,
+    active: BTreeMap<RuleId, (Rule, StoredResponses)>,
     struck: BTreeMap<RuleId, usize>,
     added: usize,
 }
@@ -119,7 +119,7 @@ impl Rules {
     pub(super) fn add(&mut self, rule: Rule) -> RuleId {
         let id = RuleId(self.added);
         self.added += 1;
-        self.active.insert(id, (rule, Kept::default()));
+        self.active.insert(id, (rule, StoredResponses::default()));
         id
     }
 

@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 use tokio_rustls::server::TlsStream;
 
 use super::frames::{Frames, Socket, Watch};
-use super::rule::{Fault, Kept, Struck};
+use super::rule::{Fault, StoredResponses, Struck};
 use super::seen::Seen;
 use super::{State, locked};
 use crate::kube::client::{Cause, connect};
@@ -124,7 +124,13 @@ impl Connection {
         Ok(Response::from_parts(answer, Frames::cut(half, self.socket.clone())))
     }
 
-    async fn stale(&self, head: Parts, body: Bytes, seen: &Seen, kept: &Kept) -> Result<Response<Frames>, Cause> {
+    async fn stale(
+        &self,
+        head: Parts,
+        body: Bytes,
+        seen: &Seen,
+        kept: &StoredResponses,
+    ) -> Result<Response<Frames>, Cause> {
         let known = locked(kept).get(&seen.target()).cloned();
         let answer = match known {
             Some(known) => known,

@@ -14,7 +14,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::intent::Intent;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::Revision;
@@ -25,7 +25,7 @@ use setpoint_target::{
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{timeout, timeout_at};
 
-use super::surroundings::{Governed, Limits, Rendering, Surroundings};
+use super::environment::{Environment, Governed, Limits, Rendering};
 use crate::doors::duration;
 
 /// Whoever settles an intent waits this long for its target to be connected.
@@ -35,8 +35,8 @@ const CONNECTS_WITHIN: Span = Span::seconds(20);
 const LAST_WORDS: Span = Span::millis(500);
 
 #[derive(Debug)]
-pub(super) struct Hands {
-    surroundings: Arc<Surroundings>,
+pub(super) struct Executor {
+    surroundings: Arc<Environment>,
     patience: Span,
     /// For stores that answered when they were last asked.
     fetch: Semaphore,
@@ -62,8 +62,8 @@ type Reach = (Arc<dyn Target>, Arc<Semaphore>);
 /// One of the questions whether a target would take a resource.
 type Preview = for<'a> fn(&'a (dyn Target + 'static), &'a Resource, &'a Asker) -> Answer<'a, Result<(), Refusal>>;
 
-impl Hands {
-    pub(super) fn new(surroundings: Arc<Surroundings>, patience: Span, limits: Limits) -> Self {
+impl Executor {
+    pub(super) fn new(surroundings: Arc<Environment>, patience: Span, limits: Limits) -> Self {
         Self {
             patience,
             fetch: Semaphore::new(limits.fetches),
@@ -154,7 +154,7 @@ impl Hands {
     }
 
     /// What an app's stores hold now.
-    async fn heads_for(&self, app: &AppId) -> Option<Result<Revision, Blindness>> {
+    async fn heads_for(&self, app: &AppId) -> Option<Result<Revision, UnknownReason>> {
         let mut heads = BTreeMap::new();
         for store in self.surroundings.sources.stores_of(app) {
             match self.head_of(&store).await? {
@@ -304,7 +304,7 @@ fn refusal(class: RefusalClass, detail: String) -> Refusal {
 }
 
 fn unseen(wanted: &Wanted, target: &TargetIdentity, at: Timestamp) -> Observation {
-    let blind = || Observed::unknown(Blindness::Unreachable { detail: not_connected(target) });
+    let blind = || Observed::unknown(UnknownReason::Unreachable { detail: not_connected(target) });
     Observation { at, states: wanted.keys().map(|key| (key.clone(), blind())).collect() }
 }
 
@@ -324,7 +324,7 @@ mod tests {
     use setpoint_target::conformance::Steps;
     use setpoint_target::{MemoryOptions, MemoryTarget, MemoryWorld};
 
-    use super::super::surroundings::{Messenger, Sources};
+    use super::super::environment::{Messenger, Sources};
     use super::*;
     use crate::doors::Clock;
 
@@ -365,7 +365,7 @@ mod tests {
             _: &'a AppId,
             _: &'a Revision,
             _: Option<Digest>,
-        ) -> Answer<'a, Result<Digest, Blindness>> {
+        ) -> Answer<'a, Result<Digest, UnknownReason>> {
             Box::pin(pending())
         }
     }
@@ -382,13 +382,13 @@ mod tests {
         TargetIdentity::new("machine-1").unwrap()
     }
 
-    fn hands(target: &MemoryTarget, clock: Clock) -> Arc<Hands> {
+    fn hands(target: &MemoryTarget, clock: Clock) -> Arc<Executor> {
         hands_among(Arc::default(), target, clock)
     }
 
-    fn hands_among(sources: Arc<Silence>, target: &MemoryTarget, clock: Clock) -> Arc<Hands> {
+    fn hands_among(sources: Arc<Silence>, target: &MemoryTarget, clock: Clock) -> Arc<Executor> {
         let there: Arc<dyn Target> = Arc::new(target.clone());
-        let surroundings = Surroundings {
+        let surroundings = Environment {
             clock,
             origin: Origin::new("setpoint.test").unwrap(),
             holder: "test".to_owned(),
@@ -397,7 +397,7 @@ mod tests {
             sources,
             messenger: Arc::new(Silence::default()),
         };
-        let hands = Hands::new(Arc::new(surroundings), Span::seconds(60), Limits::default());
+        let hands = Executor::new(Arc::new(surroundings), Span::seconds(60), Limits::default());
         assert!(hands.connect(&identity(), &there), "nobody else is reached under this name");
         Arc::new(hands)
     }
@@ -425,7 +425,7 @@ mod tests {
         vec![Steps::new(identity()).create(&resource())]
     }
 
-    async fn outcomes(hands: &Arc<Hands>, target: TargetIdentity, leave_by: Timestamp) -> Vec<Outcome> {
+    async fn outcomes(hands: &Arc<Executor>, target: TargetIdentity, leave_by: Timestamp) -> Vec<Outcome> {
         let fence = Fence { epoch: Steps::EPOCH, leave_by, land_by: leave_by + Span::seconds(30) };
         match Arc::clone(hands).execute(Ticket(1), target, work(), fence).await {
             Some(Event::Executed { outcomes, .. }) => outcomes,

@@ -64,9 +64,9 @@ impl Default for Bounds {
 
 /// The books of the shelf.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct RenderCache {
     bounds: Bounds,
-    kept: BTreeMap<Name, Kept>,
+    kept: BTreeMap<Name, CachedRender>,
     /// By when they were used last.
     by_use: BTreeMap<u64, Name>,
     uses: u64,
@@ -74,12 +74,12 @@ pub(super) struct Shelf {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct CachedRender {
     bytes: u64,
     used: u64,
 }
 
-impl Shelf {
+impl RenderCache {
     pub(super) fn new(bounds: Bounds) -> Self {
         Self { bounds, kept: BTreeMap::new(), by_use: BTreeMap::new(), uses: 0, bytes: 0 }
     }
@@ -102,7 +102,7 @@ impl Shelf {
         self.uses += 1;
         self.bytes += bytes;
         self.by_use.insert(self.uses, name.clone());
-        self.kept.insert(name.clone(), Kept { bytes, used: self.uses });
+        self.kept.insert(name.clone(), CachedRender { bytes, used: self.uses });
         let mut gone = Vec::new();
         while let Some(least) = self.too_many_like(name).or_else(|| self.too_much()) {
             self.remove(&least);
@@ -121,7 +121,7 @@ impl Shelf {
     }
 
     pub(super) fn remove(&mut self, name: &Name) {
-        let Some(Kept { bytes, used }) = self.kept.remove(name) else { return };
+        let Some(CachedRender { bytes, used }) = self.kept.remove(name) else { return };
         self.by_use.remove(&used);
         self.bytes -= bytes;
     }
@@ -135,7 +135,7 @@ impl Shelf {
         gone
     }
 
-    fn kept_of(&self, first: &Name) -> Vec<(&Name, &Kept)> {
+    fn kept_of(&self, first: &Name) -> Vec<(&Name, &CachedRender)> {
         self.kept.range(first..).take_while(|(name, _)| name.is_of(first)).collect()
     }
 
@@ -164,8 +164,8 @@ mod tests {
         Name::new(&app(of), Digest::of(&number.to_le_bytes()))
     }
 
-    fn shelf(for_each_app: usize, blocks: u64) -> Shelf {
-        Shelf::new(Bounds { for_each_app, bytes: blocks * BLOCK, largest: 1 })
+    fn shelf(for_each_app: usize, blocks: u64) -> RenderCache {
+        RenderCache::new(Bounds { for_each_app, bytes: blocks * BLOCK, largest: 1 })
     }
 
     #[test]

@@ -34,11 +34,11 @@ impl PackedBundle {
 
 /// Bundles by digest.
 #[derive(Debug, Default)]
-pub struct Shelf(Mutex<Shelved>);
+pub struct BundleCache(Mutex<CachedBundles>);
 
 /// Each bundle stands in one of the two.
 #[derive(Debug, Default)]
-struct Shelved {
+struct CachedBundles {
     packed: BTreeMap<Digest, PackedBundle>,
     /// With when they were used last.
     open: BTreeMap<Digest, (Arc<Bundle>, u64)>,
@@ -49,7 +49,7 @@ struct Shelved {
     resources: usize,
 }
 
-impl Shelf {
+impl BundleCache {
     pub fn put(&self, bundle: Arc<Bundle>) {
         self.shelved().put(bundle);
     }
@@ -85,13 +85,13 @@ impl Shelf {
         self.shelved().retain(is_used);
     }
 
-    fn shelved(&self) -> MutexGuard<'_, Shelved> {
+    fn shelved(&self) -> MutexGuard<'_, CachedBundles> {
         // Whatever is in it is right: a bundle that goes from one of the two to the other stands in both for a moment, and never in none.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shelved {
+impl CachedBundles {
     fn used(&mut self, digest: &Digest) -> Option<Arc<Bundle>> {
         let (bundle, used) = self.open.get_mut(digest)?;
         self.uses += 1;
@@ -162,13 +162,13 @@ mod tests {
         Arc::new(Bundle::new(app.parse().unwrap(), target, (0..resources).map(resource).collect()).unwrap())
     }
 
-    fn shelf_of(bundles: &[Arc<Bundle>]) -> Shelf {
-        let shelf = Shelf::default();
+    fn shelf_of(bundles: &[Arc<Bundle>]) -> BundleCache {
+        let shelf = BundleCache::default();
         bundles.iter().for_each(|bundle| shelf.put(Arc::clone(bundle)));
         shelf
     }
 
-    fn is_open(shelf: &Shelf, bundle: &Bundle) -> bool {
+    fn is_open(shelf: &BundleCache, bundle: &Bundle) -> bool {
         let (shelved, digest) = (shelf.shelved(), bundle.digest());
         let [open, packed] = [shelved.open.contains_key(&digest), shelved.packed.contains_key(&digest)];
         assert_ne!(open, packed, "it stands in one of the two");

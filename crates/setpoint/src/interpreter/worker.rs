@@ -14,8 +14,8 @@ use setpoint_engine::Event;
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
-use super::conductor::Message;
-use super::desk::{Desk, Request};
+use super::event_loop::Message;
+use super::ledger_queue::{LedgerQueue, Request};
 use crate::doors::Clock;
 
 /// Requests under way at once: as many as a ledger puts under one sync.
@@ -57,16 +57,16 @@ impl Places {
     }
 }
 
-pub(super) struct Lane {
-    desk: Arc<Desk>,
+pub(super) struct Worker {
+    desk: Arc<LedgerQueue>,
     clock: Clock,
     requests: mpsc::UnboundedReceiver<Request>,
     places: Places,
 }
 
-impl Lane {
+impl Worker {
     /// The queue has no bound of its own: the machine has a bounded number of requests open.
-    pub(super) fn new(desk: Arc<Desk>, clock: Clock, requests: mpsc::UnboundedReceiver<Request>) -> Self {
+    pub(super) fn new(desk: Arc<LedgerQueue>, clock: Clock, requests: mpsc::UnboundedReceiver<Request>) -> Self {
         Self { desk, clock, requests, places: Places::default() }
     }
 

@@ -11,7 +11,7 @@ use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Accepted;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
-use setpoint_core::observed::{Blindness, Observed};
+use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
 use setpoint_engine::{Controls, Note, RenderOutcome};
@@ -80,7 +80,7 @@ pub trait Sources: Send + Sync + fmt::Debug {
         app: &'a AppId,
         heads: &'a Revision,
         documents: Option<Digest>,
-    ) -> Answer<'a, Result<Digest, Blindness>>;
+    ) -> Answer<'a, Result<Digest, UnknownReason>>;
 }
 
 /// Reaches people.
@@ -93,7 +93,7 @@ pub trait Messenger: Send + Sync + fmt::Debug {
 }
 
 /// Everything outside of the machine.
-pub struct Surroundings {
+pub struct Environment {
     /// The clock of the process.
     pub clock: Clock,
     /// The log to write.
@@ -107,9 +107,9 @@ pub struct Surroundings {
     pub messenger: Arc<dyn Messenger>,
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings")
+        f.debug_struct("Environment")
             .field("origin", &self.origin)
             .field("holder", &self.holder)
             .field("targets", &self.targets)

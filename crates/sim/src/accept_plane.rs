@@ -7,7 +7,7 @@ use std::sync::Arc;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName};
-use setpoint_core::observed::Blindness;
+use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_engine::accept::{
     AppSource, Considered, ControlDocuments, Footprint, NotRead, ReachedTarget, consider, documents_of,
@@ -19,7 +19,7 @@ use crate::repository::{CONTROL_FOLDER, Things, root};
 
 /// What an instance remembers of the accept plane.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct AcceptPlane {
     documents: Arc<ControlDocuments>,
     /// The bundle they are of.
     of: Option<Digest>,
@@ -37,10 +37,10 @@ pub(crate) enum Candidate {
     },
     Rendered(Vec<Resource>),
     Refused(Vec<String>),
-    Failed(Blindness),
+    Failed(UnknownReason),
 }
 
-impl Desk {
+impl AcceptPlane {
     /// These documents are in force.
     pub(crate) fn govern(
         &mut self,
@@ -80,7 +80,7 @@ impl Desk {
             return recall.control_candidate(&tree, &folder, || control_candidate(tree.as_ref(), &folder));
         }
         let (Some(source), Some(target)) = (self.documents.source(app), self.target_of(app).cloned()) else {
-            return Candidate::Failed(Blindness::NotLooked);
+            return Candidate::Failed(UnknownReason::NotLooked);
         };
         let trees = BTreeMap::from([(store.clone(), tree as Arc<dyn Tree>)]);
         let last = accepted.and_then(|bundle| self.footprints.get(app)?.get(&bundle));

@@ -15,11 +15,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{timeout, timeout_at};
 
-use super::desk::{Desk, Request};
+use super::environment::{Environment, Governed, Limits, Messenger, Rendering, Targets};
+use super::executor::{Executor, fenced};
 use super::handle::StopError;
-use super::hands::{Hands, fenced};
-use super::lane::Lane;
-use super::surroundings::{Governed, Limits, Messenger, Rendering, Surroundings, Targets};
+use super::ledger_queue::{LedgerQueue, Request};
+use super::worker::Worker;
 use crate::doors::{Clock, duration};
 
 /// What reaches the loop.
@@ -57,13 +57,13 @@ pub(super) struct Pulse {
     pub(super) trouble: Option<String>,
 }
 
-pub(super) struct Conductor {
+pub(super) struct EventLoop {
     machine: Machine,
     clock: Clock,
     patience: Span,
     messenger: Arc<dyn Messenger>,
-    hands: Arc<Hands>,
-    desk: Arc<Desk>,
+    hands: Arc<Executor>,
+    desk: Arc<LedgerQueue>,
     lane: mpsc::UnboundedSender<Request>,
     messages: mpsc::Sender<Message>,
     pulse: watch::Sender<Pulse>,
@@ -83,25 +83,25 @@ pub(super) struct Conductor {
     stop_by: Option<Timestamp>,
 }
 
-impl Conductor {
+impl EventLoop {
     pub(super) fn new(
-        surroundings: &Arc<Surroundings>,
+        surroundings: &Arc<Environment>,
         settings: Settings,
         limits: Limits,
         messages: mpsc::Sender<Message>,
         pulse: watch::Sender<Pulse>,
     ) -> Self {
         let (clock, patience) = (surroundings.clock, settings.patience);
-        let desk = Arc::new(Desk::new(Arc::clone(surroundings), patience));
+        let desk = Arc::new(LedgerQueue::new(Arc::clone(surroundings), patience));
         let (lane, requests) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
-        tasks.spawn(Lane::new(Arc::clone(&desk), clock, requests).serve(messages.clone()));
+        tasks.spawn(Worker::new(Arc::clone(&desk), clock, requests).serve(messages.clone()));
         let mut conductor = Self {
             machine: Machine::new(settings),
             clock,
             patience,
             messenger: Arc::clone(&surroundings.messenger),
-            hands: Arc::new(Hands::new(Arc::clone(surroundings), patience, limits)),
+            hands: Arc::new(Executor::new(Arc::clone(surroundings), patience, limits)),
             desk,
             lane,
             messages,

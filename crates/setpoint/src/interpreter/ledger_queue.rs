@@ -10,11 +10,11 @@ use setpoint_core::bundle::{BadBundle, Bundle};
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Event, Shelf, Ticket};
+use setpoint_engine::{BundleCache, Event, Ticket};
 use setpoint_ledger::{Batch, Class, Entry, Lease, LeaseRequest, Ledger, LedgerError};
 use tokio::time::timeout;
 
-use super::surroundings::Surroundings;
+use super::environment::Environment;
 use crate::complaint::told;
 use crate::doors::duration;
 
@@ -76,8 +76,8 @@ impl Failure {
 }
 
 #[derive(Debug)]
-pub(super) struct Desk {
-    surroundings: Arc<Surroundings>,
+pub(super) struct LedgerQueue {
+    surroundings: Arc<Environment>,
     patience: Span,
     /// Locked for a moment at a time, never while something is awaited.
     state: Mutex<State>,
@@ -96,8 +96,8 @@ struct State {
     removed: Option<String>,
 }
 
-impl Desk {
-    pub(super) fn new(surroundings: Arc<Surroundings>, patience: Span) -> Self {
+impl LedgerQueue {
+    pub(super) fn new(surroundings: Arc<Environment>, patience: Span) -> Self {
         Self { surroundings, patience, state: Mutex::default(), anchor_trouble: Mutex::default() }
     }
 
@@ -146,7 +146,7 @@ impl Desk {
 
     async fn acquired(&self, length: Span) -> Result<Lease, Failure> {
         let ledger = self.opened().await?;
-        let Surroundings { origin, holder, clock, .. } = &*self.surroundings;
+        let Environment { origin, holder, clock, .. } = &*self.surroundings;
         let request = LeaseRequest { origin: origin.clone(), holder: holder.clone(), now: clock.now(), length };
         let lease = self.judged(&ledger, ledger.acquire(request).await)?;
         self.state().lease = Some(lease.clone());
@@ -185,10 +185,10 @@ impl Desk {
 
     /// The facts and exactly the bundles they name. One bundle that cannot be had is a failure of the whole: an app without
     /// its bundle would look like an app that declares nothing.
-    async fn loaded(&self) -> Result<(Facts, Shelf), Failure> {
+    async fn loaded(&self) -> Result<(Facts, BundleCache), Failure> {
         let ledger = self.ledger()?;
         let facts = self.judged(&ledger, ledger.load(&self.surroundings.origin).await)?.facts;
-        let bundles = Shelf::default();
+        let bundles = BundleCache::default();
         for digest in facts.bundles() {
             let bytes = self.judged(&ledger, ledger.bundle(&digest).await)?.ok_or(Failure::NoBundle { digest })?;
             let unusable = |source| Failure::BadBundle { digest, source: Box::new(source) };
@@ -217,7 +217,7 @@ impl Desk {
         bundles: BTreeMap<Digest, Vec<u8>>,
     ) -> Result<(), Failure> {
         let ledger = self.ledger()?;
-        let Surroundings { origin, clock, .. } = &*self.surroundings;
+        let Environment { origin, clock, .. } = &*self.surroundings;
         let batch = Batch { origin: origin.clone(), epoch, now: clock.now(), entries, bundles };
         self.judged(&ledger, ledger.append(batch).await)?;
         // What is recorded is recorded, whether or not the ledger can say when it wants to sign it.
