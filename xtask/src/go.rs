@@ -1,4 +1,5 @@
-//! The Go toolchain, which builds the Kubernetes tools and the kustomize peer of the tests; nothing of the product needs it.
+//! The Go toolchain, which builds the Kubernetes tools and the kustomize peer of the tests; nothing
+//! of the product needs it.
 
 use crate::process;
 

@@ -1,4 +1,5 @@
-//! `cargo xtask kill`: the test that kills an agent in the middle of changes, as often as one likes.
+//! `cargo xtask kill`: the test that kills an agent in the middle of changes, as often as one
+//! likes.
 
 use anyhow::Context;
 

@@ -1,4 +1,5 @@
-//! The peer that answers as kustomize does (crates/kustomize/record/peer), built once per source with Go; and the chores that ask it.
+//! The peer that answers as kustomize does (crates/kustomize/record/peer), built once per source
+//! with Go; and the chores that ask it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +28,8 @@ pub(crate) fn ready() -> anyhow::Result<Option<PathBuf>> {
 /// Tests that ask the peer stand in modules of this name, so that they can be left out together.
 pub(crate) const TESTS: &str = "against_kustomize::";
 
-/// What a run of the tests says of the peer if it is not there, once what can be done about it is done.
+/// What a run of the tests says of the peer if it is not there, once what can be done about it is
+/// done.
 pub(crate) fn lacking() -> anyhow::Result<Option<Suite>> {
     const NAME: &str = "kustomize peer";
     if ready()?.is_none()

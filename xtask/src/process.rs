@@ -26,12 +26,14 @@ pub(crate) fn succeeds(mut command: Command) -> anyhow::Result<bool> {
     Ok(status.success())
 }
 
-/// Runs a program whose output goes straight to ours; answers with what it exited, unless a signal ended it.
+/// Runs a program whose output goes straight to ours; answers with what it exited, unless a signal
+/// ended it.
 pub(crate) fn code(mut command: Command) -> anyhow::Result<Option<i32>> {
     Ok(command.status().with_context(|| cannot_start(&command))?.code())
 }
 
-/// Runs a program and returns what it wrote; its failure is an error that carries what it complained about.
+/// Runs a program and returns what it wrote; its failure is an error that carries what it
+/// complained about.
 pub(crate) fn output_of(mut command: Command) -> anyhow::Result<String> {
     let output = command.output().with_context(|| cannot_start(&command))?;
     if !output.status.success() {
@@ -40,7 +42,8 @@ pub(crate) fn output_of(mut command: Command) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{command:?} did not write UTF-8"))
 }
 
-/// Runs a program, shows each line of its output as it comes and hands it to `look`; answers whether it succeeded.
+/// Runs a program, shows each line of its output as it comes and hands it to `look`; answers
+/// whether it succeeded.
 pub(crate) fn watch(mut command: Command, mut look: impl FnMut(&str)) -> anyhow::Result<bool> {
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| cannot_start(&command))?;
     let lines = child.stdout.take().expect("stdout was piped above");
@@ -54,8 +57,8 @@ pub(crate) fn watch(mut command: Command, mut look: impl FnMut(&str)) -> anyhow:
     Ok(child.wait()?.success())
 }
 
-/// Runs a program and hands each line of its error output to `look`, which is where some tools tell their progress; answers whether
-/// it succeeded.
+/// Runs a program and hands each line of its error output to `look`, which is where some tools tell
+/// their progress; answers whether it succeeded.
 pub(crate) fn watch_errors(mut command: Command, mut look: impl FnMut(&str)) -> anyhow::Result<bool> {
     let mut child = command.stderr(Stdio::piped()).spawn().with_context(|| cannot_start(&command))?;
     let lines = child.stderr.take().expect("stderr was piped above");

@@ -1,4 +1,5 @@
-//! `cargo xtask recording`: plays `setpoint demo` and draws what it wrote as docs/demo.svg, line by line as it came.
+//! `cargo xtask recording`: plays `setpoint demo` and draws what it wrote as docs/demo.svg, line by
+//! line as it came.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,5 +1,6 @@
-//! Replays of what others wrote: tests that read a folder named by an environment variable, and say what they did not check where there is none.
-//! The folders are no part of the project, so a run without them is a whole run; but nothing is left out silently.
+//! Replays of what others wrote: tests that read a folder named by an environment variable, and say
+//! what they did not check where there is none. The folders are no part of the project, so a run
+//! without them is a whole run; but nothing is left out silently.
 
 use crate::process;
 

@@ -1,4 +1,5 @@
-//! `cargo xtask setup`: what the tests need on a bare Debian machine, checked in seconds and installed where missing.
+//! `cargo xtask setup`: what the tests need on a bare Debian machine, checked in seconds and
+//! installed where missing.
 
 use crate::go;
 use crate::kubernetes;
@@ -110,7 +111,8 @@ fn has_peer(allow_missing: bool) -> anyhow::Result<bool> {
     Ok(good)
 }
 
-/// Nothing here can install Go. That it is missing is said now and not after all is compiled, unless the run is allowed to do without.
+/// Nothing here can install Go. That it is missing is said now and not after all is compiled,
+/// unless the run is allowed to do without.
 fn has_kubernetes(allow_missing: bool) -> anyhow::Result<bool> {
     let (told, good) = match (kubernetes::ready()?, go::found()) {
         (Some(folder), _) => (format!("kubernetes tools: found ({})", folder.display()), true),
@@ -144,7 +146,8 @@ impl Remedy {
     fn install(&self) -> anyhow::Result<bool> {
         let (name, arguments) = self.command();
         if matches!(self, Self::Package(_)) {
-            // A fresh image has no package lists; without them every package is unknown. If this fails, installing says why.
+            // A fresh image has no package lists; without them every package is unknown. If this
+            // fails, installing says why.
             process::succeeds(process::program(name, &["update", "--quiet"]))?;
         }
         process::succeeds(process::program(name, &arguments))

@@ -1,4 +1,5 @@
-//! The door through which xtask reads the clock: only to say how long a chore took, never to decide anything.
+//! The door through which xtask reads the clock: only to say how long a chore took, never to decide
+//! anything.
 
 use std::time::{Duration, Instant};
 

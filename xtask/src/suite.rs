@@ -11,7 +11,8 @@ pub(crate) struct Suite {
     pub(crate) failed: u64,
     /// What did not run although nobody asked to leave it out, each with what to do about it.
     pub(crate) skipped: Vec<String>,
-    /// What did not run because it needs something that is no part of the project: told, and no failure.
+    /// What did not run because it needs something that is no part of the project: told, and no
+    /// failure.
     pub(crate) left_out: Vec<String>,
     /// Tests of the current binary that returned without checking anything. libtest counts them as
     /// passed.
@@ -66,8 +67,8 @@ impl Suite {
     }
 }
 
-/// Whether a run of these suites is a success. What was skipped counts as a failure unless that was allowed,
-/// and a run in which nothing ran at all proves nothing.
+/// Whether a run of these suites is a success. What was skipped counts as a failure unless that was
+/// allowed, and a run in which nothing ran at all proves nothing.
 pub(crate) fn all_passed(suites: &[Suite], allow_missing: bool) -> bool {
     suites.iter().all(|suite| suite.failed == 0)
         && suites.iter().any(|suite| suite.passed > 0)

@@ -16,7 +16,8 @@ use crate::suite::{Suite, all_passed, summary};
 /// How many seeds of the simulator a full run plays.
 const SEEDS: &str = "2000";
 
-/// Tests that need a real API server stand in a module `envtest`, so that they can be left out together; nothing else has that name.
+/// Tests that need a real API server stand in a module `envtest`, so that they can be left out
+/// together; nothing else has that name.
 const NEEDING_KUBERNETES: &str = "envtest::";
 
 /// What the command line asked for.
@@ -70,8 +71,9 @@ impl Kubernetes {
         matches!(self, Self::Missing(_) | Self::Broken(_))
     }
 
-    /// Starts the server that all test binaries of a run share; it ends with the value. It is a binary of the workspace and there once
-    /// the tests are built. Where it cannot be had, the tests that need one tell why.
+    /// Starts the server that all test binaries of a run share; it ends with the value. It is a
+    /// binary of the workspace and there once the tests are built. Where it cannot be had, the
+    /// tests that need one tell why.
     fn serve(&self, cargo_test: &[&str]) -> anyhow::Result<Option<SharedServer>> {
         let Self::Ready(tools) = self else { return Ok(None) };
         let mut build = process::program("cargo", cargo_test);

@@ -1,5 +1,5 @@
-//! `cargo xtask envtest` from outside, with a home of its own and a Go that only pretends to build: where the tools come from, and what is
-//! kept of a build that did not go well.
+//! `cargo xtask envtest` from outside, with a home of its own and a Go that only pretends to build:
+//! where the tools come from, and what is kept of a build that did not go well.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene fails where it stands")]
 
@@ -10,8 +10,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A `go` whose tools are scripts that say the version their module is required in. `$SAID` stands for what they say instead, `$FAILS` for
-/// how it ends after it has built.
+/// A `go` whose tools are scripts that say the version their module is required in. `$SAID` stands
+/// for what they say instead, `$FAILS` for how it ends after it has built.
 const GO: &str = r##"#!/bin/sh
 case "$1" in
   version) echo "go version go1.26.0 linux/amd64" ;;

@@ -18,7 +18,8 @@ use setpoint_core::report::Withheld;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
 
-/// How many requests were sent since the agent started, by what they do: `get`, `list`, `watch`, `apply`, `dry-run`, …
+/// How many requests were sent since the agent started, by what they do: `get`, `list`, `watch`,
+/// `apply`, `dry-run`, …
 pub type Tally = BTreeMap<String, u64>;
 
 /// How everything stands.
@@ -92,7 +93,8 @@ pub struct TargetStanding {
 pub struct UnreachedTarget {
     pub target: TargetName,
     pub problem: String,
-    /// The apps that wait for it. Those that have never been held are not among the apps of the overview.
+    /// The apps that wait for it. Those that have never been held are not among the apps of the
+    /// overview.
     pub waiting: Vec<AppId>,
 }
 
@@ -148,12 +150,14 @@ pub struct AppSummary {
     /// What its stores offer now, where that is older than what was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<SetBack>,
-    /// Requests that were made for this app alone; what serves several apps is counted with the target.
+    /// Requests that were made for this app alone; what serves several apps is counted with the
+    /// target.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: Tally,
 }
 
-/// An older version than the accepted one: the branch was set back, or a mirror lags. Setpoint does not follow it by itself.
+/// An older version than the accepted one: the branch was set back, or a mirror lags. Setpoint does
+/// not follow it by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetBack {
@@ -274,7 +278,8 @@ pub struct AppTree {
     /// What stands undeclared on them and is left alone, as it was last seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Drift>,
-    /// What could not be looked at, a line each. What is missing above because of it is not known to be absent.
+    /// What could not be looked at, a line each. What is missing above because of it is not known
+    /// to be absent.
     pub unseen: Vec<String>,
 }
 
@@ -304,7 +309,8 @@ pub struct TreeObject {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogPart {
-    /// Whose logs these are, each `pod/container`; it comes first, and again with all of them when more are followed.
+    /// Whose logs these are, each `pod/container`; it comes first, and again with all of them when
+    /// more are followed.
     Sources { names: Vec<String> },
     Line {
         /// Who wrote it: `pod/container`.

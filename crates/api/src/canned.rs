@@ -1,4 +1,5 @@
-//! An agent with fixed answers: for tests of the socket and of what the commands show, where a real one would be in the way.
+//! An agent with fixed answers: for tests of the socket and of what the commands show, where a real
+//! one would be in the way.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

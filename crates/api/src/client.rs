@@ -183,7 +183,8 @@ impl Client {
         };
         tokio::pin!(answer, connection);
         tokio::select! {
-            // The answer is looked at first: a connection that ends right after it has done its work.
+            // The answer is looked at first: a connection that ends right after it has done its
+            // work.
             biased;
             answered = &mut answer => answered,
             // Once the connection is over, everything it brought is there to be read.

@@ -1,7 +1,9 @@
-//! What can be asked of a running agent, over its local socket: for the agent that answers and the commands that ask.
+//! What can be asked of a running agent, over its local socket: for the agent that answers and the
+//! commands that ask.
 //!
-//! Reading order: [`question`] and [`answer`] (the words), [`agent`] (who answers them), `route` (where each is asked), [`server`] and
-//! [`client`] (the two ends of the socket). Who asks is known from the socket itself, never from what a request says.
+//! Reading order: [`question`] and [`answer`] (the words), [`agent`] (who answers them), `route`
+//! (where each is asked), [`server`] and [`client`] (the two ends of the socket). Who asks is known
+//! from the socket itself, never from what a request says.
 
 pub mod agent;
 pub mod answer;

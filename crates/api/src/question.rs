@@ -66,7 +66,8 @@ pub struct ObjectName {
 pub struct PlanRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<AppId>,
-    /// A version of the app's store: a full id or an unambiguous beginning of one; what was accepted if unsaid.
+    /// A version of the app's store: a full id or an unambiguous beginning of one; what was
+    /// accepted if unsaid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rev: Option<String>,
 }
@@ -83,7 +84,8 @@ pub struct ExplainQuestion {
     /// Everything below it is told; all of the resource if unsaid.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub field: String,
-    /// A version of the app's store: a full id or an unambiguous beginning of one; what was accepted if unsaid.
+    /// A version of the app's store: a full id or an unambiguous beginning of one; what was
+    /// accepted if unsaid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rev: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! Where each question is asked: one method and path for it, known to both ends.
 //!
-//! What takes no more than a name is a `GET`; what takes a question in JSON, or changes something, is a `POST`.
+//! What takes no more than a name is a `GET`; what takes a question in JSON, or changes something,
+//! is a `POST`.
 
 use hyper::Method;
 use setpoint_core::name::AppId;

@@ -1,4 +1,5 @@
-//! Who may ask. On Linux each thread has credentials of its own, so a thread can be another user while the agent stays who it is.
+//! Who may ask. On Linux each thread has credentials of its own, so a thread can be another user
+//! while the agent stays who it is.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

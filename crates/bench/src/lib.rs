@@ -1,7 +1,8 @@
 //! Measurements against their bars and against peers, as suites that fill one table.
 //!
-//! A measurement calls the product as its user would, and its peer on the same input right beside it, so that the ratio holds on
-//! any machine. It is built only for benches: the product and its tests never depend on it.
+//! A measurement calls the product as its user would, and its peer on the same input right beside
+//! it, so that the ratio holds on any machine. It is built only for benches: the product and its
+//! tests never depend on it.
 
 mod agent;
 pub mod core;
@@ -25,8 +26,8 @@ pub type SizedMeasurement = (&'static str, usize, fn(usize, &mut Table) -> anyho
 
 type Taking = Box<dyn Fn(&mut Table) -> anyhow::Result<()>>;
 
-/// Takes the measurements of a suite in order: all of them, or the one that is named; smaller or larger than its bars are for if a size
-/// is asked for.
+/// Takes the measurements of a suite in order: all of them, or the one that is named; smaller or
+/// larger than its bars are for if a size is asked for.
 pub fn measure(suite: &str, only: Option<&str>, size: Option<usize>) -> anyhow::Result<Table> {
     let mut measurements = measurements(suite, size)?;
     let names: Vec<&str> = measurements.iter().map(|(name, _)| *name).collect();

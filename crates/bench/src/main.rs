@@ -1,8 +1,10 @@
-//! Runs one suite of measurements and judges it: `cargo xtask bench core`, `host`, `kube` or `render`. Whoever works on one thing
-//! runs its measurement alone, `cargo run --release -p setpoint-bench -- core ledger`, and those of `kube` in another size than that of
-//! their bars: `… -- kube rest 100`.
+//! Runs one suite of measurements and judges it: `cargo xtask bench core`, `host`, `kube` or
+//! `render`. Whoever works on one thing runs its measurement alone, `cargo run --release -p
+//! setpoint-bench -- core ledger`, and those of `kube` in another size than that of their bars: `…
+//! -- kube rest 100`.
 //!
-//! Exit code 0 means that every bar was met; 1 that one was missed, that a peer is missing, or that nothing was measured.
+//! Exit code 0 means that every bar was met; 1 that one was missed, that a peer is missing, or that
+//! nothing was measured.
 
 #![expect(clippy::print_stdout, reason = "the table is what whoever runs a bench wants to see")]
 

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use setpoint_core::time::Timestamp;
 
-/// How long the work takes when nothing disturbs it: the shortest of several runs, after one that warms the caches.
+/// How long the work takes when nothing disturbs it: the shortest of several runs, after one that
+/// warms the caches.
 #[expect(clippy::disallowed_methods, reason = "the one door of benches to the clock")]
 pub fn shortest_of<T>(runs: u32, mut work: impl FnMut() -> T) -> Duration {
     black_box(work());

@@ -70,7 +70,8 @@ impl Row {
         })
     }
 
-    /// Whether the bar was reached. A figure that is no number reaches none, and neither does a row whose peer is missing.
+    /// Whether the bar was reached. A figure that is no number reaches none, and neither does a row
+    /// whose peer is missing.
     pub fn is_met(&self) -> bool {
         if matches!(self.peer, Peer::Missing { .. }) {
             return false;

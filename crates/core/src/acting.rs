@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A user of a target's own system that stands for the apps of a scope: what it may not do there, they may not do.
+/// A user of a target's own system that stands for the apps of a scope: what it may not do there,
+/// they may not do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ActingAs {
     pub user: Arc<str>,

@@ -1,7 +1,9 @@
-//! Bundles: the accepted, self-contained desired state of one app on one target, named by its digest.
+//! Bundles: the accepted, self-contained desired state of one app on one target, named by its
+//! digest.
 //!
-//! What a bundle was made from (its revision, the gates' evidence, its sequence) stands beside it in the ledger and not in
-//! the digest, because the same content may be reached from several versions.
+//! What a bundle was made from (its revision, the gates' evidence, its sequence) stands beside it
+//! in the ledger and not in the digest, because the same content may be reached from several
+//! versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +23,8 @@ use crate::resource::Resource;
 pub struct Declared {
     pub resource: Arc<Resource>,
     pub digest: Digest,
-    /// Of a lower rank is all that it comes after, and all of earlier waves: steps of one rank are independent.
+    /// Of a lower rank is all that it comes after, and all of earlier waves: steps of one rank are
+    /// independent.
     pub rank: u32,
     /// The wave in which it comes: its own, or that of the first that needs it.
     pub wave: i32,
@@ -107,7 +110,8 @@ impl Bundle {
         self.digest
     }
 
-    /// Whether anything of it may have to wait for the health of something else of it: there are several waves, or something is awaited.
+    /// Whether anything of it may have to wait for the health of something else of it: there are
+    /// several waves, or something is awaited.
     pub fn waits_for_health(&self) -> bool {
         self.waits_for_health
     }
@@ -139,8 +143,8 @@ impl Bundle {
     }
 }
 
-/// The canonical bytes of what is [`Stored`]. `each` sees those of every resource on the way: their digests are needed too, and writing
-/// them is most of what making a bundle costs.
+/// The canonical bytes of what is [`Stored`]. `each` sees those of every resource on the way: their
+/// digests are needed too, and writing them is most of what making a bundle costs.
 fn written<'a>(
     app: &AppId,
     target: &TargetIdentity,

@@ -1,8 +1,10 @@
-//! The canonical byte form: compact JSON with one spelling per value. Digests are taken over it and it reads back without loss.
+//! The canonical byte form: compact JSON with one spelling per value. Digests are taken over it and
+//! it reads back without loss.
 //!
-//! Everything given to it is made of structs (fields in declared order), ordered maps and integers, so that equal values
-//! are equal bytes. What JSON cannot say is an object with one key that starts with `$`: `{"$num":"0.5"}`,
-//! `{"$secret":…}`, `{"$deferred":…}`. A declared key that starts with `$` gets one more `$`, so nothing can pose as one.
+//! Everything given to it is made of structs (fields in declared order), ordered maps and integers,
+//! so that equal values are equal bytes. What JSON cannot say is an object with one key that starts
+//! with `$`: `{"$num":"0.5"}`, `{"$secret":…}`, `{"$deferred":…}`. A declared key that starts with
+//! `$` gets one more `$`, so nothing can pose as one.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,7 +1,9 @@
-//! What no plan may ever do. Runs on every plan in production before it is executed, in the simulator and in tests.
+//! What no plan may ever do. Runs on every plan in production before it is executed, in the
+//! simulator and in tests.
 //!
-//! It looks at the same snapshot as [`decide`](crate::decide::decide) but shares no judgement with it: where `decide` asks
-//! "what should be done", this asks only "does this break a rule". A violation stops the target, not the process.
+//! It looks at the same snapshot as [`decide`](crate::decide::decide) but shares no judgement with
+//! it: where `decide` asks "what should be done", this asks only "does this break a rule". A
+//! violation stops the target, not the process.
 
 use std::collections::BTreeSet;
 
@@ -208,8 +210,9 @@ fn replace_is_proven(step: &Step, live: &Live, snapshot: &Snapshot<'_>, now: Tim
         })
 }
 
-/// What is awaited, or of an earlier wave, is there and healthy, and nothing is done to it in the same plan. What ran once may be gone. What is put
-/// right comes after what is awaited too, but not after it was healed.
+/// What is awaited, or of an earlier wave, is there and healthy, and nothing is done to it in the
+/// same plan. What ran once may be gone. What is put right comes after what is awaited too, but not
+/// after it was healed.
 fn check_turns(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violation>) {
     let declared = snapshot.bundle.resources();
     if snapshot.retiring || !snapshot.bundle.waits_for_health() {

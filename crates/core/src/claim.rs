@@ -11,14 +11,16 @@ use crate::key::Key;
 use crate::live::{Holders, Remark};
 use crate::name::{AppId, TargetIdentity, Uid};
 
-/// `(target identity, key) → app, UID`. Unique per `(target, key)`; durable before the first mutation of the object.
+/// `(target identity, key) → app, UID`. Unique per `(target, key)`; durable before the first
+/// mutation of the object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub target: TargetIdentity,
     pub key: Key,
     pub app: AppId,
-    /// The incarnation we own. `None` between the intent to create it and the answer; and after it where someone said that it was
-    /// made but not as what. A create that did not happen leaves no claim.
+    /// The incarnation we own. `None` between the intent to create it and the answer; and after it
+    /// where someone said that it was made but not as what. A create that did not happen leaves no
+    /// claim.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub uid: Option<Uid>,
     pub origin: ClaimOrigin,
@@ -29,20 +31,23 @@ pub struct Claim {
     /// Its rank in the bundle that last declared it: deletes go in reverse.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub rank: u32,
-    /// Whether deleting it takes much else with it; remembered, because what is pruned is no longer declared.
+    /// Whether deleting it takes much else with it; remembered, because what is pruned is no longer
+    /// declared.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub protected: bool,
     /// It has ended as it was meant to, and the target removes it by itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<Ended>,
-    /// What it was made as, where it may be made anew or runs once: for the same declaration it is not made once more. Boxed, because few have it.
+    /// What it was made as, where it may be made anew or runs once: for the same declaration it is
+    /// not made once more. Boxed, because few have it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub made: Option<Box<Digest>>,
     /// What stands on it undeclared and was told to people, so that it is told once. Few have any.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub told: Option<Arc<BTreeSet<ReportedRemark>>>,
-    /// Whom the object is being adopted from: what they hold of what is declared is taken out of their hands once, and then this is over. A tool that comes
-    /// back later is another matter. Boxed, because few have it.
+    /// Whom the object is being adopted from: what they hold of what is declared is taken out of
+    /// their hands once, and then this is over. A tool that comes back later is another matter.
+    /// Boxed, because few have it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub folding: Option<Box<Holders>>,
 }

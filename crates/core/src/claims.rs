@@ -1,4 +1,5 @@
-//! All claims by where they are. A claim says itself where: among hundreds of thousands that is not written down twice.
+//! All claims by where they are. A claim says itself where: among hundreds of thousands that is not
+//! written down twice.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

@@ -1,4 +1,5 @@
-//! Structural difference of two values: where, before, after. Secrets show as keyed digests and never as themselves.
+//! Structural difference of two values: where, before, after. Secrets show as keyed digests and
+//! never as themselves.
 
 use std::fmt;
 
@@ -54,9 +55,11 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// All places where `after` differs from `before`, in path order. Empty exactly when the two are equal.
+/// All places where `after` differs from `before`, in path order. Empty exactly when the two are
+/// equal.
 ///
-/// Sequences are compared by position: what a list means is the target's to know, and it projects before it asks.
+/// Sequences are compared by position: what a list means is the target's to know, and it projects
+/// before it asks.
 pub fn diff(before: &Value, after: &Value) -> Vec<Difference> {
     let mut walk = Walk { path: Vec::new(), found: Vec::new() };
     walk.compare(before, after);
@@ -109,7 +112,8 @@ impl Walk {
         self.path.pop();
     }
 
-    /// What is a secret on one side is one on the other too, whether or not whoever wrote it down said so.
+    /// What is a secret on one side is one on the other too, whether or not whoever wrote it down
+    /// said so.
     fn found(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let secret = [before, after].into_iter().flatten().any(|value| matches!(value, Value::Secret(_)));
         let shown = |side: Option<&Value>| match side {

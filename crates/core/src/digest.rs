@@ -42,7 +42,8 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Digests are written into every record: a table is many times faster than formatting byte by byte.
+        // Digests are written into every record: a table is many times faster than formatting byte
+        // by byte.
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 64];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {

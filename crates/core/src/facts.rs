@@ -1,7 +1,8 @@
 //! Facts: the durable state the engine stands on, and the changes that make it.
 //!
-//! Every ledger record carries the changes it makes. The tables of the ledger, the engine's own memory and a replay of
-//! the records are all folds of the same changes by [`Facts::apply`], so they can be compared.
+//! Every ledger record carries the changes it makes. The tables of the ledger, the engine's own
+//! memory and a replay of the records are all folds of the same changes by [`Facts::apply`], so
+//! they can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use crate::name::{Actor, AppId, TargetIdentity};
 use crate::time::Timestamp;
 use crate::version::Revision;
 
-/// Everything the engine must not forget. Claims and facts of apps are shared: the engine, its indexes and the ledger hold the same ones.
+/// Everything the engine must not forget. Claims and facts of apps are shared: the engine, its
+/// indexes and the ledger hold the same ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// When this installation first opened its ledger; deletes are withheld for a while after it.
@@ -54,16 +56,19 @@ pub struct AppFacts {
     /// The bundle a person let through; in manual mode no other is applied.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub let_through: Option<Digest>,
-    /// Versions a person said are right although history was rewritten; over with the next acceptance.
+    /// Versions a person said are right although history was rewritten; over with the next
+    /// acceptance.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub blessed: Option<Revision>,
-    /// Its document is gone from the store: nothing is changed and nothing is deleted until it returns or is retired.
+    /// Its document is gone from the store: nothing is changed and nothing is deleted until it
+    /// returns or is retired.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub frozen: bool,
     /// The app is being taken down on purpose.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub retiring: bool,
-    /// In whose name its changes are made, as its documents last said: an app that is being taken down may have none any more.
+    /// In whose name its changes are made, as its documents last said: an app that is being taken
+    /// down may have none any more.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub acting_as: Option<Arc<ActingAs>>,
 }
@@ -94,7 +99,8 @@ impl AppFacts {
         }
     }
 
-    /// Returns the same change of facts, made from others: these were made from `base`, the result is made from `onto`.
+    /// Returns the same change of facts, made from others: these were made from `base`, the result
+    /// is made from `onto`.
     #[must_use]
     pub fn rebased(&self, base: &Self, onto: &Self) -> Self {
         fn moved<T: Clone + PartialEq>(new: &T, base: &T, onto: &T) -> T {
@@ -160,8 +166,9 @@ pub enum Change {
     Installed {
         at: Timestamp,
     },
-    /// A claim is made, or its UID or tombstone changes. Moving a resource between apps is this one change too: it names
-    /// the app it is taken `from`, and does not apply when another holds it by now.
+    /// A claim is made, or its UID or tombstone changes. Moving a resource between apps is this one
+    /// change too: it names the app it is taken `from`, and does not apply when another holds it by
+    /// now.
     PutClaim {
         claim: Arc<Claim>,
         #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -264,7 +271,8 @@ impl Facts {
         Ok(())
     }
 
-    /// A claim changes hands only from the app that is named, and never while that app is changing the object.
+    /// A claim changes hands only from the app that is named, and never while that app is changing
+    /// the object.
     fn put_claim(&mut self, claim: &Arc<Claim>, from: Option<&AppId>) -> Result<(), Misfit> {
         let Claim { target, key, .. } = &**claim;
         let holder = self.claims.get(target, key).map(|held| &held.app);

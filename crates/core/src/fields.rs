@@ -1,5 +1,5 @@
-//! The fields of a map, in order. Declared objects are made of maps of a few fields each, by the ten thousands: a row of pairs takes a
-//! tenth of the memory that a tree's nodes would.
+//! The fields of a map, in order. Declared objects are made of maps of a few fields each, by the
+//! ten thousands: a row of pairs takes a tenth of the memory that a tree's nodes would.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Holds and suspensions: the ways an app is kept from following its store, each with a reason, an author and an end.
+//! Holds and suspensions: the ways an app is kept from following its store, each with a reason, an
+//! author and an end.
 
 use std::fmt;
 

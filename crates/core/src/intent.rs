@@ -13,7 +13,8 @@ use crate::live::Holders;
 use crate::name::{AppId, BadName, LiveVersion, TargetIdentity, Uid};
 use crate::time::Timestamp;
 
-/// Names an intent: the epoch it was written in and its number within that epoch. Also the idempotency key of its effect.
+/// Names an intent: the epoch it was written in and its number within that epoch. Also the
+/// idempotency key of its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IntentId {
     pub epoch: u64,
@@ -68,7 +69,8 @@ impl fmt::Display for Verb {
     }
 }
 
-/// The incarnation and version a step was decided on. The target refuses the step when they no longer hold.
+/// The incarnation and version a step was decided on. The target refuses the step when they no
+/// longer hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expect {
     pub uid: Uid,
@@ -91,7 +93,8 @@ pub struct Intent {
     pub plan: Digest,
     /// The bundle the plan holds the app at.
     pub bundle: Digest,
-    /// Digest of the declared resource, for creates and updates, and for a delete that makes room for it.
+    /// Digest of the declared resource, for creates and updates, and for a delete that makes room
+    /// for it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub declared: Option<Digest>,
     /// `None` for a create: there must be nothing there.

@@ -8,13 +8,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::name::BadName;
 
-/// A resource's identity on its target: a file's path; group and kind, namespace and name; a provider's id.
+/// A resource's identity on its target: a file's path; group and kind, namespace and name; a
+/// provider's id.
 ///
 /// The text form `class:namespace:name` is what the ledger stores; people see [`fmt::Display`].
 ///
-/// Keys are compared and copied more than anything else, so one is a single shared text: the parts with [`SEPARATOR`]
-/// between them, which no part can hold and which sorts before everything a part can hold. So texts are ordered as their
-/// parts are.
+/// Keys are compared and copied more than anything else, so one is a single shared text: the parts
+/// with [`SEPARATOR`] between them, which no part can hold and which sorts before everything a part
+/// can hold. So texts are ordered as their parts are.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     text: Arc<str>,
@@ -73,7 +74,8 @@ fn check_part(what: &'static str, text: &str) -> Result<(), BadName> {
     Err(BadName::new(what, text, problem))
 }
 
-/// Names may hold any letters (a file can be called `Übersicht`), but nothing that hides or reorders text.
+/// Names may hold any letters (a file can be called `Übersicht`), but nothing that hides or
+/// reorders text.
 fn check_object_name(text: &str) -> Result<(), BadName> {
     let problem = if text.is_empty() {
         "it is empty"

@@ -1,8 +1,8 @@
 //! The words of Setpoint as types, and the decision: pure, without I/O, clock or randomness.
 //!
-//! Reading order: [`value`] and [`resource`] (what is declared), [`key`], [`claim`] and [`observed`] (what is there and
-//! whose it is), [`bundle`] (what was accepted), [`facts`] (what is durable), [`decide`] (what to do about it),
-//! [`check`] (what no plan may ever do).
+//! Reading order: [`value`] and [`resource`] (what is declared), [`key`], [`claim`] and
+//! [`observed`] (what is there and whose it is), [`bundle`] (what was accepted), [`facts`] (what is
+//! durable), [`decide`] (what to do about it), [`check`] (what no plan may ever do).
 
 pub mod acting;
 pub mod boundary;

@@ -19,27 +19,32 @@ use crate::value::Value;
 pub struct Live {
     pub uid: Uid,
     pub version: LiveVersion,
-    /// The object as far as it can be compared with a declaration: the target leaves out what it adds by itself.
+    /// The object as far as it can be compared with a declaration: the target leaves out what it
+    /// adds by itself.
     pub value: Arc<Value>,
     /// Digest of `value`.
     pub fingerprint: Digest,
-    /// Another object of the target controls this one (an owner reference): it is never pruned directly.
+    /// Another object of the target controls this one (an owner reference): it is never pruned
+    /// directly.
     pub controlled: bool,
     pub writer: Writer,
     pub health: Health,
-    /// It has run to its end, well or not, and the target is going to remove it by itself: a Job with a time to live.
+    /// It has run to its end, well or not, and the target is going to remove it by itself: a Job
+    /// with a time to live.
     pub ended: bool,
-    /// The target has accepted a delete of it and has not removed it yet: the finalizers that it waits for, of which there
-    /// may be none. A delete cannot be taken back. `None` where it is not being deleted.
+    /// The target has accepted a delete of it and has not removed it yet: the finalizers that it
+    /// waits for, of which there may be none. A delete cannot be taken back. `None` where it is not
+    /// being deleted.
     pub deleting: Option<Arc<[Arc<str>]>>,
     /// What stands on it undeclared and is left alone; `None` where nobody looked for that.
     pub remarks: Option<Arc<[Remark]>>,
-    /// Where we have not written it though the target keeps who wrote what: the tools that have declared it, if any is known for one. `None` where we have, or
-    /// nobody looked for that.
+    /// Where we have not written it though the target keeps who wrote what: the tools that have
+    /// declared it, if any is known for one. `None` where we have, or nobody looked for that.
     pub holders: Option<Box<Holders>>,
 }
 
-/// The tools that have declared an object which we had not written. There may be none that is known for one.
+/// The tools that have declared an object which we had not written. There may be none that is known
+/// for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holders(pub Vec<Holder>);
 
@@ -50,7 +55,8 @@ impl Holders {
     }
 }
 
-/// A tool that declared an object before us. As long as it holds a field, the field stays, declared or not.
+/// A tool that declared an object before us. As long as it holds a field, the field stays, declared
+/// or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The name it gave itself.
@@ -60,14 +66,16 @@ pub struct Holder {
     pub kept: Vec<Arc<str>>,
 }
 
-/// Something on an object that is not declared and that is left alone: people are told of it once, and nothing else follows.
+/// Something on an object that is not declared and that is left alone: people are told of it once,
+/// and nothing else follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
     /// An addition or a leftover.
     pub cause: Cause,
     /// Where, in the target's own words.
     pub path: Arc<str>,
-    /// Who holds it, by the names they go by. With the path it is what a remark is known by: told again is only another one.
+    /// Who holds it, by the names they go by. With the path it is what a remark is known by: told
+    /// again is only another one.
     pub holder: Arc<str>,
     pub writer: Writer,
 }
@@ -117,7 +125,8 @@ pub struct Proof {
     /// Where it came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Where to find it in the audit trail; `None` where the same writer did it in one of several entries.
+    /// Where to find it in the audit trail; `None` where the same writer did it in one of several
+    /// entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit_id: Option<String>,
     /// With what, and when.
@@ -135,7 +144,8 @@ impl Writer {
     }
 }
 
-/// What is known of an object's well-being. `Unknown` is not healthy: its controller must have spoken.
+/// What is known of an object's well-being. `Unknown` is not healthy: its controller must have
+/// spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Health {
@@ -160,7 +170,8 @@ impl Observation {
     }
 }
 
-/// What the engine saw when a resource was last as declared. Disposable: losing it costs a comparison, never a decision.
+/// What the engine saw when a resource was last as declared. Disposable: losing it costs a
+/// comparison, never a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
     pub declared: Digest,

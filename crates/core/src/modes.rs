@@ -1,4 +1,5 @@
-//! What happens in which mode: one table, so that "why is nothing happening?" has one place to look.
+//! What happens in which mode: one table, so that "why is nothing happening?" has one place to
+//! look.
 
 use std::fmt;
 
@@ -12,7 +13,8 @@ pub enum Cause {
     Declared,
     /// What the app is rendered from moved on the target's side (capabilities, looked-up objects).
     Environment,
-    /// The live state left the last converged one while the declaration did not move. In an app that is only observed, whatever differs.
+    /// The live state left the last converged one while the declaration did not move. In an app
+    /// that is only observed, whatever differs.
     Drift,
     /// A stranger added something beside what we declared.
     Addition,
@@ -84,7 +86,8 @@ impl State {
     ];
 }
 
-/// The table (design §6.11). Windows and manual mode gate changes, not healing: the app stays held at what a person last let through.
+/// The table (design §6.11). Windows and manual mode gate changes, not healing: the app stays held
+/// at what a person last let through.
 pub const fn permission(cause: Cause, state: State) -> Permission {
     use Cause::{Addition, Declared, Drift, Environment, Leftover, Prune, Replace, Retire, Rollback};
     use Permission::{Act, Report, Wait};

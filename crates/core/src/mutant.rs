@@ -1,6 +1,8 @@
-//! Ways to be wrong on purpose. The simulator switches one on and must then see the property it is named for broken.
+//! Ways to be wrong on purpose. The simulator switches one on and must then see the property it is
+//! named for broken.
 //!
-//! Without the feature `mutants`, which only the simulator enables, [`Mutant::is_on`] is the constant `false`.
+//! Without the feature `mutants`, which only the simulator enables, [`Mutant::is_on`] is the
+//! constant `false`.
 
 macro_rules! mutants {
     ($($(#[doc = $doc:literal])+ $name:ident => $property:literal $(in $scenario:literal)?,)+) => {
@@ -13,7 +15,8 @@ macro_rules! mutants {
         impl Mutant {
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// Whether any is on. Then the nets beneath the code under test are taken away, so that the property itself catches it.
+            /// Whether any is on. Then the nets beneath the code under test are taken away, so that
+            /// the property itself catches it.
             pub fn any_is_on() -> bool {
                 Self::ALL.iter().any(|mutant| mutant.is_on())
             }
@@ -52,7 +55,8 @@ mutants! {
     ForgetSpentBudget => "S3",
     /// Forget what all apps together deleted within the hour.
     ForgetFleetBudget => "S3",
-    /// Take any look, be it partial or from before, for the full and fresh one that ends the doubt about a failing target.
+    /// Take any look, be it partial or from before, for the full and fresh one that ends the doubt
+    /// about a failing target.
     CloseBreakerOnAnyLook => "S2",
     /// Write again what is already as declared.
     RewriteInSync => "S4",
@@ -60,7 +64,8 @@ mutants! {
     DropVersionPrecondition => "S5",
     /// Accept a head that does not descend from what was accepted.
     FollowRewrittenHistory => "S6",
-    /// Follow the head that was heard of last, though it is older than one that was heard of before.
+    /// Follow the head that was heard of last, though it is older than one that was heard of
+    /// before.
     OrderByArrival => "S6",
     /// Execute before the intent is durable.
     SkipIntent => "S7",
@@ -136,7 +141,8 @@ mutants! {
     IgnoreWaves => "S14",
     /// Take every window for open.
     IgnoreWindows => "S10",
-    /// Hold an app whose window is closed at what was accepted last, though it could not be applied.
+    /// Hold an app whose window is closed at what was accepted last, though it could not be
+    /// applied.
     ForgetLastGood => "script" in "while a window is closed nothing declared is begun, and edits are healed to the last good bundle",
     /// Follow a head of which the store cannot say whether it descends from what was accepted.
     FollowUnknownHistory => "S6",

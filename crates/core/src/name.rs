@@ -1,4 +1,5 @@
-//! Names: of scopes, apps, stores, targets and people. Checked when made, so that nothing later has to.
+//! Names: of scopes, apps, stores, targets and people. Checked when made, so that nothing later has
+//! to.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -26,14 +27,16 @@ impl BadName {
     }
 }
 
-/// Anything but printable ASCII is shown as an escape: look-alikes and right-to-left marks must not deceive.
+/// Anything but printable ASCII is shown as an escape: look-alikes and right-to-left marks must not
+/// deceive.
 fn escape(c: char) -> impl Iterator<Item = char> {
     let plain = c == ' ' || c.is_ascii_graphic();
     let escaped = (!plain).then(|| c.escape_unicode());
     plain.then_some(c).into_iter().chain(escaped.into_iter().flatten())
 }
 
-/// Lower-case letters, digits, `-` and `.`, beginning and ending with a letter or digit; at most 253 bytes.
+/// Lower-case letters, digits, `-` and `.`, beginning and ending with a letter or digit; at most
+/// 253 bytes.
 fn check_label(what: &'static str, text: &str) -> Result<(), BadName> {
     let problem = if text.is_empty() {
         "it is empty"
@@ -70,7 +73,8 @@ macro_rules! text_type {
         #[derive(Clone, PartialEq, Eq, Hash)]
         pub struct $name(Arc<str>);
 
-        // By text, as derived; but most comparisons are with a copy of the same name, which need not be read.
+        // By text, as derived; but most comparisons are with a copy of the same name, which need
+        // not be read.
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> Ordering {
                 if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
@@ -145,11 +149,13 @@ text_type!(
     TargetName, "target name", check_label
 );
 text_type!(
-    /// What a target *is*, checked on every connection: a cluster's kube-system UID, a host's machine id.
+    /// What a target *is*, checked on every connection: a cluster's kube-system UID, a host's
+    /// machine id.
     TargetIdentity, "target identity", check_token
 );
 text_type!(
-    /// The identity a target gives one incarnation of an object. Recreated under the same key it differs.
+    /// The identity a target gives one incarnation of an object. Recreated under the same key it
+    /// differs.
     Uid, "uid", check_token
 );
 text_type!(

@@ -1,4 +1,5 @@
-//! Exact numbers. A number is its mathematical value: `1`, `1.0` and `1e0` are one number, and none passes through a float.
+//! Exact numbers. A number is its mathematical value: `1`, `1.0` and `1e0` are one number, and none
+//! passes through a float.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +24,8 @@ pub struct BadNum {
     pub problem: &'static str,
 }
 
-/// Beyond this exponent a number is a mistake or an attack, and printing it plainly would be a bomb.
+/// Beyond this exponent a number is a mistake or an attack, and printing it plainly would be a
+/// bomb.
 const LARGEST_EXPONENT: i32 = 1_000;
 const MOST_DIGITS: usize = 1_000;
 
@@ -107,7 +109,8 @@ impl FromStr for Num {
 }
 
 impl fmt::Display for Num {
-    /// A JSON number that reads back as the same value; plain where that is short, scientific elsewhere.
+    /// A JSON number that reads back as the same value; plain where that is short, scientific
+    /// elsewhere.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::Int(n) => write!(f, "{n}"),

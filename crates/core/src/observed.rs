@@ -1,4 +1,5 @@
-//! What is known and what is not. There is no way from an error to an empty set: an error is an `Unknown`.
+//! What is known and what is not. There is no way from an error to an empty set: an error is an
+//! `Unknown`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Plans: an immutable, ordered list of steps with a parent, which leaves no choice to its executor.
+//! Plans: an immutable, ordered list of steps with a parent, which leaves no choice to its
+//! executor.
 
 use std::sync::Arc;
 
@@ -63,7 +64,8 @@ pub struct Step {
     /// What differs and will be put right: for people, the ledger and attribution.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub differences: Vec<Difference>,
-    /// Of the object nothing is changed but who holds its fields: what those of the claim's `folding` hold beside us is ours alone from then on.
+    /// Of the object nothing is changed but who holds its fields: what those of the claim's
+    /// `folding` hold beside us is ours alone from then on.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub folds: bool,
 }

@@ -1,4 +1,5 @@
-//! Whether an object of ours that is no longer declared may be deleted: one pure function, every guard an incident's answer.
+//! Whether an object of ours that is no longer declared may be deleted: one pure function, every
+//! guard an incident's answer.
 
 use crate::claim::{Claim, ClaimOrigin};
 use crate::live::Live;
@@ -12,7 +13,8 @@ pub fn app_budget(owned: u32) -> u32 {
     (owned / 10).max(1)
 }
 
-/// Deletes all apps together may make per rolling hour: a fiftieth of what they own, and always ten.
+/// Deletes all apps together may make per rolling hour: a fiftieth of what they own, and always
+/// ten.
 pub fn fleet_budget(owned: u32) -> u32 {
     (owned / 50).max(10)
 }
@@ -52,7 +54,8 @@ pub fn doubt(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), RetentionRea
     Ok(())
 }
 
-/// The guards that look at one object. The caller has checked that it is ours: claimed by this app, same UID.
+/// The guards that look at one object. The caller has checked that it is ours: claimed by this app,
+/// same UID.
 pub fn object_guard(claim: &Claim, live: &Live, allowed: bool) -> Result<(), RetentionReason> {
     if live.controlled && !Mutant::PruneControlled.is_on() {
         return Err(RetentionReason::Controlled);
@@ -81,7 +84,8 @@ pub struct DeleteBudget {
 }
 
 impl DeleteBudget {
-    /// `retiring` lifts the app's own budget, because taking the whole app down is what was declared; the fleet's stays.
+    /// `retiring` lifts the app's own budget, because taking the whole app down is what was
+    /// declared; the fleet's stays.
     pub fn new(budget: &Budget, bundle: crate::digest::Digest, retiring: bool) -> Self {
         let forget = Mutant::ForgetSpentBudget.is_on();
         let allowance = budget.allowance.as_ref().filter(|allowance| allowance.bundle == bundle);
@@ -100,7 +104,8 @@ impl DeleteBudget {
         self.allowance > 0
     }
 
-    /// Takes one delete, from the allowance where there is one; what a person allowed does not count against the budget.
+    /// Takes one delete, from the allowance where there is one; what a person allowed does not
+    /// count against the budget.
     pub fn take(&mut self) -> Result<(), RetentionReason> {
         if self.allowance > 0 {
             self.allowance -= 1;
@@ -118,7 +123,8 @@ impl DeleteBudget {
     }
 }
 
-/// Whether the store, read afresh, still gives the bundle we hold; asks where that is not known (incident 2).
+/// Whether the store, read afresh, still gives the bundle we hold; asks where that is not known
+/// (incident 2).
 pub fn fresh_render(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), (RetentionReason, Option<Question>)> {
     if snapshot.retiring || Mutant::PruneBeforeFreshRender.is_on() {
         return Ok(());

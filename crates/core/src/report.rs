@@ -1,4 +1,5 @@
-//! What a plan does *not* do, each with a typed reason. "Why is nothing happening?" always has an answer.
+//! What a plan does *not* do, each with a typed reason. "Why is nothing happening?" always has an
+//! answer.
 
 use std::sync::Arc;
 
@@ -89,7 +90,8 @@ fn being_deleted(finalizers: &[Arc<str>]) -> String {
     )
 }
 
-/// Why an object of ours that is no longer declared is kept. One variant per guard; each answers an incident.
+/// Why an object of ours that is no longer declared is kept. One variant per guard; each answers an
+/// incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "guard", rename_all = "kebab-case")]
 pub enum RetentionReason {

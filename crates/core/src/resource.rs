@@ -1,5 +1,5 @@
-//! Resources: one declared object. Host files and Deployments have the same shape, so that diff, policy, plan and UI are
-//! written once.
+//! Resources: one declared object. Host files and Deployments have the same shape, so that diff,
+//! policy, plan and UI are written once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,13 +23,16 @@ pub struct Resource {
     /// Resources of the same app that must be in place before this one.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub after: BTreeSet<Key>,
-    /// In which wave it comes: a wave of a new declaration begins once all of the earlier ones is in place and healthy.
+    /// In which wave it comes: a wave of a new declaration begins once all of the earlier ones is
+    /// in place and healthy.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub wave: i32,
-    /// What comes after it waits until it is healthy too, and not only in place (a definition whose kind is not served yet).
+    /// What comes after it waits until it is healthy too, and not only in place (a definition whose
+    /// kind is not served yet).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub awaited: bool,
-    /// Deleting one of these takes much else with it (a CRD, a namespace, a volume): a class of its own.
+    /// Deleting one of these takes much else with it (a CRD, a namespace, a volume): a class of its
+    /// own.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub protected: bool,
     /// Fields of it that others may set.
@@ -41,12 +44,14 @@ pub struct Resource {
     /// What is done about something that others add to it, where the app says so.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub additions: BTreeSet<AdditionRule>,
-    /// It runs to its end and is then removed by the target itself: once it was made, its absence is no drift.
+    /// It runs to its end and is then removed by the target itself: once it was made, its absence
+    /// is no drift.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub once: bool,
 }
 
-/// What is done about something that others add at a path or below it. What the path means is for the target to say.
+/// What is done about something that others add at a path or below it. What the path means is for
+/// the target to say.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AdditionRule {
     pub path: Arc<str>,

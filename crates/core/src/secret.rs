@@ -1,4 +1,5 @@
-//! Secrets: a type that cannot be printed, and the reference that stands for one in plans, bundles and the ledger.
+//! Secrets: a type that cannot be printed, and the reference that stands for one in plans, bundles
+//! and the ledger.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +30,8 @@ impl<T> fmt::Debug for Secret<T> {
     }
 }
 
-/// Stands for a secret: where its sealed bytes are, and a keyed digest that says only "same" or "changed".
+/// Stands for a secret: where its sealed bytes are, and a keyed digest that says only "same" or
+/// "changed".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SecretRef {
     /// Names the sealed bytes within the bundle.
@@ -37,12 +39,14 @@ pub struct SecretRef {
     pub digest: KeyedDigest,
 }
 
-/// Whether a declared object holds what nobody may see: a Secret of whatever API, or a file, a command or a variable of a host that says so.
+/// Whether a declared object holds what nobody may see: a Secret of whatever API, or a file, a
+/// command or a variable of a host that says so.
 pub fn holds_secrets(kind: &str, body: &Value) -> bool {
     kind == "Secret" || says_sensitive(body)
 }
 
-/// Whether `sensitive` stands there with any word for true: which of them are booleans, readers of YAML do not agree on.
+/// Whether `sensitive` stands there with any word for true: which of them are booleans, readers of
+/// YAML do not agree on.
 fn says_sensitive(value: &Value) -> bool {
     let is_true = |value: &Value| match value {
         Value::Bool(is_true) => *is_true,

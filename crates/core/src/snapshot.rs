@@ -1,4 +1,5 @@
-//! Everything a decision may look at, borrowed from whoever holds it. What is not in here cannot influence a plan.
+//! Everything a decision may look at, borrowed from whoever holds it. What is not in here cannot
+//! influence a plan.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +32,8 @@ pub struct Snapshot<'a> {
     pub retiring: bool,
     /// The bundle is the last good one, held after a failure.
     pub rolling_back: bool,
-    /// The app has converged at this bundle before: without a baseline, a difference is drift and not a declared change.
+    /// The app has converged at this bundle before: without a baseline, a difference is drift and
+    /// not a declared change.
     pub converged_before: bool,
     /// This app's claims on this target.
     pub claims: &'a BTreeMap<Key, Arc<Claim>>,
@@ -45,7 +47,8 @@ pub struct Snapshot<'a> {
     pub open_intents: &'a BTreeMap<Key, IntentId>,
     /// Resources that failed or fight, and until when they are left alone.
     pub backing_off: &'a BTreeMap<Key, Timestamp>,
-    /// An app that reads the same stores and has not seen their heads yet: it may be about to declare what this one no longer does.
+    /// An app that reads the same stores and has not seen their heads yet: it may be about to
+    /// declare what this one no longer does.
     pub unconsidered: Option<&'a AppId>,
     /// Apps this one depends on that have not converged.
     pub waiting_for: &'a [AppId],
@@ -77,7 +80,8 @@ pub struct TargetStanding {
     pub identity: TargetIdentity,
     /// Until this instant nothing is deleted: the installation is new.
     pub quarantine_until: Timestamp,
-    /// What it shows includes its own latest writes. Where it may lag, absence is believed only when seen twice, a while apart.
+    /// What it shows includes its own latest writes. Where it may lag, absence is believed only
+    /// when seen twice, a while apart.
     pub fresh_reads: bool,
     /// The circuit breaker opened and no full, fresh look has been had since.
     pub breaker_open: bool,
@@ -191,7 +195,8 @@ pub const FRESH: Span = Span::seconds(60);
 pub const LAG: Span = Span::seconds(60);
 
 impl Snapshot<'_> {
-    /// Whether it is certain that the object we own under `key` is gone, given that the last look did not show it.
+    /// Whether it is certain that the object we own under `key` is gone, given that the last look
+    /// did not show it.
     pub fn is_gone(&self, key: &Key, now: Timestamp) -> bool {
         let believed = self.missing_since.get(key).is_some_and(|since| now.since(*since) > LAG);
         self.target.fresh_reads || believed || Mutant::BelieveStaleAbsence.is_on()

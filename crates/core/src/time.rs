@@ -1,4 +1,5 @@
-//! Time as a value. Core and engine never read a clock: an instant enters with the event that brings it.
+//! Time as a value. Core and engine never read a clock: an instant enters with the event that
+//! brings it.
 
 use std::fmt;
 use std::ops::{Add, Sub};

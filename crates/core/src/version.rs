@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::name::{StoreName, VersionId};
 
-/// What an app is made from: one version of each store it reads. By store, and shared: an app is considered, accepted and good at the same
-/// one for most of its life.
+/// What an app is made from: one version of each store it reads. By store, and shared: an app is
+/// considered, accepted and good at the same one for most of its life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(Arc<[(StoreName, VersionId)]>);
 
@@ -70,11 +70,13 @@ pub enum Ancestry {
     First,
     Same,
     Descendant,
-    /// The head is an ancestor of what was accepted: a mirror that lags, or a branch that was set back. Not followed.
+    /// The head is an ancestor of what was accepted: a mirror that lags, or a branch that was set
+    /// back. Not followed.
     Older,
     /// History was rewritten: the accepted version is not an ancestor of the head.
     Rewritten,
-    /// Cannot be told (a shallow clone, a store that did not answer): treated as a reason to hold, never as fine.
+    /// Cannot be told (a shallow clone, a store that did not answer): treated as a reason to hold,
+    /// never as fine.
     Unknown,
 }
 

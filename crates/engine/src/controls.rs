@@ -1,4 +1,5 @@
-//! What the accepted control documents say, as the machine needs it, and the machine's own settings.
+//! What the accepted control documents say, as the machine needs it, and the machine's own
+//! settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,15 +14,19 @@ use setpoint_target::Granularity;
 /// The accepted control documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Controls {
-    /// The app whose resources are the control documents. Its own control comes from the bootstrap, never from a store.
+    /// The app whose resources are the control documents. Its own control comes from the bootstrap,
+    /// never from a store.
     pub root: Option<AppId>,
-    /// The root app's bundle that the rest was worked out from; `None` while only the bootstrap is known.
+    /// The root app's bundle that the rest was worked out from; `None` while only the bootstrap is
+    /// known.
     pub of: Option<Digest>,
-    /// Ask for them anew by then: windows were worked out up to an instant, or a target was not reached.
+    /// Ask for them anew by then: windows were worked out up to an instant, or a target was not
+    /// reached.
     pub valid_until: Option<Timestamp>,
     /// Shared with the apps that are held by them.
     pub apps: BTreeMap<AppId, Arc<AppControl>>,
-    /// Apps whose target has not said who it is yet, with their documents. They are not among `apps`, but their documents are not gone.
+    /// Apps whose target has not said who it is yet, with their documents. They are not among
+    /// `apps`, but their documents are not gone.
     pub unreached: BTreeMap<AppId, Digest>,
     pub stores: BTreeMap<StoreName, StoreControl>,
     pub targets: BTreeMap<TargetIdentity, TargetControl>,
@@ -30,7 +35,8 @@ pub struct Controls {
 /// One app's document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppControl {
-    /// The document this was worked out from: another one is another source, though nothing below differs.
+    /// The document this was worked out from: another one is another source, though nothing below
+    /// differs.
     pub document: Digest,
     pub target: TargetIdentity,
     /// The stores it is rendered from.
@@ -94,11 +100,13 @@ pub struct Settings {
     pub land_within: Span,
     /// How far clocks of two holders may be apart.
     pub skew: Span,
-    /// Targets whose identity begins with this are changed by the process itself, and a lock sees to it that there is one process only:
-    /// what a predecessor had under way on them ended with it, so nothing is waited for. `None` where that is not certain.
+    /// Targets whose identity begins with this are changed by the process itself, and a lock sees
+    /// to it that there is one process only: what a predecessor had under way on them ended with
+    /// it, so nothing is waited for. `None` where that is not certain.
     pub own_hands: Option<String>,
-    /// Targets whose identity begins with this refuse a change whose object is in another version than it was decided on, and settling sees to
-    /// it that the object is: nothing is waited for but creates, and those alone.
+    /// Targets whose identity begins with this refuse a change whose object is in another version
+    /// than it was decided on, and settling sees to it that the object is: nothing is waited for
+    /// but creates, and those alone.
     pub fencing: Option<String>,
     /// Nothing is deleted for this long after installation.
     pub quarantine: Span,

@@ -1,4 +1,5 @@
-//! Effects: what the machine wants done. Each that carries a ticket is answered by the event that carries it back.
+//! Effects: what the machine wants done. Each that carries a ticket is answered by the event that
+//! carries it back.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +18,8 @@ use setpoint_target::{Asker, Fence, Sightings, Wanted, Work};
 
 use crate::event::OrderId;
 
-/// Names one request of the machine. Never used twice, so a late answer cannot be taken for another's.
+/// Names one request of the machine. Never used twice, so a late answer cannot be taken for
+/// another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
@@ -47,8 +49,8 @@ pub enum Effect {
     Load {
         epoch: u64,
     },
-    /// Record all of it or nothing, durably. Appends are recorded, and answered, in the order in which they are given: later ones
-    /// rest on earlier ones.
+    /// Record all of it or nothing, durably. Appends are recorded, and answered, in the order in
+    /// which they are given: later ones rest on earlier ones.
     Append {
         ticket: Ticket,
         epoch: u64,
@@ -60,9 +62,10 @@ pub enum Effect {
         ticket: Ticket,
         store: StoreName,
     },
-    /// Render an app from a revision, if what it reads differs from what `accepted` was made from. Ancestry is asked against
-    /// `descends_from`: what was accepted, or what a person said is right instead. `documents` are the control documents to render by: whoever
-    /// has taken up others by now fails instead.
+    /// Render an app from a revision, if what it reads differs from what `accepted` was made from.
+    /// Ancestry is asked against `descends_from`: what was accepted, or what a person said is right
+    /// instead. `documents` are the control documents to render by: whoever has taken up others by
+    /// now fails instead.
     Render {
         ticket: Ticket,
         app: AppId,
@@ -114,8 +117,9 @@ pub enum Effect {
         target: TargetIdentity,
         seen: Sightings,
     },
-    /// Work out the controls of the accepted control documents and give them back as [`Event::Controls`](crate::Event::Controls).
-    /// `known` is where apps are held, should a target not say who it is now.
+    /// Work out the controls of the accepted control documents and give them back as
+    /// [`Event::Controls`](crate::Event::Controls). `known` is where apps are held, should a target
+    /// not say who it is now.
     Control {
         bundle: Arc<Bundle>,
         known: BTreeMap<AppId, TargetIdentity>,
@@ -125,13 +129,14 @@ pub enum Effect {
         ticket: Ticket,
         note: Note,
     },
-    /// Tell the person who gave an order whether it is recorded; what is not recorded has not been ordered.
+    /// Tell the person who gave an order whether it is recorded; what is not recorded has not been
+    /// ordered.
     Ordered {
         id: OrderId,
         outcome: Result<(), Declined>,
     },
-    /// Call [`step`](crate::Machine::step) with [`Event::Woke`](crate::Event::Woke) then, if not before. Every step asks anew: only the
-    /// last one counts.
+    /// Call [`step`](crate::Machine::step) with [`Event::Woke`](crate::Event::Woke) then, if not
+    /// before. Every step asks anew: only the last one counts.
     WakeAt {
         at: Timestamp,
     },

@@ -1,4 +1,5 @@
-//! Events: what happened. Answers to effects carry the ticket of the request; one that comes late finds its ticket gone.
+//! Events: what happened. Answers to effects carry the ticket of the request; one that comes late
+//! finds its ticket gone.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +92,8 @@ pub enum Event {
         ticket: Ticket,
         delivered: bool,
     },
-    /// Who did what was asked about, as far as that is known now; with nobody once no more is to be expected.
+    /// Who did what was asked about, as far as that is known now; with nobody once no more is to be
+    /// expected.
     Attributed {
         ticket: Ticket,
         writers: BTreeMap<Key, Writer>,
@@ -123,7 +125,8 @@ pub enum RenderOutcome {
     Refused {
         problems: Vec<String>,
     },
-    /// The store could not be read, or other documents are taken up than those it was to be rendered by.
+    /// The store could not be read, or other documents are taken up than those it was to be
+    /// rendered by.
     Failed {
         reason: UnknownReason,
     },
@@ -143,9 +146,11 @@ pub struct Command {
     pub order: Order,
 }
 
-/// The longest reason of an order, in bytes. A reason becomes part of the app's facts, which every later record carries.
+/// The longest reason of an order, in bytes. A reason becomes part of the app's facts, which every
+/// later record carries.
 pub const LONGEST_REASON: usize = 4 * 1024;
-/// The longest suspension. One that outlives everyone's memory of it is a change that no one declared.
+/// The longest suspension. One that outlives everyone's memory of it is a change that no one
+/// declared.
 pub const LONGEST_SUSPENSION: Span = Span::hours(24 * 30);
 
 impl Command {
@@ -167,7 +172,8 @@ impl Command {
 /// What a person may order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Let the accepted bundle through and look now; `allow_prune` more deletes than the budget are fine for it.
+    /// Let the accepted bundle through and look now; `allow_prune` more deletes than the budget are
+    /// fine for it.
     Sync {
         allow_prune: u32,
     },

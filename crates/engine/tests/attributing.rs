@@ -1,4 +1,5 @@
-//! Who did it: asked once drift was recorded, answered whenever the target's audit trail tells, and never waited for.
+//! Who did it: asked once drift was recorded, answered whenever the target's audit trail tells, and
+//! never waited for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Where the apps of a scope may write on a cluster: what is outside is refused before it is accepted, and what was accepted before is bounded too.
+//! Where the apps of a scope may write on a cluster: what is outside is refused before it is
+//! accepted, and what was accepted before is bounded too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -72,7 +73,8 @@ fn shop_on(cluster: &str, scope: Option<&str>) -> (ControlDocuments, AppId) {
     (documents(&[&app, CLUSTERS, store, &scope].concat()), "team/shop".parse().expect("an app"))
 }
 
-/// Every problem with these objects of the app, each with its place and what to do; none if they are accepted.
+/// Every problem with these objects of the app, each with its place and what to do; none if they
+/// are accepted.
 fn refused(documents: &(ControlDocuments, AppId), objects: &str) -> Vec<String> {
     let source = documents.0.source(&documents.1).expect("the app is declared");
     let tree: Arc<dyn Tree> = Arc::new(MemoryTree::of([("apps/shop/a.yaml", objects)]));

@@ -1,4 +1,5 @@
-//! A target that fails too often is left alone, and afterwards nothing is deleted there before one full look.
+//! A target that fails too often is left alone, and afterwards nothing is deleted there before one
+//! full look.
 
 use std::sync::Arc;
 
@@ -92,7 +93,8 @@ fn kept_for(machine: &Machine, kept: RetentionReason) -> bool {
     machine.withheld(&retired()).iter().any(|withheld| withheld.why == Why::RetentionReason(kept))
 }
 
-/// The neighbour cannot be seen, four times within seven seconds; what the retired app has is being looked at since before.
+/// The neighbour cannot be seen, four times within seven seconds; what the retired app has is being
+/// looked at since before.
 fn failed_too_often() -> (Machine, Ticket) {
     let (mut machine, first) = holding();
     let under_way = look_of(&first, "a").expect("the retired app is looked at");

@@ -1,4 +1,5 @@
-//! Revisions of an app: skipped, rendered, refused or not to be had. A skip is sound: rendering would have given the same bytes.
+//! Revisions of an app: skipped, rendered, refused or not to be had. A skip is sound: rendering
+//! would have given the same bytes.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -436,7 +437,8 @@ const KUSTOMIZATIONS: [&str; 6] = [
     "resources: [nowhere.yaml]\n",
 ];
 
-/// Changes of that store: what is read, what was looked for, links in their places, and what nobody names.
+/// Changes of that store: what is read, what was looked for, links in their places, and what nobody
+/// names.
 fn overlay_edits() -> impl Strategy<Value = Vec<(String, Edit)>> {
     let kustomization = prop::sample::select(&KUSTOMIZATIONS[..]).prop_map(|text| Edit::File(text.to_owned()));
     let base = prop::sample::select(vec!["resources: [a.yaml]\n", "resources: [a.yaml, other.yaml]\n", "{}"]);
@@ -474,7 +476,8 @@ fn bytes(resources: Vec<Resource>) -> Vec<u8> {
     Bundle::new(shop(), TargetIdentity::new("host-1").expect("an identity"), resources).expect("a bundle").to_bytes()
 }
 
-/// Considers a history of edits as production does, rendering in full beside every skip. How many were skipped.
+/// Considers a history of edits as production does, rendering in full beside every skip. How many
+/// were skipped.
 fn follow(first: &[(&str, &str)], history: &History) -> Result<u32, TestCaseError> {
     let mut tree = MemoryTree::of(first.iter().copied());
     let (resources, mut last) = rendered(&tree);

@@ -55,7 +55,8 @@ fn is_kept_for(stage: &Stage, name: &str, kept: RetentionReason) -> bool {
     stage.status(name).report.iter().any(|withheld| withheld.why == Why::RetentionReason(kept))
 }
 
-/// An app that is being taken down, its document gone, and one that was declared with the same commit and is not rendered yet.
+/// An app that is being taken down, its document gone, and one that was declared with the same
+/// commit and is not rendered yet.
 fn renamed() -> Stage {
     let mut before = Before::new();
     let facts = before.held("old", &["a", "b"]);

@@ -1,4 +1,5 @@
-//! What stands between a version and its acceptance, and between a bundle and what counts as converged.
+//! What stands between a version and its acceptance, and between a bundle and what counts as
+//! converged.
 
 use setpoint_core::facts::AppFacts;
 use setpoint_core::hold::HoldReason;
@@ -23,7 +24,8 @@ fn rendered(ancestry: Ancestry, names: &[&str]) -> RenderOutcome {
     RenderOutcome::Rendered { resources: names.iter().map(|name| resource(name)).collect(), ancestry }
 }
 
-/// The store offers a version, which is rendered with this outcome. Answers what it had to descend from.
+/// The store offers a version, which is rendered with this outcome. Answers what it had to descend
+/// from.
 fn offer(stage: &mut Stage, name: &str, outcome: RenderOutcome) -> Option<Revision> {
     stage.offer(name);
     let renders = stage.renders();

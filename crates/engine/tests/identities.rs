@@ -1,4 +1,5 @@
-//! In whose name the apps of a scope write on clusters: only in one that was lent, and never in the agent's for want of a document.
+//! In whose name the apps of a scope write on clusters: only in one that was lent, and never in the
+//! agent's for want of a document.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Effects leave soon after their intents or not at all, and rest on what was seen since a claim changed hands.
+//! Effects leave soon after their intents or not at all, and rest on what was seen since a claim
+//! changed hands.
 
 use setpoint_core::facts::AppFacts;
 use setpoint_core::intent::Verb;

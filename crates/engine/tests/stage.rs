@@ -1,4 +1,5 @@
-//! A machine on a stage: it holds the log, and a test answers what it asks for when the test says so.
+//! A machine on a stage: it holds the log, and a test answers what it asks for when the test says
+//! so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -207,7 +208,8 @@ impl Stage {
         self.step(Event::Observed { ticket, observation });
     }
 
-    /// Answers every look with what `there` says of each name, and records what follows, until nothing more is looked at.
+    /// Answers every look with what `there` says of each name, and records what follows, until
+    /// nothing more is looked at.
     pub(crate) fn look(&mut self, there: impl Fn(&str) -> Observed<Presence>) {
         self.record();
         while let looks = self.looks()

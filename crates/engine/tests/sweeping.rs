@@ -36,7 +36,8 @@ fn at_rest() -> Machine {
     machine
 }
 
-/// Steps from hour to hour with something told of one object each time; at which hours all were read.
+/// Steps from hour to hour with something told of one object each time; at which hours all were
+/// read.
 fn read_at(machine: &mut Machine, hours: std::ops::Range<u64>, answer: fn(Timestamp) -> Observation) -> Vec<u64> {
     let mut read = BTreeSet::new();
     for hour in hours {

@@ -1,4 +1,5 @@
-//! What goes with what is deleted: the content of a namespace, the objects of a definition, what an owner leaves behind.
+//! What goes with what is deleted: the content of a namespace, the objects of a definition, what an
+//! owner leaves behind.
 
 use std::collections::BTreeSet;
 

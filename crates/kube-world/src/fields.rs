@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-/// Comes before each step of a path. It sorts before anything a step may contain, so that what is below a path follows it in a set.
+/// Comes before each step of a path. It sorts before anything a step may contain, so that what is
+/// below a path follows it in a set.
 const APART: char = '\u{1}';
 
-/// A path on the way down into a value: its steps in the words of `fieldsV1` (`f:spec`, `k:{"name":"main"}`, `v:"one"`).
+/// A path on the way down into a value: its steps in the words of `fieldsV1` (`f:spec`,
+/// `k:{"name":"main"}`, `v:"one"`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Path(String);
 
@@ -139,7 +141,8 @@ impl Fields {
         Self(self.0.intersection(&other.0).cloned().collect())
     }
 
-    /// With every named field above its paths. An item of a list is held by who holds the item itself, not by who holds something in it.
+    /// With every named field above its paths. An item of a list is held by who holds the item
+    /// itself, not by who holds something in it.
     pub(crate) fn with_parents(&self) -> Self {
         let mut all = self.0.clone();
         for path in &self.0 {
@@ -164,7 +167,8 @@ impl Fields {
     pub(crate) fn from_json(fields: &Json) -> Option<Self> {
         fn read(node: &Json, path: &mut Path, found: &mut Fields) -> Option<()> {
             let below = node.as_object()?;
-            // A leaf is `{}`, and a path with something below it says by a dot that it is a member itself.
+            // A leaf is `{}`, and a path with something below it says by a dot that it is a member
+            // itself.
             if !path.0.is_empty() && (below.is_empty() || below.contains_key(".")) {
                 found.insert(path);
             }

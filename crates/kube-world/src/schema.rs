@@ -7,7 +7,8 @@ pub enum Schema {
     Scalar,
     /// A list or map that is one value.
     Atomic,
-    /// Named fields, and no others. Those of the second list are there even when nobody set them, as the server's own types have it.
+    /// Named fields, and no others. Those of the second list are there even when nobody set them,
+    /// as the server's own types have it.
     Struct(&'static [(&'static str, Schema)], &'static [&'static str]),
     /// Any names.
     Map(&'static Schema),

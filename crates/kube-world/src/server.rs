@@ -73,8 +73,9 @@ pub struct Backup {
 }
 
 /// Revisions between two changes: the last digits count the restores, so that no revision is given
-/// out twice. A real server counts on from the backup, but has so many revisions that no object gets
-/// the one it had before the restore; this one, with its few, would hand it out within seconds.
+/// out twice. A real server counts on from the backup, but has so many revisions that no object
+/// gets the one it had before the restore; this one, with its few, would hand it out within
+/// seconds.
 const STRIDE: u64 = 16;
 
 /// A cluster.
@@ -171,8 +172,9 @@ impl Server {
         Backup { revision: self.revision, objects: self.objects.clone() }
     }
 
-    /// Goes back to what was stored then, and to the revision of then: lower ones than were given out come next.
-    /// Nobody hears of it; streams that were further than that are silent until the server gets there.
+    /// Goes back to what was stored then, and to the revision of then: lower ones than were given
+    /// out come next. Nobody hears of it; streams that were further than that are silent until the
+    /// server gets there.
     pub fn restore(&mut self, backup: &Backup) {
         let places: BTreeSet<Place> = self.objects.keys().chain(backup.objects.keys()).cloned().collect();
         let before = std::mem::replace(&mut self.objects, backup.objects.clone());
@@ -234,7 +236,8 @@ impl Server {
         said(self.carry_out(request))
     }
 
-    /// The same by a server that knows nothing later than a revision, where it would answer from what it remembers.
+    /// The same by a server that knows nothing later than a revision, where it would answer from
+    /// what it remembers.
     pub fn answer_as_of(&mut self, request: &Request, revision: u64) -> Reply {
         let cached = request.says("resourceVersion", "0");
         match request.route().filter(|_| cached).and_then(|route| Some((route, place_of(route)?))) {
@@ -425,8 +428,8 @@ impl Server {
         Stored::new(body, version, managed)
     }
 
-    /// Stores what was written, or removes what stands there. What changes nothing makes no revision. Gives back what was written and went
-    /// at once, because nothing held it any more.
+    /// Stores what was written, or removes what stands there. What changes nothing makes no
+    /// revision. Gives back what was written and went at once, because nothing held it any more.
     pub(crate) fn commit(&mut self, place: &Place, written: Option<Written>) -> Option<Arc<Stored>> {
         let before = self.objects.get(place).cloned();
         let after = written.map(|written| Arc::new(self.stored(before.as_deref(), written, self.next_revision())));

@@ -93,12 +93,14 @@ impl Stored {
         one.is_as(&other.body, &other.managed)
     }
 
-    /// The same, whoever holds what: the first apply after the holders were cleared names one for everything.
+    /// The same, whoever holds what: the first apply after the holders were cleared names one for
+    /// everything.
     pub fn has_same_body_beside(&self, other: &Self, annotation: &str) -> bool {
         self.without(annotation).body == other.without(annotation).body
     }
 
-    /// Without an annotation, and without its generation: of some kinds a new one comes with any annotation.
+    /// Without an annotation, and without its generation: of some kinds a new one comes with any
+    /// annotation.
     fn without(&self, annotation: &str) -> Self {
         let path = Path::of_fields(&["metadata", "annotations", annotation]);
         let mut managed = self.managed.clone();

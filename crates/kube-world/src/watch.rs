@@ -101,7 +101,8 @@ impl Server {
         Some(told)
     }
 
-    /// A line that says how far a stream is; `None` while it waits for a revision that the server does not have yet.
+    /// A line that says how far a stream is; `None` while it waits for a revision that the server
+    /// does not have yet.
     pub fn bookmark(&self, watch: &Watch) -> Option<String> {
         (self.revision >= watch.after).then(|| self.mark(watch, &json!({})))
     }

@@ -1,4 +1,5 @@
-//! What a write makes of an object: preconditions, defaults, generations, what the server alone sets.
+//! What a write makes of an object: preconditions, defaults, generations, what the server alone
+//! sets.
 
 use serde_json::{Map, Value as Json, json};
 

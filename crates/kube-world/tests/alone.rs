@@ -1,4 +1,5 @@
-//! What the server in memory promises by itself: finalizers, namespaces, owners, definitions, streams.
+//! What the server in memory promises by itself: finalizers, namespaces, owners, definitions,
+//! streams.
 
 use serde_json::{Value as Json, json};
 use setpoint_kube_world::{Method, Reply, Request, Server, Watch};

@@ -1,5 +1,5 @@
-//! The same requests, drawn from seeds, to the server in memory and to the real one: both must answer alike, code by code, field by field,
-//! holder by holder.
+//! The same requests, drawn from seeds, to the server in memory and to the real one: both must
+//! answer alike, code by code, field by field, holder by holder.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,8 @@ struct Side<'s> {
 }
 
 impl Side<'_> {
-    /// Sends what was drawn, with its own names for the object, and answers what is comparable of what came back.
+    /// Sends what was drawn, with its own names for the object, and answers what is comparable of
+    /// what came back.
     fn ask(&mut self, drawn: &Drawn) -> Json {
         let (uid, version) = self.seen.get(&drawn.path).cloned().unwrap_or(("none".into(), "1".into()));
         let real = |text: &str| text.replace("THE-UID", &uid).replace("THE-VERSION", &version);

@@ -1,7 +1,9 @@
-//! Adopting an object that others made: which tools have declared it, and how what is declared comes to be in our hands alone.
+//! Adopting an object that others made: which tools have declared it, and how what is declared
+//! comes to be in our hands alone.
 //!
-//! A field that two writers hold with the same value stays until both let go of it. So what the tool that had an object before us holds of what we
-//! declare is taken out of its entry once; no value changes by that. What it alone holds stays its own; inside of an item of a list that goes
+//! A field that two writers hold with the same value stays until both let go of it. So what the
+//! tool that had an object before us holds of what we declare is taken out of its entry once; no
+//! value changes by that. What it alone holds stays its own; inside of an item of a list that goes
 //! with the item, which belongs to who holds the item itself.
 
 use std::sync::Arc;
@@ -16,11 +18,13 @@ use crate::path::{FieldPath, pointer};
 use crate::pattern::FieldPattern;
 use crate::project::marks;
 
-/// Under this name the server keeps what was there when somebody applied for the first time and nobody was named.
+/// Under this name the server keeps what was there when somebody applied for the first time and
+/// nobody was named.
 pub const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// The tools that objects are declared with, by the names they write under. Controllers, other installations of Setpoint, and whoever is not known for a
-/// tool are not among them: what they hold is theirs.
+/// The tools that objects are declared with, by the names they write under. Controllers, other
+/// installations of Setpoint, and whoever is not known for a tool are not among them: what they
+/// hold is theirs.
 const TOOLS: [&str; 10] = [
     BEFORE_FIRST_APPLY,
     "argocd-application-controller",
@@ -37,14 +41,16 @@ const TOOLS: [&str; 10] = [
 /// `kubectl-client-side-apply`, `kubectl-create`, `kubectl-edit` and the like are all one tool.
 const KUBECTL: &str = "kubectl-";
 
-/// What client-side `kubectl apply` remembers: by it, it deletes what is no longer in its file, whoever declares that now.
+/// What client-side `kubectl apply` remembers: by it, it deletes what is no longer in its file,
+/// whoever declares that now.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// So many paths are told of what one tool keeps.
 const MOST_KEPT: usize = 20;
 
-/// The tools that hold something of what is ours, of an object that we have not applied. `ours` are our fields, less what is left to co-owners; where nobody
-/// knows them, all tools count. What they added where a declaration is meant to be complete is `undone`, and nobody keeps it.
+/// The tools that hold something of what is ours, of an object that we have not applied. `ours` are
+/// our fields, less what is left to co-owners; where nobody knows them, all tools count. What they
+/// added where a declaration is meant to be complete is `undone`, and nobody keeps it.
 pub fn holders(
     entries: &[ManagedFields],
     ours: Option<&FieldSet>,
@@ -77,11 +83,13 @@ pub fn holders(
 pub struct Folded {
     /// Its `managedFields` from then on.
     pub managed_fields: Value,
-    /// What a tool remembers on the object for itself, and must not go by any more: as a JSON pointer.
+    /// What a tool remembers on the object for itself, and must not go by any more: as a JSON
+    /// pointer.
     pub removed: Option<String>,
 }
 
-/// What becomes of an object once these tools let go of what is ours of it; `None` if they have. What is `not_ours` stays in whose hands it is.
+/// What becomes of an object once these tools let go of what is ours of it; `None` if they have.
+/// What is `not_ours` stays in whose hands it is.
 pub fn folded(
     value: &Value,
     tools: &[Arc<str>],
@@ -120,8 +128,8 @@ fn is_tool(name: &str) -> bool {
     TOOLS.contains(&name) || name.starts_with(KUBECTL)
 }
 
-/// What was written to the object itself, in the words of this version. Status and scale are their writers' own, and of another version the same path
-/// may mean something else.
+/// What was written to the object itself, in the words of this version. Status and scale are their
+/// writers' own, and of another version the same path may mean something else.
 fn is_of_object(entry: &ManagedFields, api_version: &str) -> bool {
     entry.subresource.is_empty() && *entry.api_version == *api_version
 }

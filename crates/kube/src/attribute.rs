@@ -1,4 +1,5 @@
-//! Who likely did it: the writers that hold the fields in question. Read before anything is put right, since putting it right takes the fields back.
+//! Who likely did it: the writers that hold the fields in question. Read before anything is put
+//! right, since putting it right takes the fields back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -87,8 +88,9 @@ pub fn with_intent(writer: Writer, object: &Value) -> Writer {
 
 /// The writers that hold the paths, the newest first. `ours` is our field manager.
 ///
-/// Asked about fields that are not as we left them: where only our own name holds one, somebody used it. We hold fields by applies alone, so
-/// that whoever updates by our name is somebody else too.
+/// Asked about fields that are not as we left them: where only our own name holds one, somebody
+/// used it. We hold fields by applies alone, so that whoever updates by our name is somebody else
+/// too.
 pub fn holders(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Vec<Holder> {
     let is_ours = |entry: &ManagedFields| is_applied_by(entry, ours);
     let held_by_others = |path: &FieldPath| entries.iter().any(|entry| !is_ours(entry) && entry.fields.touches(path));
@@ -105,7 +107,8 @@ pub fn holders(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Ve
     holders
 }
 
-/// Who likely wrote the paths. What was removed nobody holds: then it is who wrote anything since we did, if anybody is known to.
+/// Who likely wrote the paths. What was removed nobody holds: then it is who wrote anything since
+/// we did, if anybody is known to.
 pub fn writer(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Writer {
     if let Some(holder) = holders(entries, paths, ours).first() {
         return Writer::Likely { who: holder.who() };

@@ -1,4 +1,5 @@
-//! Conflicts of an apply: who holds what we would change. They decide whether an apply may be forced.
+//! Conflicts of an apply: who holds what we would change. They decide whether an apply may be
+//! forced.
 
 use std::fmt;
 
@@ -43,7 +44,8 @@ pub fn conflicts(status: &Status) -> Vec<Conflict> {
         .collect()
 }
 
-/// Reads `conflict with "NAME" with subresource "scale" using apps/v1 at 2026-…`: the version is told of updates only.
+/// Reads `conflict with "NAME" with subresource "scale" using apps/v1 at 2026-…`: the version is
+/// told of updates only.
 fn holder(message: &str) -> (String, String, Operation) {
     let after = |start: &str| {
         let rest = message.split_once(start)?.1;
@@ -65,8 +67,9 @@ pub enum Ground<'a> {
     Declared(&'a Value),
 }
 
-/// The conflicts outside that ground; our own marks are ours on any, and the maps they stand in are nobody's. Forcing is right exactly when there are conflicts and none is outside: what
-/// others may set is not sent where they hold it.
+/// The conflicts outside that ground; our own marks are ours on any, and the maps they stand in are
+/// nobody's. Forcing is right exactly when there are conflicts and none is outside: what others may
+/// set is not sent where they hold it.
 pub fn outside<'c>(conflicts: &'c [Conflict], ground: &Ground<'_>) -> Vec<&'c Conflict> {
     let marks = mark_paths().into_iter().flat_map(with_its_map);
     let marks: Vec<String> = marks.map(|path| path.to_server_text()).collect();
@@ -78,14 +81,15 @@ pub fn outside<'c>(conflicts: &'c [Conflict], ground: &Ground<'_>) -> Vec<&'c Co
     conflicts.iter().filter(|conflict| !is_ours(conflict)).collect()
 }
 
-/// A mark, and the map it stands in. Where an object has no annotations any more, and somebody is still said to hold the map of them, ours would be
-/// refused for that: it holds nothing of theirs.
+/// A mark, and the map it stands in. Where an object has no annotations any more, and somebody is
+/// still said to hold the map of them, ours would be refused for that: it holds nothing of theirs.
 fn with_its_map(mark: FieldPath) -> [FieldPath; 2] {
     let map = FieldPath(mark.0[..mark.0.len() - 1].to_vec());
     [mark, map]
 }
 
-/// The path that the server means by a text, if a declared object has it. Data of a Secret may be declared as text.
+/// The path that the server means by a text, if a declared object has it. Data of a Secret may be
+/// declared as text.
 fn find_declared(declared: &Value, server_text: &str) -> Option<FieldPath> {
     let mut path = Vec::new();
     if search(declared, server_text, &mut path) {

@@ -1,5 +1,5 @@
-//! What a change would make of an object, by the server's own word, field by field: for people. What the server keeps for itself is left out, and so are
-//! our marks.
+//! What a change would make of an object, by the server's own word, field by field: for people.
+//! What the server keeps for itself is left out, and so are our marks.
 
 use setpoint_core::diff::{Difference, diff};
 use setpoint_core::digest::DigestKey;
@@ -16,8 +16,9 @@ const KEPT_BY_THE_SERVER: [&str; 6] =
 const MARKS: [(&str, &str); 3] =
     [("labels", INSTALLATION_LABEL), ("annotations", INTENT_ANNOTATION), ("annotations", FENCED_ANNOTATION)];
 
-/// Where the object would differ from what it is now: before is what it would be, after what it is, as in every comparison of a declaration
-/// with what is there. Values of a Secret are keyed digests.
+/// Where the object would differ from what it is now: before is what it would be, after what it is,
+/// as in every comparison of a declaration with what is there. Values of a Secret are keyed
+/// digests.
 pub fn forecast(would_be: &Value, is: &Value, secrets: &DigestKey) -> Vec<Difference> {
     diff(&for_people(would_be, secrets), &for_people(is, secrets))
 }

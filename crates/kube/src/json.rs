@@ -1,5 +1,6 @@
-//! Plain JSON to values and back. A reader of our own, because numbers must stay exact (`9007199254740993`, `0.1`), a field that comes
-//! twice must not be decided silently, and nothing in a live object may be taken for one of our tagged forms.
+//! Plain JSON to values and back. A reader of our own, because numbers must stay exact
+//! (`9007199254740993`, `0.1`), a field that comes twice must not be decided silently, and nothing
+//! in a live object may be taken for one of our tagged forms.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -196,7 +197,8 @@ impl Reader<'_> {
 }
 
 impl<'t> Reader<'t> {
-    /// Up to the next quote, escape or control character: all of these are ASCII, so the cut is between characters.
+    /// Up to the next quote, escape or control character: all of these are ASCII, so the cut is
+    /// between characters.
     fn plain_run(&mut self) -> &'t str {
         let rest = &self.text[self.at..];
         let end = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)).unwrap_or(rest.len());

@@ -1,4 +1,5 @@
-//! What an object is on its cluster: group and kind, namespace, name. The version of an API is not part of it.
+//! What an object is on its cluster: group and kind, namespace, name. The version of an API is not
+//! part of it.
 
 use setpoint_core::key::Key;
 use setpoint_core::name::BadName;

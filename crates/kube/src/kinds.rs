@@ -1,5 +1,6 @@
-//! What is known of kinds without asking a server: a fallback for documents that are looked at before there is a connection, and facts
-//! that no server tells (what a deletion takes with it, where a pod's specification is).
+//! What is known of kinds without asking a server: a fallback for documents that are looked at
+//! before there is a connection, and facts that no server tells (what a deletion takes with it,
+//! where a pod's specification is).
 
 /// Whether objects of a built-in kind live in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,12 +82,14 @@ const BUILT_IN: &[Group] = &[
     ),
 ];
 
-/// What comes after one of these waits until it is healthy: until then a server knows nothing of the kind that a definition brings.
+/// What comes after one of these waits until it is healthy: until then a server knows nothing of
+/// the kind that a definition brings.
 pub fn is_awaited(group: &str, kind: &str) -> bool {
     (group, kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
-/// Deleting one takes much else with it: everything in a namespace, every object of a definition, the data of a volume.
+/// Deleting one takes much else with it: everything in a namespace, every object of a definition,
+/// the data of a volume.
 pub fn is_protected(group: &str, kind: &str) -> bool {
     PROTECTED.contains(&(group, kind))
 }
@@ -108,8 +111,8 @@ const PROTECTED: &[GroupKind] = &[
 /// A kind by its group and its own name.
 pub type GroupKind = (&'static str, &'static str);
 
-/// The kinds among which an object's own objects are, by owner references, with those of its own objects. What others define may own
-/// anything that a workload is made of.
+/// The kinds among which an object's own objects are, by owner references, with those of its own
+/// objects. What others define may own anything that a workload is made of.
 pub fn offspring(group: &str, kind: &str) -> &'static [GroupKind] {
     const POD: GroupKind = ("", "Pod");
     const JOB: GroupKind = ("batch", "Job");
@@ -159,7 +162,8 @@ pub(crate) fn pod_spec(group: &str, kind: &str) -> Option<&'static [&'static str
     }
 }
 
-/// The level of a kind. What an object refers to comes before it only if it is of a lower one, so that no two wait for each other.
+/// The level of a kind. What an object refers to comes before it only if it is of a lower one, so
+/// that no two wait for each other.
 pub fn level(group: &str, kind: &str) -> u8 {
     match (group, kind) {
         ("", "Namespace") => 0,
@@ -218,7 +222,8 @@ mod tests {
             assert!(below.iter().all(|(group, kind)| built_in(group, kind).is_some()), "{kind}");
             for (group, kind) in below {
                 let missing: Vec<_> = offspring(group, kind).iter().filter(|kind| !below.contains(kind)).collect();
-                // The claims of a pod's own volumes are not worth a list of all claims for every Deployment.
+                // The claims of a pod's own volumes are not worth a list of all claims for every
+                // Deployment.
                 assert!(missing.iter().all(|(_, kind)| *kind == "PersistentVolumeClaim"), "{kind}: {missing:?}");
             }
         }

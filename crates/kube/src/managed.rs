@@ -52,7 +52,8 @@ pub enum BadManagedFields {
     Fields { manager: String, source: BadFieldSet },
 }
 
-/// All entries of an object; none where it has none, be it that they were cleared or that the server dropped them.
+/// All entries of an object; none where it has none, be it that they were cleared or that the
+/// server dropped them.
 pub fn managed_fields(object: &Value) -> Result<Vec<ManagedFields>, BadManagedFields> {
     match object::at(object, &["metadata", "managedFields"]) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -95,7 +96,8 @@ impl ManagedFields {
     }
 }
 
-/// Every field that anybody holds, status aside, whatever names they use: somebody else may use ours.
+/// Every field that anybody holds, status aside, whatever names they use: somebody else may use
+/// ours.
 pub fn present(entries: &[ManagedFields]) -> FieldSet {
     let all = entries.iter().filter(|entry| !entry.is_status());
     let union = all.fold(FieldSet::empty(), |union, entry| union.union(&entry.fields));

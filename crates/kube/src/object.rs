@@ -1,4 +1,5 @@
-//! Objects as the server sends them: plain values, and the few fields of `metadata` that everybody asks for.
+//! Objects as the server sends them: plain values, and the few fields of `metadata` that everybody
+//! asks for.
 
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
@@ -15,7 +16,8 @@ pub enum NotAnObject {
     Other { what: &'static str },
 }
 
-/// Reads an object of the server's: exact numbers, at most 128 deep, and nothing in it is one of our tagged forms.
+/// Reads an object of the server's: exact numbers, at most 128 deep, and nothing in it is one of
+/// our tagged forms.
 pub fn read(bytes: &[u8]) -> Result<Value, NotAnObject> {
     match json::read(bytes).map_err(|source| NotAnObject::NotJson { source })? {
         object @ Value::Map(_) => Ok(object),
@@ -99,7 +101,8 @@ pub fn created(object: &Value) -> Option<Timestamp> {
     instant(text(object, &["metadata", "creationTimestamp"])?)
 }
 
-/// Reads `2026-11-15T10:00:00Z`, the only form in which the server writes the times of its metadata.
+/// Reads `2026-11-15T10:00:00Z`, the only form in which the server writes the times of its
+/// metadata.
 fn instant(text: &str) -> Option<Timestamp> {
     let form = text.len() == 20 && text.is_ascii() && text.ends_with('Z') && &text[10..11] == "T";
     let number = |from: usize, to: usize| text[from..to].parse::<u64>().ok();
@@ -150,7 +153,8 @@ pub fn owners(object: &Value) -> Vec<&str> {
     owners.into_iter().filter_map(|owner| text(owner, &["uid"])).collect()
 }
 
-/// Whether this is a Job that has ended, well or not, and has a time to live: its controller is going to remove it.
+/// Whether this is a Job that has ended, well or not, and has a time to live: its controller is
+/// going to remove it.
 pub fn has_run_out(object: &Value) -> bool {
     let Some(Value::Seq(conditions)) = at(object, &["status", "conditions"]) else { return false };
     let holds = |condition: &Value| {

@@ -1,5 +1,6 @@
-//! What must be in place before an object: its namespace, its definition, what it refers to, and the workloads behind what the server calls; and the
-//! wave in which an object itself says that it comes.
+//! What must be in place before an object: its namespace, its definition, what it refers to, and
+//! the workloads behind what the server calls; and the wave in which an object itself says that it
+//! comes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::ParseIntError;
@@ -29,7 +30,8 @@ pub fn defines(body: &Value) -> Option<(&str, &str)> {
 
 /// For each resource of an app the others that must be in place before it.
 ///
-/// Every edge leads to a lower [`level`], so that no two can wait for each other, whatever they refer to.
+/// Every edge leads to a lower [`level`], so that no two can wait for each other, whatever they
+/// refer to.
 pub fn after(resources: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
     let declared: BTreeSet<&Key> = resources.iter().map(|(key, _)| key).collect();
     let definitions: BTreeMap<String, &Key> = resources
@@ -52,8 +54,8 @@ pub fn after(resources: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
     resources.iter().map(|resource| (resource.0.clone(), before(resource))).collect()
 }
 
-/// What the server itself calls, webhooks and other APIs, comes after the workloads behind them: were it there before, every request that it is asked
-/// about would fail.
+/// What the server itself calls, webhooks and other APIs, comes after the workloads behind them:
+/// were it there before, every request that it is asked about would fail.
 fn is_called_by_the_server(key: &Key) -> bool {
     matches!(group_and_kind(key.class()).0, "admissionregistration.k8s.io" | "apiregistration.k8s.io")
 }
@@ -136,7 +138,8 @@ struct References<'k> {
 }
 
 impl References<'_> {
-    /// A name that no object can have refers to nothing: whether that is an error is the server's to say.
+    /// A name that no object can have refers to nothing: whether that is an error is the server's
+    /// to say.
     fn add(&mut self, class: &str, namespace: &str, name: Option<&str>) {
         self.keys.extend(name.and_then(|name| Key::new(class, namespace, name).ok()));
     }

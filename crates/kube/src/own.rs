@@ -1,4 +1,5 @@
-//! What of a cluster Setpoint itself runs from: an app that changed it could take down, or take over, what holds it.
+//! What of a cluster Setpoint itself runs from: an app that changed it could take down, or take
+//! over, what holds it.
 
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
@@ -19,7 +20,8 @@ pub fn own_part(namespace: &str, key: &Key, body: &Value) -> Option<&'static str
     }
 }
 
-/// Whether a subject is an account of the namespace, all of them, or one by the name that the server gives it.
+/// Whether a subject is an account of the namespace, all of them, or one by the name that the
+/// server gives it.
 fn is_account_of(namespace: &str, subject: &Value) -> bool {
     let field = |name: &str| subject.get(name).and_then(Value::as_str);
     match field("kind") {

@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use crate::path::{BadPath, Element, FieldPath, Part, parts, show};
 
-/// `spec.replicas`, `metadata.annotations[example.com/x]`, `spec.template.spec.containers[*].image`.
+/// `spec.replicas`, `metadata.annotations[example.com/x]`,
+/// `spec.template.spec.containers[*].image`.
 ///
-/// Items of lists with keys are named by their keys, some of which suffice: `ports[port=53]` is both the TCP and the UDP port. A position
-/// (`[0]`) means something only in lists without keys.
+/// Items of lists with keys are named by their keys, some of which suffice: `ports[port=53]` is
+/// both the TCP and the UDP port. A position (`[0]`) means something only in lists without keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldPattern(Vec<Part>);
 

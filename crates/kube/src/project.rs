@@ -1,4 +1,5 @@
-//! What of an object is ours, reduced to keyed hashes: enough to tell later which of our fields changed, without keeping a value.
+//! What of an object is ours, reduced to keyed hashes: enough to tell later which of our fields
+//! changed, without keeping a value.
 
 use hmac::{Hmac, KeyInit, Mac};
 use setpoint_core::canonical;
@@ -73,8 +74,8 @@ pub(crate) enum Sight<'v> {
     Order(Vec<u32>),
 }
 
-/// Visits everything that is ours in an object, in an order that depends on the set only. Null is absent, as the server has it: which of the
-/// two it writes changes from version to version.
+/// Visits everything that is ours in an object, in an order that depends on the set only. Null is
+/// absent, as the server has it: which of the two it writes changes from version to version.
 pub(crate) fn walk<'n>(
     node: &'n Node,
     value: Option<&Value>,
@@ -100,12 +101,14 @@ pub(crate) fn walk<'n>(
     }
 }
 
-/// Two items of ours have an order: of environment variables the later may use the earlier, init containers run one after the other.
+/// Two items of ours have an order: of environment variables the later may use the earlier, init
+/// containers run one after the other.
 fn has_order(node: &Node) -> bool {
     node.children.iter().filter(|(element, _)| matches!(element, Element::Item(_))).count() > 1
 }
 
-/// Numbers of our items as the live list has them. One that is there twice counts twice: it is not what we applied.
+/// Numbers of our items as the live list has them. One that is there twice counts twice: it is not
+/// what we applied.
 pub(crate) fn order_of(node: &Node, value: Option<&Value>) -> Vec<u32> {
     let Some(Value::Seq(items)) = value else { return Vec::new() };
     let ours = |item: &Value| {
@@ -181,10 +184,12 @@ pub enum ApplyNotUnderstood {
     Unreadable { source: BadManagedFields },
 }
 
-/// Takes from the answer to our apply what is ours and how it stands. The server has worked it out, with a schema we need not know.
+/// Takes from the answer to our apply what is ours and how it stands. The server has worked it out,
+/// with a schema we need not know.
 ///
-/// `not_ours` names what is left to others. What was declared as empty is ours as far as it exists; where the server left it
-/// out altogether it is only claimed: whoever fills it adds something, and an apply that would empty it again may be forced.
+/// `not_ours` names what is left to others. What was declared as empty is ours as far as it exists;
+/// where the server left it out altogether it is only claimed: whoever fills it adds something, and
+/// an apply that would empty it again may be forced.
 pub fn take(
     answer: &Value,
     manager: &str,
@@ -242,8 +247,8 @@ fn claims(applied: &FieldSet, answer: &Value) -> FieldSet {
     claims
 }
 
-/// Where "empty" says something by itself, and filling it is a change: no rights, no rule that lets traffic in, a selector of everything.
-/// Selectors are whole values throughout Kubernetes.
+/// Where "empty" says something by itself, and filling it is a change: no rights, no rule that lets
+/// traffic in, a selector of everything. Selectors are whole values throughout Kubernetes.
 fn is_closed(declared: &Value, path: &[&Element]) -> bool {
     let selector = matches!(path.last(), Some(Element::Field(name))
         if matches!(&**name, "selector" | "podSelector" | "namespaceSelector" | "objectSelector" | "labelSelector"));

@@ -14,13 +14,16 @@ use setpoint_core::value::Value;
 use crate::key::group_of;
 use crate::object;
 
-/// On every object we apply: the installation. A filter for watches, never a proof of ownership, since anybody can copy it.
+/// On every object we apply: the installation. A filter for watches, never a proof of ownership,
+/// since anybody can copy it.
 pub const INSTALLATION_LABEL: &str = "setpoint.dev/installation";
 
-/// On every object we apply: the intent it was applied under. How an effect whose answer was lost is found again.
+/// On every object we apply: the intent it was applied under. How an effect whose answer was lost
+/// is found again.
 pub const INTENT_ANNOTATION: &str = "setpoint.dev/intent";
 
-/// On an object that a change was under way to when its sender died: the intent that can no longer land, as the object moved on by this mark.
+/// On an object that a change was under way to when its sender died: the intent that can no longer
+/// land, as the object moved on by this mark.
 pub const FENCED_ANNOTATION: &str = "setpoint.dev/fenced";
 
 /// The name under which an installation applies.
@@ -28,7 +31,8 @@ pub fn field_manager(installation: &str) -> String {
     format!("setpoint-{installation}")
 }
 
-/// The name under which it puts the mark of [`FENCED_ANNOTATION`] on objects: apart from the other, whose fields are what is declared.
+/// The name under which it puts the mark of [`FENCED_ANNOTATION`] on objects: apart from the other,
+/// whose fields are what is declared.
 pub fn fencing_manager(installation: &str) -> String {
     format!("setpoint-{installation}-fence")
 }
@@ -68,7 +72,8 @@ pub struct Sending<'a> {
     pub installation: &'a str,
     /// None for a dry-run, which leaves no trace.
     pub intent: Option<IntentId>,
-    /// The object that must be there: the server refuses the request if it is another, or has moved on.
+    /// The object that must be there: the server refuses the request if it is another, or has moved
+    /// on.
     pub expect: Option<&'a Expect>,
 }
 
@@ -77,7 +82,8 @@ pub(crate) fn is_left_out(metadata_field: &str) -> bool {
     matches!(metadata_field, "creationTimestamp" | "generation" | "selfLink")
 }
 
-/// Fields of an object that the cluster fills in, whatever is declared: its status, and the rules of a role that is put together from others.
+/// Fields of an object that the cluster fills in, whatever is declared: its status, and the rules
+/// of a role that is put together from others.
 pub(crate) fn is_the_clusters(field: &str, body: &Value) -> bool {
     match field {
         "status" => true,
@@ -86,7 +92,8 @@ pub(crate) fn is_the_clusters(field: &str, body: &Value) -> bool {
     }
 }
 
-/// Generators write `creationTimestamp: null` into every template. Sent, it would be a field of ours.
+/// Generators write `creationTimestamp: null` into every template. Sent, it would be a field of
+/// ours.
 fn without_null_times(value: &Value) -> Value {
     match value {
         Value::Map(fields) => {
@@ -161,7 +168,8 @@ fn mark(metadata: &mut Fields, map: &str, name: &str, value: &str) {
     metadata.insert(map.into(), Value::Map(marks));
 }
 
-/// `stringData` is for writing only: the server folds it into `data` and forgets it, so that what it holds would be nobody's.
+/// `stringData` is for writing only: the server folds it into `data` and forgets it, so that what
+/// it holds would be nobody's.
 fn secret_data(fields: &Fields) -> Option<Value> {
     let (data, texts) = (fields.get("data"), fields.get("stringData"));
     let Some(Value::Map(texts)) = texts else { return data.cloned() };

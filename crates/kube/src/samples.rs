@@ -1,4 +1,5 @@
-//! Samples for tests: objects as the server writes them, and generators of objects and of sets over the same few names, so that they meet.
+//! Samples for tests: objects as the server writes them, and generators of objects and of sets over
+//! the same few names, so that they meet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -106,7 +107,8 @@ pub(crate) fn any_paths() -> impl Strategy<Value = BTreeSet<FieldPath>> {
 
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
-/// An object and a set of fields that need not be in it: `v` is a value, `m` a map, `l` a list with keys, `s` a set.
+/// An object and a set of fields that need not be in it: `v` is a value, `m` a map, `l` a list with
+/// keys, `s` a set.
 pub(crate) fn any_owned_object() -> impl Strategy<Value = (Value, FieldSet)> {
     (any_object(), any_set())
 }

@@ -61,8 +61,9 @@ impl Status {
         }
     }
 
-    /// What is there cannot be changed into what is declared, and nothing else is wrong with the declaration: only a new object could be as
-    /// declared. A word of admission is none about the object.
+    /// What is there cannot be changed into what is declared, and nothing else is wrong with the
+    /// declaration: only a new object could be as declared. A word of admission is none about the
+    /// object.
     pub fn is_immutable(&self) -> bool {
         self.code == 422
             && self.reason == "Invalid"
@@ -77,7 +78,8 @@ impl Cause {
         Self { reason: text(cause, "reason"), field: text(cause, "field"), message: text(cause, "message") }
     }
 
-    /// The server has no reason of its own for a field that cannot be changed: these are the wordings of its validation.
+    /// The server has no reason of its own for a field that cannot be changed: these are the
+    /// wordings of its validation.
     fn is_immutable(&self) -> bool {
         let said = match self.reason.as_str() {
             "FieldValueForbidden" => self.message.strip_prefix("Forbidden: "),

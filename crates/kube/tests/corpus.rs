@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Dialect, Source, parse};
 
-/// The folder that an environment variable names. Without one the test says what it leaves out; one that is not there is a mistake.
+/// The folder that an environment variable names. Without one the test says what it leaves out; one
+/// that is not there is a mistake.
 #[expect(clippy::disallowed_methods, reason = "the one door through which a run says where the cases of others are")]
 pub(crate) fn folder(variable: &str, holds: &str) -> Option<PathBuf> {
     let Some(folder) = std::env::var_os(variable).map(PathBuf::from) else {
@@ -17,7 +18,8 @@ pub(crate) fn folder(variable: &str, holds: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Says something also where the test passes: what a test prints is kept from the reader, what it writes is not.
+/// Says something also where the test passes: what a test prints is kept from the reader, what it
+/// writes is not.
 pub(crate) fn tell(text: &str) {
     writeln!(std::io::stderr(), "{text}").expect("standard error can be written to");
 }
@@ -26,7 +28,8 @@ pub(crate) fn text(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// The first document of a text. Go's readers take the last of two equal keys where ours refuses both: the first is taken out.
+/// The first document of a text. Go's readers take the last of two equal keys where ours refuses
+/// both: the first is taken out.
 pub(crate) fn read(name: &str, text: &str) -> Value {
     let mut text = text.to_owned();
     loop {

@@ -1,6 +1,7 @@
-//! The classes of false differences that users of other engines report (numbers as in their trackers' summary: class 1 is a default
-//! the declaration lacks), from the answer of an apply to the value the engine compares. Each object is looked at as it would be ten
-//! times over: nothing may differ from what is declared.
+//! The classes of false differences that users of other engines report (numbers as in their
+//! trackers' summary: class 1 is a default the declaration lacks), from the answer of an apply to
+//! the value the engine compares. Each object is looked at as it would be ten times over: nothing
+//! may differ from what is declared.
 
 use setpoint_core::digest::DigestKey;
 use setpoint_core::value::Value;

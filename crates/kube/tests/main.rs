@@ -1,4 +1,5 @@
-//! Kubernetes objects from the server's answers to what the engine compares, through the public surface of the crate.
+//! Kubernetes objects from the server's answers to what the engine compares, through the public
+//! surface of the crate.
 
 mod corpus;
 mod diffs;

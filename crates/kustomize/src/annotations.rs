@@ -1,4 +1,5 @@
-//! Annotations that kustomize keeps for itself, and all of them at once: whoever sets one that way makes texts of all, and an empty map of them is gone.
+//! Annotations that kustomize keeps for itself, and all of them at once: whoever sets one that way
+//! makes texts of all, and an empty map of them is gone.
 
 use std::sync::Arc;
 
@@ -58,7 +59,8 @@ impl Resource {
         });
     }
 
-    /// Ends the way of a resource, as [`OF_A_BUILD`] says. Where a build notes neither origins nor transformations, these are gone too.
+    /// Ends the way of a resource, as [`OF_A_BUILD`] says. Where a build notes neither origins nor
+    /// transformations, these are gone too.
     pub fn finish(&mut self, keeps_origin: bool, keeps_transformations: bool) -> Result<(), NotNoted> {
         let annotations = self.node.at(&["metadata", "annotations"]);
         let is_untouched = annotations.is_none_or(is_without_entries);
@@ -111,7 +113,8 @@ fn is_without_entries(node: &Node) -> bool {
     }
 }
 
-/// The entries as texts: what a scalar says, and nothing of a collection. They are nodes of their own from then on.
+/// The entries as texts: what a scalar says, and nothing of a collection. They are nodes of their
+/// own from then on.
 fn texts(annotations: Content, is_shared: bool) -> Map {
     let text = |node: &Node| match &node.content {
         Content::Scalar(scalar) if is_shared => Arc::from(&*scalar.text),

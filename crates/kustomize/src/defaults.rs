@@ -1,5 +1,6 @@
-//! The field specs that kustomize has if nobody says otherwise. They stand in `defaults.txt`, a line each: for what, whether missing fields are put there,
-//! which resources, and the path. They stand in the order of kustomize's own lists, which it sorts by kind before it uses them.
+//! The field specs that kustomize has if nobody says otherwise. They stand in `defaults.txt`, a
+//! line each: for what, whether missing fields are put there, which resources, and the path. They
+//! stand in the order of kustomize's own lists, which it sorts by kind before it uses them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -61,7 +62,8 @@ impl Defaults {
         Ok(())
     }
 
-    /// How many steps it takes at most to add what others say: fields of one path are compared with each other.
+    /// How many steps it takes at most to add what others say: fields of one path are compared with
+    /// each other.
     pub(crate) fn cost_of_merge(&self, other: &Self) -> usize {
         let lists = |of: &Self| {
             let [prefix, suffix, namespace] = [&of.name_prefix, &of.name_suffix, &of.namespace].map(Vec::len);
@@ -74,7 +76,8 @@ impl Defaults {
         own.iter().zip(&other).map(|(own, other)| 4 * (own + other) + own * other / 16 + other * other / 16).sum()
     }
 
-    /// As kustomize sorts them after each merge. It decides what is there already when they are merged again.
+    /// As kustomize sorts them after each merge. It decides what is there already when they are
+    /// merged again.
     fn sort(&mut self) {
         let lists = [
             &mut self.name_prefix,

@@ -1,5 +1,6 @@
-//! How kustomize takes a text of resources apart before it reads it: at lines that begin with `---`. Of what lies between two of them it reads the first document, and
-//! loses what YAML would take for more of them: here that is refused.
+//! How kustomize takes a text of resources apart before it reads it: at lines that begin with
+//! `---`. Of what lies between two of them it reads the first document, and loses what YAML would
+//! take for more of them: here that is refused.
 
 use std::borrow::Cow;
 
@@ -22,7 +23,8 @@ impl<'t> Parts<'t> {
         while let Some(found) = text[from..].find(SEPARATOR) {
             let start = from + found + 1;
             let behind = start + SEPARATOR.len() - 1;
-            // What is at the end of the text, without a line break, is no separator but part of the last document.
+            // What is at the end of the text, without a line break, is no separator but part of the
+            // last document.
             let Some(length) = text[behind..].find('\n') else { break };
             let end = behind + length;
             parts.separate(name, start, behind..end)?;

@@ -41,7 +41,8 @@ pub enum Unexplained {
 /// Resources, and the files that their nodes came from.
 pub type Traced<'t> = (&'t [Resource], &'t Sources);
 
-/// Tells of the one among these resources that is wanted. Of one that holds secrets no values are told.
+/// Tells of the one among these resources that is wanted. Of one that holds secrets no values are
+/// told.
 pub fn explain(
     all: &[Traced<'_>],
     wanted: &Wanted<'_>,
@@ -83,7 +84,8 @@ fn chosen<'t>(all: &[Traced<'t>], wanted: &Wanted<'_>) -> Result<(&'t Resource, 
     }
 }
 
-/// Whether a resource is of a kind that may be written with its group, or with version and group, as kubectl has it.
+/// Whether a resource is of a kind that may be written with its group, or with version and group,
+/// as kubectl has it.
 fn is_kind(resource: &Resource, wanted: &str) -> bool {
     let Gvk { group, version, kind } = resource.gvk();
     let is_it = |(name, rest): (&str, &str)| {

@@ -1,5 +1,6 @@
-//! Fields of a document that kustomize reads into its own types: names are compared without regard to case, null is as if nothing stood there, unknown
-//! names are refused, and so is anything of another kind than expected.
+//! Fields of a document that kustomize reads into its own types: names are compared without regard
+//! to case, null is as if nothing stood there, unknown names are refused, and so is anything of
+//! another kind than expected.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +59,8 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// Of what stands there in several cases the last counts, except that Go puts maps together, field by field: nobody means that.
+    /// Of what stands there in several cases the last counts, except that Go puts maps together,
+    /// field by field: nobody means that.
     fn refuse_what_go_mixes(&self) -> Result<(), BadField> {
         let mut seen = BTreeMap::new();
         for (name, node) in self.map.iter().filter(|(_, node)| node.as_map().is_some()) {
@@ -78,7 +80,8 @@ impl<'n> Fields<'n> {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
-    /// The node of a field, unless it is null. Where a name stands there in several cases the last of them in the order of names counts, as in Go.
+    /// The node of a field, unless it is null. Where a name stands there in several cases the last
+    /// of them in the order of names counts, as in Go.
     pub fn node(&self, name: &str) -> Option<&'n Node> {
         self.known.borrow_mut().insert(name.to_lowercase());
         let is_it = |own: &str| own.eq_ignore_ascii_case(name);
@@ -196,7 +199,8 @@ fn text(node: &Node, path: &str) -> Result<Arc<str>, BadField> {
     }
 }
 
-/// Something of another kind than expected. What it says is not told: it may be meant as a secret's literal.
+/// Something of another kind than expected. What it says is not told: it may be meant as a secret's
+/// literal.
 pub fn wrong(path: &str, node: &Node, expected: &str) -> BadField {
     let (found, help) = match &node.content {
         Content::Map(_) => ("a map", "correct it"),

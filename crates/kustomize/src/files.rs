@@ -1,4 +1,5 @@
-//! Files that a kustomization names. They come from a tree that is never left; paths are from its root.
+//! Files that a kustomization names. They come from a tree that is never left; paths are from its
+//! root.
 
 use std::sync::Arc;
 
@@ -7,10 +8,12 @@ use crate::limits::{Budget, Exceeded};
 
 /// The files of a tree.
 pub trait Files {
-    /// What a file holds. The path is from the root of the tree, without `.` and `..` and without a `/` at its start.
+    /// What a file holds. The path is from the root of the tree, without `.` and `..` and without a
+    /// `/` at its start.
     fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError>;
 
-    /// The path by which a folder is reached without a link. Where there are no links, all paths are such.
+    /// The path by which a folder is reached without a link. Where there are no links, all paths
+    /// are such.
     fn real_folder(&self, path: &str) -> Result<String, FileError> {
         Ok(path.to_owned())
     }

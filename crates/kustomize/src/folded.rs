@@ -1,5 +1,6 @@
-//! Texts that are written as `>`. Kustomize writes a resource once in the style it was read in and reads it again before it writes what one sees. Go's library
-//! does not write all folded texts so that they read the same: what is read then is what counts.
+//! Texts that are written as `>`. Kustomize writes a resource once in the style it was read in and
+//! reads it again before it writes what one sees. Go's library does not write all folded texts so
+//! that they read the same: what is read then is what counts.
 
 use std::borrow::Cow;
 
@@ -46,7 +47,8 @@ pub(crate) fn refold(node: &mut Node) {
     }
 }
 
-/// Whether Go's library writes a text with this character in quotes: all that is not printable to it, such as an emoji.
+/// Whether Go's library writes a text with this character in quotes: all that is not printable to
+/// it, such as an emoji.
 fn is_special(c: char) -> bool {
     !matches!(c, '\n' | '\t' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
 }

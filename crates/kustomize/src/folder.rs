@@ -1,5 +1,6 @@
-//! The folder of a kustomization, and what its paths lead to. Files have to be in the folder or below it, unless that restriction is lifted; bases may be
-//! anywhere in the tree, but not where one already is.
+//! The folder of a kustomization, and what its paths lead to. Files have to be in the folder or
+//! below it, unless that restriction is lifted; bases may be anywhere in the tree, but not where
+//! one already is.
 
 use std::fmt;
 use std::sync::Arc;
@@ -128,7 +129,8 @@ impl<'f> Folder<'f> {
         Ok(file)
     }
 
-    /// Whether there is a file, one that this kustomization may not read included. What could not be found out is no "no".
+    /// Whether there is a file, one that this kustomization may not read included. What could not
+    /// be found out is no "no".
     pub(crate) fn has_file(&self, path: &str) -> bool {
         let is_absent = |error| matches!(error, FileError::Missing { .. } | FileError::Folder { .. });
         self.resolve(path).is_ok_and(|file| !self.files.read(&file).is_err_and(is_absent))
@@ -179,7 +181,8 @@ impl<'f> Folder<'f> {
                 Some(Repository { address, folder, reference }) => {
                     parts.clear();
                     (way.repository, way.reference) = (without_secrets(&address), reference);
-                    // Of the root of a repository kustomize tells the name that it has for one that is not fetched yet.
+                    // Of the root of a repository kustomize tells the name that it has for one that
+                    // is not fetched yet.
                     if clean(folder, &mut Vec::new()).is_empty() { "notCloned" } else { folder }
                 }
             };
@@ -229,7 +232,8 @@ fn is_within(path: &str, folder: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether a path is one that kustomize would fetch: an URL, or one of the ways to name a repository.
+/// Whether a path is one that kustomize would fetch: an URL, or one of the ways to name a
+/// repository.
 pub fn is_remote(path: &str) -> bool {
     let is_account = path.split_once(':').is_some_and(|(host, _)| host.contains('@') && !host.contains('/'));
     path.contains("://") || path.starts_with("git::") || path.starts_with("github.com/") || is_account
@@ -240,7 +244,8 @@ pub fn is_repository(path: &str) -> bool {
     Repository::of(path).is_some()
 }
 
-/// The path of a file as it may be told. Where an URL was taken for one, what opens the repository is left out.
+/// The path of a file as it may be told. Where an URL was taken for one, what opens the repository
+/// is left out.
 pub(crate) fn without_account(path: &str) -> String {
     let mut before = "";
     let told = path.split('/').map(|part| {
@@ -251,7 +256,8 @@ pub(crate) fn without_account(path: &str) -> String {
     told.collect::<Vec<_>>().join("/")
 }
 
-/// An URL as it may be told: without a password, an account that may be a token, and what of the query does not say which version is meant.
+/// An URL as it may be told: without a password, an account that may be a token, and what of the
+/// query does not say which version is meant.
 pub fn without_secrets(url: &str) -> String {
     let (address, query) = url.split_once('?').unwrap_or((url, ""));
     let (scheme, rest) = address.split_at(address.find("://").map_or(0, |at| at + 3));

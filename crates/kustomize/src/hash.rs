@@ -1,4 +1,5 @@
-//! The hash that is put behind the names of what was generated, so that whatever reads it is rolled out anew when it changes.
+//! The hash that is put behind the names of what was generated, so that whatever reads it is rolled
+//! out anew when it changes.
 
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ pub enum NoHash {
 pub fn hash(node: &Node) -> Result<String, NoHash> {
     let text = |path: &[&str]| node.at(path).and_then(Node::as_text).unwrap_or_default();
     let kind = text(&["kind"]);
-    // Each is a field of its own: no name of a resource is ever found under this one, so that the hash is of the data only.
+    // Each is a field of its own: no name of a resource is ever found under this one, so that the
+    // hash is of the data only.
     const NAME: &str = "metadata/name";
     let fields: &[(&str, &str)] = match kind {
         "ConfigMap" => &[("binaryData", "binaryData"), ("data", "data"), ("kind", "kind"), ("name", NAME)],

@@ -1,4 +1,5 @@
-//! JSON as Go's `encoding/json` writes it: names in the order of their bytes, and `<`, `>` and `&` as escapes.
+//! JSON as Go's `encoding/json` writes it: names in the order of their bytes, and `<`, `>` and `&`
+//! as escapes.
 
 use setpoint_yaml::go::json_float;
 

@@ -1,10 +1,14 @@
-//! How much one build may cost. What is counted follows from the files alone, never from a clock: the same files are refused with the same words everywhere.
+//! How much one build may cost. What is counted follows from the files alone, never from a clock:
+//! the same files are refused with the same words everywhere.
 //!
-//! A build holds one [`Budget`], and whoever goes through resources, or puts something into them, spends from it.
+//! A build holds one [`Budget`], and whoever goes through resources, or puts something into them,
+//! spends from it.
 //!
-//! Who waits for a build may have less time than it takes. For that there is a flag ([`Budget::stopped_by`]), at which the budget looks whenever something is spent: once it
-//! is set, the build ends with [`Exceeded::Stopped`]. That is no limit and says nothing of the files: they are neither built nor refused. As long as nobody sets it, a build
-//! is the same with it and without it.
+//! Who waits for a build may have less time than it takes. For that there is a flag
+//! ([`Budget::stopped_by`]), at which the budget looks whenever something is spent: once it is set,
+//! the build ends with [`Exceeded::Stopped`]. That is no limit and says nothing of the files: they
+//! are neither built nor refused. As long as nobody sets it, a build is the same with it and
+//! without it.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,7 +20,8 @@ use crate::node::{Content, Map, Node};
 /// What a build may come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Kustomizations, each as often as it is named: a base that two name, which two name, doubles with each.
+    /// Kustomizations, each as often as it is named: a base that two name, which two name, doubles
+    /// with each.
     pub kustomizations: u64,
     /// How deep bases may name each other.
     pub depth: usize,
@@ -24,17 +29,21 @@ pub struct Limits {
     pub resources: u64,
     /// Bytes of files, each as often as it is read.
     pub read_bytes: u64,
-    /// Bytes of all nodes: [`NODE`] each, and its text. What is one text in many places counts in each of them, as it will when it is written.
+    /// Bytes of all nodes: [`NODE`] each, and its text. What is one text in many places counts in
+    /// each of them, as it will when it is written.
     pub held_bytes: u64,
-    /// Nodes that are looked at, by patches, selectors, field specs, replacements and references: about twenty nanoseconds each.
+    /// Nodes that are looked at, by patches, selectors, field specs, replacements and references:
+    /// about twenty nanoseconds each.
     pub steps: u64,
     /// Bytes that are written.
     pub output_bytes: u64,
 }
 
 impl Limits {
-    /// Generous against what there is: ten thousand resources through ten levels of bases take less than a tenth of any of it. What
-    /// inputs take that were made to get as far as it lets them is measured by `cargo xtask bench render limits`: about ten seconds of one processor, and 600 MiB, at the most.
+    /// Generous against what there is: ten thousand resources through ten levels of bases take less
+    /// than a tenth of any of it. What inputs take that were made to get as far as it lets them is
+    /// measured by `cargo xtask bench render limits`: about ten seconds of one processor, and 600
+    /// MiB, at the most.
     pub const DEFAULT: Self = Self {
         kustomizations: 10_000,
         depth: 100,
@@ -58,8 +67,9 @@ pub(crate) const NODE: usize = 96;
 /// So many bytes of a text are gone through in a step.
 pub(crate) const BYTES: usize = 8;
 
-/// How many fields a resource may have at its top, and in its metadata. Those are found by going through them, for each selector and field spec anew. No kind comes near it;
-/// labels, annotations and data are below, and not meant.
+/// How many fields a resource may have at its top, and in its metadata. Those are found by going
+/// through them, for each selector and field spec anew. No kind comes near it; labels, annotations
+/// and data are below, and not meant.
 pub const MOST_FIELDS: usize = 1_000;
 
 /// So few fields are gone through within the price of whoever looks for one.
@@ -94,7 +104,8 @@ pub enum Limit {
     Output,
     /// [`MOST_FIELDS`] of one resource.
     Fields,
-    /// One text alone is too large, too deep, or has too many nodes or aliases. These are limits of the reader.
+    /// One text alone is too large, too deep, or has too many nodes or aliases. These are limits of
+    /// the reader.
     Text,
 }
 
@@ -175,7 +186,8 @@ impl Budget {
         Self { stop, ..self }
     }
 
-    /// Whether anything failed since the build is stopped. What was found after that may be due to it.
+    /// Whether anything failed since the build is stopped. What was found after that may be due to
+    /// it.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.get()
     }
@@ -225,7 +237,8 @@ impl Budget {
         self.hold(Weight::of(after).bytes)
     }
 
-    /// Whether a resource may have so many fields, where what it is called is looked up again and again.
+    /// Whether a resource may have so many fields, where what it is called is looked up again and
+    /// again.
     pub(crate) fn fields(&self, resource: &Node) -> Result<(), Exceeded> {
         let (top, metadata) = fields(resource);
         check(Limit::Fields, top.max(metadata) as u64, MOST_FIELDS as u64)

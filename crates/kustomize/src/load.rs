@@ -57,7 +57,8 @@ fn place(node: &mut Node, origin: Origin) {
     }
 }
 
-/// Whether a text that holds no resources may be meant as the path of a file. What may not, may hold a secret, and is never told.
+/// Whether a text that holds no resources may be meant as the path of a file. What may not, may
+/// hold a secret, and is never told.
 pub(crate) fn is_like_a_path(text: &str) -> bool {
     !text.contains(['\n', '{', '}', '[', ']']) && !text.contains(": ") && !text.ends_with(':')
 }

@@ -1,5 +1,6 @@
-//! The tree that kustomizations work on. A scalar is the text that stands there and the tag that it was read with: a text that is put in its place later
-//! has to be of the same kind, as in kustomize. Each node knows where it came from.
+//! The tree that kustomizations work on. A scalar is the text that stands there and the tag that it
+//! was read with: a text that is put in its place later has to be of the same kind, as in
+//! kustomize. Each node knows where it came from.
 
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ pub enum Value {
     Text(Arc<str>),
 }
 
-/// A scalar whose text is not what its tag says, or that JSON has no word for. The text is not told: it may have been taken from a Secret.
+/// A scalar whose text is not what its tag says, or that JSON has no word for. The text is not
+/// told: it may have been taken from a Secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoValue {
     #[error("something else stands where {wanted} was read")]
@@ -134,7 +136,8 @@ impl Scalar {
         })
     }
 
-    /// Whether it was read as null. What was put there later and reads like it is a text on its way.
+    /// Whether it was read as null. What was put there later and reads like it is a text on its
+    /// way.
     pub fn is_null(&self) -> bool {
         self.tag == Tag::Null
     }
@@ -184,7 +187,8 @@ impl Map {
 
     /// Adds a field that is known not to be there.
     pub(crate) fn push(&mut self, name: Arc<str>, node: Node) {
-        // Most maps are small, and most of what they are made of: room for fields that never come would be half of it.
+        // Most maps are small, and most of what they are made of: room for fields that never come
+        // would be half of it.
         if self.0.len() < SMALL {
             self.0.reserve_exact(1);
         }
@@ -207,7 +211,8 @@ impl Map {
         self.0.retain(|(name, _)| keeps(name));
     }
 
-    /// Keeps the fields for which the answer is yes, in their order. With the first error it stops, and the rest is as it was.
+    /// Keeps the fields for which the answer is yes, in their order. With the first error it stops,
+    /// and the rest is as it was.
     pub(crate) fn try_retain<E>(
         &mut self,
         mut keeps: impl FnMut(&Arc<str>, &mut Node) -> Result<bool, E>,
@@ -232,8 +237,8 @@ impl Map {
     }
 }
 
-/// Whether a name is a text without quotes. Kustomize puts none around the names of entries that it adds, and cannot write the resource if one is read as
-/// something else then.
+/// Whether a name is a text without quotes. Kustomize puts none around the names of entries that it
+/// adds, and cannot write the resource if one is read as something else then.
 pub(crate) fn is_bare_name(name: &str) -> bool {
     Tag::of(name) == Tag::Text
 }
@@ -250,7 +255,8 @@ impl Node {
         Self { style, ..Self::new(Content::Scalar(Scalar::text(text)), origin) }
     }
 
-    /// A text that is put where nothing was, and that nobody says is one: it is what it looks like, or has quotes where YAML 1.1 would take it for something else.
+    /// A text that is put where nothing was, and that nobody says is one: it is what it looks like,
+    /// or has quotes where YAML 1.1 would take it for something else.
     pub fn untagged(text: impl Into<Arc<str>>, origin: Origin) -> Self {
         let text = text.into();
         let style = Style::of_entry(&text);

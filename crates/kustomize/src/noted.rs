@@ -1,4 +1,5 @@
-//! What is noted of a resource while it is transformed: what it was called, and what its name was given.
+//! What is noted of a resource while it is transformed: what it was called, and what its name was
+//! given.
 
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ pub enum NotNoted {
         "json: unsupported type: map[interface {{}}]interface {{}}: the annotation `{name}` of {resource} is no text without quotes: rename it"
     )]
     Unwritable { resource: Box<Id>, name: Arc<str> },
-    /// Kustomize panics at it: it notes names and kinds with commas between them, and nothing where there is none.
+    /// Kustomize panics at it: it notes names and kinds with commas between them, and nothing where
+    /// there is none.
     #[error(
         "{resource} has no name, namespace or kind that can be kept in mind: write one without commas, or look for what took it away"
     )]
@@ -86,7 +88,8 @@ impl Resource {
         Ok(())
     }
 
-    /// Kustomize notes in the annotations: who puts a text in their place, takes the notes away with them.
+    /// Kustomize notes in the annotations: who puts a text in their place, takes the notes away
+    /// with them.
     pub(crate) fn forget_what_is_lost(&mut self) {
         let annotations = self.node.at(&["metadata", "annotations"]);
         if annotations.is_some_and(|node| node.as_scalar().is_some()) {
@@ -111,7 +114,8 @@ impl Resource {
         (self.needs_hash, self.is_annotated) = (needs_hash, true);
     }
 
-    /// Sets all annotations anew, as texts. Where one has an empty name kustomize cannot, and goes on with none: what was noted is gone, too.
+    /// Sets all annotations anew, as texts. Where one has an empty name kustomize cannot, and goes
+    /// on with none: what was noted is gone, too.
     pub(crate) fn set_annotations_anew(&mut self) {
         let metadata = self.node.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
         let annotations = metadata.and_then(|metadata| metadata.get_mut("annotations")).and_then(Node::as_map_mut);
@@ -159,7 +163,8 @@ impl Resource {
             self.former.reserve_exact(2);
         }
         let former = Former { namespace, name: id.name, kind: id.gvk.kind };
-        // Kustomize notes it once more, but all that it asks for is the first one, and whether there is one like this.
+        // Kustomize notes it once more, but all that it asks for is the first one, and whether
+        // there is one like this.
         if self.former.last() != Some(&former) {
             self.former.push(former);
         }

@@ -1,4 +1,5 @@
-//! The order of the resources in the end: by kind as kustomize always did, with other lists of kinds, or as they came.
+//! The order of the resources in the end: by kind as kustomize always did, with other lists of
+//! kinds, or as they came.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -130,7 +131,8 @@ impl Place {
 
 impl Ord for Place {
     fn cmp(&self, other: &Self) -> Ordering {
-        // The Namespace of Kubernetes itself, which has no group, comes before all others of that kind.
+        // The Namespace of Kubernetes itself, which has no group, comes before all others of that
+        // kind.
         let is_turned = self.is_namespace && other.is_namespace && !(self.has_group && other.has_group);
         let by_gvk = if is_turned { other.gvk.cmp(&self.gvk) } else { self.gvk.cmp(&other.gvk) };
         self.rank.cmp(&other.rank).then(by_gvk).then_with(|| self.rest.cmp(&other.rest))

@@ -1,9 +1,11 @@
-//! Where a node came from: a file, a line of it, and whoever put the node there if it was not written so.
+//! Where a node came from: a file, a line of it, and whoever put the node there if it was not
+//! written so.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A place that a node came from. The files are in [`Sources`]. There are many nodes: these are bytes, so that one has room for its style beside them.
+/// A place that a node came from. The files are in [`Sources`]. There are many nodes: these are
+/// bytes, so that one has room for its style beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     source: [u8; 4],
@@ -18,7 +20,8 @@ const LAST_LINE: u32 = 0xff_ffff;
 pub struct Source {
     /// From the root of the tree.
     pub file: Arc<str>,
-    /// The field of a kustomization, or the transformer, by which a node was put there; none for what is written so.
+    /// The field of a kustomization, or the transformer, by which a node was put there; none for
+    /// what is written so.
     pub by: Option<Arc<str>>,
 }
 

@@ -1,4 +1,5 @@
-//! Which base, patch, generator or transformer set what of a resource, and which of its fields cannot be written.
+//! Which base, patch, generator or transformer set what of a resource, and which of its fields
+//! cannot be written.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::resource::Resource;
 /// A field of a resource, and who set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// As `spec.template.spec.containers[0].image`; a name that is none for a path is in brackets and quotes.
+    /// As `spec.template.spec.containers[0].image`; a name that is none for a path is in brackets
+    /// and quotes.
     pub field: String,
     /// The text of a scalar; `{}` and `[]` for what is empty; nothing for what is secret.
     pub value: Option<Arc<str>>,
@@ -79,8 +81,8 @@ enum Step {
     Item(String, String),
 }
 
-/// The node at a path such as `spec.ports[0].name`, `spec.containers[name=web].image` or `metadata.annotations["a.b/c"]`, and the path in the form that
-/// [`Set::field`] has it.
+/// The node at a path such as `spec.ports[0].name`, `spec.containers[name=web].image` or
+/// `metadata.annotations["a.b/c"]`, and the path in the form that [`Set::field`] has it.
 pub fn find<'n>(root: &'n Node, path: &str) -> Result<(&'n Node, String), NoField> {
     let (mut node, mut at) = (root, String::new());
     for step in steps(path)? {
@@ -162,8 +164,9 @@ fn steps(path: &str) -> Result<Vec<Step>, NoField> {
     Ok(steps)
 }
 
-/// Whether a field of a resource that holds secrets says no more than which resource it is. Whatever else there is may hold a secret: a scalar in
-/// the place of `stringData`, or what kubectl keeps in an annotation.
+/// Whether a field of a resource that holds secrets says no more than which resource it is.
+/// Whatever else there is may hold a secret: a scalar in the place of `stringData`, or what kubectl
+/// keeps in an annotation.
 pub(crate) fn is_identity(field: &str) -> bool {
     ["apiVersion", "kind", "metadata.name", "metadata.namespace", "type"].contains(&field)
 }

@@ -1,5 +1,5 @@
-//! Texts to nodes: resources as kyaml reads them, scalars by the rules of go-yaml v3, aliases and merge keys carried out; and documents of kustomize's own, by
-//! those of v2.
+//! Texts to nodes: resources as kyaml reads them, scalars by the rules of go-yaml v3, aliases and
+//! merge keys carried out; and documents of kustomize's own, by those of v2.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,8 @@ fn unseparated(root: Written<'_>) -> Diagnostics {
     Diagnostic::new(Class::Syntax, root.place(), problem).with_help(help).into()
 }
 
-/// Reads the first document of a text, which is all that kustomize reads of its own ones; `None` if it is empty.
+/// Reads the first document of a text, which is all that kustomize reads of its own ones; `None` if
+/// it is empty.
 pub fn read_document(name: &str, text: &str, origin: Origin) -> Result<Option<Node>, Diagnostics> {
     let documents = parse_with_repeats(Source::new(name, text))?;
     let mut reading = Reading::new(origin, Dialect::GoYamlV2);
@@ -60,7 +61,8 @@ pub fn read_strictly(name: &str, text: &str, origin: Origin) -> Result<Option<No
     read_document(name, text, origin)
 }
 
-/// Reads the first document of a text that stands in a field. None if nothing but blanks and comments is there.
+/// Reads the first document of a text that stands in a field. None if nothing but blanks and
+/// comments is there.
 pub(crate) fn read_first(text: &str) -> Result<Option<Node>, Diagnostics> {
     let documents = parse(Source::new("", text))?;
     let Some(root) = documents.first().map(|document| document.root()) else { return Ok(None) };
@@ -70,7 +72,8 @@ pub(crate) fn read_first(text: &str) -> Result<Option<Node>, Diagnostics> {
     Reading::new(Origin::default(), Dialect::GoYamlV3).node(root, false).map(Some)
 }
 
-/// How many nodes one text may come to, with those of its aliases. What a build may hold is only known once it was read.
+/// How many nodes one text may come to, with those of its aliases. What a build may hold is only
+/// known once it was read.
 const MOST_NODES: usize = 4_500_000;
 
 /// Counts one more node of a text, which this is.
@@ -98,7 +101,8 @@ struct Reading {
     values: RetainedTexts,
 }
 
-/// Texts that were read lately, by [`place`]: most fields are called as others are, and many hold the same. They share the text.
+/// Texts that were read lately, by [`place`]: most fields are called as others are, and many hold
+/// the same. They share the text.
 #[derive(Default)]
 struct RetainedTexts(Vec<Arc<str>>);
 
@@ -130,7 +134,8 @@ impl Reading {
         }
     }
 
-    /// A node of a document, with everything below it; `is_in_flow` if it is between braces or brackets. How deep that goes is bounded by the parser.
+    /// A node of a document, with everything below it; `is_in_flow` if it is between braces or
+    /// brackets. How deep that goes is bounded by the parser.
     fn node(&mut self, written: Written<'_>, is_in_flow: bool) -> Result<Node, Diagnostics> {
         count(&mut self.nodes, written)?;
         let is_flow = is_in_flow || written.style() == Style::Flow;
@@ -185,7 +190,9 @@ impl Reading {
         Ok(map)
     }
 
-    /// A key as JSON has it: whatever it is, its text, and a word like `yes` what it means in kustomize's own documents. Of a resource one that is a number or the like is refused: kustomize cannot write what has one.
+    /// A key as JSON has it: whatever it is, its text, and a word like `yes` what it means in
+    /// kustomize's own documents. Of a resource one that is a number or the like is refused:
+    /// kustomize cannot write what has one.
     fn name(&mut self, key: Written<'_>) -> Result<Arc<str>, Diagnostics> {
         let Kind::Scalar(text) = key.kind() else {
             let problem = Diagnostic::new(Class::Type, key.place(), "a key is a collection".to_owned());

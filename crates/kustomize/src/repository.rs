@@ -1,5 +1,6 @@
-//! URLs of repositories as kustomize takes them apart (its `git.RepoSpec`), for the annotations that say where something came from. What a URL leads to is
-//! decided elsewhere ([`crate::files::Files::remote_folder`]).
+//! URLs of repositories as kustomize takes them apart (its `git.RepoSpec`), for the annotations
+//! that say where something came from. What a URL leads to is decided elsewhere
+//! ([`crate::files::Files::remote_folder`]).
 
 use std::borrow::Cow;
 

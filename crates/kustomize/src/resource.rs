@@ -1,7 +1,8 @@
 //! A resource on its way through a kustomization: what it holds now, and what it was called before.
 //!
-//! Kustomize keeps what it knows of a resource in annotations of it, and takes them out at the end. Here it stands beside the node; what taking them out does to
-//! other annotations is done all the same ([`Resource::finish`]).
+//! Kustomize keeps what it knows of a resource in annotations of it, and takes them out at the end.
+//! Here it stands beside the node; what taking them out does to other annotations is done all the
+//! same ([`Resource::finish`]).
 
 use std::sync::Arc;
 
@@ -123,7 +124,8 @@ impl Resource {
         self.former.iter().map(move |former| former.id(&gvk))
     }
 
-    /// What it is called now and what it was called before, as it is written: nothing of it is known to be in no namespace.
+    /// What it is called now and what it was called before, as it is written: nothing of it is
+    /// known to be in no namespace.
     pub fn written_ids(&self) -> Vec<Id> {
         std::iter::once(self.written_id()).chain(self.former_ids()).collect()
     }
@@ -137,7 +139,8 @@ impl Resource {
         self.metadata_scalar(field).map(|scalar| &*scalar.text).unwrap_or_default()
     }
 
-    /// What was read as null is nothing; a text that is put there and looks like it is still a name.
+    /// What was read as null is nothing; a text that is put there and looks like it is still a
+    /// name.
     fn metadata_scalar(&self, field: &str) -> Option<&Scalar> {
         let scalar = self.node.at(&["metadata", field]).and_then(Node::as_scalar);
         scalar.filter(|scalar| scalar.tag != Tag::Null)

@@ -1,10 +1,13 @@
 //! Labels that are one node of several maps.
 //!
-//! Where kustomize adds a label to several maps of a resource, it adds the same node to each. Whoever sets it in one of them later, sets it in all: a label
-//! of `metadata` that an overlay changes is changed in selectors and templates, too. A patch of RFC 6902 ends it, since the resource is read anew.
+//! Where kustomize adds a label to several maps of a resource, it adds the same node to each.
+//! Whoever sets it in one of them later, sets it in all: a label of `metadata` that an overlay
+//! changes is changed in selectors and templates, too. A patch of RFC 6902 ends it, since the
+//! resource is read anew.
 //!
-//! Here a node stands in one place. So it is kept beside the resource which nodes are one, by the memory that their text is in, and what a step does to one of
-//! them is done to the others after it ([`Resource::sharing`]).
+//! Here a node stands in one place. So it is kept beside the resource which nodes are one, by the
+//! memory that their text is in, and what a step does to one of them is done to the others after it
+//! ([`Resource::sharing`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +34,8 @@ enum Step {
 }
 
 impl Resource {
-    /// Takes a step, after which entries that are one node are still the same: what was set in one is set in all.
+    /// Takes a step, after which entries that are one node are still the same: what was set in one
+    /// is set in all.
     pub fn sharing<T>(&mut self, budget: &Budget, step: impl FnOnce(&mut Self) -> T) -> T {
         if self.shared.is_empty() {
             return step(self);
@@ -86,7 +90,8 @@ impl Resource {
         budget.spend(find(&mut self.node, &[before], &mut |_, _, node| *node = new.clone()));
     }
 
-    /// Gives those that were one node, and of which some were changed, what the last of these is now. Others that are still the old one are left to the caller.
+    /// Gives those that were one node, and of which some were changed, what the last of these is
+    /// now. Others that are still the old one are left to the caller.
     fn share_anew(&mut self, shared: &Shared, places: &[Vec<Step>], own: Option<usize>) -> Option<Node> {
         let is_old = |node: &Node| node.as_scalar().is_some_and(|scalar| Arc::ptr_eq(&scalar.text, &shared.text));
         let changed: Vec<&Vec<Step>> =
@@ -107,7 +112,8 @@ impl Resource {
     }
 }
 
-/// The entry that a path leads to, if it is still that one: in a map that another took the place of, names are others in memory, too.
+/// The entry that a path leads to, if it is still that one: in a map that another took the place
+/// of, names are others in memory, too.
 fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
     path.iter().try_fold(node, |node, step| match (step, &mut node.content) {
         (Step::Field(name), Content::Map(map)) => {
@@ -121,7 +127,8 @@ fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
 
 type Found<'f> = dyn FnMut(usize, &[Step], &mut Node) + 'f;
 
-/// Finds the entries that are one of `shared`: which one, where, and the entry. Answers how many nodes were looked at, and how many are to find them again.
+/// Finds the entries that are one of `shared`: which one, where, and the entry. Answers how many
+/// nodes were looked at, and how many are to find them again.
 fn find(node: &mut Node, shared: &[Shared], found: &mut Found<'_>) -> usize {
     let known = shared.iter().enumerate().map(|(at, shared)| (place(&shared.text), at)).collect();
     walk(

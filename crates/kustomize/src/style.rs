@@ -1,4 +1,5 @@
-//! How scalars are written. It decides what becomes of whatever is put in their place: a number in quotes is a text.
+//! How scalars are written. It decides what becomes of whatever is put in their place: a number in
+//! quotes is a text.
 
 use setpoint_yaml::go::{self, Shape, Tree};
 use setpoint_yaml::{Dialect, Kind, Scalar, Source, Style as Written, parse};
@@ -9,7 +10,8 @@ use crate::node::Tag;
 /// What a text of so many bytes takes is part of what its node takes.
 const SHORT: usize = 64;
 
-/// How a node was written. What a patch puts in its place is written so too, and may become something else by it: a number in quotes is a text.
+/// How a node was written. What a patch puts in its place is written so too, and may become
+/// something else by it: a number in quotes is a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     #[default]
@@ -18,7 +20,8 @@ pub enum Style {
     Quoted,
     /// As a block whose lines are one.
     Folded,
-    /// As nothing at all, between braces or brackets. It is null, but go-yaml writes an empty text there, which is what it is read as again.
+    /// As nothing at all, between braces or brackets. It is null, but go-yaml writes an empty text
+    /// there, which is what it is read as again.
     Blank,
     /// In quotes, behind a tag that says what it is. Who sets it without a tag leaves the quotes.
     Tagged,
@@ -31,18 +34,21 @@ impl Style {
         if is_quoted { Self::Quoted } else { Self::Plain }
     }
 
-    /// Of a text that is an entry of a map from now on: kustomize puts quotes around what YAML 1.1 would not read as one text.
+    /// Of a text that is an entry of a map from now on: kustomize puts quotes around what YAML 1.1
+    /// would not read as one text.
     pub(crate) fn of_entry(text: &str) -> Self {
         Self::quoted_if(!text.is_empty() && !text.contains('\n') && is_no_text(text))
     }
 
-    /// How many steps it takes to tell that of a long text. What means something to YAML has to be read.
+    /// How many steps it takes to tell that of a long text. What means something to YAML has to be
+    /// read.
     pub(crate) fn cost_of_entry(text: &str) -> usize {
         let is_read = text.len() > SHORT && !text.contains('\n') && !is_one_scalar(text);
         if is_read { text.len() } else { text.len() / (4 * BYTES) }
     }
 
-    /// The same of a text that went through JSON: all but words are written to see what becomes of them.
+    /// The same of a text that went through JSON: all but words are written to see what becomes of
+    /// them.
     pub(crate) fn cost_of_json(text: &str) -> usize {
         if text.len() > SHORT && !is_word(text) { text.len() / 2 } else { text.len() / (4 * BYTES) }
     }
@@ -68,7 +74,8 @@ fn is_word(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'/'))
 }
 
-/// Whether nothing in it can make anything but one scalar without quotes of it, as is the case with most texts.
+/// Whether nothing in it can make anything but one scalar without quotes of it, as is the case with
+/// most texts.
 fn is_one_scalar(text: &str) -> bool {
     let is_sign = |c: char| c == ' ' || "-?:,[]{}#&*!|>'\"%@`".contains(c);
     text.bytes().all(|byte| (b' '..0x7f).contains(&byte))

@@ -84,7 +84,8 @@ impl Putting<'_> {
         Ok(())
     }
 
-    /// Puts values into a text. It is set anew even where it has no variables: from then on it is a text in any case, and no longer folded.
+    /// Puts values into a text. It is set anew even where it has no variables: from then on it is a
+    /// text in any case, and no longer folded.
     fn expand(&mut self, node: &mut Node) -> Result<(), (Origin, Problem)> {
         let at = node.origin;
         let limit = |exceeded: Exceeded| (at, exceeded.into());
@@ -121,7 +122,8 @@ fn is_text(scalar: &Scalar) -> bool {
     matches!(scalar.tag, Tag::Text | Tag::Any)
 }
 
-/// A text with its variables replaced. One that is nothing but a variable is of the kind of its value. `$$` is a dollar sign.
+/// A text with its variables replaced. One that is nothing but a variable is of the kind of its
+/// value. `$$` is a dollar sign.
 fn expanded(text: &str, values: &Values, budget: &Budget, used: &mut BTreeSet<Arc<str>>) -> Result<Value, Exceeded> {
     budget.hold(text.len())?;
     budget.spend(text.len() / 8);

@@ -1,4 +1,5 @@
-//! What is said of builds beside their output: why something is refused, and what is warned of. [`crate::fixtures`] has the rest.
+//! What is said of builds beside their output: why something is refused, and what is warned of.
+//! [`crate::fixtures`] has the rest.
 
 use setpoint_kustomize::build::{Built, Options, build};
 

@@ -10,7 +10,8 @@ use setpoint_kustomize::files::{FileError, Files};
 /// The folder of a case that is built. Beside it lie its bases.
 pub(crate) const BUILT: &str = "app";
 
-/// Stands in a fixture whose files may be anywhere, as with `--load-restrictor LoadRestrictionsNone`.
+/// Stands in a fixture whose files may be anywhere, as with `--load-restrictor
+/// LoadRestrictionsNone`.
 const UNRESTRICTED: &str = "unrestricted";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +44,8 @@ impl Case {
         Options { is_restricted: !self.is_unrestricted, ..Options::default() }
     }
 
-    /// Reads the folders of a fixture: what lies beside them is how it is built, and what was made of it.
+    /// Reads the folders of a fixture: what lies beside them is how it is built, and what was made
+    /// of it.
     pub(crate) fn read_from(fixture: &Path) -> Self {
         let mut case = Self { is_unrestricted: fixture.join(UNRESTRICTED).exists(), ..Self::default() };
         for entry in std::fs::read_dir(fixture).expect("a fixture is a folder") {

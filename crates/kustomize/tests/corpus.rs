@@ -1,4 +1,5 @@
-//! Real overlays and the reference's own tests, with what the reference made of them: a folder that is no part of the project.
+//! Real overlays and the reference's own tests, with what the reference made of them: a folder that
+//! is no part of the project.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use setpoint_kustomize::order::Order;
 
 use crate::refusals::About;
 
-/// The reference tests itself where the root is its own parent, which that of a repository is not. So all is in a folder here, and beside it is the same once more.
+/// The reference tests itself where the root is its own parent, which that of a repository is not.
+/// So all is in a folder here, and beside it is the same once more.
 const ROOT: &str = "root";
 
 struct Disk(PathBuf);

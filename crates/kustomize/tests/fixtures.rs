@@ -1,4 +1,5 @@
-//! Kustomizations of our own making, each with what kustomize makes of it: `expected.yaml`, or why it `refused`. Some of them were once built otherwise here.
+//! Kustomizations of our own making, each with what kustomize makes of it: `expected.yaml`, or why
+//! it `refused`. Some of them were once built otherwise here.
 //!
 //! `cargo xtask baseline kustomize` records them.
 

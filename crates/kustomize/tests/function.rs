@@ -1,5 +1,6 @@
-//! S12: a build is a function of its files. The crate reads neither clock nor environment, of which clippy's bans and the structural checks see to it; what is
-//! tried here is what a program can do to itself.
+//! S12: a build is a function of its files. The crate reads neither clock nor environment, of which
+//! clippy's bans and the structural checks see to it; what is tried here is what a program can do
+//! to itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

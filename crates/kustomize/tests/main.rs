@@ -1,4 +1,5 @@
-//! The integration tests of `setpoint-kustomize`, as one binary. What asks kustomize itself stands in modules `against_kustomize`.
+//! The integration tests of `setpoint-kustomize`, as one binary. What asks kustomize itself stands
+//! in modules `against_kustomize`.
 
 mod builds;
 mod case;

@@ -1,4 +1,5 @@
-//! Where a real kustomize takes what is refused here and nothing is lost by it, the error offers it, and nowhere else.
+//! Where a real kustomize takes what is refused here and nothing is lost by it, the error offers
+//! it, and nowhere else.
 
 use crate::hostile::{MAP, ONE, refused, with};
 

@@ -34,7 +34,8 @@ impl Peer {
 
     /// What kustomize makes of a case, or why it makes nothing of it.
     pub(crate) fn ask(&mut self, case: &Case) -> Result<String, String> {
-        // A schema stays with a process, as the one that kustomize brings along does; to read that one anew takes its time.
+        // A schema stays with a process, as the one that kustomize brings along does; to read that
+        // one anew takes its time.
         let has_schema = case.files.values().any(|text| text.contains("openapi"));
         let question = json!({
             "files": case.files, "folder": BUILT, "fresh": has_schema, "unrestricted": case.is_unrestricted,

@@ -97,7 +97,8 @@ fn what_is_taken_in_is_told_where_it_is_or_where_it_is_named() {
     ]);
 }
 
-/// Whatever is named above the folder may be a file or a base: of a name that is mistyped nothing is told about security.
+/// Whatever is named above the folder may be a file or a base: of a name that is mistyped nothing
+/// is told about security.
 #[test]
 fn a_base_that_is_not_there_is_told_apart_from_a_file_that_may_not_be_read() {
     let named = |path: &str| {

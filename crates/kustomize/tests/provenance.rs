@@ -1,4 +1,5 @@
-//! Who set what: every field of a kustomization that can set something, told as `setpoint explain` tells it.
+//! Who set what: every field of a kustomization that can set something, told as `setpoint explain`
+//! tells it.
 
 use setpoint_kustomize::build::{Options, build};
 use setpoint_kustomize::explanation::{Wanted, explain};
@@ -143,7 +144,8 @@ spec:
     ),
 ];
 
-/// By resource: the field, the file and line that set it, and the field of a kustomization that did; `-` for none.
+/// By resource: the field, the file and line that set it, and the field of a kustomization that
+/// did; `-` for none.
 const EXPECTED: &str = "\
 ConfigMap/pre-base-merged-suf-kd4f9c65gf
   apiVersion = app/kustomization.yaml:67 configMapGenerator

@@ -1,6 +1,8 @@
-//! What errors of kustomize are about, so that ours can be held against them: a reason, and the names in it.
+//! What errors of kustomize are about, so that ours can be held against them: a reason, and the
+//! names in it.
 
-/// Reasons in kustomize's words, which are ours too. Of a text that has several, the first in this list counts.
+/// Reasons in kustomize's words, which are ours too. Of a text that has several, the first in this
+/// list counts.
 const REASONS: [&str; 21] = [
     "may not add resource with an already registered id: ",
     "already encountered",
@@ -64,7 +66,8 @@ impl About {
             .map(|words| (*words, *words))
             .chain([MISSING])
             .find_map(|(phrase, reason)| theirs.find(phrase).map(|at| (at, reason)))?;
-        // The reason is one of several, from the outside in: `accumulating resources: 'a' must be a file': reason`.
+        // The reason is one of several, from the outside in: `accumulating resources: 'a' must be a
+        // file': reason`.
         let begins = ["': ", "]: ", "`: ", ": \"", ":\\n"]
             .iter()
             .filter_map(|end| theirs[..at].rfind(end).map(|at| at + end.len()))

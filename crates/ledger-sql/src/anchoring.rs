@@ -1,4 +1,5 @@
-//! Writing an anchor beside the log: a disk that refuses or hangs costs the log a moment, once, and never its work.
+//! Writing an anchor beside the log: a disk that refuses or hangs costs the log a moment, once, and
+//! never its work.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Anchoring {
     file: AnchorFile,
-    /// A write that has not answered in time. There is never a second one beside it: they would overtake each other.
+    /// A write that has not answered in time. There is never a second one beside it: they would
+    /// overtake each other.
     overdue: Option<(Checkpoint, JoinHandle<io::Result<()>>)>,
 }
 
@@ -32,7 +34,8 @@ impl Anchoring {
                 self.overdue = Some((earlier, writing));
                 return Err(self.silent());
             }
-            // Whatever it ended with, the file holds an earlier checkpoint or this one: it is written now.
+            // Whatever it ended with, the file holds an earlier checkpoint or this one: it is
+            // written now.
             if matches!(writing.await, Ok(Ok(()))) && earlier == *checkpoint {
                 return Ok(());
             }

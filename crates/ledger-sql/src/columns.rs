@@ -4,7 +4,8 @@ use setpoint_core::digest::Digest;
 use setpoint_core::time::Timestamp;
 use setpoint_ledger::LedgerError;
 
-/// SQLite's integers are signed. A time or number beyond them is stored as the largest: it is as far away as any.
+/// SQLite's integers are signed. A time or number beyond them is stored as the largest: it is as
+/// far away as any.
 pub(crate) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

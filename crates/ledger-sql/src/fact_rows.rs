@@ -1,4 +1,5 @@
-//! The rows of the facts: brought to where the facts are after a batch, in as few statements as it takes.
+//! The rows of the facts: brought to where the facts are after a batch, in as few statements as it
+//! takes.
 //!
 //! Only the outcome is written: an intent that a batch opens and closes never reaches its table.
 
@@ -15,8 +16,9 @@ use setpoint_ledger::{LedgerError, Origin};
 use crate::columns::integer;
 use crate::script::{Form, Script, Value};
 
-/// A claim that another log holds is refused before; should the table know of one that the facts do not, the missing log
-/// makes the statement fail, and with it the transaction: no claim changes hands unseen.
+/// A claim that another log holds is refused before; should the table know of one that the facts do
+/// not, the missing log makes the statement fail, and with it the transaction: no claim changes
+/// hands unseen.
 const PUT_CLAIMS: Form = Form {
     before: "INSERT INTO claims (target, key, log, claim) VALUES ",
     row: "(?, ?, ?, ?)",
@@ -133,7 +135,8 @@ fn store_claims(
     Ok(())
 }
 
-/// Facts are stored in the same canonical form in which their records hold them: a verifier compares bytes.
+/// Facts are stored in the same canonical form in which their records hold them: a verifier
+/// compares bytes.
 fn stored_text<T: Serialize>(fact: &T) -> Result<Value, LedgerError> {
     let bytes = canonical_bytes(fact)?;
     Ok(String::from_utf8(bytes).expect("canonical JSON is UTF-8").into())

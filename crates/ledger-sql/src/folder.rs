@@ -24,8 +24,9 @@ const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl DirectoryLock {
-    /// Takes the data folder, made if missing. Who let it go a moment ago may have been starting another process just then, which
-    /// has all files of its parent open until its own program begins: that is waited for, and no longer.
+    /// Takes the data folder, made if missing. Who let it go a moment ago may have been starting
+    /// another process just then, which has all files of its parent open until its own program
+    /// begins: that is waited for, and no longer.
     #[expect(clippy::disallowed_methods, reason = "a lock that another process holds gives no event when it is let go")]
     pub async fn take(path: &Path) -> Result<Self, OpenError> {
         for _ in 0..TRIES {
@@ -66,7 +67,8 @@ impl DirectoryLock {
         Ok(Presence { seals: [Seal::of(&self.path.join(LOCK), &self.lock)?, database] })
     }
 
-    /// The path of a database, made for this user only. SQLite gives its side files the same rights.
+    /// The path of a database, made for this user only. SQLite gives its side files the same
+    /// rights.
     pub(crate) fn database(&self, name: &str) -> Result<PathBuf, OpenError> {
         let path = self.path.join(name);
         let failed = |source| OpenError::Folder { path: path.clone(), source };
@@ -100,8 +102,9 @@ impl Seal {
     }
 }
 
-/// The lock and the database of an open ledger. A process keeps both open after their names are gone, and would record into files
-/// that no one can find again, while a second process starts at the same path.
+/// The lock and the database of an open ledger. A process keeps both open after their names are
+/// gone, and would record into files that no one can find again, while a second process starts at
+/// the same path.
 #[derive(Clone, Debug)]
 pub(crate) struct Presence {
     seals: [Seal; 2],
@@ -129,7 +132,8 @@ const LOCK: &str = "lock";
 const KEYS: &str = "ledger.keys";
 
 impl DirectoryLock {
-    /// Writes down who signs here, so that a new user can be told. Whole or not at all: it is renamed into place.
+    /// Writes down who signs here, so that a new user can be told. Whole or not at all: it is
+    /// renamed into place.
     pub(crate) fn write_keys(&self, keys: &[PublicKey]) -> Result<(), OpenError> {
         let path = self.path.join(KEYS);
         let failed = |source| OpenError::Folder { path: path.clone(), source };

@@ -50,14 +50,15 @@ pub struct SqlLedger {
 }
 
 impl SqlLedger {
-    /// Opens the ledger, makes it if it is not there, and compares every log with its anchor. Must be called within a
-    /// tokio runtime, which runs the writer.
+    /// Opens the ledger, makes it if it is not there, and compares every log with its anchor. Must
+    /// be called within a tokio runtime, which runs the writer.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let folder = DirectoryLock::take(&options.folder).await?;
         Self::open_locked(folder, options).await
     }
 
-    /// The same in a data folder whose lock is held already: it is released when the ledger is closed.
+    /// The same in a data folder whose lock is held already: it is released when the ledger is
+    /// closed.
     pub async fn open_locked(folder: DirectoryLock, mut options: Options) -> Result<Self, OpenError> {
         folder.path().clone_into(&mut options.folder);
         options.refuse_anchors_inside()?;
@@ -100,7 +101,8 @@ impl SqlLedger {
 
     /// Puts a request into the writer's queue; the answer comes when it is durable, or refused.
     ///
-    /// It is queued by the call, not when the answer is first awaited: requests are carried out in the order of the calls.
+    /// It is queued by the call, not when the answer is first awaited: requests are carried out in
+    /// the order of the calls.
     fn write<T, F>(&self, origin: Origin, run: F) -> Answer<'_, T>
     where
         T: Send + 'static,
@@ -157,7 +159,8 @@ impl SqlLedger {
         Ok(hashes)
     }
 
-    /// Facts and size of one moment: read in one snapshot, and again if a commit fell between it and the head.
+    /// Facts and size of one moment: read in one snapshot, and again if a commit fell between it
+    /// and the head.
     async fn load_consistently(&self, origin: &Origin) -> Result<Loaded, LedgerError> {
         let mut reader = self.reader().await?;
         for _ in 0..MOST_SNAPSHOTS {

@@ -1,10 +1,13 @@
 //! The ledger in SQLite: one process, one data folder, one writer.
 //!
-//! Reading order: `options` (what is configured), `folder` and `schema` (what is on disk), `opening` (how a log of
-//! millions is opened without reading it), `writer` (group commit: many appends, one sync), `writing`, `fact_rows` and
-//! `script` (what one append does to the tables), `anchoring` and `memory` (checkpoints kept outside of the database), `reading`, `ledger` (the trait), `scratch` (what may be lost).
+//! Reading order: `options` (what is configured), `folder` and `schema` (what is on disk),
+//! `opening` (how a log of millions is opened without reading it), `writer` (group commit: many
+//! appends, one sync), `writing`, `fact_rows` and `script` (what one append does to the tables),
+//! `anchoring` and `memory` (checkpoints kept outside of the database), `reading`, `ledger` (the
+//! trait), `scratch` (what may be lost).
 //!
-//! SQLite runs in WAL mode and syncs every commit: with less, a committed transaction can vanish on loss of power.
+//! SQLite runs in WAL mode and syncs every commit: with less, a committed transaction can vanish on
+//! loss of power.
 
 mod anchoring;
 mod columns;

@@ -1,8 +1,9 @@
 //! What a data directory remembers of its ledger: the newest checkpoint, in a file of its own.
 //!
-//! An anchor is optional, and a database that vanished, or an older copy of it, looks like any other one. This file shows the difference
-//! where no anchor is configured. It is written after the checkpoint is durable in the database, so that it may lag behind the
-//! ledger and is never ahead of it. The writer of the log does not wait for it, and it is written once a second at most.
+//! An anchor is optional, and a database that vanished, or an older copy of it, looks like any
+//! other one. This file shows the difference where no anchor is configured. It is written after the
+//! checkpoint is durable in the database, so that it may lag behind the ledger and is never ahead
+//! of it. The writer of the log does not wait for it, and it is written once a second at most.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,8 @@ impl Memory {
     }
 }
 
-/// Writes what is newest until it is no longer asked to, then once more what it has not written yet.
+/// Writes what is newest until it is no longer asked to, then once more what it has not written
+/// yet.
 async fn keep(
     file: AnchorFile,
     mut newest: watch::Receiver<Option<Checkpoint>>,

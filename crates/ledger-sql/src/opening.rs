@@ -1,8 +1,8 @@
 //! Opening: what each log was when it was last written, without reading its records.
 //!
-//! The tree is rebuilt from one hash per 1,024 records and the records after the last whole segment, so that a log of
-//! ten million opens in milliseconds. Its newest checkpoint and its anchor are checked against it; reading every record
-//! is the verifier's work.
+//! The tree is rebuilt from one hash per 1,024 records and the records after the last whole
+//! segment, so that a log of ten million opens in milliseconds. Its newest checkpoint and its
+//! anchor are checked against it; reading every record is the verifier's work.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -77,7 +77,8 @@ fn witnesses(options: &Options, keys: &[PublicKey]) -> Result<Vec<Witness>, Open
     Ok(witnesses)
 }
 
-/// Refuses to begin a ledger where there was one, unless a checkpoint is left that shows what it has lost.
+/// Refuses to begin a ledger where there was one, unless a checkpoint is left that shows what it
+/// has lost.
 pub(crate) fn refuse_vanished(path: &Path, options: &Options) -> Result<(), OpenError> {
     let failed = |path: &Path, source| OpenError::Folder { path: path.to_owned(), source };
     let is_there = |path: &Path| match fs::metadata(path) {
@@ -178,7 +179,8 @@ fn read_anchor(file: &AnchorFile, origin: &Origin, keys: &[PublicKey]) -> Result
     let path = || file.path().to_owned();
     let text = file.read().map_err(|source| OpenError::AnchorUnreadable { path: path(), source })?;
     let Some(text) = text else { return Ok(None) };
-    // Whose it says it is comes first: that of a lost data folder bears a signature that nobody here can check.
+    // Whose it says it is comes first: that of a lost data folder bears a signature that nobody
+    // here can check.
     match Checkpoint::read_unproven(&text) {
         Ok(of) if of.origin != *origin => {
             Err(OpenError::AnchorOfAnotherLog { path: path(), found: of.origin, wanted: origin.clone() })

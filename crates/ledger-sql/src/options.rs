@@ -49,8 +49,9 @@ impl Options {
         self
     }
 
-    /// Keeps the newest checkpoint of one log in a file next to the database, and compares the log with it when it is opened: so a database
-    /// that vanished, or an older copy of it, is noticed without an anchor.
+    /// Keeps the newest checkpoint of one log in a file next to the database, and compares the log
+    /// with it when it is opened: so a database that vanished, or an older copy of it, is noticed
+    /// without an anchor.
     #[must_use]
     pub fn remembering(mut self, origin: Origin) -> Self {
         self.remembered = Some(origin);
@@ -64,7 +65,8 @@ impl Options {
         self
     }
 
-    /// The SQLite file layer to use. Tests put a disk under the ledger that loses what was not synced.
+    /// The SQLite file layer to use. Tests put a disk under the ledger that loses what was not
+    /// synced.
     #[must_use]
     pub fn with_vfs(mut self, name: &'static str) -> Self {
         self.vfs = Some(name);
@@ -75,7 +77,8 @@ impl Options {
         [&[self.signer.public()][..], &self.former_keys].concat()
     }
 
-    /// An anchor in the data folder is restored, cut or rewritten together with it, and would prove nothing.
+    /// An anchor in the data folder is restored, cut or rewritten together with it, and would prove
+    /// nothing.
     pub(crate) fn refuse_anchors_inside(&self) -> Result<(), OpenError> {
         let folder = real(&self.folder);
         let inside = |path: &Path| {

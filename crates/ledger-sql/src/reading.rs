@@ -65,7 +65,8 @@ pub(crate) async fn records(
     if complete { Ok(rows.into_iter().map(|(_, bytes)| bytes).collect()) } else { Err(missing("records", &range)) }
 }
 
-/// The root of the tree over the records in `range`, from segment roots where it covers whole segments.
+/// The root of the tree over the records in `range`, from segment roots where it covers whole
+/// segments.
 pub(crate) async fn range_hash(
     connection: &mut SqliteConnection,
     log: i64,
@@ -133,7 +134,8 @@ pub(crate) async fn bundle(connection: &mut SqliteConnection, digest: &Digest) -
     }
 }
 
-/// Folds all records of a log, and names the first difference to its tables. To be called within a snapshot.
+/// Folds all records of a log, and names the first difference to its tables. To be called within a
+/// snapshot.
 pub(crate) async fn replay_check(
     connection: &mut SqliteConnection,
     origin: &Origin,

@@ -103,12 +103,14 @@ pub(crate) fn connection(path: &Path, vfs: Option<&'static str>) -> SqliteConnec
 
 /// Makes commits of this connection durable.
 ///
-/// In WAL mode EXTRA is FULL: one sync per commit. Until WAL mode is on there is a rollback journal, and only EXTRA syncs
-/// the folder after removing it; with FULL a journal that comes back with the power undoes the switch to WAL, and with it
-/// every later commit (found by the disk-truth tests). So it is set before the mode.
+/// In WAL mode EXTRA is FULL: one sync per commit. Until WAL mode is on there is a rollback
+/// journal, and only EXTRA syncs the folder after removing it; with FULL a journal that comes back
+/// with the power undoes the switch to WAL, and with it every later commit (found by the disk-truth
+/// tests). So it is set before the mode.
 pub(crate) async fn make_durable(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     connection.execute("PRAGMA synchronous = EXTRA; PRAGMA journal_mode = WAL;").await?;
-    // 16 MiB instead of 4: pages of claims that change often are copied into the database once, not four times.
+    // 16 MiB instead of 4: pages of claims that change often are copied into the database once, not
+    // four times.
     connection.execute("PRAGMA wal_autocheckpoint = 4000").await?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The disposable database beside the ledger: fingerprints, cursors and caches by key.
 //!
-//! Losing it costs time, never truth. So it is not synced, and a damaged one is replaced by an empty one.
+//! Losing it costs time, never truth. So it is not synced, and a damaged one is replaced by an
+//! empty one.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

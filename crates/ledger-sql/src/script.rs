@@ -1,8 +1,8 @@
-//! The statements of a transaction, kept until they can go to SQLite's thread together: the way there and back costs
-//! more than most of them do.
+//! The statements of a transaction, kept until they can go to SQLite's thread together: the way
+//! there and back costs more than most of them do.
 //!
-//! Nothing is written before a script is sent, so that a request that is refused takes its statements back instead of
-//! having them undone.
+//! Nothing is written before a script is sent, so that a request that is refused takes its
+//! statements back instead of having them undone.
 
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
@@ -10,12 +10,13 @@ use sqlx::{Arguments as _, Executor as _};
 
 /// Rows of one statement: enough that the way to SQLite's thread and back no longer counts.
 const MOST_ROWS: usize = 64;
-/// Rows that are sent together, whatever their tables. What has more is sent alone: every mix of statements is prepared
-/// anew when it is first seen, and only for few rows is that cheaper than the way.
+/// Rows that are sent together, whatever their tables. What has more is sent alone: every mix of
+/// statements is prepared anew when it is first seen, and only for few rows is that cheaper than
+/// the way.
 const TOGETHER: usize = 32;
 
-/// How many of the rows that are left go into one statement. Always a power of two: few different statements, so that
-/// all stay prepared.
+/// How many of the rows that are left go into one statement. Always a power of two: few different
+/// statements, so that all stay prepared.
 fn next_piece(rows: usize) -> Option<usize> {
     Some(1 << rows.min(MOST_ROWS).checked_ilog2()?)
 }

@@ -1,4 +1,5 @@
-//! Work for benches: fills a ledger with records like those of real rounds. Measures nothing itself.
+//! Work for benches: fills a ledger with records like those of real rounds. Measures nothing
+//! itself.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,8 @@ impl Workload {
         self.signer.public().to_text()
     }
 
-    /// Opens the ledger as the engine does at its start: every log is checked, its facts are loaded.
+    /// Opens the ledger as the engine does at its start: every log is checked, its facts are
+    /// loaded.
     pub fn open(&self) -> Result<Opened, Failed> {
         self.runtime.block_on(async {
             let ledger = SqlLedger::open(Options::new(&self.folder, self.signer.clone())).await?;
@@ -91,7 +93,8 @@ impl Workload {
         })
     }
 
-    /// Appends batches from many callers at once, which share syncs. Each inner list is one caller's.
+    /// Appends batches from many callers at once, which share syncs. Each inner list is one
+    /// caller's.
     pub fn append_together(&self, opened: &Opened, callers: Vec<Vec<Batch>>) -> Result<(), Failed> {
         self.runtime.block_on(async {
             let mut running = JoinSet::new();
@@ -113,10 +116,11 @@ impl Workload {
 }
 
 impl Opened {
-    /// Batches of so many records each, to be appended in this order. Made beforehand: making them is not measured.
+    /// Batches of so many records each, to be appended in this order. Made beforehand: making them
+    /// is not measured.
     ///
-    /// Four records belong together (plan, intent, result, drift): what one of several callers appends must be a multiple
-    /// of four records, or a result could overtake its intent.
+    /// Four records belong together (plan, intent, result, drift): what one of several callers
+    /// appends must be a multiple of four records, or a result could overtake its intent.
     pub fn prepare(&mut self, batches: u64, records: usize) -> Vec<Batch> {
         (0..batches).map(|_| self.batch(records)).collect()
     }

@@ -1,9 +1,10 @@
-//! The one writer: a task that takes what waits in its queue, carries all of it out in one transaction, syncs once,
-//! and answers each caller.
+//! The one writer: a task that takes what waits in its queue, carries all of it out in one
+//! transaction, syncs once, and answers each caller.
 //!
-//! A request that is refused leaves the transaction alone (nothing of it was sent yet); its neighbours are committed. A failure of the
-//! database fails the whole group and every request after it, until the ledger is opened again: after a failed sync the
-//! operating system may have dropped the pages, and a second sync would report success for nothing.
+//! A request that is refused leaves the transaction alone (nothing of it was sent yet); its
+//! neighbours are committed. A failure of the database fails the whole group and every request
+//! after it, until the ledger is opened again: after a failed sync the operating system may have
+//! dropped the pages, and a second sync would report success for nothing.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -124,8 +125,8 @@ pub(crate) enum Stop {
 impl Writer {
     /// Starts the task. It ends when every sender of its queue is gone.
     ///
-    /// The queue has no bound of its own: each request in it is one that a caller waits for, so that it holds no more than
-    /// callers would hold themselves if they waited in front of it.
+    /// The queue has no bound of its own: each request in it is one that a caller waits for, so
+    /// that it holds no more than callers would hold themselves if they waited in front of it.
     #[expect(clippy::disallowed_methods, reason = "the door: exactly one task per open ledger")]
     pub(crate) fn start(self) -> mpsc::UnboundedSender<Message> {
         let (queue, messages) = mpsc::unbounded_channel();
@@ -248,7 +249,8 @@ impl Writer {
 
     async fn stop(&mut self, error: &sqlx::Error) {
         self.stopped = Some(Stop::Failed(error.to_string()));
-        // Best effort, to let go of SQLite's lock; after an error it has usually rolled back by itself.
+        // Best effort, to let go of SQLite's lock; after an error it has usually rolled back by
+        // itself.
         drop(self.connection.execute("ROLLBACK").await);
     }
 
@@ -266,8 +268,9 @@ impl Writer {
         *published = heads.collect();
     }
 
-    /// Brings anchors up to the newest durable checkpoints. An anchor that cannot be written does not stop the log: `Head` says why and how
-    /// far behind it is, and it is tried again after every group.
+    /// Brings anchors up to the newest durable checkpoints. An anchor that cannot be written does
+    /// not stop the log: `Head` says why and how far behind it is, and it is tried again after
+    /// every group.
     async fn anchor(&mut self) {
         if self.stopped.is_some() {
             return;
@@ -275,7 +278,8 @@ impl Writer {
         let mut changed = false;
         for (origin, anchoring) in &mut self.anchors {
             let Some(log) = self.logs.get_mut(origin) else { continue };
-            // A log that is behind its anchor must not move the anchor back: that is what record_gap is for.
+            // A log that is behind its anchor must not move the anchor back: that is what
+            // record_gap is for.
             let sound = log.refuse_unless_sound().is_ok();
             let newest = log.newest.clone().filter(|newest| sound && log.anchor.as_ref() != Some(newest));
             let Some(newest) = newest else { continue };
@@ -292,7 +296,8 @@ impl Writer {
         self.remember();
     }
 
-    /// Has the newest checkpoint kept, which is durable by now. A log in doubt must not replace what shows that it is.
+    /// Has the newest checkpoint kept, which is durable by now. A log in doubt must not replace
+    /// what shows that it is.
     fn remember(&self) {
         if let Some(memory) = &self.memory
             && let Some(log) = self.logs.get(&memory.origin)
@@ -311,7 +316,8 @@ impl Writer {
         self.anchor().await;
         self.close_memory().await;
         self.stopped = Some(Stop::Failed("it was closed".to_owned()));
-        // So that the database is whole in one file. Best effort: what is in the write-ahead log is durable there.
+        // So that the database is whole in one file. Best effort: what is in the write-ahead log is
+        // durable there.
         drop(self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").await);
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! What one request does to the tables, inside a transaction that [`crate::writer`] opens and commits.
+//! What one request does to the tables, inside a transaction that [`crate::writer`] opens and
+//! commits.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,8 @@ pub(crate) struct Writing<'a> {
     pub(crate) connection: &'a mut SqliteConnection,
     pub(crate) script: &'a mut Script,
     pub(crate) log: &'a mut LogState,
-    /// The facts as they are within the transaction: what fits is decided by them, and the tables follow.
+    /// The facts as they are within the transaction: what fits is decided by them, and the tables
+    /// follow.
     pub(crate) facts: &'a mut Facts,
     /// The facts of all other logs.
     pub(crate) others: &'a BTreeMap<Origin, Facts>,

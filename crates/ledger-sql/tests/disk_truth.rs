@@ -1,5 +1,6 @@
-//! Durability over a disk that tells the truth: whatever was not synced is lost, torn or reordered when the power fails,
-//! at every single operation of a workload; and writes and syncs fail, once or for good, at every single one of them.
+//! Durability over a disk that tells the truth: whatever was not synced is lost, torn or reordered
+//! when the power fails, at every single operation of a workload; and writes and syncs fail, once
+//! or for good, at every single one of them.
 
 use setpoint_ledger::{Class, Ledger, LedgerError, Record, Standing};
 use setpoint_ledger_sql::{OpenError, Options, SqlLedger, remembered_in};
@@ -10,7 +11,8 @@ use crate::disk::{Fault, Loss, Operation};
 use crate::scene::{Place, at, batch, key, opened, origin, request};
 use crate::story;
 
-/// Batches of the workload; an erasure in the middle empties the write-ahead log, closing does so again.
+/// Batches of the workload; an erasure in the middle empties the write-ahead log, closing does so
+/// again.
 const BATCHES: u64 = 12;
 
 /// What a workload was told, and what it saw.
@@ -56,7 +58,8 @@ impl Bench {
         self.place.settle();
     }
 
-    /// Runs the workload until the end or the first refusal; goes on after one only to see that all else is refused too.
+    /// Runs the workload until the end or the first refusal; goes on after one only to see that all
+    /// else is refused too.
     async fn work(&self) -> Acknowledged {
         let mut told = Acknowledged { ends: vec![0], ..Acknowledged::default() };
         let ledger = loop {
@@ -74,7 +77,8 @@ impl Bench {
         told
     }
 
-    /// After a failure nothing more is acknowledged, and what was can still be read (unless the power is off).
+    /// After a failure nothing more is acknowledged, and what was can still be read (unless the
+    /// power is off).
     async fn check_refusal(&self, ledger: &SqlLedger, told: &Acknowledged) {
         assert_eq!(told.refused, Some(Class::NotDurable));
         let again = ledger.acquire(request("a", at(2))).await.expect_err("it stays refused until it is opened again");
@@ -198,8 +202,9 @@ async fn case_77_a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
     println!("{runs} runs, {refused} of them refused");
 }
 
-/// Case 77, its second half. A real read-only mount does not refuse what SQLite has mapped already and cannot be switched at a
-/// given operation, so the disk below SQLite is what turns read-only, before each of them in turn.
+/// Case 77, its second half. A real read-only mount does not refuse what SQLite has mapped already
+/// and cannot be switched at a given operation, so the disk below SQLite is what turns read-only,
+/// before each of them in turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_77_a_file_system_that_turns_read_only_stops_the_ledger_and_loses_nothing() {
     let bench = Bench::new("read-only", false);

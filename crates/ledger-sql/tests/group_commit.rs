@@ -22,7 +22,8 @@ async fn concurrent_appends_each_get_their_own_answer() {
     for n in 0..400_u64 {
         let mut entries = vec![entry(&format!("app-{n}"))];
         if n % 5 == 0 {
-            // Closing what was never opened does not fit: this batch, and only this one, is refused.
+            // Closing what was never opened does not fit: this batch, and only this one, is
+            // refused.
             let intent = format!("9-{n}").parse().expect("an intent's name");
             let end = setpoint_core::intent::IntentEnd::Done;
             entries.push(entry("misfit").with_change(Change::CloseIntent { intent, end }));

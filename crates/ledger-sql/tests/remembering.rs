@@ -1,4 +1,5 @@
-//! A ledger without an anchor is held against what its data folder remembers of it, and against the files it has open.
+//! A ledger without an anchor is held against what its data folder remembers of it, and against the
+//! files it has open.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -50,7 +50,8 @@ impl Place {
     }
 }
 
-/// Opens a ledger that may just have been dropped: its writer gives the folder back when it has ended.
+/// Opens a ledger that may just have been dropped: its writer gives the folder back when it has
+/// ended.
 pub(crate) async fn opened(options: &Options) -> SqlLedger {
     loop {
         match SqlLedger::open(options.clone()).await {

@@ -67,7 +67,8 @@ pub(crate) async fn write_half(place: &Place) {
     write_chapters(place, 0..1).await;
 }
 
-/// Writes the story: two epochs, claims, open intents, apps, bodies, a bundle, an erasure, checkpoints and an anchor.
+/// Writes the story: two epochs, claims, open intents, apps, bodies, a bundle, an erasure,
+/// checkpoints and an anchor.
 pub(crate) async fn write(place: &Place) {
     let ledger = place.open().await;
     let begun = ledger.head(&origin("a")).await.expect("a head").size > 0;

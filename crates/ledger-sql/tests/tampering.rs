@@ -89,7 +89,8 @@ async fn connect(path: &Path) -> SqliteConnection {
     options.connect().await.expect("the copy opens")
 }
 
-/// Damages the copy at `path` once. Answers how, or `None` if this throw of the dice changed nothing that is stored.
+/// Damages the copy at `path` once. Answers how, or `None` if this throw of the dice changed
+/// nothing that is stored.
 async fn damage(path: &Path, older: &Path, dice: &mut Dice) -> Option<String> {
     match dice.below(12) {
         0 => flip_a_record(path, dice).await,
@@ -150,7 +151,8 @@ fn truncate_the_file(path: &Path, dice: &mut Dice) {
     file.set_len(dice.below(length as usize) as u64).expect("cut");
 }
 
-/// Flips a bit anywhere in the file. Bytes that hold nothing (free space of a page) are no part of the ledger.
+/// Flips a bit anywhere in the file. Bytes that hold nothing (free space of a page) are no part of
+/// the ledger.
 async fn flip_any_byte(path: &Path, dice: &mut Dice) -> Option<String> {
     let before = dump(path).await;
     let mut bytes = std::fs::read(path).expect("read");

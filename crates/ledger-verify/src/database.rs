@@ -37,7 +37,8 @@ impl Database {
             .filename(path)
             .read_only(true)
             .busy_timeout(Duration::from_secs(10))
-            // Rows wait here for the reader: a few would mean a switch of threads for every few records.
+            // Rows wait here for the reader: a few would mean a switch of threads for every few
+            // records.
             .row_buffer_size(2_048)
             .disable_statement_logging();
         let mut connection = options.connect().await.map_err(failed)?;

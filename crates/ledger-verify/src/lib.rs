@@ -1,10 +1,13 @@
-//! Verifies a ledger without sharing code with its writer: a mistake made there cannot excuse itself here.
+//! Verifies a ledger without sharing code with its writer: a mistake made there cannot excuse
+//! itself here.
 //!
-//! [`verify`] reads the database as it is, recomputes every hash from the stored bytes, and compares: the sequence, the
-//! epochs, every checkpoint and its signature, the bodies, the facts tables, the bundles, and the anchors kept elsewhere.
-//! [`prove`] writes a proof a person can recompute; [`export`] writes the records as JSON lines.
+//! [`verify`] reads the database as it is, recomputes every hash from the stored bytes, and
+//! compares: the sequence, the epochs, every checkpoint and its signature, the bodies, the facts
+//! tables, the bundles, and the anchors kept elsewhere. [`prove`] writes a proof a person can
+//! recompute; [`export`] writes the records as JSON lines.
 //!
-//! Whatever cannot be read or understood is a failure. This crate depends on no other crate of the workspace.
+//! Whatever cannot be read or understood is a failure. This crate depends on no other crate of the
+//! workspace.
 
 mod database;
 mod error;

@@ -61,7 +61,8 @@ pub(crate) fn open(text: &str, keys: &[Key]) -> Result<Checkpoint, &'static str>
     parse_body(body).ok_or("it is signed, but not a checkpoint of a ledger")
 }
 
-/// Whether the line is a good signature of one of the keys. A bad one under a known name is an error.
+/// Whether the line is a good signature of one of the keys. A bad one under a known name is an
+/// error.
 fn is_signed(body: &str, line: &str, keys: &[Key]) -> Result<bool, &'static str> {
     let mut words = line.split(' ');
     let (Some("\u{2014}"), Some(name), Some(signed), None) = (words.next(), words.next(), words.next(), words.next())

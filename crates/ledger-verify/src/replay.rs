@@ -9,7 +9,8 @@ use crate::record::{About, Change};
 /// A place on a target: its identity and a key.
 pub(crate) type Place = (String, String);
 
-/// The facts that the records of one log make. Values are the canonical text of the record, byte for byte.
+/// The facts that the records of one log make. Values are the canonical text of the record, byte
+/// for byte.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) installed: Option<u64>,

@@ -1,4 +1,5 @@
-//! The verifier's own RFC 6962 tree: a stack of (height, hash), merged while the two topmost are of equal height.
+//! The verifier's own RFC 6962 tree: a stack of (height, hash), merged while the two topmost are of
+//! equal height.
 
 use sha2::{Digest as _, Sha256};
 
@@ -46,7 +47,8 @@ pub(crate) enum Beside {
     Right(Hash),
 }
 
-/// The steps from the leaf `index` to the root over all `leaves`, level by level; an odd last hash is carried up as it is.
+/// The steps from the leaf `index` to the root over all `leaves`, level by level; an odd last hash
+/// is carried up as it is.
 pub(crate) fn steps(leaves: &[Hash], index: usize) -> Vec<Beside> {
     let (mut level, mut index, mut steps) = (leaves.to_vec(), index, Vec::new());
     while level.len() > 1 {

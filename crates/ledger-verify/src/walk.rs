@@ -21,7 +21,8 @@ const CHUNK: i64 = 2_048;
 /// Height of the subtrees whose roots the writer keeps.
 const SEGMENT_HEIGHT: u32 = 10;
 
-/// Verifies the ledger at `path` against the checkpoints kept elsewhere (`anchors`, as text) and the keys that may sign.
+/// Verifies the ledger at `path` against the checkpoints kept elsewhere (`anchors`, as text) and
+/// the keys that may sign.
 ///
 /// An error means that the ledger could not be judged; it is no less a failure than a finding.
 pub async fn verify(path: &Path, anchors: &[String], keys: &[Key]) -> Result<Report, VerifyError> {
@@ -162,7 +163,8 @@ impl<'a> Walk<'a> {
         let bounds = "SELECT min(seq), max(seq) FROM records WHERE log = ?";
         let bounds: Vec<(Option<i64>, Option<i64>)> = database.rows(bounds, self.log.id).await?;
         let Some((Some(first), Some(last))) = bounds.first().copied() else { return Ok(()) };
-        // A negative number would be a record outside the sequence: the walk begins wherever the first one is.
+        // A negative number would be a record outside the sequence: the walk begins wherever the
+        // first one is.
         let mut start = first.min(0);
         while start <= last {
             let end = start + CHUNK;
@@ -192,7 +194,8 @@ impl<'a> Walk<'a> {
 
     /// Judges one record. Answers the digest of the body it should have.
     ///
-    /// The hash beside it proves nothing, as whoever changes the bytes can change it too; where the bytes are damaged it says which record is.
+    /// The hash beside it proves nothing, as whoever changes the bytes can change it too; where the
+    /// bytes are damaged it says which record is.
     fn record(&mut self, row: i64, bytes: &[u8], beside: &[u8]) -> Option<String> {
         let seq = self.next;
         if u64::try_from(row) != Ok(seq) {
@@ -323,8 +326,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What follows from the first wrong root says nothing more: only that one is reported, with the range it is in,
-    /// unless a record in it was found to be bad by itself.
+    /// What follows from the first wrong root says nothing more: only that one is reported, with
+    /// the range it is in, unless a record in it was found to be bad by itself.
     fn find_unsigned(&mut self, size: u64) {
         let since = self.summary.signed;
         let named =

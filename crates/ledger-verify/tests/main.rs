@@ -1,4 +1,5 @@
-//! The verifier stands alone. What it finds is tested beside the writer, in `ledger-sql`, which may know both.
+//! The verifier stands alone. What it finds is tested beside the writer, in `ledger-sql`, which may
+//! know both.
 
 use std::path::Path;
 

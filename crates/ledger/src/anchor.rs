@@ -1,5 +1,5 @@
-//! Anchors: the newest checkpoint kept outside the data folder, so that a data folder that was restored, cut or
-//! rewritten does not match it.
+//! Anchors: the newest checkpoint kept outside the data folder, so that a data folder that was
+//! restored, cut or rewritten does not match it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -21,7 +21,8 @@ impl AnchorFile {
         Self { path: path.into(), history: None }
     }
 
-    /// Also appends every checkpoint to `path`, for whoever wants to look back further than the newest.
+    /// Also appends every checkpoint to `path`, for whoever wants to look back further than the
+    /// newest.
     #[must_use]
     pub fn with_history(mut self, path: impl Into<PathBuf>) -> Self {
         self.history = Some(path.into());
@@ -39,7 +40,8 @@ impl AnchorFile {
         next.into()
     }
 
-    /// The signed text. `None` only if there is no file; a file that cannot be read is an error, not an absence.
+    /// The signed text. `None` only if there is no file; a file that cannot be read is an error,
+    /// not an absence.
     pub fn read(&self) -> io::Result<Option<String>> {
         match fs::read_to_string(&self.path) {
             Ok(text) => Ok(Some(text)),
@@ -48,7 +50,8 @@ impl AnchorFile {
         }
     }
 
-    /// Replaces the checkpoint. After a crash the file holds the old one or the new one, never half of one.
+    /// Replaces the checkpoint. After a crash the file holds the old one or the new one, never half
+    /// of one.
     pub fn write(&self, checkpoint: &Checkpoint) -> io::Result<()> {
         if let Some(history) = &self.history {
             let mut file = OpenOptions::new().create(true).append(true).open(history)?;
@@ -64,8 +67,9 @@ impl AnchorFile {
         self.sync_folder()
     }
 
-    /// Copies the checkpoint to a file of its own beside the anchor, named by the time in milliseconds, which must not be there
-    /// yet: what an anchor has seen stays provable when it begins anew. Answers where the copy is.
+    /// Copies the checkpoint to a file of its own beside the anchor, named by the time in
+    /// milliseconds, which must not be there yet: what an anchor has seen stays provable when it
+    /// begins anew. Answers where the copy is.
     pub fn keep_former(&self, now: Timestamp) -> io::Result<PathBuf> {
         let mut former = self.path.clone().into_os_string();
         former.push(format!(".former-{}", now.as_millis()));

@@ -18,7 +18,8 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
-    /// Records found when a log was opened: how old they are is unknown, so they are due with the next one.
+    /// Records found when a log was opened: how old they are is unknown, so they are due with the
+    /// next one.
     pub fn found(count: u64) -> Self {
         Self { count, oldest: (count > 0).then(Timestamp::default), urgent: false }
     }

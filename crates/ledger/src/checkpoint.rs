@@ -1,5 +1,5 @@
-//! Checkpoints: a log's size and root, signed, in the C2SP tlog-checkpoint form, so that existing witnesses and
-//! verifiers can read them.
+//! Checkpoints: a log's size and root, signed, in the C2SP tlog-checkpoint form, so that existing
+//! witnesses and verifiers can read them.
 //!
 //! ```text
 //! setpoint.example/hub
@@ -10,7 +10,8 @@
 //! — setpoint.example/hub base64 of key id and Ed25519 signature
 //! ```
 //!
-//! The extension line names the epoch: after a restore the new epoch must be above every one that was ever used.
+//! The extension line names the epoch: after a restore the new epoch must be above every one that
+//! was ever used.
 
 use data_encoding::BASE64;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
@@ -102,7 +103,8 @@ impl Checkpoint {
         Self { origin, epoch, size, root, text }
     }
 
-    /// Reads a checkpoint that one of `keys` signed: the writer's own, or one it had before a rotation.
+    /// Reads a checkpoint that one of `keys` signed: the writer's own, or one it had before a
+    /// rotation.
     pub fn open(text: &str, keys: &[PublicKey]) -> Result<Self, BadCheckpoint> {
         let (body, signatures) = text.rsplit_once("\n\n").ok_or(form("it has no signature"))?;
         let body = format!("{body}\n");
@@ -111,7 +113,8 @@ impl Checkpoint {
         Ok(Self { origin, epoch, size, root, text: text.to_owned() })
     }
 
-    /// Reads what a checkpoint says without asking who signed it: enough to tell whose it is, never to believe it.
+    /// Reads what a checkpoint says without asking who signed it: enough to tell whose it is, never
+    /// to believe it.
     pub fn read_unproven(text: &str) -> Result<Self, BadCheckpoint> {
         let (body, _) = text.rsplit_once("\n\n").ok_or(form("it has no signature"))?;
         let (origin, epoch, size, root) = parse_body(&format!("{body}\n"))?;

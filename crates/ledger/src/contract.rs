@@ -88,8 +88,8 @@ pub struct Appended {
     pub seqs: Range<u64>,
 }
 
-/// Whether a log's past agrees with the checkpoints that are kept outside of it: its anchor, and what a data directory
-/// remembers of its ledger.
+/// Whether a log's past agrees with the checkpoints that are kept outside of it: its anchor, and
+/// what a data directory remembers of its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It does, or there is no such checkpoint.
@@ -151,7 +151,8 @@ pub struct Head {
     pub checkpointed: u64,
     /// How many records the anchor covers; `None` without an anchor.
     pub anchored: Option<u64>,
-    /// Why the anchor does not follow. Records are made all the same; what it does not cover can be cut off unseen.
+    /// Why the anchor does not follow. Records are made all the same; what it does not cover can be
+    /// cut off unseen.
     pub anchor_trouble: Option<String>,
     /// When [`Ledger::checkpoint`] is due if nothing more is written.
     pub checkpoint_due: Option<Timestamp>,
@@ -222,15 +223,16 @@ impl Gap {
         Ok(self.further_entry(standing, present, anchor))
     }
 
-    /// The record of the same gap for another checkpoint that shows it, so that a verifier accepts that one too.
+    /// The record of the same gap for another checkpoint that shows it, so that a verifier accepts
+    /// that one too.
     pub fn further_entry(&self, standing: Standing, present: u64, checkpoint: &Checkpoint) -> Entry {
         gap_entry(checkpoint, standing.lost(), self.actor.clone(), &self.reason, self.lease.now)
             .with_data("present", present)
     }
 }
 
-/// The record of a log that is lost as a whole, with the key that signed it: all that is left of it is what its anchor says.
-/// It stands in the log that takes its place.
+/// The record of a log that is lost as a whole, with the key that signed it: all that is left of it
+/// is what its anchor says. It stands in the log that takes its place.
 pub fn lost_log_entry(anchor: &Checkpoint, actor: Actor, reason: &str, now: Timestamp) -> Entry {
     gap_entry(anchor, 0..anchor.size, actor, reason, now)
 }
@@ -247,21 +249,28 @@ fn gap_entry(anchor: &Checkpoint, lost: Range<u64>, actor: Actor, reason: &str, 
 
 /// A set of logs, one writer each, with the facts their records make.
 ///
-/// Crash recovery relies on this, and every implementation shows it by passing the suite in `conformance`:
+/// Crash recovery relies on this, and every implementation shows it by passing the suite in
+/// `conformance`:
 ///
-/// 1. **An answered append is durable.** When [`append`](Self::append) answers `Ok`, the batch survives loss of power.
-/// 2. **All or nothing.** A batch is there with its records, facts, bodies and bundles, or nothing of it is. One that
-///    was answered with an error may be there after a crash (the error came after the sync), but never in part.
-/// 3. **One order.** Records of a log are numbered from 0 without gaps; epochs never fall along them.
-/// 4. **Fencing.** After [`acquire`](Self::acquire) gave out an epoch, no batch of an earlier one is recorded; nor is one
-///    whose lease has run out.
-/// 5. **Facts are a fold.** [`load`](Self::load) answers what folding the changes of all records gives.
-/// 6. **Doubt stops writing.** After an error while making records durable nothing more is recorded until the ledger is
-///    opened again: the operating system may have dropped the pages it could not write. Reading goes on.
-/// 7. **A claim has one holder**: a `(target identity, key)` claimed in one log is refused in another.
-/// 8. **In the order of the calls.** Whoever calls [`append`](Self::append) twice finds the first batch before the second,
-///    whichever answer is awaited first; so a batch may rest on one whose answer is still on its way. A call is a request:
-///    dropping its answer does not take it back.
+/// 1. **An answered append is durable.** When [`append`](Self::append) answers `Ok`, the batch
+///    survives loss of power.
+/// 2. **All or nothing.** A batch is there with its records, facts, bodies and bundles, or nothing
+///    of it is. One that was answered with an error may be there after a crash (the error came
+///    after the sync), but never in part.
+/// 3. **One order.** Records of a log are numbered from 0 without gaps; epochs never fall along
+///    them.
+/// 4. **Fencing.** After [`acquire`](Self::acquire) gave out an epoch, no batch of an earlier one
+///    is recorded; nor is one whose lease has run out.
+/// 5. **Facts are a fold.** [`load`](Self::load) answers what folding the changes of all records
+///    gives.
+/// 6. **Doubt stops writing.** After an error while making records durable nothing more is recorded
+///    until the ledger is opened again: the operating system may have dropped the pages it could
+///    not write. Reading goes on.
+/// 7. **A claim has one holder**: a `(target identity, key)` claimed in one log is refused in
+///    another.
+/// 8. **In the order of the calls.** Whoever calls [`append`](Self::append) twice finds the first
+///    batch before the second, whichever answer is awaited first; so a batch may rest on one whose
+///    answer is still on its way. A call is a request: dropping its answer does not take it back.
 ///
 /// An error never stands for "nothing there".
 pub trait Ledger: Send + Sync + fmt::Debug {
@@ -295,7 +304,8 @@ pub trait Ledger: Send + Sync + fmt::Debug {
     /// A bundle's bytes; `None` if no batch brought it.
     fn bundle(&self, digest: &Digest) -> Answer<'_, Option<Vec<u8>>>;
 
-    /// Signs the head if there are records since the last checkpoint. The newest checkpoint, if there is any.
+    /// Signs the head if there are records since the last checkpoint. The newest checkpoint, if
+    /// there is any.
     fn checkpoint(&self, origin: &Origin) -> Answer<'_, Option<Checkpoint>>;
 
     /// Proves that record `seq` is among the first `size`.
@@ -307,7 +317,8 @@ pub trait Ledger: Send + Sync + fmt::Debug {
     /// Records what was lost, in a new epoch, and so makes a read-only log writable again.
     fn record_gap(&self, gap: Gap) -> Answer<'_, Lease>;
 
-    /// Folds the changes of all records and compares with the facts. The first difference, in words.
+    /// Folds the changes of all records and compares with the facts. The first difference, in
+    /// words.
     fn replay_check(&self, origin: &Origin) -> Answer<'_, Option<String>>;
 
     /// Signs every head that needs it. Afterwards nothing more is recorded.

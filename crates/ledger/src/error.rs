@@ -15,7 +15,8 @@ use crate::origin::Origin;
 pub enum Class {
     /// Another writer took over, or the lease ran out: stop acting at once.
     Fenced,
-    /// The record is not safe: nothing may be done that depends on it, until the ledger is opened again.
+    /// The record is not safe: nothing may be done that depends on it, until the ledger is opened
+    /// again.
     NotDurable,
     /// The log's past is in doubt: only a person can allow writing again.
     ReadOnly,

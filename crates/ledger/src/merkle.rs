@@ -1,8 +1,9 @@
-//! The RFC 6962 Merkle tree of a log, kept as its right edge: appending costs O(1) amortised, the root O(log n).
+//! The RFC 6962 Merkle tree of a log, kept as its right edge: appending costs O(1) amortised, the
+//! root O(log n).
 //!
-//! Every [`SEGMENT`] records the root of the complete subtree over them is handed out, so that a store can keep one
-//! hash per segment, open a log of millions of records without reading them, and answer proofs by hashing at most a
-//! segment at each end.
+//! Every [`SEGMENT`] records the root of the complete subtree over them is handed out, so that a
+//! store can keep one hash per segment, open a log of millions of records without reading them, and
+//! answer proofs by hashing at most a segment at each end.
 
 use std::ops::Range;
 
@@ -93,7 +94,8 @@ pub(crate) fn split(size: u64) -> u64 {
 
 /// The whole segments inside `range`, and the records before and after them.
 ///
-/// A range whose start is no segment's edge is shorter than a segment in every proof, and has no whole segment.
+/// A range whose start is no segment's edge is shorter than a segment in every proof, and has no
+/// whole segment.
 pub fn segments_within(range: &Range<u64>) -> Range<u64> {
     if !range.start.is_multiple_of(SEGMENT) {
         return 0..0;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The writer of one log, for example `setpoint.example/hub`. Also the first line of its checkpoints, so it holds
-/// neither spaces nor `+`, which the signed-note format reserves.
+/// The writer of one log, for example `setpoint.example/hub`. Also the first line of its
+/// checkpoints, so it holds neither spaces nor `+`, which the signed-note format reserves.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin(Arc<str>);
 

@@ -1,7 +1,8 @@
-//! Proofs that a record is in a log (inclusion) and that a log only grew (consistency), after RFC 6962 §2.1.
+//! Proofs that a record is in a log (inclusion) and that a log only grew (consistency), after RFC
+//! 6962 §2.1.
 //!
-//! A proof is planned as the ranges of records whose hashes it holds; a store answers each range in whatever way is
-//! cheapest for it. Checking needs no store.
+//! A proof is planned as the ranges of records whose hashes it holds; a store answers each range in
+//! whatever way is cheapest for it. Checking needs no store.
 
 use std::ops::Range;
 
@@ -48,7 +49,8 @@ pub fn plan_inclusion(seq: u64, size: u64) -> Option<Vec<Range<u64>>> {
     Some(path)
 }
 
-/// The ranges whose hashes prove that `old` records are a prefix of `new`. `None` if `old` is the larger.
+/// The ranges whose hashes prove that `old` records are a prefix of `new`. `None` if `old` is the
+/// larger.
 pub fn plan_consistency(old: u64, new: u64) -> Option<Vec<Range<u64>>> {
     if old > new {
         return None;
@@ -57,7 +59,8 @@ pub fn plan_consistency(old: u64, new: u64) -> Option<Vec<Range<u64>>> {
     if old == 0 || old == new {
         return Some(path);
     }
-    // While only left halves were entered the old root itself is the subtree's hash, and need not be sent.
+    // While only left halves were entered the old root itself is the subtree's hash, and need not
+    // be sent.
     let mut old_root_is_known = true;
     while range.end != old {
         let middle = range.start + split(range.end - range.start);
@@ -114,7 +117,8 @@ impl Consistency {
     }
 }
 
-/// The old and the new root that the proof's hashes make; `known` is the old root while it covers a whole subtree.
+/// The old and the new root that the proof's hashes make; `known` is the old root while it covers a
+/// whole subtree.
 fn roots_of_consistency(old: u64, new: u64, known: Option<Digest>, path: &mut Vec<Digest>) -> Option<(Digest, Digest)> {
     if old == new {
         let hash = known.or_else(|| path.pop())?;

@@ -1,4 +1,5 @@
-//! Entries (what the engine wants recorded) and records (entries with their place in a log, as bytes).
+//! Entries (what the engine wants recorded) and records (entries with their place in a log, as
+//! bytes).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -82,7 +83,8 @@ pub struct Entry {
     pub data: Map<String, Value>,
     /// How it changes the facts, in the same transaction.
     pub changes: Vec<Change>,
-    /// What is large, or may have to be erased by law: kept beside the log, its salted digest in it.
+    /// What is large, or may have to be erased by law: kept beside the log, its salted digest in
+    /// it.
     pub body: Option<Vec<u8>>,
 }
 
@@ -112,12 +114,14 @@ impl Entry {
     }
 }
 
-/// An entry in its place in a log. Fields in the order in which they are written, so that they need not be put in order each time.
+/// An entry in its place in a log. Fields in the order in which they are written, so that they need
+/// not be put in order each time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     pub actor: Actor,
-    /// SHA-256 of salt and body. The salt goes with the body: without it the digest of a short text is no clue.
+    /// SHA-256 of salt and body. The salt goes with the body: without it the digest of a short text
+    /// is no clue.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub body: Option<Digest>,
     pub changes: Vec<Change>,
@@ -134,7 +138,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads stored bytes. A record of another version or with unknown fields is refused, not half understood.
+    /// Reads stored bytes. A record of another version or with unknown fields is refused, not half
+    /// understood.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, LedgerError> {
         let record: Self = serde_json::from_slice(bytes)
             .map_err(|source| LedgerError::corrupt("a stored record cannot be read", source))?;

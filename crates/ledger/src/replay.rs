@@ -1,4 +1,5 @@
-//! Folding the changes of records into facts, and naming the first difference between two sets of facts.
+//! Folding the changes of records into facts, and naming the first difference between two sets of
+//! facts.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

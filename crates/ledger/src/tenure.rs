@@ -7,8 +7,9 @@ use crate::contract::{Lease, LeaseRequest};
 use crate::error::LedgerError;
 use crate::origin::Origin;
 
-/// Epochs that may have been given out since an anchor was written, which follows with the next signature, and not at all while it
-/// cannot be written. A log that lost its records must not give out any of them again: intents are named by them.
+/// Epochs that may have been given out since an anchor was written, which follows with the next
+/// signature, and not at all while it cannot be written. A log that lost its records must not give
+/// out any of them again: intents are named by them.
 pub const UNSEEN_EPOCHS: u64 = 1_000_000;
 
 /// The state of a log's lease.
@@ -35,7 +36,8 @@ impl Tenure {
         Ok(Lease { origin: request.origin.clone(), holder: request.holder.clone(), epoch: self.epoch, expires })
     }
 
-    /// Extends the current lease. It never becomes shorter: its holder may rely on what it was told.
+    /// Extends the current lease. It never becomes shorter: its holder may rely on what it was
+    /// told.
     pub fn renew(&mut self, lease: &Lease, now: Timestamp, length: Span) -> Result<Lease, LedgerError> {
         self.admit(&lease.origin, lease.epoch, now)?;
         let expires = lease.expires.max(now + length);

@@ -1,4 +1,5 @@
-//! Applying the changes of a batch so that they can be taken back: one that does not fit leaves no trace of the others.
+//! Applying the changes of a batch so that they can be taken back: one that does not fit leaves no
+//! trace of the others.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Brings messages to every notifier.
 //!
-//! Messages of one kind that come within a short window leave as one: forty apps that fail together are one message to a person. Which
-//! notifier has what is remembered until all have it, so that a message that is handed in again is not repeated to those who had it.
+//! Messages of one kind that come within a short window leave as one: forty apps that fail together
+//! are one message to a person. Which notifier has what is remembered until all have it, so that a
+//! message that is handed in again is not repeated to those who had it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,8 @@ use reqwest::Client;
 use crate::message::Message;
 use crate::notifier::{DeliveryProblem, Notifier};
 
-/// Matters that some notifiers have and others do not. Beyond this the oldest is forgotten, and at worst told twice.
+/// Matters that some notifiers have and others do not. Beyond this the oldest is forgotten, and at
+/// worst told twice.
 const REMEMBERED: usize = 1_000;
 
 /// Times that tests make shorter.
@@ -63,8 +65,8 @@ impl Courier {
         Ok(Self { rounds: Arc::new(Rounds { notifiers, limits, client, groups, taken }) })
     }
 
-    /// Ends once every notifier has the message, or once each that has not was tried. May be handed in again after an error: only those
-    /// who do not have it are told.
+    /// Ends once every notifier has the message, or once each that has not was tried. May be handed
+    /// in again after an error: only those who do not have it are told.
     pub async fn deliver(&self, message: &Message) -> Result<(), Vec<DeliveryProblem>> {
         if self.rounds.notifiers.is_empty() {
             return Ok(());
@@ -87,8 +89,8 @@ impl Courier {
         .await
     }
 
-    /// Adds the message to the round of its kind that is about to leave, or opens one. Whoever waits for the round drives it, so it
-    /// does not matter who goes away.
+    /// Adds the message to the round of its kind that is about to leave, or opens one. Whoever
+    /// waits for the round drives it, so it does not matter who goes away.
     fn join_round(&self, message: &Message) -> Shared<BoxFuture<'static, Outcome>> {
         let mut groups = locked(&self.rounds.groups);
         if let Some(group) = groups.get_mut(&message.kind)
@@ -174,7 +176,8 @@ impl Rounds {
         memory.push_back(PendingMessage { message: message.clone(), by: BTreeSet::from([place]) });
     }
 
-    /// Which messages not everyone has. Those that everyone has are forgotten: should the matter come back, it is told again.
+    /// Which messages not everyone has. Those that everyone has are forgotten: should the matter
+    /// come back, it is told again.
     fn missing(
         &self,
         messages: Vec<Message>,

@@ -17,7 +17,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// What makes two messages the same: a matter that is told again is the same matter, whenever that is.
+    /// What makes two messages the same: a matter that is told again is the same matter, whenever
+    /// that is.
     pub(crate) fn is_same_matter(&self, other: &Self) -> bool {
         (&self.kind, &self.subject, &self.text) == (&other.kind, &other.subject, &other.text)
     }

@@ -1,6 +1,7 @@
 //! One receiver: where it is, what it wants to hear, and how handing it a message went.
 //!
-//! The URL of a webhook is often its password, so no error and no `Debug` shows more of it than the host.
+//! The URL of a webhook is often its password, so no error and no `Debug` shows more of it than the
+//! host.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! A webhook on loopback that does what it is told to do, one request after the other, and keeps what it heard.
+//! A webhook on loopback that does what it is told to do, one request after the other, and keeps
+//! what it heard.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,14 +1,19 @@
 //! Seccomp: which system calls this process and what it becomes can still make.
 //!
-//! A list of what is allowed, not of what is forbidden. A list of what is forbidden is complete only until the kernel's next release: `io_uring`
-//! opened a way around every rule about sockets, and the 32-bit numbers of x86-64 are another. What a program in Go without network and children
-//! needs is short, and changes rarely: a call that is missing here is answered with `EPERM`, and a test with a real kustomize tells.
+//! A list of what is allowed, not of what is forbidden. A list of what is forbidden is complete
+//! only until the kernel's next release: `io_uring` opened a way around every rule about sockets,
+//! and the 32-bit numbers of x86-64 are another. What a program in Go without network and children
+//! needs is short, and changes rarely: a call that is missing here is answered with `EPERM`, and a
+//! test with a real kustomize tells.
 //!
-//! Three filters, of which the strictest answer counts: what only an attacker asks for ends the program (`HOSTILE`); what a program tries first
-//! and can do without is answered as an older kernel would (`UNKNOWN`); everything that is not on the list is refused.
+//! Three filters, of which the strictest answer counts: what only an attacker asks for ends the
+//! program (`HOSTILE`); what a program tries first and can do without is answered as an older
+//! kernel would (`UNKNOWN`); everything that is not on the list is refused.
 //!
-//! `execve` stays allowed, because the program has yet to be started, and a filter cannot count. It leads nowhere: Landlock lets no file be executed, another
-//! file in memory cannot be made (`memfd_create`), and there is no process to do it in but the program's own, which would start itself anew.
+//! `execve` stays allowed, because the program has yet to be started, and a filter cannot count. It
+//! leads nowhere: Landlock lets no file be executed, another file in memory cannot be made
+//! (`memfd_create`), and there is no process to do it in but the program's own, which would start
+//! itself anew.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -83,7 +88,8 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_arch_prctl,
 ];
 
-/// Calls by which one gets out of a sandbox, or into another process or the kernel. Nobody makes them by mistake.
+/// Calls by which one gets out of a sandbox, or into another process or the kernel. Nobody makes
+/// them by mistake.
 const HOSTILE: &[libc::c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -134,7 +140,8 @@ const NEW_SPACES: u64 = (libc::CLONE_NEWNS
 const PRIVATE: u64 = libc::MAP_PRIVATE as u64;
 const KINDS: u64 = (libc::MAP_TYPE | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB) as u64;
 
-/// What may be asked of a descriptor. Among the rest is whom to send a signal when something happens to it: a way to end other processes.
+/// What may be asked of a descriptor. Among the rest is whom to send a signal when something
+/// happens to it: a way to end other processes.
 const OF_DESCRIPTORS: [libc::c_int; 6] =
     [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_SETFL];
 
@@ -176,7 +183,8 @@ fn allowed(this: u64) -> io::Result<Rules> {
     Ok(rules)
 }
 
-/// What one argument of a call has to be. Of arguments that the kernel takes for 32 bits, the others mean nothing.
+/// What one argument of a call has to be. Of arguments that the kernel takes for 32 bits, the
+/// others mean nothing.
 fn rule(argument: u8, width: Width, is: Is, value: u64) -> io::Result<SeccompRule> {
     let condition = SeccompCondition::new(argument, width, is, value).map_err(unusable)?;
     SeccompRule::new(vec![condition]).map_err(unusable)

@@ -1,5 +1,5 @@
-//! What the second start of our binary is told: which tree, which folder of it, which limits. As words of a command line, since nothing else
-//! comes along.
+//! What the second start of our binary is told: which tree, which folder of it, which limits. As
+//! words of a command line, since nothing else comes along.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,7 +23,8 @@ pub(crate) struct Confinement {
 }
 
 impl Confinement {
-    /// The words of this confinement. Output and error bytes are counted by whoever reads them, and are not among them.
+    /// The words of this confinement. Output and error bytes are counted by whoever reads them, and
+    /// are not among them.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let Limits { time, memory, files, threads, output: _, errors: _ } = &self.limits;
         let numbers = [&time.as_millis().to_string(), &memory.to_string(), &files.to_string(), &threads.to_string()];

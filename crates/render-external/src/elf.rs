@@ -3,7 +3,8 @@
 /// Types of a segment: one names the loader that has to be started instead.
 const PT_INTERP: u32 = 3;
 
-/// Why this is no program that can run alone, if that is so. What is not understood is not taken for one.
+/// Why this is no program that can run alone, if that is so. What is not understood is not taken
+/// for one.
 pub(crate) fn objection(file: &[u8]) -> Option<&'static str> {
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return Some("no 64-bit program of Linux");

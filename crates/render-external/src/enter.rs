@@ -1,4 +1,5 @@
-//! The second start of our own binary: it gives up what the program must not have, and becomes the program.
+//! The second start of our own binary: it gives up what the program must not have, and becomes the
+//! program.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -16,16 +17,19 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use crate::confinement::Confinement;
 use crate::{calls, limits, walls};
 
-/// The hidden subcommand that [`run`](crate::run) starts our binary with; the words after it are for [`enter`].
+/// The hidden subcommand that [`run`](crate::run) starts our binary with; the words after it are
+/// for [`enter`].
 pub const SUBCOMMAND: &str = "render-sandboxed";
 
-/// How the one who watches knows that the program was never started: this status, and this at the beginning of what was said. A program that
-/// pretends this is believed to have given nothing, which is so.
+/// How the one who watches knows that the program was never started: this status, and this at the
+/// beginning of what was said. A program that pretends this is believed to have given nothing,
+/// which is so.
 pub(crate) const NOT_CONFINED: u8 = 125;
 pub(crate) const NOT_CONFINED_PREFIX: &str = "not confined: ";
 
-/// Becomes the program that standard input holds, confined as the words after [`SUBCOMMAND`] say. Comes back only if that is not possible,
-/// which it has then told on standard error: exit with what it gives. To be called first thing, before there are other threads.
+/// Becomes the program that standard input holds, confined as the words after [`SUBCOMMAND`] say.
+/// Comes back only if that is not possible, which it has then told on standard error: exit with
+/// what it gives. To be called first thing, before there are other threads.
 pub fn enter(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let reason = match Confinement::read(words) {
         Some(confinement) => match become_program(&confinement) {
@@ -39,18 +43,21 @@ pub fn enter(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(NOT_CONFINED)
 }
 
-/// The order matters: what opens files comes before Landlock, what makes unusual calls before seccomp, and only the start of the program after.
+/// The order matters: what opens files comes before Landlock, what makes unusual calls before
+/// seccomp, and only the start of the program after.
 fn become_program(confinement: &Confinement) -> Result<Infallible, (&'static str, io::Error)> {
     let program = program().map_err(|error| ("take over the program", error))?;
     keep_three_descriptors().map_err(|error| ("close descriptors", error))?;
-    // A session of its own: no terminal, and one group that can be ended at once. It ends with the one who watches.
+    // A session of its own: no terminal, and one group that can be ended at once. It ends with the
+    // one who watches.
     setsid().map_err(|error| ("begin a session", error.into()))?;
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| ("be ended with the agent", error.into()))?;
     let tree = File::open(&confinement.tree).map_err(|error| ("open the tree", error))?;
     fchdir(&tree).map_err(|error| ("go into the tree", error.into()))?;
     limits::impose(&confinement.limits).map_err(|error| ("set limits", error))?;
     walls::raise(&tree).map_err(|error| ("be kept from other files and the network", error))?;
-    // After Landlock has made sure of `no_new_privs`, so that starting a program as root gives none of them back.
+    // After Landlock has made sure of `no_new_privs`, so that starting a program as root gives none
+    // of them back.
     let none = CapabilitySet::empty();
     let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
     set_capabilities(None, none).map_err(|error| ("give up capabilities", error.into()))?;
@@ -58,7 +65,8 @@ fn become_program(confinement: &Confinement) -> Result<Infallible, (&'static str
     Err(("start the program", start(&program, confinement)))
 }
 
-/// The program comes as standard input, which is how a descriptor is handed over without unsafe code. It gets an empty one in its place.
+/// The program comes as standard input, which is how a descriptor is handed over without unsafe
+/// code. It gets an empty one in its place.
 fn program() -> io::Result<OwnedFd> {
     let program = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     dup2_stdin(File::open("/dev/null")?)?;
@@ -76,7 +84,8 @@ fn keep_three_descriptors() -> io::Result<()> {
         if let Some(number) =
             entry?.file_name().to_str().and_then(|name| name.parse().ok()).filter(|number| *number > 2)
         {
-            // SAFETY: the descriptor is open, by the list that the kernel gives, and no other thread runs that could close it.
+            // SAFETY: the descriptor is open, by the list that the kernel gives, and no other
+            // thread runs that could close it.
             let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
             fcntl_setfd(descriptor, FdFlags::CLOEXEC)?;
         }
@@ -84,7 +93,8 @@ fn keep_three_descriptors() -> io::Result<()> {
     Ok(())
 }
 
-/// Only comes back with an error. The program gets no environment, and the folder as a word that cannot be taken for an option.
+/// Only comes back with an error. The program gets no environment, and the folder as a word that
+/// cannot be taken for an option.
 #[expect(clippy::disallowed_methods, reason = "the door of this crate to the program, which this process becomes")]
 fn start(program: &OwnedFd, confinement: &Confinement) -> io::Error {
     let path = format!("/proc/self/fd/{}", program.as_raw_fd());

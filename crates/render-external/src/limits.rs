@@ -1,4 +1,5 @@
-//! How long the program may run and how much it may use, and the part of it that the kernel holds it to.
+//! How long the program may run and how much it may use, and the part of it that the kernel holds
+//! it to.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +11,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub struct Limits {
     /// By the clock on the wall.
     pub time: Duration,
-    /// Bytes of memory that can be written to. A program in Go takes 100 MB to begin with, most of which it never touches.
+    /// Bytes of memory that can be written to. A program in Go takes 100 MB to begin with, most of
+    /// which it never touches.
     pub memory: u64,
     /// Bytes on standard output.
     pub output: usize,
@@ -35,8 +37,8 @@ impl Default for Limits {
     }
 }
 
-/// Address space beyond what may be written to. Go reserves far more than it uses, so this is wide; it bounds what page tables of memory that
-/// is only read can take, which no other limit counts.
+/// Address space beyond what may be written to. Go reserves far more than it uses, so this is wide;
+/// it bounds what page tables of memory that is only read can take, which no other limit counts.
 const RESERVED: u64 = 16 << 30;
 
 /// The limit of a stack, which no limit on data counts.
@@ -44,9 +46,10 @@ const STACK: u64 = 8 << 20;
 
 /// Sets the limits of this process and of what it becomes.
 ///
-/// `RLIMIT_AS` alone does not suit Go, which reserves address space by the gigabyte. `RLIMIT_DATA` counts private writable memory, which is what a
-/// heap is made of; what it does not count (shared mappings, mappings that grow as stacks do, files in memory) `calls` refuses.
-/// `RLIMIT_NPROC` counts all processes of a user, and none of root's: threads are counted by whoever watches.
+/// `RLIMIT_AS` alone does not suit Go, which reserves address space by the gigabyte. `RLIMIT_DATA`
+/// counts private writable memory, which is what a heap is made of; what it does not count (shared
+/// mappings, mappings that grow as stacks do, files in memory) `calls` refuses. `RLIMIT_NPROC`
+/// counts all processes of a user, and none of root's: threads are counted by whoever watches.
 pub(crate) fn impose(limits: &Limits) -> io::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     for (resource, limit) in [

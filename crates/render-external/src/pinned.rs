@@ -1,8 +1,9 @@
 //! The program that is run, and the proof that it is the one that was pinned.
 //!
-//! A digest that is taken of a file says nothing about the file a moment later. So the bytes are copied into a file in memory, sealed against any
-//! change, hashed there, and executed from there: what was hashed is what runs, however often. It is also why nothing on disk has to be
-//! executable for the program.
+//! A digest that is taken of a file says nothing about the file a moment later. So the bytes are
+//! copied into a file in memory, sealed against any change, hashed there, and executed from there:
+//! what was hashed is what runs, however often. It is also why nothing on disk has to be executable
+//! for the program.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -30,7 +31,8 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Reads a program and checks it. `digest` is SHA-256 in hexadecimal digits, with or without `sha256:` before them.
+    /// Reads a program and checks it. `digest` is SHA-256 in hexadecimal digits, with or without
+    /// `sha256:` before them.
     pub fn open(path: &Path, digest: &str) -> Result<Self, NotRun> {
         let expected = digest.strip_prefix(SHA256).unwrap_or(digest).to_ascii_lowercase();
         if HEXLOWER.decode(expected.as_bytes()).map_or(0, |bytes| bytes.len()) != 32 {
@@ -76,7 +78,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file in memory with these bytes for good. They were hashed before they were copied, in memory of our own, which nobody else writes to.
+/// A file in memory with these bytes for good. They were hashed before they were copied, in memory
+/// of our own, which nobody else writes to.
 fn sealed(bytes: &[u8]) -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::EXEC;
     let mut file = File::from(memfd_create("renderer", flags)?);

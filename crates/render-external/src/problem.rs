@@ -82,7 +82,8 @@ pub enum NotRun {
 }
 
 impl NotRun {
-    /// The same with something else in the place of what the program said: kustomize repeats what it could not take, and that may be a secret.
+    /// The same with something else in the place of what the program said: kustomize repeats what
+    /// it could not take, and that may be a secret.
     #[must_use]
     pub fn saying(self, instead: impl FnOnce() -> String) -> Self {
         match self {
@@ -93,7 +94,8 @@ impl NotRun {
         }
     }
 
-    /// Whether the same files would end the same way next time. Else it is the program, the machine or the moment that is to blame.
+    /// Whether the same files would end the same way next time. Else it is the program, the machine
+    /// or the moment that is to blame.
     pub fn is_about_the_files(&self) -> bool {
         matches!(
             self,
@@ -106,7 +108,8 @@ impl NotRun {
     }
 }
 
-/// What a program said, as it may be shown: its end, which is where the reason stands, with nothing that moves a cursor.
+/// What a program said, as it may be shown: its end, which is where the reason stands, with nothing
+/// that moves a cursor.
 pub(crate) fn shown(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let text = text.trim();

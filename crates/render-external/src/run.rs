@@ -1,4 +1,5 @@
-//! Runs the program on a tree: starts our own binary again, which becomes the program, and makes of its end an answer.
+//! Runs the program on a tree: starts our own binary again, which becomes the program, and makes of
+//! its end an answer.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Component, Path};
@@ -33,8 +34,9 @@ pub struct Job<'a> {
     pub stop: &'a Stop,
 }
 
-/// Renders with the pinned program. `self_exe` is a binary that calls [`enter`](crate::enter) when it is started with [`SUBCOMMAND`]: the
-/// agent's own, best by `/proc/self/exe`, which stays the same while its file is replaced. Waits until the program has ended, on this thread.
+/// Renders with the pinned program. `self_exe` is a binary that calls [`enter`](crate::enter) when
+/// it is started with [`SUBCOMMAND`]: the agent's own, best by `/proc/self/exe`, which stays the
+/// same while its file is replaced. Waits until the program has ended, on this thread.
 pub fn run(pinned: &Pinned, job: &Job<'_>, self_exe: &Path) -> Result<Output, NotRun> {
     let Job { tree, folder, is_restricted, limits, stop } = *job;
     if !leads_into(tree, folder) {

@@ -1,6 +1,8 @@
-//! Two renders of the same version, ours and another's: equal, or which resources differ, and in which fields.
+//! Two renders of the same version, ours and another's: equal, or which resources differ, and in
+//! which fields.
 //!
-//! Values are never told: a render holds secrets. What is told is bounded, however different the two are.
+//! Values are never told: a render holds secrets. What is told is bounded, however different the
+//! two are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -79,8 +81,9 @@ pub fn compare(ours: &str, theirs: &str) -> Shadow {
     Shadow::Different { first: found.first, more: found.more }
 }
 
-/// The documents of a render, each on its own: all together may be larger than a text that is read. A line of three hyphens ends one wherever it
-/// stands, since the lines of a text in a field are indented.
+/// The documents of a render, each on its own: all together may be larger than a text that is read.
+/// A line of three hyphens ends one wherever it stands, since the lines of a text in a field are
+/// indented.
 fn parts(render: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut begin, mut at) = (0, 0);

@@ -23,8 +23,8 @@ pub enum NotWritten {
     Unwritable { path: String, source: io::Error },
 }
 
-/// Files on disk, readable by this user alone, until the value is dropped. An agent that is killed leaves them: `within` should be a folder that
-/// is emptied when it starts.
+/// Files on disk, readable by this user alone, until the value is dropped. An agent that is killed
+/// leaves them: `within` should be a folder that is emptied when it starts.
 #[derive(Debug)]
 pub struct Tree {
     folder: TempDir,
@@ -60,7 +60,8 @@ impl Unfinished {
         put(&place, bytes, executable).map_err(|source| not_written(path, source))
     }
 
-    /// A link to something else in the tree, whose path is given without a link in it; empty for the tree itself.
+    /// A link to something else in the tree, whose path is given without a link in it; empty for
+    /// the tree itself.
     pub fn link(&mut self, path: &str, to: &str) -> Result<(), NotWritten> {
         self.place(path)?;
         if !to.is_empty() {

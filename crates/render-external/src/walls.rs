@@ -1,4 +1,5 @@
-//! Landlock: which files this process and what it becomes can still open, and that it reaches nobody.
+//! Landlock: which files this process and what it becomes can still open, and that it reaches
+//! nobody.
 
 use std::fs::File;
 use std::io;
@@ -11,11 +12,13 @@ use landlock::{
 /// The first that knows about TCP. Without all of it nothing is run.
 const NEEDED: ABI = ABI::V4;
 
-/// Devices, signals and sockets without a name came later. They are asked for where they are known; `calls` refuses them anyway.
+/// Devices, signals and sockets without a name came later. They are asked for where they are known;
+/// `calls` refuses them anyway.
 const BETTER: ABI = ABI::V6;
 
-/// From here on only the tree can be read, and nothing written, executed, bound or connected to. A file in memory belongs to no folder and
-/// is not subject to Landlock: this is how the program itself is started, and why `calls` refuses to make another.
+/// From here on only the tree can be read, and nothing written, executed, bound or connected to. A
+/// file in memory belongs to no folder and is not subject to Landlock: this is how the program
+/// itself is started, and why `calls` refuses to make another.
 pub(crate) fn raise(tree: &File) -> io::Result<()> {
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

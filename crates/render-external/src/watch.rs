@@ -1,4 +1,5 @@
-//! Watches the program until it has ended: takes what it writes, and ends it when it goes over a limit.
+//! Watches the program until it has ended: takes what it writes, and ends it when it goes over a
+//! limit.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -167,7 +168,8 @@ impl Drop for Running {
     }
 }
 
-/// The time by which a render's own is measured. Nothing is decided by it but whether to go on waiting.
+/// The time by which a render's own is measured. Nothing is decided by it but whether to go on
+/// waiting.
 #[expect(clippy::disallowed_methods, reason = "the door of this crate to the clock")]
 fn now() -> Instant {
     Instant::now()

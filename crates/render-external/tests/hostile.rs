@@ -1,4 +1,5 @@
-//! A hostile program in the sandbox: what it tries is denied, or it is ended. This is case 80 of the project's list of bad input.
+//! A hostile program in the sandbox: what it tries is denied, or it is ended. This is case 80 of
+//! the project's list of bad input.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,7 +11,8 @@ use setpoint_render_external::{Job, Limits, NotRun, Pinned, Stop, Stream, Tree, 
 
 use crate::trial::{agent, digest, folder, job, pinned, rendered, tree};
 
-/// The program of hostile.c, linked statically, since nothing but the tree can be opened where it runs.
+/// The program of hostile.c, linked statically, since nothing but the tree can be opened where it
+/// runs.
 fn hostile() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {

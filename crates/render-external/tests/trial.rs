@@ -1,4 +1,5 @@
-//! What the tests share: a program pinned by the digest it has, trees in temporary folders, and the stand-in for the agent's binary.
+//! What the tests share: a program pinned by the digest it has, trees in temporary folders, and the
+//! stand-in for the agent's binary.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -1,5 +1,6 @@
-//! Remote bases: URLs in kustomizations that stand for a folder of another repository. They lead into stores that the app names, at the version that was
-//! accepted with the app's own, and nowhere else: nothing is fetched while rendering.
+//! Remote bases: URLs in kustomizations that stand for a folder of another repository. They lead
+//! into stores that the app names, at the version that was accepted with the app's own, and nowhere
+//! else: nothing is fetched while rendering.
 
 use setpoint_kustomize::folder::without_secrets;
 
@@ -61,7 +62,8 @@ fn undeclared(url: &str) -> String {
     )
 }
 
-/// The repository of an address, as far as it can be told: up to `.git` or `//`, or of a well-known host its first two names.
+/// The repository of an address, as far as it can be told: up to `.git` or `//`, or of a well-known
+/// host its first two names.
 fn repository(address: &str) -> String {
     let address = address.strip_prefix("git::").unwrap_or(address);
     let address = match address.strip_prefix("github.com/") {
@@ -75,7 +77,8 @@ fn repository(address: &str) -> String {
     address[..end.or_else(two_names).unwrap_or(address.len())].to_owned()
 }
 
-/// An address without what does not matter: how it is reached, by whom, and whether the repository is written with `.git`.
+/// An address without what does not matter: how it is reached, by whom, and whether the repository
+/// is written with `.git`.
 fn normal(address: &str) -> String {
     let address = address.strip_prefix("git::").unwrap_or(address);
     let (has_scheme, rest) = address.split_once("://").map_or((false, address), |(_, rest)| (true, rest));

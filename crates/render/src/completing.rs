@@ -1,4 +1,5 @@
-//! What is done with every resource, whoever rendered it: its size is checked, content is put in, and who knows the kind is asked.
+//! What is done with every resource, whoever rendered it: its size is checked, content is put in,
+//! and who knows the kind is asked.
 
 use setpoint_core::canonical;
 use setpoint_documents::{FieldProblem, Manifest};

@@ -1,5 +1,5 @@
-//! `contentFrom` of a host's `File`: content that stands in a file of its own, put into the resource when it is rendered. What
-//! is accepted holds all of it, so that holding needs no store.
+//! `contentFrom` of a host's `File`: content that stands in a file of its own, put into the
+//! resource when it is rendered. What is accepted holds all of it, so that holding needs no store.
 
 use data_encoding::BASE64;
 use setpoint_core::fields::Fields;
@@ -43,7 +43,8 @@ impl ContentFiles<'_> {
                 None
             }
             Err(problem) => {
-                // With it the rest of the resource can be judged, and all that is wrong told at once.
+                // With it the rest of the resource can be judged, and all that is wrong told at
+                // once.
                 spec.insert("content".into(), Value::str(""));
                 Some(problem)
             }
@@ -51,7 +52,8 @@ impl ContentFiles<'_> {
         Ok(Some(FileContent { file, problem }))
     }
 
-    /// The file under the name that was given; what is wrong with the name or the file is the author's to mend.
+    /// The file under the name that was given; what is wrong with the name or the file is the
+    /// author's to mend.
     fn read(&self, named: &Value) -> Result<(Option<StorePath>, Result<Blob, FieldProblem>), StoreError> {
         let wrong = |message: String, help: &str| FieldProblem::new(FIELD, message, help);
         let Some(text) = named.as_str() else {

@@ -1,4 +1,5 @@
-//! Who set what of a resource that an app declares: a render whose nodes are kept with where they came from.
+//! Who set what of a resource that an app declares: a render whose nodes are kept with where they
+//! came from.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +29,8 @@ pub enum NotExplained {
         "{folder} is rendered by another program (`kustomize.external`), which does not say who set what; without it that is known"
     )]
     Elsewhere { folder: String },
-    /// It is in none of the files that could be read for this, and may be in one that was only rendered.
+    /// It is in none of the files that could be read for this, and may be in one that was only
+    /// rendered.
     #[error("{missing}; of what this file declares nothing can be told: {problem}")]
     Untraced { missing: Unexplained, problem: Box<Problem> },
 }
@@ -38,7 +40,8 @@ pub fn explain(request: &Request<'_>, wanted: &Wanted<'_>) -> Result<Explanation
     let recordings = Recordings::of(request).map_err(NotRendered::from)?;
     let plain = plain_inputs(request, &recordings)?;
     let mut all = Vec::new();
-    // A version that would be refused declares nothing: what of it cannot be read is not told as not being there.
+    // A version that would be refused declares nothing: what of it cannot be read is not told as
+    // not being there.
     let manifests = declared(request, &recordings, &mut |kustomized, made| all.push(kustomized.called(made)))?;
     let files: BTreeSet<&str> = manifests.iter().map(|manifest| manifest.place.file.as_str()).collect();
     let mut untraced = Problems::default();
@@ -58,7 +61,8 @@ pub fn explain(request: &Request<'_>, wanted: &Wanted<'_>) -> Result<Explanation
     })
 }
 
-/// Whether nothing may be told of what a resource holds. What has no value has none that could be looked at.
+/// Whether nothing may be told of what a resource holds. What has no value has none that could be
+/// looked at.
 pub fn holds_secrets(resource: &Resource) -> bool {
     value_of(&resource.node).map_or(true, |body| secret::holds_secrets(resource.kind(), &body))
 }
@@ -77,7 +81,8 @@ fn plain_inputs<'a>(request: &'a Request<'_>, recordings: &Recordings<'_>) -> Re
     Ok(plain)
 }
 
-/// What those of an input's files declare, as it stands, that declare something: the others are content of a resource.
+/// What those of an input's files declare, as it stands, that declare something: the others are
+/// content of a resource.
 fn written(
     input: &Input,
     tree: &dyn Tree,

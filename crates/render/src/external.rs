@@ -1,5 +1,7 @@
-//! Kustomizations that another program renders in our place, such as a real `kustomize`. Who runs it, and how it is confined, is not known here: it is given a
-//! version and gives a text. It may have read all of the version, so that is what is recorded; whatever it writes is read as any other text.
+//! Kustomizations that another program renders in our place, such as a real `kustomize`. Who runs
+//! it, and how it is confined, is not known here: it is given a version and gives a text. It may
+//! have read all of the version, so that is what is recorded; whatever it writes is read as any
+//! other text.
 
 use std::fmt;
 
@@ -80,7 +82,8 @@ pub enum Found<'a> {
     },
 }
 
-/// Hands over everything that a version holds, one by one. Gives the files that its store does not give out, being too large: they are left out.
+/// Hands over everything that a version holds, one by one. Gives the files that its store does not
+/// give out, being too large: they are left out.
 pub fn each_file(
     tree: &dyn Tree,
     limits: TreeLimits,
@@ -118,7 +121,8 @@ pub fn each_file(
     Ok(left_out)
 }
 
-/// What is listed and not there is no empty folder or file: less would be rendered without it, and the rest be taken for gone.
+/// What is listed and not there is no empty folder or file: less would be rendered without it, and
+/// the rest be taken for gone.
 fn gone(path: &StorePath) -> StoreError {
     StoreError::damaged(format!("`{path}` is listed in this version, and cannot be read"))
 }
@@ -150,7 +154,8 @@ fn check(files: usize, bytes: usize, limits: TreeLimits) -> Result<(), NotGiven>
     Ok(())
 }
 
-/// The resources of what a program wrote. Their places are lines of that, under a name that is no file's.
+/// The resources of what a program wrote. Their places are lines of that, under a name that is no
+/// file's.
 pub(crate) fn read(name: &str, text: &str, sources: &mut Sources) -> Result<Vec<Resource>, NoResources> {
     let name = format!("{name} (as it was rendered)");
     let origin = sources.add(name.as_str().into(), None);

@@ -1,5 +1,5 @@
-//! Kustomizations: an input whose folder holds a `kustomization.yaml`. They read whatever they name in the tree, bases beside the input among it; what
-//! was read decides what a commit touches.
+//! Kustomizations: an input whose folder holds a `kustomization.yaml`. They read whatever they name
+//! in the tree, bases beside the input among it; what was read decides what a commit touches.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -66,7 +66,8 @@ impl Kustomized<'_> {
         Ok(manifests)
     }
 
-    /// What it makes of its files and the app's parameters, whoever renders it; nothing if that cannot be, which is added to the problems.
+    /// What it makes of its files and the app's parameters, whoever renders it; nothing if that
+    /// cannot be, which is added to the problems.
     fn made(&self, problems: &mut Problems) -> Result<Option<Made>, NotRendered> {
         let made = match &self.request.kustomize.external {
             Some(digest) => self.made_elsewhere(digest)?,
@@ -391,7 +392,8 @@ impl<'a> TreeFiles<'a> {
         })
     }
 
-    /// The path by which the same is reached without a link. What is not there is told by who reads it.
+    /// The path by which the same is reached without a link. What is not there is told by who reads
+    /// it.
     fn real(&self, path: &str) -> Result<String, FileError> {
         let (_, within) = self.tree_of(path);
         let before = &path[..path.len() - within.len()];

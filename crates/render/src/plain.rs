@@ -1,6 +1,7 @@
 //! The plain renderer: every `*.yaml`, `*.yml` and `*.json` below the inputs, as it stands.
 //!
-//! Files that a resource takes its content from (`contentFrom`) are content and not declarations, whatever they are called.
+//! Files that a resource takes its content from (`contentFrom`) are content and not declarations,
+//! whatever they are called.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,7 +117,8 @@ impl<'a> Plain<'a> {
         manifests
     }
 
-    /// The files that are content. One that takes content itself would be both, and what it declares would be lost in silence.
+    /// The files that are content. One that takes content itself would be both, and what it
+    /// declares would be lost in silence.
     fn content_files(&self, problems: &mut Problems) -> BTreeSet<(StoreName, StorePath)> {
         let taking: BTreeMap<_, _> = self
             .files
@@ -141,7 +143,8 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// Folders another renderer is meant for, each told: reading them as they stand would declare something else than is meant.
+/// Folders another renderer is meant for, each told: reading them as they stand would declare
+/// something else than is meant.
 fn folders_of_others(files: &[StorePath], naming: &Naming, problems: &mut Problems) -> Vec<StorePath> {
     let mut folders = Vec::new();
     for file in files {

@@ -1,4 +1,5 @@
-//! What is wrong with what a version declares: where, what, and what to do. It stays wrong until the store moves.
+//! What is wrong with what a version declares: where, what, and what to do. It stays wrong until
+//! the store moves.
 
 use std::fmt;
 
@@ -82,8 +83,8 @@ impl Problems {
         self.0.is_empty()
     }
 
-    /// Sorts out a store's answer: what is wrong with the version becomes a problem and no answer, what could not be found out
-    /// stays an error.
+    /// Sorts out a store's answer: what is wrong with the version becomes a problem and no answer,
+    /// what could not be found out stays an error.
     pub fn sort_out<T>(&mut self, at: &str, answer: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
         match answer {
             Ok(answer) => Ok(Some(answer)),

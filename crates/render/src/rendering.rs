@@ -15,8 +15,8 @@ use crate::problem::{Problem, Problems};
 use crate::request::{Input, NotRendered, ReadSets, Rendered, RenderedResource, Request};
 use crate::walk::Naming;
 
-/// Which renderers these are. It changes when the same input gives another output, so that nothing is skipped because of what older
-/// ones made of it.
+/// Which renderers these are. It changes when the same input gives another output, so that nothing
+/// is skipped because of what older ones made of it.
 pub const RECIPE: &str = "plain/2, kustomize/4";
 
 /// Renders all inputs, or says everything that is wrong with them.

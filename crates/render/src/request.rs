@@ -42,7 +42,8 @@ pub struct Kustomize {
     /// The digest of the program that renders them in our place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external: Option<String>,
-    /// The digest of a program that renders them, too, for whoever compares. It has no say, but the first comparison is due when it is named.
+    /// The digest of a program that renders them, too, for whoever compares. It has no say, but the
+    /// first comparison is due when it is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shadow: Option<String>,
 }
@@ -61,7 +62,8 @@ pub struct RemoteBase {
     pub url: String,
     /// The folder of the repository that is the root of the store, unless it is the repository's.
     pub folder: Option<String>,
-    /// What a base may say to mean its version: the branch or tag, and the commit that it is pinned to.
+    /// What a base may say to mean its version: the branch or tag, and the commit that it is pinned
+    /// to.
     pub references: Vec<String>,
 }
 
@@ -99,7 +101,8 @@ pub struct Limits {
     /// The largest file that is read, in bytes.
     pub file_bytes: usize,
     pub objects: usize,
-    /// The largest object as it is written, in bytes of its canonical form. Content taken from a file does not count.
+    /// The largest object as it is written, in bytes of its canonical form. Content taken from a
+    /// file does not count.
     pub object_bytes: usize,
     /// All objects together, with content taken from files.
     pub rendered_bytes: usize,
@@ -114,7 +117,8 @@ impl Default for Limits {
 /// What a revision declares, and what that was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// In the order of files and documents. May be empty: that is a statement about the revision, not a failure.
+    /// In the order of files and documents. May be empty: that is a statement about the revision,
+    /// not a failure.
     pub resources: Vec<RenderedResource>,
     pub reads: ReadSets,
     /// What is not wrong, and should be known: by file, and line where there is one.

@@ -1,4 +1,5 @@
-//! The same kustomizations, rendered by us and by another program, for whoever compares the two. Nothing follows from it for what is declared.
+//! The same kustomizations, rendered by us and by another program, for whoever compares the two.
+//! Nothing follows from it for what is declared.
 
 use crate::kustomize::{Kustomized, is_meant_for};
 use crate::rendering::Recordings;
@@ -13,7 +14,8 @@ pub struct Sides {
     pub theirs: Result<String, String>,
 }
 
-/// Renders every input that is a kustomization both ways, without parameters. Fails where one of them says nothing about the version.
+/// Renders every input that is a kustomization both ways, without parameters. Fails where one of
+/// them says nothing about the version.
 pub fn both_sides(request: &Request<'_>, digest: &str) -> Result<Vec<Sides>, NotRendered> {
     let recordings = Recordings::of(request)?;
     let mut all = Vec::new();

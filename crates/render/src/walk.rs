@@ -5,7 +5,8 @@ use setpoint_store::{EntryKind, Listing, StoreError, StorePath, Tree};
 
 use crate::problem::{Problem, Problems};
 
-/// How files of one store are called in messages: by their path, after the store's name where an app reads several.
+/// How files of one store are called in messages: by their path, after the store's name where an
+/// app reads several.
 #[derive(Clone, Debug, Default)]
 pub struct Naming(Option<StoreName>);
 
@@ -23,7 +24,8 @@ impl Naming {
     }
 }
 
-/// Every file below a folder, links to files among them. A folder that is not there is a problem, never an empty one.
+/// Every file below a folder, links to files among them. A folder that is not there is a problem,
+/// never an empty one.
 ///
 /// Links to folders are refused: through them one file has many paths, and a circle has no end.
 pub fn files_below(

@@ -1,4 +1,5 @@
-//! A render is a function of what it read: the order of listings has no say (S12), and an unchanged read set means equal output.
+//! A render is a function of what it read: the order of listings has no say (S12), and an unchanged
+//! read set means equal output.
 
 use proptest::prelude::*;
 use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};

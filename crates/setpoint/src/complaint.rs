@@ -1,4 +1,5 @@
-//! An error told to a person: what went wrong and everything that caused it, each once, on one line.
+//! An error told to a person: what went wrong and everything that caused it, each once, on one
+//! line.
 
 use std::error::Error;
 

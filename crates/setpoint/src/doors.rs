@@ -1,7 +1,7 @@
 //! The doors: the one place where the process meets its surroundings.
 //!
-//! Arguments, standard streams, the environment and the clock. Everything else takes what it needs as a parameter, so that
-//! tests and the simulator can hand in their own.
+//! Arguments, standard streams, the environment and the clock. Everything else takes what it needs
+//! as a parameter, so that tests and the simulator can hand in their own.
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use setpoint_core::time::{Span, Timestamp};
 use tokio::time::Instant;
 
-/// Nobody waits longer than this in one go. Waking early is harmless, an instant that overflows is not.
+/// Nobody waits longer than this in one go. Waking early is harmless, an instant that overflows is
+/// not.
 const LONGEST_WAIT: Span = Span::hours(24 * 30);
 
 /// Where every pod finds what its service account is known by.
@@ -30,7 +31,8 @@ pub(crate) fn output() -> impl Write + Send {
 
 /// Where goes what a person must know and a pipe must not read.
 pub(crate) fn complaints() -> impl Write {
-    // Not locked: whoever runs an agent holds this for as long as the process lives, and the agent speaks too.
+    // Not locked: whoever runs an agent holds this for as long as the process lives, and the agent
+    // speaks too.
     io::stderr()
 }
 
@@ -44,7 +46,8 @@ pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     std::path::absolute(path)
 }
 
-/// The threads of an agent. Effects wait for disks and networks, so a few are enough; what blocks has threads of its own.
+/// The threads of an agent. Effects wait for disks and networks, so a few are enough; what blocks
+/// has threads of its own.
 pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
@@ -121,7 +124,8 @@ impl EnvironmentVariables {
     }
 }
 
-/// `/var/lib/setpoint` for root; for others the state folder of the XDG base directories, whose paths must be absolute to count.
+/// `/var/lib/setpoint` for root; for others the state folder of the XDG base directories, whose
+/// paths must be absolute to count.
 fn data_folder(root: bool, state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     if root {
         return Some(PathBuf::from("/var/lib/setpoint"));
@@ -136,8 +140,9 @@ fn terminal_width() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| usize::from(width.0))
 }
 
-/// The time of this process: the wall clock when it started, plus the time that has elapsed since. It never runs backwards,
-/// so a wall clock that is set back cannot make a lease look longer than it is. Copies agree.
+/// The time of this process: the wall clock when it started, plus the time that has elapsed since.
+/// It never runs backwards, so a wall clock that is set back cannot make a lease look longer than
+/// it is. Copies agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Timestamp,

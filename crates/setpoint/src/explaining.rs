@@ -1,4 +1,5 @@
-//! Who set what of a resource, in the words of the API: for the command, which looks at a folder, and for the agent, which looks at an app.
+//! Who set what of a resource, in the words of the API: for the command, which looks at a folder,
+//! and for the agent, which looks at an app.
 
 use setpoint_api::answer::{Explained, ExplainedField};
 use setpoint_core::version::Revision;

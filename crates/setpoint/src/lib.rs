@@ -1,5 +1,6 @@
-//! The product as a library, so that its parts can be tested without a process: the command line, the interpreter of the
-//! machine's effects, and the recovery of lost claims. `main.rs` only calls [`run`].
+//! The product as a library, so that its parts can be tested without a process: the command line,
+//! the interpreter of the machine's effects, and the recovery of lost claims. `main.rs` only calls
+//! [`run`].
 
 pub mod agent;
 mod cli;
@@ -16,8 +17,8 @@ use std::process::ExitCode;
 
 use tikv_jemallocator::Jemalloc;
 
-/// Threads come and go, and converging takes more memory than holding does: this allocator gives back what is free, and takes a third of
-/// the processor time off an upgrade of 1,000 apps.
+/// Threads come and go, and converging takes more memory than holding does: this allocator gives
+/// back what is free, and takes a third of the processor time off an upgrade of 1,000 apps.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

@@ -1,8 +1,9 @@
 //! Recovery after the data folder was lost: ownership is rebuilt from bundles and live objects.
 //!
-//! A recovered claim says "this was declared, and it is there": enough to hold an object at its declaration, never enough to
-//! delete it. That takes a person's release ([`setpoint_engine::Order::Release`]). What cannot be seen stops the recovery: an
-//! object that was skipped would later look like a stranger's.
+//! A recovered claim says "this was declared, and it is there": enough to hold an object at its
+//! declaration, never enough to delete it. That takes a person's release
+//! ([`setpoint_engine::Order::Release`]). What cannot be seen stops the recovery: an object that
+//! was skipped would later look like a stranger's.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,7 +46,8 @@ pub struct Recovery {
     pub bundles: Vec<Bundle>,
     /// Where the ledger is anchored.
     pub anchor: Option<AnchorFile>,
-    /// What is there instead: the anchor of a log that was lost with its key. The ledger must have been opened without it.
+    /// What is there instead: the anchor of a log that was lost with its key. The ledger must have
+    /// been opened without it.
     pub lost: Option<Checkpoint>,
 }
 
@@ -134,9 +136,11 @@ pub fn recovered_claims(
     }
 }
 
-/// Looks at the targets, rebuilds the claims and records them, all or none, in a log that has none yet.
+/// Looks at the targets, rebuilds the claims and records them, all or none, in a log that has none
+/// yet.
 ///
-/// What an anchor says of the log that was lost is recorded with them and kept beside the anchor, before another checkpoint takes its place.
+/// What an anchor says of the log that was lost is recorded with them and kept beside the anchor,
+/// before another checkpoint takes its place.
 pub async fn recover(
     recovery: &Recovery,
     ledger: &dyn Ledger,
@@ -146,7 +150,8 @@ pub async fn recover(
     let not_recorded = |source| RecoverError::NotRecorded { source };
     let Loaded { facts, head } = ledger.load(&recovery.origin).await.map_err(not_recorded)?;
     if is_answered(recovery, ledger, head.size).await.map_err(not_recorded)? {
-        // A recovery that was interrupted after it had recorded everything: all that is left is to make room for the new anchor.
+        // A recovery that was interrupted after it had recorded everything: all that is left is to
+        // make room for the new anchor.
         make_room(recovery)?;
         return Ok(Recovered { claims: facts.claims.len(), former: None });
     }
@@ -196,7 +201,8 @@ fn keep_former(recovery: &Recovery, standing: Standing, clock: Clock) -> Result<
     }
 }
 
-/// Takes the anchor of another log away, which is recorded and kept, so that this one can be anchored there.
+/// Takes the anchor of another log away, which is recorded and kept, so that this one can be
+/// anchored there.
 fn make_room(recovery: &Recovery) -> Result<(), RecoverError> {
     match &recovery.anchor {
         Some(anchor) if recovery.lost.is_some() => {
@@ -257,7 +263,8 @@ async fn record(
     let lease = match standing {
         Standing::Sound if entries.is_empty() => return Ok(()),
         Standing::Sound => ledger.acquire(request).await?,
-        // The log's key is still here, its records are not: the epochs of those it lost may not be used again.
+        // The log's key is still here, its records are not: the epochs of those it lost may not be
+        // used again.
         behind => ledger.record_gap(Gap { lease: request, actor, reason, lost: behind.lost() }).await?,
     };
     let appended = if entries.is_empty() {

@@ -1,4 +1,5 @@
-//! The interpreter holds apps: it makes, heals and deletes what the machine wants made, healed and deleted.
+//! The interpreter holds apps: it makes, heals and deletes what the machine wants made, healed and
+//! deleted.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The interpreter when its surroundings fail: a store that hangs, a disk that fails once, an effect that is late, a crash.
+//! The interpreter when its surroundings fail: a store that hangs, a disk that fails once, an
+//! effect that is late, a crash.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -76,7 +77,8 @@ async fn after_a_crash_open_intents_are_settled_and_nothing_is_made_twice() {
     assert!(waited >= Span::seconds(40), "what was under way could still have landed after {waited}");
 }
 
-/// Apps of which nothing can be seen for this reason, and how long a healthy app beside them takes to converge.
+/// Apps of which nothing can be seen for this reason, and how long a healthy app beside them takes
+/// to converge.
 async fn beside_blind_apps(reason: &UnknownReason) -> Span {
     let (scene, shop) = (Scene::new(), app("shop"));
     let blind: Vec<_> = (0..40).map(|n| app(&format!("blind-{n}"))).collect();

@@ -1,4 +1,5 @@
-//! A ledger that loses a bundle: an app without its bundle would look like one that declares nothing, so nothing is loaded.
+//! A ledger that loses a bundle: an app without its bundle would look like one that declares
+//! nothing, so nothing is loaded.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! `setpoint ledger` on a real ledger in SQLite: sound, changed behind our back, and not a ledger at all.
+//! `setpoint ledger` on a real ledger in SQLite: sound, changed behind our back, and not a ledger
+//! at all.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Recovery after the data folder was lost: claims come back, and nothing is deleted until a person says so.
+//! Recovery after the data folder was lost: claims come back, and nothing is deleted until a person
+//! says so.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What the tests of the interpreter act on: sources, a messenger, a ledger and a target in memory, and a clock that all runs of
-//! a test share.
+//! What the tests of the interpreter act on: sources, a messenger, a ledger and a target in memory,
+//! and a clock that all runs of a test share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{pending, ready};

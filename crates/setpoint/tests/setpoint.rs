@@ -1,4 +1,5 @@
-//! Starts the built binary with an empty environment, so that what a test sees does not depend on who runs it.
+//! Starts the built binary with an empty environment, so that what a test sees does not depend on
+//! who runs it.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ pub(crate) fn program() -> PathBuf {
     if copy.exists() { copy } else { PathBuf::from(env!("CARGO_BIN_EXE_setpoint")) }
 }
 
-/// The same, but a file that may not grow is an error for it and not its end: what a shell ignores, the program it becomes does too.
+/// The same, but a file that may not grow is an error for it and not its end: what a shell ignores,
+/// the program it becomes does too.
 #[expect(clippy::disallowed_methods, reason = "see above")]
 pub(crate) fn command_that_outlives_limits(arguments: &[&str]) -> Command {
     let program = command(arguments);
@@ -28,8 +30,9 @@ pub(crate) fn command_that_outlives_limits(arguments: &[&str]) -> Command {
     shell
 }
 
-/// Copies a program that is then started. Another process does it: what other tests start meanwhile would inherit a descriptor that is open for
-/// writing, and a file that anyone may write to cannot be started.
+/// Copies a program that is then started. Another process does it: what other tests start meanwhile
+/// would inherit a descriptor that is open for writing, and a file that anyone may write to cannot
+/// be started.
 #[expect(clippy::disallowed_methods, reason = "see above")]
 pub(crate) fn copy_program(from: &Path, to: &Path) {
     let status = Command::new("cp").arg(from).arg(to).status().expect("every system has `cp`");
@@ -49,7 +52,8 @@ pub(crate) fn run(arguments: &[&str]) -> Run {
     read(&command(arguments).output().expect("the binary was built with these tests"))
 }
 
-/// Runs the binary with its output going to a file that cannot be written: /dev/full answers as a full disk does.
+/// Runs the binary with its output going to a file that cannot be written: /dev/full answers as a
+/// full disk does.
 pub(crate) fn run_on_a_full_disk(arguments: &[&str]) -> Run {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
     read(&command(arguments).stdout(full).output().expect("the binary was built with these tests"))

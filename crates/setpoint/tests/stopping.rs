@@ -1,4 +1,5 @@
-//! The graceful stop: what has left is waited for and recorded, nothing new leaves, and the next writer need not wait.
+//! The graceful stop: what has left is waited for and recorded, nothing new leaves, and the next
+//! writer need not wait.
 
 use std::future::pending;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! The desk of an instance: the accept plane as the shipped agent arranges it. The documents in force and the footprints of renders are
-//! memory, lost with the process; everything else is asked of the shipped accept plane.
+//! The desk of an instance: the accept plane as the shipped agent arranges it. The documents in
+//! force and the footprints of renders are memory, lost with the process; everything else is asked
+//! of the shipped accept plane.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,7 +53,8 @@ impl AcceptPlane {
         self.identities = reached.iter().map(|(name, target)| (name.clone(), target.identity.clone())).collect();
     }
 
-    /// Whether the documents in force are those that an app is to be rendered by. The root app is made from none.
+    /// Whether the documents in force are those that an app is to be rendered by. The root app is
+    /// made from none.
     pub(crate) fn is_to_render(&self, app: &AppId, documents: Option<Digest>) -> bool {
         *app == root() || self.of == documents
     }

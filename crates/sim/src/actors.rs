@@ -1,4 +1,5 @@
-//! Those who are not the engine: authors who commit, people who order, strangers who meddle, rules that deny.
+//! Those who are not the engine: authors who commit, people who order, strangers who meddle, rules
+//! that deny.
 
 use std::sync::Arc;
 
@@ -112,7 +113,8 @@ impl World {
             let n = self.tape.pick("removed", declared.len().max(1) as u32) as usize;
             let Some(key) = declared.keys().nth(n).cloned() else { break };
             declared.remove(&key);
-            // Few objects are pruned in a run: those that somebody holds on to are drawn among them.
+            // Few objects are pruned in a run: those that somebody holds on to are drawn among
+            // them.
             let target = self.universe.target_of(app);
             if self.is_cluster(target) && self.tape.happens("held by a finalizer", 300) {
                 self.finalize_on_cluster(target, &key, true);
@@ -153,7 +155,8 @@ impl World {
         self.hint(target);
     }
 
-    /// Someone puts objects of their own where we have or will have ours. A provider that hands out ids has no such thing.
+    /// Someone puts objects of their own where we have or will have ours. A provider that hands out
+    /// ids has no such thing.
     fn replace_objects(&mut self, app: usize) {
         let target = self.universe.target_of(app);
         if !self.universe.targets[target].options.idempotent_create {
@@ -317,7 +320,8 @@ impl World {
         control.is_none_or(|control| control.rules.adopt)
     }
 
-    /// What an app left standing when it was taken down, and may not take over now that it is back, a person takes away.
+    /// What an app left standing when it was taken down, and may not take over now that it is back,
+    /// a person takes away.
     pub(crate) fn remove_what_was_let_go(&mut self) {
         for app in (0..self.universe.apps.len()).filter(|app| !self.adopts(*app)).collect::<Vec<_>>() {
             let target = self.universe.target_of(app);
@@ -333,8 +337,9 @@ impl World {
         }
     }
 
-    /// What cannot be changed and may not be made anew, was there before us, or is kept by a quarantine that a slow clock prolongs, a person takes away.
-    /// Not while the app is held at something else, which would be made again.
+    /// What cannot be changed and may not be made anew, was there before us, or is kept by a
+    /// quarantine that a slow clock prolongs, a person takes away. Not while the app is held at
+    /// something else, which would be made again.
     pub(crate) fn remove_what_cannot_be_changed(&mut self) {
         let installed = self.ledger.facts(&self.origin).installed_at;
         let over = installed.map(|installed| installed + settings().quarantine);
@@ -379,8 +384,9 @@ impl World {
         for intent in unsettled {
             let target = self.target_index(&intent.target);
             let app = self.app_index(&intent.app);
-            // On a cluster strangers may have written over the mark, or under our name, and after an old copy of the ledger was brought back the
-            // mark may be of an intent that is lost. What is under way is left alone.
+            // On a cluster strangers may have written over the mark, or under our name, and after
+            // an old copy of the ledger was brought back the mark may be of an intent that is lost.
+            // What is under way is left alone.
             let helpless = (self.is_cluster(target) || self.records_lost) && self.seen_open.contains(&intent.id);
             self.seen_open.insert(intent.id);
             if helpless || !self.universe.targets[target].options.marks {

@@ -1,4 +1,5 @@
-//! Authors of control documents, careful and careless, and those who try what they may not. They act only where there are documents.
+//! Authors of control documents, careful and careless, and those who try what they may not. They
+//! act only where there are documents.
 
 use setpoint_core::name::AppId;
 
@@ -39,7 +40,8 @@ impl World {
         }
     }
 
-    /// The documents are as honest authors have them. What the first app was renamed to is taken down: what it holds changes hands.
+    /// The documents are as honest authors have them. What the first app was renamed to is taken
+    /// down: what it holds changes hands.
     pub(crate) fn mend_documents(&mut self) {
         if !self.universe.rooted {
             return;
@@ -70,7 +72,8 @@ impl World {
         self.edit_documents(&format!("{flaw:?}"), |documents| documents.flaw = Some(flaw));
     }
 
-    /// A folder moves, and its document with it, or not: then it vanishes from where the document says it is.
+    /// A folder moves, and its document with it, or not: then it vanishes from where the document
+    /// says it is.
     pub(crate) fn move_folder(&mut self, app: &AppId, with_document: bool) {
         let what = format!("moves the folder of {app}, its document with it: {with_document}");
         let n = self.app_index(app);
@@ -117,7 +120,8 @@ impl World {
         self.edit_documents(&what, |documents| drop(documents.apps.remove(app)));
     }
 
-    /// The first app takes another name; its old document is gone, or says that the app is taken down.
+    /// The first app takes another name; its old document is gone, or says that the app is taken
+    /// down.
     pub(crate) fn rename(&mut self, retire: bool) {
         let (first, renamed) = (self.universe.apps[0].clone(), self.universe.apps[self.universe.folders()].clone());
         self.edit_documents(&format!("renames {first}, the old one retires: {retire}"), |documents| {
@@ -136,7 +140,8 @@ impl World {
         });
     }
 
-    /// Every app is taken down in one commit: the fleet's budget is all that is left to slow that down.
+    /// Every app is taken down in one commit: the fleet's budget is all that is left to slow that
+    /// down.
     fn retire_all(&mut self) {
         self.edit_documents("retires all apps", |documents| {
             documents.apps.values_mut().for_each(|document| document.retire = true);

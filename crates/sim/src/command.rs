@@ -94,7 +94,8 @@ fn run(seeds: &Seeds) -> ExitCode {
     exit_code(good && systematic::answer(&systematic::Request::default()) && mutants(""))
 }
 
-/// Both cores take the next seed that nobody has taken; the total does not depend on who took which.
+/// Both cores take the next seed that nobody has taken; the total does not depend on who took
+/// which.
 fn run_seeds(seeds: &Seeds) -> Total {
     let next = Mutex::new(seeds.all());
     let total = Mutex::new(Total::default());
@@ -227,7 +228,8 @@ fn mutants(name: &str) -> bool {
     caught == chosen.len() && !chosen.is_empty()
 }
 
-/// Where and by what a mutant is caught: by its scenario, played plainly, if it has one; else by a seed.
+/// Where and by what a mutant is caught: by its scenario, played plainly, if it has one; else by a
+/// seed.
 #[cfg(feature = "mutants")]
 fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(String, String), String> {
     match mutant.scenario() {

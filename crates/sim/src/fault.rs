@@ -1,4 +1,5 @@
-//! The kinds of trouble. Each seed draws a random subset with random rates (a swarm): uniform rates hide bugs.
+//! The kinds of trouble. Each seed draws a random subset with random rates (a swarm): uniform rates
+//! hide bugs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +31,8 @@ faults! {
     CrashStorm => "crash storm",
     /// An instance stands still, then goes on as if nothing had happened.
     Pause => "pause",
-    /// An instance starts with another clock. (While it runs its clock counts elapsed time and cannot jump: `Machine::step`.)
+    /// An instance starts with another clock. (While it runs its clock counts elapsed time and
+    /// cannot jump: `Machine::step`.)
     ClockJump => "clock jump",
     /// A lease cannot be renewed.
     LeaseLoss => "lease loss",
@@ -69,7 +71,8 @@ faults! {
     DeleteDenied => "delete denied",
     /// An instance's clock runs twice as fast as time.
     ClockRate => "clock runs fast",
-    /// A target and the engine cannot reach each other for a while; nothing lands and nothing is seen.
+    /// A target and the engine cannot reach each other for a while; nothing lands and nothing is
+    /// seen.
     Partition => "partition",
     /// The target takes the engine for nobody for a while: it shows nothing and refuses everything.
     Revoked => "credentials revoked",
@@ -77,7 +80,8 @@ faults! {
     KindMissing => "kind missing",
     /// The target stores something else than it was given.
     Mutated => "write rewritten by the target",
-    /// The storage of a cluster is restored from a backup: everything is as it was some minutes ago, versions too.
+    /// The storage of a cluster is restored from a backup: everything is as it was some minutes
+    /// ago, versions too.
     Restored => "storage restored from a backup",
     /// The address of a cluster leads to another one for a while.
     Elsewhere => "address leads elsewhere",

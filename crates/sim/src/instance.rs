@@ -60,7 +60,8 @@ impl Instance {
         Timestamp::from_millis((EPOCH + now + gained).saturating_add_signed(self.offset))
     }
 
-    /// From now on its clock runs so many times faster than time; what it had gained before is lost.
+    /// From now on its clock runs so many times faster than time; what it had gained before is
+    /// lost.
     pub(crate) fn run_clock(&mut self, rate: u64, now: u64) {
         (self.rate, self.rate_since) = (rate, now);
     }

@@ -15,7 +15,8 @@
 //! | [`scenario`] | incidents as scripts, each run with a fault at every place where one can strike |
 //!
 //! ## Determinism
-//! A run is a function of its tape: one thread, simulated clocks, ordered maps. One seed in a hundred is run twice and the traces compared.
+//! A run is a function of its tape: one thread, simulated clocks, ordered maps. One seed in a
+//! hundred is run twice and the traces compared.
 
 mod accept_plane;
 mod actors;

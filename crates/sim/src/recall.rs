@@ -1,8 +1,10 @@
-//! What was read and rendered in a world before. Reading is a function of what is read (S12), so equal content is not read again:
-//! parsing the same YAML was most of what a run cost. Every sixteenth answer from memory is worked out anew and must be equal.
+//! What was read and rendered in a world before. Reading is a function of what is read (S12), so
+//! equal content is not read again: parsing the same YAML was most of what a run cost. Every
+//! sixteenth answer from memory is worked out anew and must be equal.
 //!
-//! Only what the accept plane makes of content is kept here, never whether a render may be skipped: that is asked each time, and the whole
-//! renders that skips are judged by are never answered from memory.
+//! Only what the accept plane makes of content is kept here, never whether a render may be skipped:
+//! that is asked each time, and the whole renders that skips are judged by are never answered from
+//! memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +51,8 @@ impl Recall {
         self.documents.answer(bundle.digest(), || ControlDocuments::from_bundle(bundle).map(Arc::new))
     }
 
-    /// A whole render. Folders hold no links, so what stands below the folders of the source is all that it reads.
+    /// A whole render. Folders hold no links, so what stands below the folders of the source is all
+    /// that it reads.
     pub(crate) fn render(&mut self, source: &AppSource, trees: &Trees) -> Considered {
         let read = || consider(source, trees, None, &Things);
         let id = |input: &setpoint_render::Input| Some(trees.get(&input.store)?.id_at(&input.path).ok()??.id);

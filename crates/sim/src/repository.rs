@@ -1,4 +1,5 @@
-//! A state repository as its authors mean it, and the files that say so. The engine reads the files; the monitor knows what was meant.
+//! A state repository as its authors mean it, and the files that say so. The engine reads the
+//! files; the monitor knows what was meant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -115,7 +116,8 @@ pub fn polled(store: &StoreName) -> StoreControl {
     StoreControl { interval: POLL, repository: Digest::of(store.as_str().as_bytes()) }
 }
 
-/// What never changes in the files of a run: everything but the folders and what authors change of documents.
+/// What never changes in the files of a run: everything but the folders and what authors change of
+/// documents.
 #[derive(Debug)]
 pub struct Template {
     /// Stores and targets, and what scopes may use.
@@ -228,7 +230,8 @@ fn app_text(universe: &Universe, n: usize) -> String {
     text
 }
 
-/// The windows of an app, as one more field of how it is synced. They come back daily, and no run lasts so long.
+/// The windows of an app, as one more field of how it is synced. They come back daily, and no run
+/// lasts so long.
 fn windows_text(universe: &Universe, app: &AppId) -> String {
     let mut text = String::new();
     for (from, until) in &universe.controls.apps[app].closed {

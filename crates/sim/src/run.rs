@@ -1,4 +1,5 @@
-//! One run: trouble for a while, then peace, then rest. Safety is checked all the way, liveness at the end.
+//! One run: trouble for a while, then peace, then rest. Safety is checked all the way, liveness at
+//! the end.
 
 use std::collections::BTreeSet;
 
@@ -134,7 +135,8 @@ impl World {
         }
     }
 
-    /// Without faults an edit is healed at once, whatever the engine is doing: the sweep is only the net beneath.
+    /// Without faults an edit is healed at once, whatever the engine is doing: the sweep is only
+    /// the net beneath.
     fn probe(&mut self) {
         const SOON: u64 = MINUTE;
         if self.monitor.violation.is_some() {
@@ -188,7 +190,8 @@ impl World {
         (0..self.universe.apps.len()).find_map(|app| self.unrest_of(app)).or_else(|| self.orphan())
     }
 
-    /// What was accepted last is not what a person let through: however things look, others may hold them so.
+    /// What was accepted last is not what a person let through: however things look, others may
+    /// hold them so.
     fn waits_for_a_person(&self, app: &AppId) -> bool {
         let facts = self.ledger.facts(&self.origin).apps.get(app);
         facts.is_some_and(|facts| facts.accepted.as_ref().map(|accepted| accepted.bundle) != facts.let_through)

@@ -65,7 +65,8 @@ impl Contents {
 struct Commit {
     parent: Option<usize>,
     contents: Contents,
-    /// Its files, from when the accept plane first reads them: most heads are overtaken before anybody does.
+    /// Its files, from when the accept plane first reads them: most heads are overtaken before
+    /// anybody does.
     tree: OnceCell<Arc<MemoryTree>>,
 }
 
@@ -93,7 +94,8 @@ impl SimStore {
         version(self.commits[self.head].parent.unwrap_or(self.head))
     }
 
-    /// What the head was before the instant at which it last moved; none for what there was from the beginning.
+    /// What the head was before the instant at which it last moved; none for what there was from
+    /// the beginning.
     pub fn head_before(&self) -> Option<VersionId> {
         let (moved, _) = self.heads.last()?;
         let before = self.heads.iter().rev().find(|(at, _)| at < moved)?;
@@ -190,8 +192,9 @@ fn index(id: &VersionId) -> Option<usize> {
     id.as_str().strip_prefix('c')?.parse().ok()
 }
 
-/// The resources a folder declares. The second key of a pair comes after the first, every other time once that is healthy, and some are of
-/// other waves; every seventh is protected; some have something that cannot be changed, and of these some may be made anew.
+/// The resources a folder declares. The second key of a pair comes after the first, every other
+/// time once that is healthy, and some are of other waves; every seventh is protected; some have
+/// something that cannot be changed, and of these some may be made anew.
 pub fn resources(declared: &Declared) -> Vec<Resource> {
     let keys: Vec<_> = declared.keys().collect();
     let resource = |(n, (key, content)): (usize, (&Key, &u32))| {
@@ -218,7 +221,8 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
     declared.iter().enumerate().map(resource).collect()
 }
 
-/// Of ten that an app has for itself one comes after the others, and another one last. None of them is in the scripts of scenarios.
+/// Of ten that an app has for itself one comes after the others, and another one last. None of them
+/// is in the scripts of scenarios.
 fn wave_of(key: &Key) -> i32 {
     match key.name().chars().last() {
         _ if key.name().starts_with("shared-") => 0,
@@ -234,7 +238,8 @@ pub fn may_be_made_anew(key: &Key) -> bool {
     key.name().ends_with(if shared { '1' } else { '3' })
 }
 
-/// What is declared under a key with a content. Where something cannot be changed, four contents have the same of it.
+/// What is declared under a key with a content. Where something cannot be changed, four contents
+/// have the same of it.
 pub fn body(key: &Key, content: u32) -> Value {
     if objects::is_of_cluster(key) {
         return objects::body(key, content);

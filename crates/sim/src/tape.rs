@@ -1,10 +1,12 @@
-//! The choice tape: every decision of a run, labelled. A seed dies with the next commit (one more draw shifts all later ones); a tape
-//! replays and shrinks. Zero always means "the plain thing", so a tape of zeros is a run without trouble.
+//! The choice tape: every decision of a run, labelled. A seed dies with the next commit (one more
+//! draw shifts all later ones); a tape replays and shrinks. Zero always means "the plain thing", so
+//! a tape of zeros is a run without trouble.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// One decision. A run makes thousands and knows their labels: only those of a tape that was read are text of their own.
+/// One decision. A run makes thousands and knows their labels: only those of a tape that was read
+/// are text of their own.
 pub type Choice = (Cow<'static, str>, u32);
 
 /// Where decisions come from, and the record of them.
@@ -41,7 +43,8 @@ impl Tape {
         drawn
     }
 
-    /// Whether something happens that happens `per_mille` times in a thousand. What is certain either way is no choice.
+    /// Whether something happens that happens `per_mille` times in a thousand. What is certain
+    /// either way is no choice.
     pub fn happens(&mut self, label: &'static str, per_mille: u32) -> bool {
         if per_mille == 0 || per_mille >= 1000 {
             return per_mille != 0;
@@ -66,8 +69,8 @@ impl Tape {
     }
 }
 
-/// The next choice with this label. After a change of the code or a cut of the shrinker others may stand in between: they are passed
-/// over, and where none is left the plain thing happens.
+/// The next choice with this label. After a change of the code or a cut of the shrinker others may
+/// stand in between: they are passed over, and where none is left the plain thing happens.
 fn replayed(choices: &[Choice], next: &mut usize, label: &str) -> u32 {
     const FAR: usize = 64;
     let ahead = choices.iter().skip(*next).take(FAR).position(|(found, _)| found == label);
@@ -108,8 +111,8 @@ pub fn from_text(text: &str) -> Result<Vec<Choice>, String> {
         .collect()
 }
 
-/// Makes a failing tape shorter and plainer: cuts ever smaller pieces, then sets what is left to zero where it still fails.
-/// `fails` runs the tape; `tries` bounds how often.
+/// Makes a failing tape shorter and plainer: cuts ever smaller pieces, then sets what is left to
+/// zero where it still fails. `fails` runs the tape; `tries` bounds how often.
 pub fn shrink(mut tape: Vec<Choice>, tries: usize, mut fails: impl FnMut(&[Choice]) -> bool) -> Vec<Choice> {
     let mut left = tries;
     let mut piece = tape.len() / 2;

@@ -49,8 +49,9 @@ pub struct Universe {
     /// Keys each app may declare; some of them more than one app may.
     pub keys: Vec<Vec<Key>>,
     pub instances: usize,
-    /// Control documents stand in the first store and a root app holds them; else the controls are simply there. Then there is one app
-    /// more at the end, which is what the first may be renamed to, and one target more, which no scope may use.
+    /// Control documents stand in the first store and a root app holds them; else the controls are
+    /// simply there. Then there is one app more at the end, which is what the first may be renamed
+    /// to, and one target more, which no scope may use.
     pub rooted: bool,
     /// Targets that apps may use.
     pub grounds: usize,
@@ -70,7 +71,8 @@ pub struct SimTargetKind {
 pub enum Ground {
     /// Plain tables of things, with all that a target may do wrong.
     Plain,
-    /// Kubernetes clusters behind the shipped target. Such a world costs several times as much as a plain one.
+    /// Kubernetes clusters behind the shipped target. Such a world costs several times as much as a
+    /// plain one.
     Clusters,
 }
 
@@ -177,7 +179,8 @@ impl Universe {
             if control.stores.remove(&first) {
                 control.stores.insert(self.stores[0].clone());
             }
-            // Documents name apps of their own scope only, and neighbours are of different ones here.
+            // Documents name apps of their own scope only, and neighbours are of different ones
+            // here.
             control.depends_on.clear();
         }
         let renamed: AppId = "web/renamed".parse().expect("a valid name");
@@ -198,7 +201,8 @@ impl Universe {
         self.apps.len() - usize::from(self.rooted)
     }
 
-    /// The app whose folder, store and target this one has: another only for what the first may be renamed to.
+    /// The app whose folder, store and target this one has: another only for what the first may be
+    /// renamed to.
     pub fn owner_of(&self, app: usize) -> usize {
         if app < self.folders() { app } else { 0 }
     }
@@ -306,7 +310,8 @@ fn control(tape: &mut Tape, store: StoreName, target: TargetIdentity) -> AppCont
     }
 }
 
-/// When changes of an app must wait, if ever: from a whole minute on, because documents know no shorter times.
+/// When changes of an app must wait, if ever: from a whole minute on, because documents know no
+/// shorter times.
 fn closed_window(tape: &mut Tape) -> Vec<(Timestamp, Timestamp)> {
     if !tape.happens("window", 250) {
         return Vec::new();

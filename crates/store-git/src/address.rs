@@ -1,4 +1,5 @@
-//! Which URLs are taken at all. Everything here is decided before any file, socket or process is touched.
+//! Which URLs are taken at all. Everything here is decided before any file, socket or process is
+//! touched.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -22,7 +22,8 @@ pub(crate) fn on_disk(what: &str, error: &gix::Error) -> StoreError {
     StoreError::damaged(format!("{what}: {}", causes(error)))
 }
 
-/// An error of a fetch that no transport explains: what the server sent does not hold together, or our disk failed.
+/// An error of a fetch that no transport explains: what the server sent does not hold together, or
+/// our disk failed.
 pub(crate) fn of_fetch(error: &gix::Error) -> StoreError {
     if error.classify().is_resource_exhausted() {
         return too_large(error);

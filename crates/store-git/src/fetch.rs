@@ -1,7 +1,7 @@
 //! One conversation with a server: where the branch or tag is, and what is missing here of it.
 //!
-//! Built on gix's protocol and not on its remotes, because a pack has to be weighed between its arrival and its unpacking,
-//! and because nothing of a configuration may take part.
+//! Built on gix's protocol and not on its remotes, because a pack has to be weighed between its
+//! arrival and its unpacking, and because nothing of a configuration may take part.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -47,7 +47,8 @@ impl Poll<'_> {
 
 /// How a poll went.
 pub(crate) enum Followed {
-    /// The head is where it was. Like the one of what was fetched it is a commit, also where a tag is followed.
+    /// The head is where it was. Like the one of what was fetched it is a commit, also where a tag
+    /// is followed.
     Here(gix::ObjectId),
     Fetched(gix::ObjectId),
     /// The head moved, but this copy is to be replaced.
@@ -56,7 +57,8 @@ pub(crate) enum Followed {
 
 type Conversation = SendFlushOnDrop<Box<dyn Transport + Send>>;
 
-/// Asks for the head, and fetches what it needs if it moved and there is room. `known` is what the branch or tag points to here.
+/// Asks for the head, and fetches what it needs if it moved and there is room. `known` is what the
+/// branch or tag points to here.
 pub(crate) fn fetch(
     repository: &Repository,
     poll: &Poll<'_>,
@@ -88,7 +90,8 @@ pub(crate) fn fetch(
     let pointed = repo.reference(name.as_str(), offered, PreviousValue::Any, "fetch");
     pointed.map_err(|error| of_fetch(&error))?;
     if let Some(kept) = kept {
-        // It guards a new pack until a branch or tag points into it. One that stays does no harm: nothing collects our copy.
+        // It guards a new pack until a branch or tag points into it. One that stays does no harm:
+        // nothing collects our copy.
         let _ = fs::remove_file(kept);
     }
     Ok(Followed::Fetched(head))
@@ -101,8 +104,8 @@ fn agent() -> (&'static str, Option<String>) {
 /// Most branches whose history is fetched to find one commit in it.
 const MOST_BRANCHES: usize = 200;
 
-/// Finds commits by the beginning of their id in what the server offers, and fetches them: the newest commit of any reference, or else any
-/// commit of a branch. No reference of ours moves.
+/// Finds commits by the beginning of their id in what the server offers, and fetches them: the
+/// newest commit of any reference, or else any commit of a branch. No reference of ours moves.
 pub(crate) fn fetch_named(
     repository: &Repository,
     poll: &Poll<'_>,
@@ -158,7 +161,8 @@ fn refuse_many_branches(branches: usize, name: &str) -> Result<(), StoreError> {
     Err(StoreError::refused(what, "name the newest commit of a branch or of another reference"))
 }
 
-/// Greets the server and asks for the references of a specification. `filtered` has the server leave out the others.
+/// Greets the server and asks for the references of a specification. `filtered` has the server
+/// leave out the others.
 fn look(server: &mut Conversation, spec: &str, filtered: bool) -> gix::Result<(Handshake, RefMap)> {
     let nobody_to_ask = |_| Ok(None);
     let mut handshake =

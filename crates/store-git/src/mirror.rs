@@ -1,8 +1,9 @@
 //! Our bare copy of one branch or tag of a remote repository, and how it follows it.
 //!
-//! A copy lies in a folder of its own below the cache and is shared by all stores of the same URL, branch or tag and credentials.
-//! It may be lost at any time: then it is fetched again. Copies are numbered: a new one never takes the place of one that is
-//! still read from. One process uses a cache at a time.
+//! A copy lies in a folder of its own below the cache and is shared by all stores of the same URL,
+//! branch or tag and credentials. It may be lost at any time: then it is fetched again. Copies are
+//! numbered: a new one never takes the place of one that is still read from. One process uses a
+//! cache at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ impl GitCache {
         Self { folder: Arc::from(folder.into()), mirrors: Arc::default() }
     }
 
-    /// The copy for one address, branch or tag, and way in. Who may read one store must not read another one's copy.
+    /// The copy for one address, branch or tag, and way in. Who may read one store must not read
+    /// another one's copy.
     pub(crate) fn mirror(&self, address: &Address, of: &Reference, shallow: bool, way_in: &str) -> Arc<Mirror> {
         let text = format!("{address}\n{}\n{shallow}\n{way_in}", of.full_name());
         let key = Digest::of(text.as_bytes()).to_string()[..32].to_owned();
@@ -107,7 +109,8 @@ impl Mirror {
         Ok(head)
     }
 
-    /// Brings commits here that a person names and that need not be on the branch or tag. Blocks; takes its turn with polls.
+    /// Brings commits here that a person names and that need not be on the branch or tag. Blocks;
+    /// takes its turn with polls.
     pub(crate) fn bring_named(&self, poll: &Poll<'_>, name: &str) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
         let mut repository = self.current(poll.limits)?;
         if repository.packs() >= poll.limits.packs {
@@ -149,14 +152,16 @@ impl Mirror {
         }
     }
 
-    /// What a server sends may fail to fit because of the server, or because of a gap in our copy that nobody saw yet.
+    /// What a server sends may fail to fit because of the server, or because of a gap in our copy
+    /// that nobody saw yet.
     fn is_suspicious(&self) -> bool {
         let mut state = self.state();
         state.failures += 1;
         state.failures.is_multiple_of(SUSPICIOUS)
     }
 
-    /// Fetches everything because our copy is damaged. Until that succeeds the old one is read from, as far as it goes.
+    /// Fetches everything because our copy is damaged. Until that succeeds the old one is read
+    /// from, as far as it goes.
     fn start_over(&self, poll: &Poll<'_>, reason: &str) -> Result<gix::ObjectId, StoreError> {
         let head = self.fetch_anew(poll)?;
         let mut state = self.state();
@@ -206,7 +211,8 @@ impl Mirror {
             Ok(Followed::Here(head) | Followed::Fetched(head)) => head,
             Ok(Followed::TooManyPacks) => unreachable!("an empty copy has room"),
             Err(error) => {
-                // What cannot be removed now is removed before the next attempt, or that one says why not.
+                // What cannot be removed now is removed before the next attempt, or that one says
+                // why not.
                 let _ = remove(&arriving);
                 return Err(error);
             }

@@ -7,7 +7,8 @@ use setpoint_store::{Limits, StorePath};
 
 use crate::mirror::GitCache;
 
-/// Where the secret is that opens the store over https. It is read again for every poll, so that it can be rotated.
+/// Where the secret is that opens the store over https. It is read again for every poll, so that it
+/// can be rotated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Credentials {
     /// The repository is public, or reached by ssh.
@@ -65,7 +66,8 @@ pub struct Patience {
     pub idle: Duration,
     /// For one poll, whatever it brings.
     pub total: Duration,
-    /// Bytes a second, over [`Self::window`]. Low, because a server that counts its objects says little for long.
+    /// Bytes a second, over [`Self::window`]. Low, because a server that counts its objects says
+    /// little for long.
     pub rate: u64,
     pub window: Duration,
 }
@@ -113,12 +115,14 @@ pub struct GitOptions {
     /// A file with the certificates of the authorities to trust instead of the system's.
     pub authorities: Option<PathBuf>,
     pub ssh: Option<SshOptions>,
-    /// Takes the newest version only. Ancestry is then unknown, which holds every new version until a person accepts it.
+    /// Takes the newest version only. Ancestry is then unknown, which holds every new version until
+    /// a person accepts it.
     pub shallow: bool,
     pub cache: GitCache,
     pub limits: GitLimits,
     pub patience: Patience,
-    /// Takes a path on this machine for a URL. For `Bootstrap` alone: a document from a store must not read our disk.
+    /// Takes a path on this machine for a URL. For `Bootstrap` alone: a document from a store must
+    /// not read our disk.
     pub allow_local: bool,
 }
 

@@ -1,8 +1,9 @@
 //! How long and how much of a server is listened to. Every byte of every transport passes here.
 //!
-//! gix reads from blocking streams; this is the place where such a read waits for an answer that may never come. It ends by
-//! silence, by slowness, by the end of the time, by too many bytes, or because nobody waits for it any more. What ended it is
-//! kept as a typed error: gix sees only an I/O error that it wraps in its own.
+//! gix reads from blocking streams; this is the place where such a read waits for an answer that
+//! may never come. It ends by silence, by slowness, by the end of the time, by too many bytes, or
+//! because nobody waits for it any more. What ended it is kept as a typed error: gix sees only an
+//! I/O error that it wraps in its own.
 
 use std::future::Future;
 use std::io;
@@ -49,13 +50,15 @@ pub(crate) struct Pace {
 #[derive(Debug, Default)]
 struct Spent {
     bytes: u64,
-    /// What was received and how long was waited since the rate was last looked at. Our own work is not the server's fault.
+    /// What was received and how long was waited since the rate was last looked at. Our own work is
+    /// not the server's fault.
     window_bytes: u64,
     window_waited: Duration,
     verdict: Option<StoreError>,
 }
 
-/// The time by which a server's patience is measured. Nothing is decided by it but whether to go on waiting.
+/// The time by which a server's patience is measured. Nothing is decided by it but whether to go on
+/// waiting.
 #[expect(clippy::disallowed_methods, reason = "the door of this crate to the clock")]
 fn now() -> Instant {
     Instant::now()
@@ -90,7 +93,8 @@ impl Pace {
         self.patience
     }
 
-    /// Waits for the server, within what is left of everybody's patience. Must not be called on a thread of the runtime.
+    /// Waits for the server, within what is left of everybody's patience. Must not be called on a
+    /// thread of the runtime.
     pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> io::Result<T> {
         let started = now();
         if self.interrupt.was_rung() {

@@ -1,4 +1,5 @@
-//! What of a repository is followed: a branch or a tag, by a name that leads nowhere else, and perhaps one commit alone.
+//! What of a repository is followed: a branch or a tag, by a name that leads nowhere else, and
+//! perhaps one commit alone.
 
 use std::fmt;
 

@@ -44,7 +44,8 @@ impl fmt::Debug for Repository {
     }
 }
 
-/// How gix opens a repository of ours or of a user: from its own files alone, and without trust in their configuration.
+/// How gix opens a repository of ours or of a user: from its own files alone, and without trust in
+/// their configuration.
 pub(crate) fn isolated(limits: &GitLimits) -> gix::open::Options {
     let allocation = format!("gitoxide.objects.allocLimit={}", limits.object_bytes);
     gix::open::Options::isolated()
@@ -70,8 +71,8 @@ impl Repository {
         Ok(Self { shared, folders })
     }
 
-    /// The same repository with everything that has arrived since it was opened: packs that were added have no room in the table of an
-    /// open one.
+    /// The same repository with everything that has arrived since it was opened: packs that were
+    /// added have no room in the table of an open one.
     pub(crate) fn again(&self, limits: &GitLimits) -> Result<Self, StoreError> {
         Self::open(self.shared.path(), limits, Arc::clone(&self.folders))
     }
@@ -85,7 +86,8 @@ impl Repository {
         files.filter(|file| file.path().extension().is_some_and(|extension| extension == "pack")).count()
     }
 
-    /// What a branch or tag points to, be it a commit or an annotated tag; `None` if there is no such branch or tag.
+    /// What a branch or tag points to, be it a commit or an annotated tag; `None` if there is no
+    /// such branch or tag.
     pub(crate) fn target(&self, reference: &Reference) -> Result<Option<gix::ObjectId>, StoreError> {
         let repo = self.handle();
         let damaged = |error: gix::Error| on_disk(&format!("{reference} cannot be read"), &error);
@@ -259,9 +261,11 @@ impl Repository {
         })
     }
 
-    /// Whether `to` is `from` or one of its ancestors; `None` if the history is longer than what is looked at.
+    /// Whether `to` is `from` or one of its ancestors; `None` if the history is longer than what is
+    /// looked at.
     ///
-    /// The walk does not trust the dates in versions: whoever writes them could make an ancestor look younger.
+    /// The walk does not trust the dates in versions: whoever writes them could make an ancestor
+    /// look younger.
     pub(crate) fn reaches(
         &self,
         from: gix::ObjectId,

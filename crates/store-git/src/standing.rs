@@ -1,7 +1,8 @@
-//! Whether a tag stays where it was seen first. A tag is a promise: one that is moved is a rewritten history, also if what it leads to
-//! then descends from what it led to before.
+//! Whether a tag stays where it was seen first. A tag is a promise: one that is moved is a
+//! rewritten history, also if what it leads to then descends from what it led to before.
 //!
-//! Lies beside the copies of a repository, so that a new copy does not forget it. With the whole cache it is lost.
+//! Lies beside the copies of a repository, so that a new copy does not forget it. With the whole
+//! cache it is lost.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -9,7 +10,8 @@ use std::path::PathBuf;
 
 use setpoint_store::StoreError;
 
-/// The second line of the file of a tag that was moved. For good: also one that was moved back is not what it promised to be.
+/// The second line of the file of a tag that was moved. For good: also one that was moved back is
+/// not what it promised to be.
 const MOVED: &str = "moved";
 
 /// Where a tag stands, on disk.
@@ -64,7 +66,8 @@ impl Standing {
             file.sync_all()
         });
         let renamed = written.and_then(|()| fs::rename(&new, &self.file));
-        // The new name is only safe once its directory is: a tag that was moved would look like one that was not.
+        // The new name is only safe once its directory is: a tag that was moved would look like one
+        // that was not.
         renamed.and_then(|()| self.sync_directory()).map_err(|error| self.disk(&error))
     }
 

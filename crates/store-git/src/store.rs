@@ -47,7 +47,8 @@ struct Inner {
     pin: Option<Pin>,
     place: Place,
     inspector: Inspector,
-    /// The version that was opened last, for as long as somebody reads it: the apps of a store are rendered from one version, several at a time.
+    /// The version that was opened last, for as long as somebody reads it: the apps of a store are
+    /// rendered from one version, several at a time.
     opened: Mutex<Option<(VersionId, Weak<dyn Tree>)>>,
 }
 
@@ -206,7 +207,8 @@ impl Drop for GiveUp {
     }
 }
 
-/// Does work that blocks where blocking is allowed. A panic in it is an error of this store and of no other.
+/// Does work that blocks where blocking is allowed. A panic in it is an error of this store and of
+/// no other.
 #[expect(clippy::disallowed_methods, reason = "the door: work on a repository blocks, one for each poll or read")]
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
@@ -220,7 +222,8 @@ impl Inner {
         self.repository()?.head(&self.reference)?.ok_or_else(|| self.reference.vanished())
     }
 
-    /// What is a version while the branch or tag leads to this head: the commit that is declared, or else the head itself.
+    /// What is a version while the branch or tag leads to this head: the commit that is declared,
+    /// or else the head itself.
     fn offered(&self, head: gix::ObjectId) -> Result<gix::ObjectId, StoreError> {
         let Some(pin) = &self.pin else { return Ok(head) };
         let (commit, reference) = (pin.commit, &self.reference);
@@ -349,7 +352,8 @@ impl Inner {
 fn authorization(credentials: &Credentials) -> Result<Option<Authorization>, StoreError> {
     let account = match credentials {
         Credentials::None => return Ok(None),
-        // Servers take a token as the password of any user; this name is the one of the largest of them.
+        // Servers take a token as the password of any user; this name is the one of the largest of
+        // them.
         Credentials::Token { file } => format!("x-access-token:{}", secret_in(file)?.open()),
         Credentials::Basic { file } => {
             let secret = secret_in(file)?;

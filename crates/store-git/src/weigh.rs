@@ -1,8 +1,10 @@
-//! Weighs a pack before it is unpacked: how large its objects are, and how much of them is held in memory at once.
+//! Weighs a pack before it is unpacked: how large its objects are, and how much of them is held in
+//! memory at once.
 //!
-//! A pack of some kilobytes can describe terabytes, because an object may be a list of copies out of another one. gix limits
-//! each object, but not their sum: while it walks a tree of such deltas it keeps every object that has a second child to come.
-//! So the tree is measured first, from the sizes that the pack declares, in memory that does not depend on them.
+//! A pack of some kilobytes can describe terabytes, because an object may be a list of copies out
+//! of another one. gix limits each object, but not their sum: while it walks a tree of such deltas
+//! it keeps every object that has a second child to come. So the tree is measured first, from the
+//! sizes that the pack declares, in memory that does not depend on them.
 
 use std::io::{self, BufRead};
 
@@ -39,7 +41,8 @@ pub(crate) fn weigh(pack: impl BufRead, limits: &GitLimits, pace: &Pace) -> Resu
         return Err(too_heavy(&format!("it holds {count} objects, the limit is {OBJECTS}")));
     }
     let mut objects: Vec<Weighed> = Vec::new();
-    // A base that is named by its id may be any object: all of them are counted as if they were held at once.
+    // A base that is named by its id may be any object: all of them are counted as if they were
+    // held at once.
     let mut by_id = 0_u64;
     for _ in 0..count {
         // A gigabyte may decompress to a thousand: time is what ends that.
@@ -83,7 +86,8 @@ struct Scale<R> {
 }
 
 impl<R: BufRead> Scale<R> {
-    /// Reads one object's header and looks at the beginning of its data; whether its base is named by id.
+    /// Reads one object's header and looks at the beginning of its data; whether its base is named
+    /// by id.
     fn object(&mut self, known: &[Weighed], limits: &GitLimits) -> Result<(Weighed, bool), StoreError> {
         let offset = self.at;
         let (kind, declared) = self.header()?;

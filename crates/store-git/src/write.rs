@@ -1,4 +1,5 @@
-//! New versions in a repository on this machine, without the `git` program: what `setpoint init` and `setpoint demo` use.
+//! New versions in a repository on this machine, without the `git` program: what `setpoint init`
+//! and `setpoint demo` use.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -72,7 +73,8 @@ impl LocalRepository {
         &self.folder
     }
 
-    /// Makes a version and lets the branch point to it. Fails if somebody else moved the branch meanwhile.
+    /// Makes a version and lets the branch point to it. Fails if somebody else moved the branch
+    /// meanwhile.
     pub fn commit(
         &self,
         branch: &Branch,

@@ -2,7 +2,8 @@
 
 use setpoint_testbed::program;
 
-/// Tests that fetch over https, over ssh, with credentials, and that read and write on this machine.
+/// Tests that fetch over https, over ssh, with credentials, and that read and write on this
+/// machine.
 const TESTS: [&str; 4] = [
     "following::a_version_is_read_without_a_checkout",
     "local::versions_are_written_and_git_agrees_with_them",

@@ -219,7 +219,8 @@ fn a_poll_that_nobody_waits_for_ends_at_once() {
         scene.server.mend();
         assert!(poll(&store).await.is_ok());
     });
-    // Dropping a runtime waits for the threads that block: with a poll that went on, for all of its patience.
+    // Dropping a runtime waits for the threads that block: with a poll that went on, for all of its
+    // patience.
     let (done, ended) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {

@@ -29,7 +29,8 @@ async fn a_version_is_read_without_a_checkout() {
     assert_eq!(read(&*tree, "apps/nothing"), None);
     let listing = tree.list(&path("apps")).unwrap().unwrap();
     let names: Vec<_> = listing.entries.iter().map(|entry| (entry.name.as_ref(), entry.kind)).collect();
-    // `git ls-tree` shows shop.yaml before shop/, because it sorts folders with their slash; a listing is sorted by name.
+    // `git ls-tree` shows shop.yaml before shop/, because it sorts folders with their slash; a
+    // listing is sorted by name.
     assert_eq!(
         names,
         [("current", EntryKind::Symlink), ("shop", EntryKind::Directory), ("shop.yaml", EntryKind::File)]

@@ -1,5 +1,6 @@
-//! The Git store against real parts: `git` itself, `git http-backend` behind TLS, the system's `sshd`; and against servers and
-//! repositories that mean harm. `case_NN` are the bad-input cases that every store of this kind has to survive.
+//! The Git store against real parts: `git` itself, `git http-backend` behind TLS, the system's
+//! `sshd`; and against servers and repositories that mean harm. `case_NN` are the bad-input cases
+//! that every store of this kind has to survive.
 
 mod environment;
 mod faults;

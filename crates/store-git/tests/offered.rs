@@ -1,4 +1,5 @@
-//! What the store offers beyond the branch it follows: found and fetched for a plan, never followed.
+//! What the store offers beyond the branch it follows: found and fetched for a plan, never
+//! followed.
 
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use setpoint_testbed::{Item, On};
 
 use crate::scene::{Scene, head, opened, poll, read};
 
-/// A repository with a branch of two commits that is not merged, a pull request and a tag; answers the ids.
+/// A repository with a branch of two commits that is not merged, a pull request and a tag; answers
+/// the ids.
 fn unmerged(scene: &Scene) -> [String; 5] {
     let repository = &scene.repository;
     let main = repository.commit("main", None, &[("a", Item::File("main"))]);

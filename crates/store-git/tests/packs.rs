@@ -182,7 +182,8 @@ async fn case_16_a_pack_that_does_not_hold_together_is_damaged_and_never_a_panic
 
 #[test]
 fn case_17_messages_made_to_collide_are_detected_by_the_hash_that_names_objects() {
-    // The pair of the first chosen-prefix collision (Leurent and Peyrin, 2020): equal under plain SHA-1.
+    // The pair of the first chosen-prefix collision (Leurent and Peyrin, 2020): equal under plain
+    // SHA-1.
     let pair: [&[u8]; 2] = [include_bytes!("data/sha-mbles-1.bin"), include_bytes!("data/sha-mbles-2.bin")];
     assert_ne!(pair[0], pair[1]);
     for message in pair {

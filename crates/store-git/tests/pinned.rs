@@ -1,4 +1,5 @@
-//! Stores that do not follow a branch wherever it goes: by a tag, which stays where it is, or by one commit alone.
+//! Stores that do not follow a branch wherever it goes: by a tag, which stays where it is, or by
+//! one commit alone.
 
 use setpoint_core::observed::UnknownReason;
 use setpoint_core::version::Ancestry;

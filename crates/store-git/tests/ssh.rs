@@ -1,4 +1,5 @@
-//! The system's `sshd`: the right key and host open the store, everything else is denied before anything is said.
+//! The system's `sshd`: the right key and host open the store, everything else is denied before
+//! anything is said.
 
 use setpoint_core::observed::UnknownReason;
 use setpoint_store::{Store, StoreError};

@@ -54,10 +54,14 @@ pub struct VersionInfo {
 ///
 /// The engine relies on this:
 ///
-/// 1. **A version never changes.** What [`open`](Self::open) shows under one id is the same on every call, on every machine.
-/// 2. **Errors are `Unknown`.** [`poll`](Self::poll) never reports an older or an empty store because something failed.
-/// 3. **What was polled can be opened**, as long as the store is not rewritten and our copy of it is not lost.
-/// 4. **[`ancestry`](Self::ancestry) guesses nothing**: what cannot be told is [`Ancestry::Unknown`].
+/// 1. **A version never changes.** What [`open`](Self::open) shows under one id is the same on
+///    every call, on every machine.
+/// 2. **Errors are `Unknown`.** [`poll`](Self::poll) never reports an older or an empty store
+///    because something failed.
+/// 3. **What was polled can be opened**, as long as the store is not rewritten and our copy of it
+///    is not lost.
+/// 4. **[`ancestry`](Self::ancestry) guesses nothing**: what cannot be told is
+///    [`Ancestry::Unknown`].
 /// 5. **Nothing of a store is executed**: no hook, no filter, no program it names.
 pub trait Store: Send + Sync + fmt::Debug {
     /// Looks for the newest version, and brings it here if it is new.
@@ -73,11 +77,13 @@ pub trait Store: Send + Sync + fmt::Debug {
         offered: &'a VersionId,
     ) -> Answer<'a, Result<Ancestry, StoreError>>;
 
-    /// The version that a person names: by its full id, or by a beginning that only one of the store's versions has.
+    /// The version that a person names: by its full id, or by a beginning that only one of the
+    /// store's versions has.
     fn find<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>>;
 
-    /// The same among everything that the store offers, also what is not on the branch or tag it follows, and brings it here: for a plan
-    /// of what may be merged later. Such a version must not be accepted.
+    /// The same among everything that the store offers, also what is not on the branch or tag it
+    /// follows, and brings it here: for a plan of what may be merged later. Such a version must not
+    /// be accepted.
     fn find_offered<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>> {
         self.find(name)
     }

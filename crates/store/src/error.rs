@@ -10,10 +10,12 @@ pub enum StoreError {
     /// Nobody answered, or not in time. The same question may be answered later.
     #[error("the store did not answer: {detail}")]
     Unreachable { detail: String },
-    /// The store does not let us in. Asking again does not help until somebody changes the credentials or the rights.
+    /// The store does not let us in. Asking again does not help until somebody changes the
+    /// credentials or the rights.
     #[error("the store denied access: {detail}")]
     Denied { detail: String },
-    /// Something that was declared is not there: a branch, a folder, a version. Never read as an empty one.
+    /// Something that was declared is not there: a branch, a folder, a version. Never read as an
+    /// empty one.
     #[error("{what} is not in the store: {fix}")]
     Vanished {
         what: String,

@@ -1,8 +1,8 @@
 //! What no version may contain, checked over the whole version before anything of it is read.
 //!
-//! A version is refused as a whole: names that mean something else on another system, two names that are one there, links
-//! that lead out, submodules, and more than the limits. A folder that was inspected once is known by its id, so a new
-//! version costs what it changed.
+//! A version is refused as a whole: names that mean something else on another system, two names
+//! that are one there, links that lead out, submodules, and more than the limits. A folder that was
+//! inspected once is known by its id, so a new version costs what it changed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +117,8 @@ impl Inspector {
             }
             summary.height = summary.height.max(1);
             summary.longest = summary.longest.max(entry.name.len());
-            // Asked here and not once at the end: folders that hold each other's links many times would fill the memory.
+            // Asked here and not once at the end: folders that hold each other's links many times
+            // would fill the memory.
             if summary.links.len() > self.limits.links {
                 return Err(StoreError::refused(
                     format!("the version holds more than {} symbolic links", self.limits.links),
@@ -184,8 +185,8 @@ fn fold(name: &str) -> String {
     cased.nfc().collect()
 }
 
-/// Whether a file system might take this name for `.git`: case, the characters HFS+ ignores, and the short names,
-/// streams, trailing dots and spaces of NTFS.
+/// Whether a file system might take this name for `.git`: case, the characters HFS+ ignores, and
+/// the short names, streams, trailing dots and spaces of NTFS.
 fn is_git_folder(name: &str) -> bool {
     let ignored = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let seen: String = name.chars().filter(|c| !ignored(c)).flat_map(char::to_lowercase).collect();

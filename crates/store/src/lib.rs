@@ -1,9 +1,10 @@
 //! The [`Store`] trait: where versions live, and how one of them is read without a checkout.
 //!
-//! Reading order: [`contract`] (what the engine may ask of a store), [`error`] (what can go wrong, by what to do about it),
-//! [`path`] and [`tree`] (one version, read by path), [`reads`] (what a render read, listed and missed: the rule by which
-//! an app is skipped), [`objects`] (folders and files by id, and the one way they become a tree), [`inspect`] (what no
-//! version may contain), [`memory`] (the store of the simulator and of tests).
+//! Reading order: [`contract`] (what the engine may ask of a store), [`error`] (what can go wrong,
+//! by what to do about it), [`path`] and [`tree`] (one version, read by path), [`reads`] (what a
+//! render read, listed and missed: the rule by which an app is skipped), [`objects`] (folders and
+//! files by id, and the one way they become a tree), [`inspect`] (what no version may contain),
+//! [`memory`] (the store of the simulator and of tests).
 //!
 //! No crate that speaks to a real store is linked here: the simulator depends on this one.
 

@@ -1,4 +1,5 @@
-//! A store in memory, for the simulator and for tests: a history of trees whose head can move, lag, be rewritten or fail.
+//! A store in memory, for the simulator and for tests: a history of trees whose head can move, lag,
+//! be rewritten or fail.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -48,7 +49,8 @@ impl MemoryTree {
         Self::from_leaves(files.into_iter().map(|(at, text)| (path(at), leaf(text))).collect())
     }
 
-    /// This tree with one more file, or another one at that path. What stood at or below the path is gone.
+    /// This tree with one more file, or another one at that path. What stood at or below the path
+    /// is gone.
     #[must_use]
     pub fn with_file(&self, path: &StorePath, bytes: &[u8]) -> Self {
         self.with(path, Leaf::File { bytes: Arc::from(bytes), executable: false })
@@ -127,7 +129,8 @@ pub struct MemoryObjects {
 }
 
 impl MemoryObjects {
-    /// Adds a folder of entries as they are, also such as no honest store would have. For tests of what is refused.
+    /// Adds a folder of entries as they are, also such as no honest store would have. For tests of
+    /// what is refused.
     pub fn put_folder(&mut self, mut entries: Vec<Entry>) -> ObjectId {
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         let mut text = String::from("folder\n");
@@ -147,7 +150,8 @@ impl MemoryObjects {
         id
     }
 
-    /// Adds the folder that holds these sorted leaves, whose paths agree in the first `depth` components.
+    /// Adds the folder that holds these sorted leaves, whose paths agree in the first `depth`
+    /// components.
     fn add_folder(&mut self, leaves: &[(Vec<&str>, &Leaf)], depth: usize) -> ObjectId {
         let mut entries = Vec::new();
         for group in leaves.chunk_by(|a, b| a.0[depth] == b.0[depth]) {
@@ -209,12 +213,14 @@ impl MemoryStore {
         history.add(parent, tree, message, at)
     }
 
-    /// Rewrites history: the new head descends from `parent` (`None`: from nothing), whatever the head was.
+    /// Rewrites history: the new head descends from `parent` (`None`: from nothing), whatever the
+    /// head was.
     pub fn rewrite(&self, parent: Option<VersionId>, tree: MemoryTree, message: &str, at: Timestamp) -> VersionId {
         self.history().add(parent, tree, message, at)
     }
 
-    /// Lets the branch stand at a version it had before, as a mirror that lags does; `None` deletes the branch.
+    /// Lets the branch stand at a version it had before, as a mirror that lags does; `None` deletes
+    /// the branch.
     pub fn set_head(&self, head: Option<VersionId>) {
         self.history().head = head;
     }
@@ -225,7 +231,8 @@ impl MemoryStore {
     }
 
     fn history(&self) -> MutexGuard<'_, History> {
-        // Every change of the history is one assignment or insert: it is whole also after a panic elsewhere.
+        // Every change of the history is one assignment or insert: it is whole also after a panic
+        // elsewhere.
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,5 @@
-//! Folders and files by id, and the one way they become a [`Tree`]: every store that has such objects reads alike.
+//! Folders and files by id, and the one way they become a [`Tree`]: every store that has such
+//! objects reads alike.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ pub const MAX_HOPS: usize = 8;
 
 /// Immutable folders and files, found by id.
 pub trait Objects: Send + Sync + fmt::Debug {
-    /// A folder's entries, sorted by name. An id that is not there is [`StoreError::Damaged`]: somebody pointed at it.
+    /// A folder's entries, sorted by name. An id that is not there is [`StoreError::Damaged`]:
+    /// somebody pointed at it.
     fn folder(&self, id: &ObjectId) -> Result<Arc<[Entry]>, StoreError>;
 
     /// A file's or link's bytes.
@@ -74,15 +76,16 @@ impl<O: Objects> Tree for ObjectTree<O> {
     }
 }
 
-/// Walks a path from the root, through links, and gives the way: the root without a name, then what is below it by name. Empty if a component is not there,
-/// or is a file where a folder is needed.
+/// Walks a path from the root, through links, and gives the way: the root without a name, then what
+/// is below it by name. Empty if a component is not there, or is a file where a folder is needed.
 pub(crate) fn follow(
     objects: &(impl Objects + ?Sized),
     root: &ObjectId,
     path: &StorePath,
 ) -> Result<Vec<(String, EntryId)>, StoreError> {
     let root = EntryId { kind: EntryKind::Directory, id: root.clone() };
-    // What is left to walk, the next component last; and the folders we came through, for `..` in link targets.
+    // What is left to walk, the next component last; and the folders we came through, for `..` in
+    // link targets.
     let mut ahead: Vec<String> = path.components().rev().map(str::to_owned).collect();
     let mut behind = vec![(String::new(), root)];
     let mut hops = 0;

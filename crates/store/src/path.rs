@@ -31,7 +31,8 @@ impl BadPath {
     }
 }
 
-/// Foreign text as it may be shown: printable ASCII, everything else escaped, at most 80 characters.
+/// Foreign text as it may be shown: printable ASCII, everything else escaped, at most 80
+/// characters.
 pub fn shown(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_default).collect()
 }

@@ -1,7 +1,9 @@
-//! What a render read of a version: every file, every listing, and everything it looked for and missed.
+//! What a render read of a version: every file, every listing, and everything it looked for and
+//! missed.
 //!
-//! An app is skipped on a new version only if all of it resolves the same there. The property that makes this sound is
-//! tested over random trees and readers: if a [`ReadSet`] holds on a tree, reading again gives equal results.
+//! An app is skipped on a new version only if all of it resolves the same there. The property that
+//! makes this sound is tested over random trees and readers: if a [`ReadSet`] holds on a tree,
+//! reading again gives equal results.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -25,13 +27,15 @@ pub struct ReadSet {
     /// Paths of which was asked where they really are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     real: BTreeMap<StorePath, Option<StorePath>>,
-    /// A question failed: what was made of it must not be taken for what another reading would make.
+    /// A question failed: what was made of it must not be taken for what another reading would
+    /// make.
     failed: bool,
 }
 
 impl ReadSet {
-    /// Whether everything read, listed or missed resolves the same on another tree of the same store. What that version itself is to blame for, such as a link that
-    /// leads nowhere good, does not: whoever reads it tells where it is.
+    /// Whether everything read, listed or missed resolves the same on another tree of the same
+    /// store. What that version itself is to blame for, such as a link that leads nowhere good,
+    /// does not: whoever reads it tells where it is.
     pub fn holds_on(&self, tree: &dyn Tree) -> Result<bool, StoreError> {
         match self.resolves_on(tree) {
             Err(StoreError::Refused { .. } | StoreError::Vanished { .. }) => Ok(false),
@@ -109,7 +113,8 @@ impl<'a> Recording<'a> {
     }
 
     fn note<T>(&self, answer: Result<T, StoreError>, note: impl FnOnce(&mut ReadSet, &T)) -> Result<T, StoreError> {
-        // A set is whole after every insert, so a panic elsewhere while it was locked leaves nothing half done.
+        // A set is whole after every insert, so a panic elsewhere while it was locked leaves
+        // nothing half done.
         let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
         match &answer {
             Ok(answer) => note(&mut reads, answer),

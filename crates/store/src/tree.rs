@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::StoreError;
 use crate::path::StorePath;
 
-/// What a store calls one immutable file or folder. Opaque; equal ids mean equal content, within one store.
+/// What a store calls one immutable file or folder. Opaque; equal ids mean equal content, within
+/// one store.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ObjectId(Arc<str>);
@@ -100,8 +101,9 @@ pub struct EntryId {
 
 /// One version of a store.
 ///
-/// The version never changes: equal questions have equal answers for as long as the tree lives. Symbolic links are followed
-/// within the tree. `None` is a statement: it is surely not there. Whatever could not be found out is an error.
+/// The version never changes: equal questions have equal answers for as long as the tree lives.
+/// Symbolic links are followed within the tree. `None` is a statement: it is surely not there.
+/// Whatever could not be found out is an error.
 pub trait Tree: Send + Sync + fmt::Debug {
     /// The file at a path; `None` if nothing or no file is there.
     fn read(&self, path: &StorePath) -> Result<Option<Blob>, StoreError>;

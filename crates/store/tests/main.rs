@@ -1,4 +1,5 @@
-//! Read sets are sound, versions that hold what none may are refused, and the store in memory keeps the contract.
+//! Read sets are sound, versions that hold what none may are refused, and the store in memory keeps
+//! the contract.
 
 mod inspecting;
 mod memory;

@@ -146,7 +146,8 @@ proptest! {
         let before = changed(&MemoryTree::default(), &base);
         let after = before.with_file(&StorePath::new("elsewhere/x").unwrap(), text.as_bytes());
         let (_, reads) = reads_of(&program, &before);
-        // A reader that failed may not be skipped, nor one that may have come through a link to the root: any change changes it.
+        // A reader that failed may not be skipped, nor one that may have come through a link to the
+        // root: any change changes it.
         let whole = run(&program, &before).iter().all(|seen| !seen.contains("Err("));
         let to_root = |change: &Change| matches!(change, Change::Link(_, to) if to == "." || to.starts_with(".."));
         if whole && !base.iter().any(to_root) {

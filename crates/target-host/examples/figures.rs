@@ -1,4 +1,5 @@
-//! Prints how long a host target takes for many small files: `cargo run --release --example figures -- 1000`.
+//! Prints how long a host target takes for many small files: `cargo run --release --example figures
+//! -- 1000`.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a measurement reads the clock and prints it")]
 
 use std::collections::BTreeSet;

@@ -1,6 +1,7 @@
 //! Users and groups of the host, as `/etc/passwd` and `/etc/group` name them.
 //!
-//! Accounts that only a directory service knows are written by number: asking it would mean to load its code into this process.
+//! Accounts that only a directory service knows are written by number: asking it would mean to load
+//! its code into this process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +30,8 @@ impl Accounts {
         Self { users: table(Path::new("/etc/passwd")), groups: table(Path::new("/etc/group")) }
     }
 
-    /// How an account that was found is written where this one was declared: equal ones in the declaration's own form.
+    /// How an account that was found is written where this one was declared: equal ones in the
+    /// declaration's own form.
     pub(crate) fn shown(&self, of: Kind, declared: &Account, found: u32) -> String {
         let names = self.table(of).as_ref().ok();
         match declared {

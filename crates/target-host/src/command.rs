@@ -1,5 +1,5 @@
-//! Running commands: with the environment that is declared and nothing else, for as long as is allowed, and with what they print
-//! kept short and free of secrets.
+//! Running commands: with the environment that is declared and nothing else, for as long as is
+//! allowed, and with what they print kept short and free of secrets.
 //!
 //! This is the door of child processes: nothing else of this crate starts one.
 
@@ -53,7 +53,8 @@ impl Host {
     /// In state is present, not in state is absent, and no check is no answer.
     pub(crate) fn look_at_command(&self, known: Option<&Known>) -> Result<Presence, UnknownReason> {
         let Some(known) = known else {
-            // What a command did is not undone, so of one that is no longer declared nothing is left to hold or to delete.
+            // What a command did is not undone, so of one that is no longer declared nothing is
+            // left to hold or to delete.
             return Ok(Presence::Absent);
         };
         let HostResource::Command(command) = &known.declared else {
@@ -227,7 +228,8 @@ impl Run {
     }
 }
 
-/// Takes the values of sensitive variables out of what was printed, the longest first, and each line of those that have several.
+/// Takes the values of sensitive variables out of what was printed, the longest first, and each
+/// line of those that have several.
 fn redact(output: &[u8], secrets: &[Vec<u8>]) -> String {
     let lines = |secret: &Vec<u8>| secret.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
     let mut parts: Vec<Vec<u8>> = secrets.iter().cloned().chain(secrets.iter().flat_map(lines)).collect();

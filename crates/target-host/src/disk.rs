@@ -1,7 +1,8 @@
 //! The disk: every call that changes it, and every read that is compared, goes through here.
 //!
-//! A [`Probe`] is told of each call before it is made and may fail it. Tests use one to meet errors a healthy disk does not
-//! have, to act as a stranger between two calls, to stop the process at any of them, and to show the order of syncs.
+//! A [`Probe`] is told of each call before it is made and may fail it. Tests use one to meet errors
+//! a healthy disk does not have, to act as a stranger between two calls, to stop the process at any
+//! of them, and to show the order of syncs.
 
 use std::fmt;
 use std::io;
@@ -107,7 +108,8 @@ impl Disk {
     /// Opens a file for reading: the file itself, never what a link there points to.
     pub(crate) fn open(&self, folder: &Folder, name: &str) -> Done<OwnedFd> {
         self.ask(|| Call::Read { path: folder.at(name) })?;
-        // Without NONBLOCK, a pipe that took the file's place since it was looked at would keep us waiting for ever.
+        // Without NONBLOCK, a pipe that took the file's place since it was looked at would keep us
+        // waiting for ever.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         rustix::fs::openat(folder.fd(), name, flags, Mode::empty())
     }
@@ -128,7 +130,8 @@ impl Disk {
         self.make(folder, name, || rustix::fs::symlinkat(target, folder.fd(), name))
     }
 
-    /// What stands at the name of a temporary file is what an earlier try under the same intent left there.
+    /// What stands at the name of a temporary file is what an earlier try under the same intent
+    /// left there.
     fn make<T>(&self, folder: &Folder, name: &str, call: impl Fn() -> Done<T>) -> Done<T> {
         self.ask(|| Call::Make { path: folder.at(name) })?;
         match call() {
@@ -152,7 +155,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Gives a temporary file or folder its owner, then its mode: a change of owner takes set-id bits away.
+    /// Gives a temporary file or folder its owner, then its mode: a change of owner takes set-id
+    /// bits away.
     pub(crate) fn dress(&self, file: BorrowedFd<'_>, dress: Dress, modified: Timespec) -> Done {
         if dress.owner.is_some() || dress.group.is_some() {
             rustix::fs::fchown(file, dress.owner.map(Uid::from_raw), dress.group.map(Gid::from_raw))?;
@@ -186,8 +190,8 @@ impl Disk {
         rustix::fs::fsync(file)
     }
 
-    /// Makes everything on the folder's file system durable. The folder must have been opened before what counts was
-    /// written: an error of the disk is told to those who were there.
+    /// Makes everything on the folder's file system durable. The folder must have been opened
+    /// before what counts was written: an error of the disk is told to those who were there.
     pub(crate) fn sync_all(&self, folder: &Folder) -> Done {
         self.ask(|| Call::SyncAll { folder: folder.path.to_string() })?;
         rustix::fs::syncfs(folder.fd())

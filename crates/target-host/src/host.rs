@@ -37,7 +37,8 @@ pub(crate) struct Host {
     pub(crate) disk: Disk,
     pub(crate) watch: Watch,
     memory: Mutex<Memory>,
-    /// Folders that hold nothing an earlier process left there. Held while one is swept, so that nobody writes there meanwhile.
+    /// Folders that hold nothing an earlier process left there. Held while one is swept, so that
+    /// nobody writes there meanwhile.
     pub(crate) swept: Mutex<BTreeSet<String>>,
 }
 

@@ -1,7 +1,8 @@
 //! What this machine is: its machine id, hashed, and the folder it is seen from.
 //!
-//! The machine id itself is never shown: its manual asks that it be used only in a form that one application knows. A target
-//! with a root of its own is another target, and another folder put in that place is another one again.
+//! The machine id itself is never shown: its manual asks that it be used only in a form that one
+//! application knows. A target with a root of its own is another target, and another folder put in
+//! that place is another one again.
 
 use std::fs;
 use std::io::{self, Write};
@@ -42,7 +43,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Opens the root and asks who is there. Whoever goes on working with this root works on that machine.
+    /// Opens the root and asks who is there. Whoever goes on working with this root works on that
+    /// machine.
     pub(crate) fn open(&self) -> Result<(Root, TargetIdentity), NoIdentity> {
         let place = self.root.as_deref().unwrap_or(Path::new("/"));
         let failed = |errno: Errno| NoIdentity::Root { place: place.to_owned(), source: errno.into() };
@@ -84,7 +86,8 @@ fn is_machine_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) && text.bytes().any(|byte| byte != b'0')
 }
 
-/// Makes an id and keeps it for good: written beside its place, made durable, and only then put there.
+/// Makes an id and keeps it for good: written beside its place, made durable, and only then put
+/// there.
 #[expect(clippy::disallowed_methods, reason = "the door: an id that no other machine has")]
 fn generate(folder: &Path, place: &Path) -> io::Result<String> {
     let mut random = [0; 16];
@@ -94,7 +97,8 @@ fn generate(folder: &Path, place: &Path) -> io::Result<String> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    // A link, not a rename: of two processes that make one at once, the second takes over the first's.
+    // A link, not a rename: of two processes that make one at once, the second takes over the
+    // first's.
     let linked = fs::hard_link(&beside, place);
     fs::remove_file(&beside)?;
     fs::File::open(folder)?.sync_all()?;

@@ -37,13 +37,16 @@ pub struct HostOptions {
     /// The installation's key: contents are compared and shown by digests made with it.
     pub digest_key: DigestKey,
     pub secrets: Option<Arc<dyn Secrets>>,
-    /// Believe that a file whose inode, size, mode, owner and times are as they were holds what it held, as git does. A look is
-    /// several times faster; whoever can set a file's time of change unseen (a restored block device) is not noticed.
+    /// Believe that a file whose inode, size, mode, owner and times are as they were holds what it
+    /// held, as git does. A look is several times faster; whoever can set a file's time of change
+    /// unseen (a restored block device) is not noticed.
     pub trust_stat: bool,
-    /// Whether commands are run. They are not confined to `root`, so that a target with a root refuses them if unsaid.
+    /// Whether commands are run. They are not confined to `root`, so that a target with a root
+    /// refuses them if unsaid.
     pub run_commands: bool,
-    /// No other process changes the machine in the name of this installation (its data folder is locked): an effect that is not
-    /// under way here is over, and what became of it can be told at once.
+    /// No other process changes the machine in the name of this installation (its data folder is
+    /// locked): an effect that is not under way here is over, and what became of it can be told at
+    /// once.
     pub alone: bool,
     /// Takes what people should know about how this target is held.
     pub complaint: Option<Complaint>,

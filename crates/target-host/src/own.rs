@@ -1,4 +1,5 @@
-//! What Setpoint itself runs from on a host: nothing there is declared by any app, whatever links lead to it.
+//! What Setpoint itself runs from on a host: nothing there is declared by any app, whatever links
+//! lead to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! Paths on the host: absolute, normalised, and the key of what stands there.
 //!
-//! A path is text of the declaration, seen from the target's root: `/etc/motd` of a target with `root: /srv/image` is
-//! `/srv/image/etc/motd` on disk. Files, folders and links share one class of keys, because one path has one owner.
+//! A path is text of the declaration, seen from the target's root: `/etc/motd` of a target with
+//! `root: /srv/image` is `/srv/image/etc/motd` on disk. Files, folders and links share one class of
+//! keys, because one path has one owner.
 
 use std::fmt;
 use std::sync::Arc;
@@ -93,7 +94,8 @@ impl fmt::Debug for HostPath {
     }
 }
 
-/// The folders above a normalised path, the outermost first, without the root: `/a/b/c` has `/a` and `/a/b`.
+/// The folders above a normalised path, the outermost first, without the root: `/a/b/c` has `/a`
+/// and `/a/b`.
 pub(crate) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').skip(1).map(|(end, _)| &path[..end])
 }
@@ -103,9 +105,10 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder == "/" { format!("/{name}") } else { format!("{folder}/{name}") }
 }
 
-/// What must be in place before what stands under this key, whether or not anybody declares it: the folders above it. Whoever
-/// renders puts those that are declared into [`Resource::after`](setpoint_core::resource::Resource::after), so that a folder comes
-/// before what is in it and goes after it.
+/// What must be in place before what stands under this key, whether or not anybody declares it: the
+/// folders above it. Whoever renders puts those that are declared into
+/// [`Resource::after`](setpoint_core::resource::Resource::after), so that a folder comes before
+/// what is in it and goes after it.
 pub fn implied_dependencies(key: &Key) -> Vec<Key> {
     let path = HostPath::of(key);
     let above =

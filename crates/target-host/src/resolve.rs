@@ -1,9 +1,11 @@
-//! From a path to an open folder, without ever leaving the root and without following a link that somebody else may bend.
+//! From a path to an open folder, without ever leaving the root and without following a link that
+//! somebody else may bend.
 //!
-//! The quick way is one `openat2` that follows no link at all. Where there is a link (`/var/run`, `/lib`), or where the kernel
-//! does not let us use `openat2`, the path is walked name by name, each step from the folder opened before it: a link
-//! counts from the root, `..` stops there, and only links of root or of ourselves are followed. Whoever can plant a link in
-//! a folder of theirs could otherwise have us write where only we may.
+//! The quick way is one `openat2` that follows no link at all. Where there is a link (`/var/run`,
+//! `/lib`), or where the kernel does not let us use `openat2`, the path is walked name by name,
+//! each step from the folder opened before it: a link counts from the root, `..` stops there, and
+//! only links of root or of ourselves are followed. Whoever can plant a link in a folder of theirs
+//! could otherwise have us write where only we may.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +24,8 @@ use crate::path::join;
 /// The kernel's own limit.
 const MOST_LINKS: usize = 40;
 
-/// How many folders one call keeps open. Keys come sorted, so the next one is nearly always in one of the last folders.
+/// How many folders one call keeps open. Keys come sorted, so the next one is nearly always in one
+/// of the last folders.
 const KEPT_OPEN: usize = 32;
 
 /// Why a folder could not be opened.
@@ -64,7 +67,8 @@ impl Unresolved {
 pub(crate) enum Purpose {
     /// To look at what is in them.
     Look,
-    /// To change what is in them and make that durable, for which the folder itself must be readable.
+    /// To change what is in them and make that durable, for which the folder itself must be
+    /// readable.
     Change,
 }
 

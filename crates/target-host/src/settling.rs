@@ -1,11 +1,12 @@
 //! Settling: how an intent nobody answered for ended, found out by looking.
 //!
-//! What a create made carries the mark of its intent. An update is done when what it was to make stands there, whoever put it
-//! there. Where someone has written since, both are superseded: writing a whole file again is safe,
-//! so that the engine decides again from what is there. A delete is done when nothing stands there;
-//! where something else does, only the incarnation tells whether the old one is gone, and an editor
-//! that saves by replacing looks the same as a delete and a create: then a person has to look,
-//! since deleting again could delete what someone else made.
+//! What a create made carries the mark of its intent. An update is done when what it was to make
+//! stands there, whoever put it there. Where someone has written since, both are superseded:
+//! writing a whole file again is safe, so that the engine decides again from what is there. A
+//! delete is done when nothing stands there; where something else does, only the incarnation tells
+//! whether the old one is gone, and an editor that saves by replacing looks the same as a delete
+//! and a create: then a person has to look, since deleting again could delete what someone else
+//! made.
 
 use std::sync::Arc;
 
@@ -33,7 +34,8 @@ impl Host {
         }
     }
 
-    /// Whether the effect can still come. That of a process that is gone cannot; a command it had started can, for a while.
+    /// Whether the effect can still come. That of a process that is gone cannot; a command it had
+    /// started can, for a while.
     fn may_land(&self, intent: &Intent) -> bool {
         let outlives = intent.key.class() == COMMAND_CLASS;
         let over = self.alone && !outlives && !self.under_way.holds(intent.id);
@@ -64,7 +66,8 @@ impl Host {
     /// What the intent left beside its place can no longer be put there.
     fn sweep_after(&self, root: &Root, path: &HostPath, intent: &Intent) {
         if let Ok(folder) = root.folder(path.folder(), Purpose::Look) {
-            // Mostly nothing was left. What cannot be removed stays until a process that may first works in the folder.
+            // Mostly nothing was left. What cannot be removed stays until a process that may first
+            // works in the folder.
             let _ = self.disk.remove(&folder, &temporary_name(intent.id));
         }
     }

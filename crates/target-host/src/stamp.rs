@@ -1,8 +1,9 @@
 //! What the file system says of a thing without opening it, and the UID and version made of it.
 //!
-//! On a host, ownership is of the *path*: editors save by putting a new file in the old one's place, and that must not make it
-//! a stranger's. So the UID is only what type of thing stands at the path. The version holds the rest: a step that was
-//! decided on another inode, content, mode, owner or time of change is refused.
+//! On a host, ownership is of the *path*: editors save by putting a new file in the old one's
+//! place, and that must not make it a stranger's. So the UID is only what type of thing stands at
+//! the path. The version holds the rest: a step that was decided on another inode, content, mode,
+//! owner or time of change is refused.
 
 use std::os::fd::AsFd;
 
@@ -79,7 +80,8 @@ impl Stamp {
 
     /// The version of the thing with this content.
     ///
-    /// What is put into a folder changes the times of the folder, and is not a change of what was declared of it.
+    /// What is put into a folder changes the times of the folder, and is not a change of what was
+    /// declared of it.
     pub(crate) fn version(&self, content: &str) -> LiveVersion {
         let times = if self.of == Type::Directory { (0, 0) } else { self.changed };
         let text = format!("{content}\n{:o} {} {} {} {}", self.mode, self.owner, self.group, times.0, times.1);
@@ -87,7 +89,8 @@ impl Stamp {
         LiveVersion::new(&version).expect("hex digits are a version")
     }
 
-    /// Whether it is still the thing it was, untouched but perhaps renamed: a new name changes the time of change.
+    /// Whether it is still the thing it was, untouched but perhaps renamed: a new name changes the
+    /// time of change.
     pub(crate) fn is_untouched_since(&self, earlier: &Self) -> bool {
         Self { changed: earlier.changed, ..*self } == *earlier
     }
@@ -98,11 +101,12 @@ pub(crate) fn is_same_incarnation(stamp: &Stamp, version: &LiveVersion) -> bool 
     version.as_str().split('-').next() == Some(stamp.incarnation().as_str())
 }
 
-/// Contents above this size are told apart by their size and times only: hashing them on every look would keep the disk busy.
+/// Contents above this size are told apart by their size and times only: hashing them on every look
+/// would keep the disk busy.
 pub(crate) const LARGE: u64 = 16 << 20;
 
-/// How a content enters a version: keyed, because versions are recorded and shown, and a plain hash of a short secret
-/// tells it to whoever can guess.
+/// How a content enters a version: keyed, because versions are recorded and shown, and a plain hash
+/// of a short secret tells it to whoever can guess.
 pub(crate) fn content_text(key: &DigestKey, bytes: &[u8]) -> String {
     match u64::try_from(bytes.len()) {
         Ok(size) if size <= LARGE => key.digest(bytes).to_string(),

@@ -1,4 +1,5 @@
-//! The host behind the [`Target`] trait. What touches the disk runs on the runtime's threads for blocking work.
+//! The host behind the [`Target`] trait. What touches the disk runs on the runtime's threads for
+//! blocking work.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,12 +32,14 @@ use crate::resolve::{Folders, Purpose};
 use crate::stamp::Stamp;
 use crate::watch::{POLL_INTERVAL, Watching};
 
-/// This machine, or a folder of it, as a system under management. Calls must be made within a tokio runtime with I/O.
+/// This machine, or a folder of it, as a system under management. Calls must be made within a tokio
+/// runtime with I/O.
 #[derive(Clone, Debug)]
 pub struct HostTarget(Arc<Host>);
 
 impl HostTarget {
-    /// Asks the machine what it is; from then on, another machine or another root folder is refused.
+    /// Asks the machine what it is; from then on, another machine or another root folder is
+    /// refused.
     pub fn open(options: HostOptions) -> Result<Self, NoIdentity> {
         Host::open(options).map(|host| Self(Arc::new(host)))
     }
@@ -162,7 +165,8 @@ fn present(stamp: Result<Stamp, Errno>) -> Result<Option<Stamp>, Errno> {
     reason = "tokio has no safe way to wait for a descriptor of the kernel that is no socket and no pipe"
 )]
 fn wait_for(events: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` is open and names the same description until it is dropped, which the `AsyncFd` does last.
+    // SAFETY: an `OwnedFd` is open and names the same description until it is dropped, which the
+    // `AsyncFd` does last.
     Ok(unsafe { AsyncFd::register_with_interest(events, Interest::READABLE) }?)
 }
 

@@ -1,8 +1,9 @@
 //! Watching the folders of what was looked at, so that a change is hinted at within milliseconds.
 //!
-//! A path is watched through its folder and through every folder above it, up to the root: one that is moved away or put back
-//! tells of everything below it. A hint only says where to look again. Our own writes are not hinted at while what they put
-//! there is what stands there; anything else that happens to a path is, even in the midst of them.
+//! A path is watched through its folder and through every folder above it, up to the root: one that
+//! is moved away or put back tells of everything below it. A hint only says where to look again.
+//! Our own writes are not hinted at while what they put there is what stands there; anything else
+//! that happens to a path is, even in the midst of them.
 //!
 //! Where the kernel has no instance or no watch left, the paths are polled instead, and the target
 //! is degraded until it has.
@@ -185,7 +186,8 @@ impl Watch {
         }
     }
 
-    /// What a write of ours is about to leave at a path. Said before it happens, so that its event finds it.
+    /// What a write of ours is about to leave at a path. Said before it happens, so that its event
+    /// finds it.
     pub(crate) fn own_write(&self, path: &HostPath, inode: Option<u64>) {
         self.state().own.insert(path.as_str().to_owned(), inode);
     }
@@ -283,7 +285,8 @@ impl State {
 
     fn watch_down_to(&mut self, events: &OwnedFd, root: &Root, folder: &str) {
         for path in std::iter::once("/").chain(folders_above(folder)).chain((folder != "/").then_some(folder)) {
-            // The first that is not there, or that may not be opened, is watched through the one above it.
+            // The first that is not there, or that may not be opened, is watched through the one
+            // above it.
             let Ok(folder) = root.folder(path, Purpose::Look) else { break };
             if !self.is_watched(&folder) {
                 self.watch(events, &folder);
@@ -354,8 +357,8 @@ impl State {
         }
     }
 
-    /// Whether an event is of a write of ours, and what that left is what stands there. Our writes put names in place, and so
-    /// a change of what is *in* a file is never one of them.
+    /// Whether an event is of a write of ours, and what that left is what stands there. Our writes
+    /// put names in place, and so a change of what is *in* a file is never one of them.
     fn is_own(&mut self, path: &str, what: ReadFlags, look: &impl Fn(&str) -> Result<Option<u64>, Errno>) -> bool {
         let Some(left) = self.own.get(path) else { return false };
         let of_names = ReadFlags::MOVED_TO | ReadFlags::MOVED_FROM | ReadFlags::CREATE | ReadFlags::DELETE;

@@ -1,4 +1,5 @@
-//! Batches: an outcome for each step that says what is on the disk, whatever fails, and in an order that survives a loss of power.
+//! Batches: an outcome for each step that says what is on the disk, whatever fails, and in an order
+//! that survives a loss of power.
 
 use std::collections::BTreeSet;
 use std::fs;

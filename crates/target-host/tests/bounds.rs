@@ -1,5 +1,5 @@
-//! The bounds: nothing outside of the root is reached, no stranger's link is followed, and what the agent may not do is refused
-//! before it is tried.
+//! The bounds: nothing outside of the root is reached, no stranger's link is followed, and what the
+//! agent may not do is refused before it is tried.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
@@ -18,7 +18,8 @@ async fn a_link_leads_nowhere_outside_of_the_root() {
     let outside = scene.root().with_extension("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("x"), "outside").unwrap();
-    // Up and out; out by an absolute path; both mean something else, or nothing, inside of the root.
+    // Up and out; out by an absolute path; both mean something else, or nothing, inside of the
+    // root.
     symlink("../root.outside", scene.at("/up")).unwrap();
     symlink(&outside, scene.at("/absolute")).unwrap();
     for path in ["/up/x", "/absolute/x"] {

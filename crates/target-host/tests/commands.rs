@@ -1,4 +1,5 @@
-//! Commands: what their checks say, what they are given, what is shown of what they print, and when they are ended.
+//! Commands: what their checks say, what they are given, what is shown of what they print, and when
+//! they are ended.
 
 use std::fs;
 

@@ -113,7 +113,8 @@ impl Subject for OnDisk {
     }
 
     fn hide<'a>(&'a self, _: &'a Key) -> Finished<'a, ()> {
-        // Root reads everything, so for root the way there is barred by a file that takes the place of the folder.
+        // Root reads everything, so for root the way there is barred by a file that takes the place
+        // of the folder.
         let root = self.scene.root();
         if is_root() && root.is_dir() {
             fs::rename(&root, root.with_extension("away")).unwrap();
@@ -157,7 +158,8 @@ async fn links_conform() {
 #[tokio::test(flavor = "multi_thread")]
 async fn folders_conform_but_for_a_write_that_changes_nothing() {
     let failures = failures_of(Sample::Folder).await;
-    // The times of a folder move with what is put into it, so they are no part of its version: setting the mode it has is not seen.
+    // The times of a folder move with what is put into it, so they are no part of its version:
+    // setting the mode it has is not seen.
     let checks: Vec<_> = failures.iter().map(|(check, _)| *check).collect();
     assert_eq!(checks, ["what_was_refused_is_never_settled_as_done"], "{failures:?}");
 }

@@ -42,7 +42,8 @@ fn prepare(scene: &Scene) {
     }
 }
 
-/// What the process that is killed was told by its environment: where to work, and the call it does not live to make.
+/// What the process that is killed was told by its environment: where to work, and the call it does
+/// not live to make.
 #[expect(clippy::disallowed_methods, reason = "a child process is told by its environment what to do")]
 fn doomed() -> Option<(String, usize)> {
     Some((std::env::var(PLACE).ok()?, std::env::var(LAST_CALL).ok()?.parse().unwrap()))
@@ -102,7 +103,8 @@ async fn a_process_killed_at_any_call_leaves_whole_files_and_intents_that_can_be
 }
 
 async fn look_after(scene: &Scene, work: &[Work], place: &Path, call: usize) {
-    // Another process takes over: at once where it knows that it is the only one, else when nothing can land any more.
+    // Another process takes over: at once where it knows that it is the only one, else when nothing
+    // can land any more.
     let alone = call.is_multiple_of(2);
     let target = HostTarget::open(options(place, |options| options.alone = alone)).unwrap();
     let land_by = if alone { now() + Span::minutes(1) } else { now() - Span::millis(1) };

@@ -1,4 +1,5 @@
-//! The host target passes the suite every target passes, and keeps its promises on real files, under real and injected faults.
+//! The host target passes the suite every target passes, and keeps its promises on real files,
+//! under real and injected faults.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene fails where it stands")]
 

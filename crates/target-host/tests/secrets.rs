@@ -1,4 +1,5 @@
-//! Sealed values: opened where they are written, compared by their keyed digests, and shown nowhere.
+//! Sealed values: opened where they are written, compared by their keyed digests, and shown
+//! nowhere.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The whole suite once more, as an agent without rights: rights are of processes, so in another one.
+//! The whole suite once more, as an agent without rights: rights are of processes, so in another
+//! one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +19,8 @@ fn the_whole_suite_holds_for_an_agent_without_rights() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
     let binary = folder.path().join("suite");
-    // By another process: what other tests start meanwhile would inherit a descriptor that is open for writing, and then it could not be started.
+    // By another process: what other tests start meanwhile would inherit a descriptor that is open
+    // for writing, and then it could not be started.
     let copied = std::process::Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&binary).status().unwrap();
     assert!(copied.success());
     let mut suite = std::process::Command::new(&binary);

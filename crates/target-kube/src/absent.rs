@@ -1,7 +1,8 @@
 //! Which of many objects are not there, by one list of their names instead of a request for each.
 //!
-//! An app that is new on a cluster mostly finds nothing of what it declares. A list is a quorum read like any other; one that could not be read
-//! to its end says nothing, and then each object is asked for.
+//! An app that is new on a cluster mostly finds nothing of what it declares. A list is a quorum
+//! read like any other; one that could not be read to its end says nothing, and then each object is
+//! asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use crate::watch::pages::Listing;
 
 /// From so many objects of a kind in one place on, a list costs less than asking for each.
 const WORTH_A_LIST: usize = 8;
-/// A list brings what else is there too: with so many times as many beside them, asking for each costs less.
+/// A list brings what else is there too: with so many times as many beside them, asking for each
+/// costs less.
 const MOST_BESIDE: usize = 16;
 
 /// What is looked for under a key.
@@ -49,7 +51,8 @@ impl Cluster {
         kinds
     }
 
-    /// The names of all objects of a kind; `None` if there are so many more than these that asking for each costs less, or if nobody can tell.
+    /// The names of all objects of a kind; `None` if there are so many more than these that asking
+    /// for each costs less, or if nobody can tell.
     async fn few_names_in(&self, collection: &Collection, sought: usize) -> Option<BTreeSet<String>> {
         let listing = Listing {
             selection: None,

@@ -1,8 +1,11 @@
-//! Acting: each step as one request that says what it was decided on, so that the server refuses it when that no longer holds.
+//! Acting: each step as one request that says what it was decided on, so that the server refuses it
+//! when that no longer holds.
 //!
-//! A create names a version that no object ever has: the server creates where nothing is, and answers Conflict where something is. An update
-//! names the UID and the version, and leaves others their fields; only where all that conflicts is ours by the record, or newly declared, is it
-//! sent again to take the fields over. What strangers added to lists that are meant to be complete is taken out after that.
+//! A create names a version that no object ever has: the server creates where nothing is, and
+//! answers Conflict where something is. An update names the UID and the version, and leaves others
+//! their fields; only where all that conflicts is ours by the record, or newly declared, is it sent
+//! again to take the fields over. What strangers added to lists that are meant to be complete is
+//! taken out after that.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -91,7 +94,8 @@ impl Cluster {
         {
             self.schemas.current(&self.api, &resource.api_version).await;
         }
-        // What a stream tells of our own write, before its answer is here, must not be taken for somebody else's.
+        // What a stream tells of our own write, before its answer is here, must not be taken for
+        // somebody else's.
         let _writing = self.writing(&step.key);
         match (step.verb, &step.resource, &step.expect) {
             (Verb::Create, Some(resource), _) => self.create(work, resource, &place, deadline).await,
@@ -181,7 +185,8 @@ impl Cluster {
         answer.map(|applied| (applied, shared.sharing)).map_err(|failure| failure.outcome())
     }
 
-    /// What of the object that is to be updated others may set. Nothing is sent if it has moved on since.
+    /// What of the object that is to be updated others may set. Nothing is sent if it has moved on
+    /// since.
     async fn shared_now(
         &self,
         work: &Work,
@@ -253,10 +258,12 @@ impl Cluster {
         self.watches.let_go(&resource.key);
         self.records.put(&resource.key, record);
         if added.is_empty() {
-            // The record was taken from this very object: there is nothing in which they could differ.
+            // The record was taken from this very object: there is nothing in which they could
+            // differ.
             return Outcome::Done { live: Some(live) };
         }
-        // What could not be taken out is still there, which the answer shows: it will be decided anew.
+        // What could not be taken out is still there, which the answer shows: it will be decided
+        // anew.
         let without = self.take_out(work, place, (&object, &named), &added, deadline).await;
         match self.after_write(resource, &without.ok().flatten().unwrap_or(object), sharing) {
             Ok(live) => Outcome::Done { live: Some(live) },
@@ -264,7 +271,8 @@ impl Cluster {
         }
     }
 
-    /// Takes what is declared out of the hands of the tools that the object was adopted from. Nothing of what is declared changes.
+    /// Takes what is declared out of the hands of the tools that the object was adopted from.
+    /// Nothing of what is declared changes.
     async fn fold(
         &self,
         work: &Work,
@@ -294,7 +302,8 @@ impl Cluster {
         ))
     }
 
-    /// The record of what was applied, and who holds what by the server's answer; `None` if it does not tell.
+    /// The record of what was applied, and who holds what by the server's answer; `None` if it does
+    /// not tell.
     fn recorded(
         &self,
         resource: &Arc<Resource>,
@@ -341,7 +350,8 @@ impl Cluster {
         }
     }
 
-    /// Takes out what strangers added to lists that are meant to be complete; `None` if none of it is to be found.
+    /// Takes out what strangers added to lists that are meant to be complete; `None` if none of it
+    /// is to be found.
     async fn take_out(
         &self,
         work: &Work,

@@ -1,7 +1,8 @@
 //! Who did what was seen: the audit events that came, and what was seen before they did.
 //!
-//! A look that finds something changed or gone keeps what the object says about it, since putting it right takes that away. Events come when the
-//! server hands them over, often later. Whoever asks waits for them here; nothing else does.
+//! A look that finds something changed or gone keeps what the object says about it, since putting
+//! it right takes that away. Events come when the server hands them over, often later. Whoever asks
+//! waits for them here; nothing else does.
 #![cfg_attr(
     not(any(feature = "http", test)),
     expect(dead_code, reason = "nobody tells of requests where nothing speaks HTTP")
@@ -33,7 +34,8 @@ const MOST_EVENTS: usize = 20_000;
 const MOST_OF_ONE: usize = 64;
 /// What was seen and is not explained yet.
 const MOST_CASES: usize = 10_000;
-/// Servers hand events over in batches, half a minute apart. What nobody has told by then nobody will.
+/// Servers hand events over in batches, half a minute apart. What nobody has told by then nobody
+/// will.
 const PATIENCE: Span = Span::minutes(2);
 
 /// The beginning of a source that does not tell.
@@ -66,7 +68,8 @@ struct State {
     objects: BTreeMap<ObjectName, RetainedEvents>,
     /// The objects of all events, the oldest first.
     order: VecDeque<ObjectName>,
-    /// Since when each source has told of everything, in microseconds since 1970; [`SILENT`] while it does not.
+    /// Since when each source has told of everything, in microseconds since 1970; [`SILENT`] while
+    /// it does not.
     sources: Vec<u64>,
     /// What came before has been forgotten.
     kept_from: u64,
@@ -122,7 +125,8 @@ impl Audit {
         Source(state.sources.len() - 1)
     }
 
-    /// From here on, in the server's time, a source tells of every event; what is known is of no use for what was before.
+    /// From here on, in the server's time, a source tells of every event; what is known is of no
+    /// use for what was before.
     pub(crate) fn begins(&self, source: Source, micros: u64) {
         let since = &mut self.state().sources[source.0];
         *since = if *since == SILENT { micros } else { micros.max(*since) };
@@ -210,8 +214,9 @@ impl State {
     fn keep(&mut self, event: AuditEvent, sent: Option<Timestamp>) {
         let kept = self.objects.entry(event.object.clone()).or_default();
         let again = kept.events.iter_mut().find(|heard| heard.event.id == event.id);
-        // Servers send again what was not answered for, and may write down what they send. An id of ours on a later request is somebody who
-        // has read it; which of the two is told of first does not matter.
+        // Servers send again what was not answered for, and may write down what they send. An id of
+        // ours on a later request is somebody who has read it; which of the two is told of first
+        // does not matter.
         let sent = match again {
             Some(heard) if heard.event.received == event.received => return,
             Some(heard) if heard.event.received > event.received => {

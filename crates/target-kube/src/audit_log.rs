@@ -1,5 +1,6 @@
-//! Following the file that an API server writes its audit events to. The kernel tells when there is more; a look every few seconds is the net under
-//! that. A file that is renamed is read to its end before the new one is begun with; of one that is cut everything after the cut is read.
+//! Following the file that an API server writes its audit events to. The kernel tells when there is
+//! more; a look every few seconds is the net under that. A file that is renamed is read to its end
+//! before the new one is begun with; of one that is cut everything after the cut is read.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek, SeekFrom};
@@ -23,7 +24,8 @@ use crate::wire::{Wire, within};
 /// Where people are told what is wrong with an audit trail.
 pub type Complaint = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How much of what was written before is read at the start, so that what is found right after a restart can be explained.
+/// How much of what was written before is read at the start, so that what is found right after a
+/// restart can be explained.
 const READ_BACK: u64 = 16 << 20;
 const CHUNK: usize = 1 << 20;
 /// An object is at most 1.5 MB, and an event may hold it twice.
@@ -31,7 +33,8 @@ const LONGEST_LINE: usize = 8 << 20;
 const LOOK_AGAIN: Span = Span::seconds(5);
 
 impl Cluster {
-    /// The source is known as soon as this is called: until the file was opened, nothing is complete.
+    /// The source is known as soon as this is called: until the file was opened, nothing is
+    /// complete.
     pub(crate) fn follow_audit_log(
         self: Arc<Self>,
         path: PathBuf,
@@ -48,7 +51,8 @@ impl Cluster {
 
 #[expect(unsafe_code, reason = "the runtime trusts its caller that the descriptor stays open")]
 fn wait_for(events: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` is open and names the same description until it is dropped, which the `AsyncFd` does last.
+    // SAFETY: an `OwnedFd` is open and names the same description until it is dropped, which the
+    // `AsyncFd` does last.
     Ok(unsafe { AsyncFd::register_with_interest(events, Interest::READABLE) }?)
 }
 
@@ -300,7 +304,8 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
         }
 
-        /// How many events are known, and how many lines could not be read, once everything was read.
+        /// How many events are known, and how many lines could not be read, once everything was
+        /// read.
         fn read(&mut self) -> (u64, u64) {
             while self.follower.go_on(&self.audit) {}
             let trail = self.audit.trail();

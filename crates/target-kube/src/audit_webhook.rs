@@ -1,7 +1,9 @@
-//! Where API servers post their audit events to (`--audit-webhook-config-file`): HTTPS, for who is known, and bounded in everything.
+//! Where API servers post their audit events to (`--audit-webhook-config-file`): HTTPS, for who is
+//! known, and bounded in everything.
 //!
-//! No body is read before its sender is known. Certificate, key, tokens and authorities are read anew for each connection, so that they can be
-//! renewed while this runs. What is answered for is in memory only: who did it is evidence, not state.
+//! No body is read before its sender is known. Certificate, key, tokens and authorities are read
+//! anew for each connection, so that they can be renewed while this runs. What is answered for is
+//! in memory only: who did it is evidence, not state.
 
 use std::convert::Infallible;
 use std::fs;
@@ -38,13 +40,15 @@ use crate::cluster::Cluster;
 
 /// Connections at once; more wait in the queue of the socket. Each is for one batch.
 const CONNECTIONS: usize = 128;
-/// Batches that are read at once, and the largest one. Servers that are told to truncate send no more than 10 MiB.
+/// Batches that are read at once, and the largest one. Servers that are told to truncate send no
+/// more than 10 MiB.
 const BATCHES: usize = 2;
 const LARGEST_BATCH: usize = 16 << 20;
 /// How long a greeting, a head or a batch may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(10);
 const TRY_AGAIN: Span = Span::seconds(1);
-/// A former connection to the same target may not have let go of the address yet: that is not worth telling.
+/// A former connection to the same target may not have let go of the address yet: that is not worth
+/// telling.
 const QUIET_TRIES: u32 = 5;
 
 /// Where audit events are listened for, and how who sends them is known.
@@ -67,7 +71,8 @@ pub enum AuditSenders {
 }
 
 impl Cluster {
-    /// The source is known as soon as this is called: until the address is bound, nothing is complete.
+    /// The source is known as soon as this is called: until the address is bound, nothing is
+    /// complete.
     pub(crate) fn listen_for_audit(
         self: Arc<Self>,
         webhook: AuditWebhook,
@@ -170,7 +175,8 @@ impl Receiver {
         };
         let service = service_fn(|request| self.answer(request));
         let mut server = http1::Builder::new();
-        // One batch each: a connection that is kept may be closed while the next batch is on its way.
+        // One batch each: a connection that is kept may be closed while the next batch is on its
+        // way.
         server.timer(TokioTimer::new()).header_read_timeout(ARRIVAL).keep_alive(false);
         // No API server reads it, and making one panics while the machine's clock is before 1970.
         server.auto_date_header(false);

@@ -1,10 +1,13 @@
-//! Whether an autoscaler aims at an object: then what is set by its scale subresource is the autoscaler's, and no drift.
+//! Whether an autoscaler aims at an object: then what is set by its scale subresource is the
+//! autoscaler's, and no drift.
 //!
-//! Asked only where somebody has set the scale of an object of ours, and then each time, since a heal or its absence follows from it: whoever waits for
-//! an answer about a namespace shares it with those who came before it was asked for.
+//! Asked only where somebody has set the scale of an object of ours, and then each time, since a
+//! heal or its absence follows from it: whoever waits for an answer about a namespace shares it
+//! with those who came before it was asked for.
 //!
-//! No event of a scaled object tells that its autoscaler is gone. So a look that would believe what is remembered of such an object asks for the
-//! autoscalers first, unless that was done within the last minute.
+//! No event of a scaled object tells that its autoscaler is gone. So a look that would believe what
+//! is remembered of such an object asks for the autoscalers first, unless that was done within the
+//! last minute.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +40,8 @@ const KINDS: [(&str, &str); 2] = [("autoscaling", "HorizontalPodAutoscaler"), ("
 pub(crate) struct Autoscalers {
     heard: Mutex<BTreeMap<Arc<str>, Heard>>,
     asking: futures_util::lock::Mutex<()>,
-    /// Whose scale was an autoscaler's when it was last looked at, though nobody holds it: a write of ours would meet no conflict.
+    /// Whose scale was an autoscaler's when it was last looked at, though nobody holds it: a write
+    /// of ours would meet no conflict.
     unheld: Mutex<BTreeSet<Key>>,
 }
 
@@ -88,12 +92,14 @@ impl Heard {
 }
 
 impl Cluster {
-    /// Whether an autoscaler aims at an object. Where that may not be asked nobody knows; where it cannot be asked now, nor can the object be judged.
+    /// Whether an autoscaler aims at an object. Where that may not be asked nobody knows; where it
+    /// cannot be asked now, nor can the object be judged.
     pub(crate) async fn autoscaler_of(&self, key: &Key) -> Result<Autoscaler, UnknownReason> {
         self.autoscaler_since(key, self.now()).await
     }
 
-    /// Doubts what is remembered of objects whose autoscaler is gone. Whoever waits for the look wants to know how it is now.
+    /// Doubts what is remembered of objects whose autoscaler is gone. Whoever waits for the look
+    /// wants to know how it is now.
     pub(crate) async fn doubt_autoscaled(&self, wanted: &Wanted, priority: Priority) {
         let came = self.now();
         let since = if priority <= Priority::NewBundle { came } else { came - KEPT };

@@ -1,4 +1,5 @@
-//! The cluster itself: what every call shares, where objects are, and what is read off each of them.
+//! The cluster itself: what every call shares, where objects are, and what is read off each of
+//! them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU16;
@@ -126,7 +127,8 @@ impl Cluster {
         }
     }
 
-    /// Where the objects of a kind are, in the version the declaration speaks or else in the preferred one.
+    /// Where the objects of a kind are, in the version the declaration speaks or else in the
+    /// preferred one.
     pub(crate) async fn collection(&self, key: &Key, resource: Option<&Resource>) -> Result<Collection, Unplaced> {
         let (group, kind) = group_and_kind(key.class());
         let version = resource.map(|resource| resource.api_version.rsplit('/').next().unwrap_or_default());
@@ -176,7 +178,8 @@ pub(crate) enum Unplaced {
 }
 
 impl Unplaced {
-    /// What a step is answered with that has no place. Only the last two are the declaration's fault.
+    /// What a step is answered with that has no place. Only the last two are the declaration's
+    /// fault.
     pub(crate) fn refusal(&self) -> Refusal {
         let class = match self {
             Self::Unserved(Unserved::NoSuchKind { .. } | Unserved::Silent { .. }) => RefusalClass::Unready,
@@ -211,7 +214,8 @@ fn made(object: &Value) -> Option<u32> {
     u32::try_from(micros(time)? / 1_000_000).ok()
 }
 
-/// Tells whether anything but the status moved, together with the generation: what a status update leaves alone.
+/// Tells whether anything but the status moved, together with the generation: what a status update
+/// leaves alone.
 pub(crate) fn metadata_hash(object: &Value) -> u64 {
     let fields = ["labels", "annotations", "ownerReferences", "finalizers", "deletionTimestamp"];
     let mut told: Vec<Option<&Value>> = fields.iter().map(|field| object::at(object, &["metadata", field])).collect();

@@ -1,5 +1,6 @@
-//! A live object compared with its declaration. What is compared is what the server says is ours ([`Record`]); for a declaration that has no record
-//! the server is asked what applying it would give, which changes nothing.
+//! A live object compared with its declaration. What is compared is what the server says is ours
+//! ([`Record`]); for a declaration that has no record the server is asked what applying it would
+//! give, which changes nothing.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ use crate::requests::{Applied, Behalf, Deadline, Failure, Manner, Place};
 
 const DRY_RUN_TIME: Span = Span::seconds(10);
 
-/// What is left alone on an object in place; else the object in the declaration's shape, and the paths that are not as they should be.
+/// What is left alone on an object in place; else the object in the declaration's shape, and the
+/// paths that are not as they should be.
 pub(crate) type Difference = Result<Arc<[Remark]>, (Value, Vec<FieldPath>)>;
 
 impl Cluster {
@@ -75,8 +77,8 @@ impl Cluster {
         self.by_dry_run(look, resource, place, (object, &sharing), on).await
     }
 
-    /// Compares with the record of this declaration. `None` where the object says literally what is declared, but not what the record says:
-    /// then the record has to be taken anew.
+    /// Compares with the record of this declaration. `None` where the object says literally what is
+    /// declared, but not what the record says: then the record has to be taken anew.
     fn by_record(
         &self,
         look: &Look<'_>,
@@ -161,14 +163,15 @@ impl Cluster {
         Some(Box::new(holders(entries, Some(&record.ours), &undone, &resource.api_version)))
     }
 
-    /// Whether what seems to have drifted may only show other defaults: then it has to be compared with what applying would give now.
+    /// Whether what seems to have drifted may only show other defaults: then it has to be compared
+    /// with what applying would give now.
     async fn has_schema_moved(&self, resource: &Resource, record: &Record) -> bool {
         let Some(before) = record.schema else { return false };
         self.schemas.current(&self.api, &resource.api_version).await.is_some_and(|now| now != before)
     }
 
-    /// Whether the server no longer names us as the owner of anything: somebody cleared that, or a write was too large to keep it. What is then
-    /// removed from the declaration would stay.
+    /// Whether the server no longer names us as the owner of anything: somebody cleared that, or a
+    /// write was too large to keep it. What is then removed from the declaration would stay.
     pub(crate) fn lost_ownership(&self, record: &Record, entries: &[ManagedFields]) -> bool {
         record.owned && !self.has_applied(entries)
     }
@@ -190,7 +193,8 @@ impl Cluster {
         Err((value, drifted.into_iter().map(|drifted| drifted.path).chain(added).collect()))
     }
 
-    /// What of ours is not as it was applied, and what strangers added that has to go; if there is nothing, what they added that is only told.
+    /// What of ours is not as it was applied, and what strangers added that has to go; if there is
+    /// nothing, what they added that is only told.
     pub(crate) fn strayed(
         &self,
         object: &Value,
@@ -217,7 +221,8 @@ impl Cluster {
         let answer = match self.dry_run(resource, place, Some((object, sharing)), on).await {
             Ok(applied) if Mutant::BaselineFromLook.is_on() => held_as(object, &applied.object),
             Ok(applied) => applied.object,
-            // It would be refused: whoever applies it will hear why. Until then it is compared as it is written.
+            // It would be refused: whoever applies it will hear why. Until then it is compared as
+            // it is written.
             Err(failure) if failure.refusal().is_some() && !failure.is_passing() => {
                 return self.as_written(named, resource, object, sharing);
             }
@@ -226,7 +231,8 @@ impl Cluster {
         let not_ours = sharing.not_ours();
         let taken = match project::take(&answer, &self.api.manager, &resource.body, &not_ours, &self.hash_key) {
             Ok(taken) => taken,
-            // The server does not keep who owns what of objects that are too large for it: they are compared as they are written.
+            // The server does not keep who owns what of objects that are too large for it: they are
+            // compared as they are written.
             Err(_) => return self.as_written(named, resource, object, sharing),
         };
         let standing = self.standing(object);
@@ -242,7 +248,8 @@ impl Cluster {
             self.file_additions(key, &named, &entries, before.as_ref().unwrap_or(&record), remarks);
             record.set_remarks(Arc::clone(remarks));
         }
-        // The baseline holds whatever is there now; only what is there now in place may be answered without a look.
+        // The baseline holds whatever is there now; only what is there now in place may be answered
+        // without a look.
         let settled = difference.is_ok() && self.is_covered(object) && self.records.suspicions(key) == look.told;
         record.suspicions = u32::from(!settled);
         record.schema = self.schemas.known(&resource.api_version);
@@ -274,7 +281,8 @@ impl Cluster {
         let not_ours = sharing.not_ours();
         let value = shape::moved(&resource.body, object, &FieldSet::empty(), &not_ours, &self.digest_key);
         let entries = entries_of(object)?;
-        // What is as declared is left alone: the server may not keep that we wrote it, and would be told so for ever.
+        // What is as declared is left alone: the server may not keep that we wrote it, and would be
+        // told so for ever.
         let unwritten = value != *resource.body && !self.has_applied(&entries);
         let holders = unwritten.then(|| Box::new(holders(&entries, None, &[], &resource.api_version)));
         let writer = self.writer_as_written(&entries, resource, &value, sharing);

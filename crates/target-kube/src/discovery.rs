@@ -1,7 +1,8 @@
 //! What the cluster serves: from a group and a kind to the path of its objects.
 //!
-//! Asked when first needed and again when a kind is not found, but not more often than every few seconds. A group whose own server is down
-//! leaves its kinds unknown, never absent; the others work.
+//! Asked when first needed and again when a kind is not found, but not more often than every few
+//! seconds. A group whose own server is down leaves its kinds unknown, never absent; the others
+//! work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,5 @@
-//! What we hold of an object and no longer declare, where nothing is remembered of the declaration before: it was changed while the memory was lost.
+//! What we hold of an object and no longer declare, where nothing is remembered of the declaration
+//! before: it was changed while the memory was lost.
 
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
@@ -10,7 +11,8 @@ use crate::compared::Difference;
 use crate::records::Record;
 
 impl Cluster {
-    /// A difference with what has to go as well. The record is then not of this declaration: until it is applied, every look finds the same.
+    /// A difference with what has to go as well. The record is then not of this declaration: until
+    /// it is applied, every look finds the same.
     pub(crate) fn with_dropped(
         &self,
         resource: &Resource,

@@ -1,7 +1,9 @@
-//! Logs that go on: those of the pods that are there, and of what is started later, until whoever asked goes away.
+//! Logs that go on: those of the pods that are there, and of what is started later, until whoever
+//! asked goes away.
 //!
-//! What is there is looked at again every few seconds, objects that can own pods and no others. A container is read from its beginning when it is
-//! taken up later; one that cannot be read yet is tried again with each look.
+//! What is there is looked at again every few seconds, objects that can own pods and no others. A
+//! container is read from its beginning when it is taken up later; one that cannot be read yet is
+//! tried again with each look.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Which cluster answers: the UID of its `kube-system` namespace, which no two clusters share.
 //!
-//! A kubeconfig that suddenly leads elsewhere must neither be believed nor written to (case 72). So the cluster is asked on every new
-//! connection, and from time to time on an old one.
+//! A kubeconfig that suddenly leads elsewhere must neither be believed nor written to (case 72). So
+//! the cluster is asked on every new connection, and from time to time on an old one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +33,8 @@ pub(crate) struct Identity {
 #[derive(Debug, Default)]
 struct Known {
     expected: Option<TargetIdentity>,
-    /// When it last was the one that is expected, and how many connections there had been before it was asked.
+    /// When it last was the one that is expected, and how many connections there had been before it
+    /// was asked.
     verified: Option<(u64, Timestamp)>,
     /// How often it was asked, and why there was no answer the last time.
     asked: u64,
@@ -73,7 +74,8 @@ impl Identity {
         let found = TargetIdentity::new(&format!("{IDENTITIES}{uid}")).map_err(|error| malformed(error.to_string()))?;
         let mut known = self.known();
         if known.expected.get_or_insert_with(|| found.clone()) == &found {
-            // A connection that was made meanwhile may not be the one that answered: it is asked the next time.
+            // A connection that was made meanwhile may not be the one that answered: it is asked
+            // the next time.
             known.verified = Some((before, sender.now()));
         }
         Ok(found)
@@ -93,7 +95,8 @@ impl Identity {
             return Ok(identity);
         }
         if let Some(failed) = self.failed_since(asked) {
-            // All streams ask at once when a server goes away, and each would wait for a time-out of its own.
+            // All streams ask at once when a server goes away, and each would wait for a time-out
+            // of its own.
             return Err(failed);
         }
         let found = self.ask(api).await.map_err(|failure| failure.blindness())?;

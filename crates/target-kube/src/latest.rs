@@ -1,5 +1,6 @@
-//! Which declarations were looked at last, so that the same one is known again without its digest. Not in the records: a weak reference
-//! keeps the room of what it refers to, and of most objects nobody has the declaration at hand.
+//! Which declarations were looked at last, so that the same one is known again without its digest.
+//! Not in the records: a weak reference keeps the room of what it refers to, and of most objects
+//! nobody has the declaration at hand.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

@@ -1,9 +1,13 @@
-//! A Kubernetes cluster as a target: server-side apply, drift by what the server itself says is ours, and streams instead of polling.
+//! A Kubernetes cluster as a target: server-side apply, drift by what the server itself says is
+//! ours, and streams instead of polling.
 //!
-//! Reading order: [`wire`] (the only way out), `requests` (what is asked of a server), `identity`, `discovery` and `origins` (who it is, what it serves, and where that comes from),
-//! `records` (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set), `look`, `dropped`, `act`, `replacing`, `settling` (the [`Target`](setpoint_target::Target) trait's calls), `watch`
-//! (how changes are noticed), `audit`, `audit_log` and `audit_webhook` (who made them), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the feature `http`; without it the
-//! caller brings a [`Wire`](wire::Wire).
+//! Reading order: [`wire`] (the only way out), `requests` (what is asked of a server), `identity`,
+//! `discovery` and `origins` (who it is, what it serves, and where that comes from), `records`
+//! (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set),
+//! `look`, `dropped`, `act`, `replacing`, `settling` (the [`Target`](setpoint_target::Target)
+//! trait's calls), `watch` (how changes are noticed), `audit`, `audit_log` and `audit_webhook` (who
+//! made them), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the
+//! feature `http`; without it the caller brings a [`Wire`](wire::Wire).
 //!
 //! What objects mean is `setpoint-kube`'s to know; nothing here interprets a field.
 

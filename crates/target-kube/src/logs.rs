@@ -1,6 +1,8 @@
-//! What the pods of an app have logged: found through its tree, read from the server container by container, handed on as it comes.
+//! What the pods of an app have logged: found through its tree, read from the server container by
+//! container, handed on as it comes.
 //!
-//! Nothing is kept but the line that has not ended yet. Whoever reads slowly slows the server down, not us.
+//! Nothing is kept but the line that has not ended yet. Whoever reads slowly slows the server down,
+//! not us.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -254,7 +256,8 @@ fn pods_of<'g>(grown: &'g Grown, question: &LogQuestion) -> Result<Vec<&'g Speci
     }
 }
 
-/// The containers of a pod that are asked for; of those that ran before the others only what is named.
+/// The containers of a pod that are asked for; of those that ran before the others only what is
+/// named.
 fn containers_of<'p>(pod: &'p Specimen, question: &'p LogQuestion) -> impl Iterator<Item = &'p Container> {
     let Containers { main, others } = &pod.containers;
     let named = question.container.as_ref();

@@ -1,7 +1,8 @@
 //! Looking: what stands under a key.
 //!
-//! An object in place by its record, of which a caught-up stream has told nothing since, is answered without a request. Everything else is
-//! read from the server by a quorum read: absence is never believed from anything less.
+//! An object in place by its record, of which a caught-up stream has told nothing since, is
+//! answered without a request. Everything else is read from the server by a quorum read: absence is
+//! never believed from anything less.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ use crate::wire::within;
 
 /// How many objects of one look are asked for at once, before the flow of the cluster says less.
 const AT_ONCE: usize = 64;
-/// How long a look waits for streams to tell what is there before it asks for each object: less than whoever looks waits for it.
+/// How long a look waits for streams to tell what is there before it asks for each object: less
+/// than whoever looks waits for it.
 const BEGINNING: Span = Span::seconds(20);
 
 impl Cluster {
@@ -66,7 +68,8 @@ impl Cluster {
                     return (key.clone(), Observed::known(self.saw_nothing(&key, declared.is_some()), now));
                 }
                 let seen = self.look_at(&key, declared.as_ref(), on).await;
-                // No stream has told of it where an event was lost: what is remembered is not believed before it is seen in place.
+                // No stream has told of it where an event was lost: what is remembered is not
+                // believed before it is seen in place.
                 let is_doubtful = match (&seen, &declared) {
                     (Ok(Presence::Present(live)), Some(resource)) => live.value != resource.body,
                     (Ok(_), _) => false,
@@ -115,7 +118,8 @@ impl Cluster {
         }
     }
 
-    /// The answer for an object that is in place by all that is known, if what is known can be trusted.
+    /// The answer for an object that is in place by all that is known, if what is known can be
+    /// trusted.
     fn remembered(&self, key: &Key, declared: Option<&Arc<Resource>>) -> Option<Live> {
         if !self.trust_streams || !self.watches.covers(key) {
             return None;
@@ -142,8 +146,9 @@ impl Cluster {
     ) -> Result<Presence, UnknownReason> {
         let place = match self.place(key, declared.map(|resource| &**resource)).await {
             Ok(place) => place,
-            // One server of several may not serve yet what another has long stored. Absence makes us create, and a create that is refused gives the
-            // claim up: so it is believed only where nothing can be there.
+            // One server of several may not serve yet what another has long stored. Absence makes
+            // us create, and a create that is refused gives the claim up: so it is believed only
+            // where nothing can be there.
             Err(Unplaced::Unserved(error @ Unserved::NoSuchKind { .. })) => {
                 // Where nothing is declared there is a claim, and so there was an object.
                 return match Mutant::PathIsAbsence.is_on()

@@ -1,4 +1,5 @@
-//! What a target may remember beyond its own life. Disposable: losing it costs requests, never truth.
+//! What a target may remember beyond its own life. Disposable: losing it costs requests, never
+//! truth.
 
 use std::collections::BTreeMap;
 use std::fmt;

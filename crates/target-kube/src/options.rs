@@ -1,4 +1,5 @@
-//! What a Kubernetes target is given: the way to its server, the clock to go by, and what it may remember.
+//! What a Kubernetes target is given: the way to its server, the clock to go by, and what it may
+//! remember.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,12 +36,14 @@ impl fmt::Debug for Clock {
 #[derive(Clone, Debug)]
 pub struct KubeOptions {
     pub wire: Arc<dyn Wire>,
-    /// Names this installation of Setpoint: part of our field manager, and the label of everything we apply.
+    /// Names this installation of Setpoint: part of our field manager, and the label of everything
+    /// we apply.
     pub installation: Arc<str>,
     /// The namespace of what declares none.
     pub namespace: Arc<str>,
     pub clock: Clock,
-    /// The installation's key: values are compared by hashes made with it, and secrets shown by digests.
+    /// The installation's key: values are compared by hashes made with it, and secrets shown by
+    /// digests.
     pub digest_key: DigestKey,
     pub memory: Arc<dyn Memory>,
     /// How well kinds are that say so in their own words.
@@ -49,13 +52,16 @@ pub struct KubeOptions {
     pub identity: Option<TargetIdentity>,
     /// How long a cluster that said who it is need not say it again on the same connection.
     pub identity_holds: Span,
-    /// Believe that what a caught-up stream tells nothing about is as it was when last seen. Without it every look is a request.
+    /// Believe that what a caught-up stream tells nothing about is as it was when last seen.
+    /// Without it every look is a request.
     pub trust_streams: bool,
-    /// Streams of kinds that are open at once. What there is none left for is listed from time to time.
+    /// Streams of kinds that are open at once. What there is none left for is listed from time to
+    /// time.
     pub most_streams: usize,
     /// All of that is listed once in this time.
     pub poll_round: Span,
-    /// Objects without our label that are followed each by its name. More are followed with all others of their kind.
+    /// Objects without our label that are followed each by its name. More are followed with all
+    /// others of their kind.
     pub most_by_name: usize,
     /// Audit events will come, and all about one instant within this long of each other.
     pub audit: Option<Span>,

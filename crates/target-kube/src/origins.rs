@@ -1,7 +1,9 @@
-//! Where kinds come from that not every cluster has: from a definition, or from a server of their own.
+//! Where kinds come from that not every cluster has: from a definition, or from a server of their
+//! own.
 //!
-//! What a definition brought goes with it. What another server serves (an APIService) may be kept there long after nobody names that server any
-//! more. Once a kind is not served, the two look the same: so it is found out, and remembered, while the kind is served.
+//! What a definition brought goes with it. What another server serves (an APIService) may be kept
+//! there long after nobody names that server any more. Once a kind is not served, the two look the
+//! same: so it is found out, and remembered, while the kind is served.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +22,8 @@ use crate::watch::pages::Listing;
 
 /// How often it is asked at most where a kind comes from that no definition is known of.
 const ASK_EVERY: Span = Span::minutes(1);
-/// What is remembered of kinds bears names that begin like this; they have no colons, as all keys do.
+/// What is remembered of kinds bears names that begin like this; they have no colons, as all keys
+/// do.
 const NAMES: &str = "kind ";
 
 /// The kinds that were served at some time.
@@ -44,8 +47,8 @@ enum Origin {
 }
 
 impl Origins {
-    /// Whether it has to be asked where a kind comes from that is served. From then on it counts as one of a server of its own, until a definition
-    /// of it was seen.
+    /// Whether it has to be asked where a kind comes from that is served. From then on it counts as
+    /// one of a server of its own, until a definition of it was seen.
     fn is_to_be_asked(&self, class: &str, now: Timestamp) -> bool {
         let mut state = self.state();
         let known = state.kinds.get(class).copied();
@@ -116,8 +119,9 @@ impl Cluster {
         }
     }
 
-    /// Whether there can be no object of a kind that is not served. One server of several may not serve yet what another has long stored, so
-    /// the definitions are read: only where none is of this group is everything of it gone. That holds for a kind that came from a definition, and
+    /// Whether there can be no object of a kind that is not served. One server of several may not
+    /// serve yet what another has long stored, so the definitions are read: only where none is of
+    /// this group is everything of it gone. That holds for a kind that came from a definition, and
     /// for one that was never served, of which there is nothing that was `seen`.
     pub(crate) async fn is_gone_with_its_kind(&self, key: &Key, seen: bool) -> Result<bool, UnknownReason> {
         let (group, kind) = group_and_kind(key.class());
@@ -130,7 +134,8 @@ impl Cluster {
             return Ok(false);
         }
         let names = self.names_in(&definitions()).await.map_err(|failure: Failure| failure.blindness())?;
-        // A definition is called by its plural and its group; another group may only end like this one.
+        // A definition is called by its plural and its group; another group may only end like this
+        // one.
         let is_of_group = |name: &String| name.split_once('.').is_some_and(|(_, of)| of == group);
         Ok(!names.iter().any(is_of_group))
     }

@@ -1,4 +1,5 @@
-//! What is remembered of each object as it stood right after it was applied: whose fields are whose, and hashes of ours. No values.
+//! What is remembered of each object as it stood right after it was applied: whose fields are
+//! whose, and hashes of ours. No values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,13 +49,16 @@ pub(crate) struct Record {
     pub(crate) standing: Standing,
     /// The schema the baseline was taken under, if it was known.
     pub(crate) schema: Option<Digest>,
-    /// It was applied: the server names us as the owner of our fields, unless somebody cleared that.
+    /// It was applied: the server names us as the owner of our fields, unless somebody cleared
+    /// that.
     pub(crate) owned: bool,
-    /// The declaration itself where the app has rules about what others set or add: what streams tell of the object is judged by it.
+    /// The declaration itself where the app has rules about what others set or add: what streams
+    /// tell of the object is judged by it.
     pub(crate) kept: Option<Arc<Resource>>,
     /// What is left alone of what others hold.
     aside: Option<Box<Aside>>,
-    /// What a stream told that does not fit. Only a look clears it, and only if nothing was told meanwhile.
+    /// What a stream told that does not fit. Only a look clears it, and only if nothing was told
+    /// meanwhile.
     pub(crate) suspicions: u32,
 }
 
@@ -135,7 +139,8 @@ impl Record {
         }
     }
 
-    /// Whether this version is what is remembered, or what was before it. Versions never come back, so nothing is news in either.
+    /// Whether this version is what is remembered, or what was before it. Versions never come back,
+    /// so nothing is news in either.
     pub(crate) fn knows(&self, version: &LiveVersion) -> bool {
         self.version == *version || self.passed.as_ref() == Some(version)
     }
@@ -212,12 +217,13 @@ struct State {
     sets: FieldSets,
     /// What has to be remembered or forgotten beyond our life.
     moved: BTreeSet<Key>,
-    /// What is being looked at, with the version in which a stream told of it meanwhile though there is no record of it: the look may have seen an
-    /// older one. By who looks.
+    /// What is being looked at, with the version in which a stream told of it meanwhile though
+    /// there is no record of it: the look may have seen an older one. By who looks.
     looks: BTreeMap<(Key, u64), Option<LiveVersion>>,
     /// How many looks have begun.
     begun: u64,
-    /// Objects that are being deleted, with the finalizers they wait for: streams tell when they are gone.
+    /// Objects that are being deleted, with the finalizers they wait for: streams tell when they
+    /// are gone.
     leaving: BTreeMap<Key, Arc<[Arc<str>]>>,
 }
 
@@ -250,7 +256,8 @@ impl Records {
         self.state().records.get_mut(key).map(|record| look(record))
     }
 
-    /// What is remembered of an object that is in place by all that was told of it, for this declaration or for none.
+    /// What is remembered of an object that is in place by all that was told of it, for this
+    /// declaration or for none.
     pub(crate) fn trusted(&self, key: &Key, resource: Option<&Arc<Resource>>) -> Option<Record> {
         let State { records, latest, .. } = &mut *self.state();
         let record = records.get_mut(key).filter(|record| record.suspicions == 0)?;
@@ -290,7 +297,8 @@ impl Records {
         Look { records: self, number, told }
     }
 
-    /// Takes the record of a look. Whether a stream has told of another version while there was none: then it stays suspect.
+    /// Takes the record of a look. Whether a stream has told of another version while there was
+    /// none: then it stays suspect.
     pub(crate) fn put_seen(&self, look: &Look<'_>, mut record: Record) -> bool {
         let key = &look.number.0;
         let mut state = self.state();
@@ -325,8 +333,8 @@ impl Records {
         }
     }
 
-    /// A look found it in place. `told` is how many suspicions there were before the look began: later ones are about what came after.
-    /// What no stream tells of stays suspect.
+    /// A look found it in place. `told` is how many suspicions there were before the look began:
+    /// later ones are about what came after. What no stream tells of stays suspect.
     pub(crate) fn seen_in_place(&self, key: &Key, seen: Seen<'_>, told: u32) {
         let mut state = self.state();
         let Some(record) = state.records.get_mut(key) else { return };
@@ -374,12 +382,14 @@ impl Records {
         state.records.keys().chain(state.leaving.keys()).filter(within).cloned().collect()
     }
 
-    /// Whether a stream told of another version while a look was under way, of an object without a record.
+    /// Whether a stream told of another version while a look was under way, of an object without a
+    /// record.
     pub(crate) fn has_news(&self, look: &Look<'_>, version: &LiveVersion) -> bool {
         self.state().looks.get(&look.number).is_some_and(|told| told.as_ref().is_some_and(|told| told != version))
     }
 
-    /// Notes whether an object is being deleted, and what it waits for. Returns whether that is news.
+    /// Notes whether an object is being deleted, and what it waits for. Returns whether that is
+    /// news.
     pub(crate) fn note_leaving(&self, key: &Key, finalizers: Option<Arc<[Arc<str>]>>) -> bool {
         let leaving = &mut self.state().leaving;
         match finalizers {
@@ -401,7 +411,8 @@ impl Records {
         versions.filter_map(|version| version.as_str().parse().ok()).max()
     }
 
-    /// Versions of this kind mean nothing any more: what is told next is compared, whatever its version is.
+    /// Versions of this kind mean nothing any more: what is told next is compared, whatever its
+    /// version is.
     pub(crate) fn forget_versions(&self, class: &str, namespace: &str) {
         let within = |key: &Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);
         let State { records, moved, .. } = &mut *self.state();
@@ -423,8 +434,8 @@ impl Records {
         state.records.range(first..).map(|(other, _)| other).take_while(beside).nth(most).is_some()
     }
 
-    /// What has moved since this was last asked, in the form that is stored. `judged`: the rule of a user by which an object's health is
-    /// judged.
+    /// What has moved since this was last asked, in the form that is stored. `judged`: the rule of
+    /// a user by which an object's health is judged.
     pub(crate) fn take_moved(&self, judged: impl Fn(&Key) -> Option<Digest>) -> Changes {
         let mut state = self.state();
         let moved = std::mem::take(&mut state.moved);
@@ -437,8 +448,9 @@ impl Records {
         self.state().moved.extend(names.iter().filter_map(|name| name.parse::<Key>().ok()));
     }
 
-    /// Takes over what was remembered; what cannot be read was never there. Nothing of it is believed before it was compared. Answers those whose
-    /// health was judged by another rule than today's: they need a look.
+    /// Takes over what was remembered; what cannot be read was never there. Nothing of it is
+    /// believed before it was compared. Answers those whose health was judged by another rule than
+    /// today's: they need a look.
     pub(crate) fn recall(&self, stored: Remembered, judged: impl Fn(&Key) -> Option<Digest>) -> Vec<Key> {
         let mut outdated = Vec::new();
         for (name, bytes) in stored {

@@ -1,5 +1,5 @@
-//! What stands on an object of ours undeclared and is left alone: what strangers added where a declaration need not be complete, and what was
-//! declared before and others hold still.
+//! What stands on an object of ours undeclared and is left alone: what strangers added where a
+//! declaration need not be complete, and what was declared before and others hold still.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -100,8 +100,9 @@ impl Cluster {
         }
     }
 
-    /// Makes a new record go on where the one before it ended: what others held when the object became ours is no addition, and everything they came
-    /// to hold since stays one. `entries` are those of the object.
+    /// Makes a new record go on where the one before it ended: what others held when the object
+    /// became ours is no addition, and everything they came to hold since stays one. `entries` are
+    /// those of the object.
     pub(crate) fn go_on_from(
         &self,
         before: Option<&Record>,
@@ -113,7 +114,8 @@ impl Cluster {
         let first = first.fold(FieldSet::empty(), |all, entry| all.union(&entry.fields));
         match before {
             Some(before) => record.beside = before.beside.union(&first),
-            // Where we have applied it and remember nothing, nobody knows what was there first: then it is told rather than hidden.
+            // Where we have applied it and remember nothing, nobody knows what was there first:
+            // then it is told rather than hidden.
             None if applied_by(entries, &self.api.manager).is_some() => record.beside = first,
             None => {}
         }

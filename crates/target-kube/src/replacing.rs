@@ -1,7 +1,9 @@
-//! Whether the server would take a declaration as a new object, while the old one still stands under its name.
+//! Whether the server would take a declaration as a new object, while the old one still stands
+//! under its name.
 //!
-//! The new one is tried by a dry-run under another name, through the server's validation and all admission. What the old one holds (a port, an
-//! address, a place in a quota) may be refused though it would be free by then: nothing is deleted then.
+//! The new one is tried by a dry-run under another name, through the server's validation and all
+//! admission. What the old one holds (a port, an address, a place in a quota) may be refused though
+//! it would be free by then: nothing is deleted then.
 
 use std::sync::Arc;
 
@@ -48,7 +50,8 @@ impl Cluster {
     }
 }
 
-/// A name that nobody has. It begins like the real one, and is as long where that is long: what the server says of names, it says of both.
+/// A name that nobody has. It begins like the real one, and is as long where that is long: what the
+/// server says of names, it says of both.
 fn stand_in(key: &Key) -> String {
     let digest = Digest::of(key.to_text().as_bytes()).to_string();
     let unlike: String = digest.chars().filter(char::is_ascii_hexdigit).rev().take(UNLIKE - 1).collect();

@@ -1,7 +1,8 @@
-//! Whether the schema of a kind has moved: then a field may show another default, and nobody has touched it.
+//! Whether the schema of a kind has moved: then a field may show another default, and nobody has
+//! touched it.
 //!
-//! The server names each group-version's schema by a hash, all of them in one short answer. It is asked when something seems to have drifted, and
-//! not more often than every few seconds.
+//! The server names each group-version's schema by a hash, all of them in one short answer. It is
+//! asked when something seems to have drifted, and not more often than every few seconds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,8 +44,9 @@ impl Schemas {
         let before = self.locked().clone();
         if !before.as_ref().is_some_and(fresh) {
             let answer = within(&*api.sender.wire, PATIENCE, Heard::ask(api)).await;
-            // Nobody waits for it twice: without an answer it is as if nothing had moved, and what drifted is healed. What is remembered until the
-            // next answer is of the epoch before, or of a later one: then it is compared once more than it need be.
+            // Nobody waits for it twice: without an answer it is as if nothing had moved, and what
+            // drifted is healed. What is remembered until the next answer is of the epoch before,
+            // or of a later one: then it is compared once more than it need be.
             let epochs = || before.map(|before| before.epochs.clone()).unwrap_or_default();
             let silent = || Heard { epochs: epochs(), at: api.sender.now() };
             *self.locked() = Some(Arc::new(answer.and_then(Result::ok).unwrap_or_else(silent)));

@@ -1,10 +1,12 @@
 //! Settling: how an intent nobody answered for ended, found out by looking.
 //!
-//! Every apply writes the number of its intent on the object, in the same write as everything else. So whoever finds it there finds our write.
-//! A delete is done when that very object is gone, or on its way out; a fold, when who was to let go has.
+//! Every apply writes the number of its intent on the object, in the same write as everything else.
+//! So whoever finds it there finds our write. A delete is done when that very object is gone, or on
+//! its way out; a fold, when who was to let go has.
 //!
-//! What has not happened may still be under way. Where it names the version it was decided on, the object is moved on by a mark, so that the server
-//! refuses it from then on: no clock is asked, and nobody waits. What names none is waited for.
+//! What has not happened may still be under way. Where it names the version it was decided on, the
+//! object is moved on by a mark, so that the server refuses it from then on: no clock is asked, and
+//! nobody waits. What names none is waited for.
 
 use std::sync::Arc;
 
@@ -106,7 +108,8 @@ impl Cluster {
         }
     }
 
-    /// Makes sure that an effect can no longer land which names the version that the object is in; `None` where it no longer is.
+    /// Makes sure that an effect can no longer land which names the version that the object is in;
+    /// `None` where it no longer is.
     async fn move_on(&self, intent: &Intent, place: &Place, named: Named) -> Result<Option<Settlement>, String> {
         let Collection { group, version, .. } = &place.collection;
         let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
@@ -126,7 +129,8 @@ impl Cluster {
         }
     }
 
-    /// Nothing is written by which a fold could be known. It names a version, so once that has passed, whoever was to let go either has or will not by it.
+    /// Nothing is written by which a fold could be known. It names a version, so once that has
+    /// passed, whoever was to let go either has or will not by it.
     async fn end_of_fold(
         &self,
         intent: &Intent,
@@ -167,7 +171,8 @@ impl Cluster {
     fn end_of_absent(&self, intent: &Intent, declared: Option<&Resource>) -> Result<Settlement, String> {
         match intent.verb {
             Verb::Delete => Ok(Settlement::Done { live: None }),
-            // It may have been made, have ended, and have been removed since: whoever runs a migration twice wants to be asked before.
+            // It may have been made, have ended, and have been removed since: whoever runs a
+            // migration twice wants to be asked before.
             Verb::Create if self.may_have_run(intent, declared) => Err(format!(
                 "{} is not there, and it may have run and been removed since, for it has a time to live: look whether it ran",
                 intent.key

@@ -1,4 +1,5 @@
-//! What of an object others may set, as it stands: by the app's rules, and by autoscalers that aim at it.
+//! What of an object others may set, as it stands: by the app's rules, and by autoscalers that aim
+//! at it.
 
 use setpoint_core::diff::{Difference, diff};
 use setpoint_core::live::Writer;
@@ -30,7 +31,8 @@ impl Cluster {
         })
     }
 
-    /// The same by what is remembered, without asking anybody; `None` where that does not hold any more.
+    /// The same by what is remembered, without asking anybody; `None` where that does not hold any
+    /// more.
     pub(crate) fn sharing_as_recorded(&self, record: &Record, holding: Holding<'_>) -> Option<Sharing> {
         let Some(resource) = &record.kept else {
             return record.lent.is_empty().then(Sharing::default);
@@ -59,7 +61,8 @@ impl Cluster {
         }
     }
 
-    /// The same where an object is compared with its declaration as both are written. What only we hold may be what we wrote ourselves.
+    /// The same where an object is compared with its declaration as both are written. What only we
+    /// hold may be what we wrote ourselves.
     pub(crate) fn writer_as_written(
         &self,
         entries: &[ManagedFields],
@@ -73,7 +76,8 @@ impl Cluster {
     }
 }
 
-/// Where an object differs from its declaration as both are written, as far as lists, whose items only the server can tell apart.
+/// Where an object differs from its declaration as both are written, as far as lists, whose items
+/// only the server can tell apart.
 fn differing(resource: &Resource, value: &Value) -> Vec<FieldPath> {
     let field = |segment: &Segment| match segment {
         // The server knows the other only.
@@ -85,7 +89,8 @@ fn differing(resource: &Resource, value: &Value) -> Vec<FieldPath> {
     diff(&resource.body, value).iter().map(path).collect()
 }
 
-/// Rules are read before they are accepted. One that this version does not understand is no reason to write over what others may set.
+/// Rules are read before they are accepted. One that this version does not understand is no reason
+/// to write over what others may set.
 pub(crate) fn unreadable(error: &NotShareable) -> UnknownReason {
     UnknownReason::Malformed {
         detail: format!("a field that others may set cannot be read: {error}; {}", error.help()),

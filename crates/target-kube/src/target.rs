@@ -43,14 +43,16 @@ impl KubeTarget {
         Self(Arc::new(Cluster::new(options)))
     }
 
-    /// Keeps the streams of changes open, and what is known of them remembered. Never ends; without it every look is a request and nothing is
-    /// hinted at. To be driven by whoever owns the target, once.
+    /// Keeps the streams of changes open, and what is known of them remembered. Never ends; without
+    /// it every look is a request and nothing is hinted at. To be driven by whoever owns the
+    /// target, once.
     pub fn watch_task(&self) -> impl Future<Output = ()> + Send + 'static {
         let cluster = Arc::clone(&self.0);
         async move { cluster.watch().await }
     }
 
-    /// Keeps what is known of the cluster for the next process; the task of the streams does so every few seconds.
+    /// Keeps what is known of the cluster for the next process; the task of the streams does so
+    /// every few seconds.
     pub async fn remember(&self) {
         self.0.remember().await;
     }
@@ -80,14 +82,16 @@ impl KubeTarget {
         self.0.audit.as_ref().map(|audit| audit.trail()).unwrap_or_default()
     }
 
-    /// Takes audit events from a file that an API server writes them to, as they are written. Never ends; to be driven by whoever owns the
-    /// target, once for each file, where [`KubeOptions::audit`] says that events will come.
+    /// Takes audit events from a file that an API server writes them to, as they are written. Never
+    /// ends; to be driven by whoever owns the target, once for each file, where
+    /// [`KubeOptions::audit`] says that events will come.
     #[cfg(feature = "http")]
     pub fn audit_log_task(&self, file: PathBuf, complain: Complaint) -> impl Future<Output = ()> + Send + 'static {
         Arc::clone(&self.0).follow_audit_log(file, complain)
     }
 
-    /// Takes audit events from API servers that post them. Never ends; to be driven like the task of a log.
+    /// Takes audit events from API servers that post them. Never ends; to be driven like the task
+    /// of a log.
     #[cfg(feature = "http")]
     pub fn audit_webhook_task(
         &self,
@@ -115,7 +119,8 @@ impl Cluster {
             .map_err(|error| Unidentifiable { problem: error.to_string() })
     }
 
-    /// What the server would make of a declaration over what is there; `None` before it where nothing is.
+    /// What the server would make of a declaration over what is there; `None` before it where
+    /// nothing is.
     async fn tried(&self, resource: &Resource, form: Form, asker: &Asker) -> Result<(Option<Value>, Value), Refusal> {
         let on = Behalf::of(asker, Urgency::People);
         let unavailable = |detail: String| Refusal { class: RefusalClass::Unavailable, detail, retry_after: None };
@@ -139,7 +144,8 @@ impl Cluster {
 
     async fn forecast(&self, resource: &Resource, asker: &Asker) -> Result<Option<Vec<Difference>>, Refusal> {
         let (is, would_be) = self.tried(resource, Form::Whole, asker).await?;
-        // Of what is not there yet the whole declaration is the difference, and that is what the step says.
+        // Of what is not there yet the whole declaration is the difference, and that is what the
+        // step says.
         Ok(is.map(|is| forecast(&would_be, &is, &self.digest_key)))
     }
 }

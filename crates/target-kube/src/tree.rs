@@ -1,8 +1,10 @@
-//! The objects of an app with what has come of them: read from the cluster when a person asks, and kept by nobody.
+//! The objects of an app with what has come of them: read from the cluster when a person asks, and
+//! kept by nobody.
 //!
-//! What owns an object is said by the object, not by its owner. So the kinds that can be owned are listed in the namespaces of the app, as
-//! metadata only (pods whole: nearly all of a tree's news is in their status), in bounded pages. What belongs to the app is then read for its
-//! health. A list that fails is told in a line, and never read as "nothing there".
+//! What owns an object is said by the object, not by its owner. So the kinds that can be owned are
+//! listed in the namespaces of the app, as metadata only (pods whole: nearly all of a tree's news
+//! is in their status), in bounded pages. What belongs to the app is then read for its health. A
+//! list that fails is told in a line, and never read as "nothing there".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -194,7 +196,8 @@ impl Cluster {
         (lists, complaints)
     }
 
-    /// The objects of a kind in a namespace that belong to others, and what there is to complain about.
+    /// The objects of a kind in a namespace that belong to others, and what there is to complain
+    /// about.
     async fn listed(&self, class: String, collection: Collection) -> (Vec<Specimen>, Option<String>) {
         let whole = class == "Pod" || is_known_by_metadata(&class, &self.health);
         let form = if class == "Pod" { Form::Whole } else { Form::Metadata };
@@ -238,7 +241,8 @@ impl Cluster {
         }
     }
 
-    /// Those of these objects that are not healthy, and why. What a record knows to be healthy is not asked for.
+    /// Those of these objects that are not healthy, and why. What a record knows to be healthy is
+    /// not asked for.
     pub(crate) async fn unwell(&self, keys: BTreeSet<Key>) -> Vec<Unwell> {
         let is_healthy = |key: &Key| self.records.with(key, |record| record.standing.health) == Some(Health::Healthy);
         let doubtful = keys.into_iter().filter(|key| !is_healthy(key)).take(MOST_UNWELL);
@@ -336,7 +340,8 @@ impl Grown {
     }
 }
 
-/// Puts what is owned below its owners, from the first `roots` on. What leads to none of them is left out.
+/// Puts what is owned below its owners, from the first `roots` on. What leads to none of them is
+/// left out.
 fn grow(specimens: &[Specimen], roots: usize) -> Vec<Position> {
     let mut by_uid: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, specimen) in specimens.iter().enumerate().filter(|(_, specimen)| !specimen.uid.is_empty()) {
@@ -345,7 +350,8 @@ fn grow(specimens: &[Specimen], roots: usize) -> Vec<Position> {
     }
     let mut below: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, specimen) in specimens.iter().enumerate() {
-        // One that was asked for stands below its owner too if that was asked for; one that is listed a second time is the same.
+        // One that was asked for stands below its owner too if that was asked for; one that is
+        // listed a second time is the same.
         let listed_again = by_uid.get(specimen.uid.as_str()).is_some_and(|same| *same != index);
         let owner = specimen.owners.iter().find_map(|owner| by_uid.get(owner.as_str()));
         if let (false, Some(owner)) = (listed_again, owner) {
@@ -359,7 +365,8 @@ fn grow(specimens: &[Specimen], roots: usize) -> Vec<Position> {
     let mut placed = BTreeSet::new();
     let is_below = |index: usize| specimens[index].owners.iter().any(|owner| by_uid.contains_key(owner.as_str()));
     let tops = (0..roots).filter(|root| !is_below(*root));
-    // What is asked for and owned only by what is not in the tree, or in a circle, stands for itself.
+    // What is asked for and owned only by what is not in the tree, or in a circle, stands for
+    // itself.
     for root in tops.chain(0..roots) {
         let mut open = vec![(root, 0, None)];
         while let Some((index, depth, owner)) = open.pop() {

@@ -1,12 +1,14 @@
 //! Waiting for one another without a runtime: a signal that is not lost, and a number of places.
 //!
-//! Whoever drives this crate's futures may be a runtime, or the simulator by hand. So nothing here knows one.
+//! Whoever drives this crate's futures may be a runtime, or the simulator by hand. So nothing here
+//! knows one.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-/// Something happened. Told once, it is kept until somebody hears of it; told several times meanwhile, it is heard of once.
+/// Something happened. Told once, it is kept until somebody hears of it; told several times
+/// meanwhile, it is heard of once.
 #[derive(Debug, Default)]
 pub(crate) struct Signal(Mutex<Raised>);
 

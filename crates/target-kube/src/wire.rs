@@ -1,6 +1,8 @@
-//! The seam between the target and whatever answers it: a network in production, an API server in memory in the simulator.
+//! The seam between the target and whatever answers it: a network in production, an API server in
+//! memory in the simulator.
 //!
-//! Everything this crate asks of the outside goes through [`Wire`], waiting included. So nothing else here knows a runtime.
+//! Everything this crate asks of the outside goes through [`Wire`], waiting included. So nothing
+//! else here knows a runtime.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +33,8 @@ pub struct Request {
     pub impersonate: Option<Arc<ActingAs>>,
     /// What a change is written down under in the server's audit trail.
     pub audit_id: Option<String>,
-    /// Its answer does not end by itself, so it must not share a connection's limited room with short ones.
+    /// Its answer does not end by itself, so it must not share a connection's limited room with
+    /// short ones.
     pub streams: bool,
 }
 
@@ -72,7 +75,8 @@ pub enum WireError {
 
 /// Carries requests, and time.
 pub trait Wire: Send + Sync + fmt::Debug {
-    /// Sends a request and answers when the head of the response is there. Dropping it abandons the request.
+    /// Sends a request and answers when the head of the response is there. Dropping it abandons the
+    /// request.
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WireError>>;
 
     /// Ends after this long.

@@ -1,4 +1,5 @@
-//! Who may post audit events, and what becomes of what they post. What real servers post is in `envtest`.
+//! Who may post audit events, and what becomes of what they post. What real servers post is in
+//! `envtest`.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,4 +1,5 @@
-//! The [`Target`] trait: what the engine may ask of a system under management, and what crash recovery relies on.
+//! The [`Target`] trait: what the engine may ask of a system under management, and what crash
+//! recovery relies on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,11 +23,13 @@ use crate::showing::{LogQuestion, LogReader, Requests, Tree, Unwell};
 /// An answer on its way.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What to look at: each key with what is declared under it, `None` where a claim is all that is left. A target compares what it finds
-/// with the declaration in the declaration's own shape, and some things (a command's check) can be seen only through it.
+/// What to look at: each key with what is declared under it, `None` where a claim is all that is
+/// left. A target compares what it finds with the declaration in the declaration's own shape, and
+/// some things (a command's check) can be seen only through it.
 pub type Wanted = BTreeMap<Key, Option<Arc<Resource>>>;
 
-/// What was seen that somebody else did: each object with the version it was in, `None` where it was gone.
+/// What was seen that somebody else did: each object with the version it was in, `None` where it
+/// was gone.
 pub type Sightings = BTreeMap<Key, Option<LiveVersion>>;
 
 /// On whose behalf a target is asked.
@@ -34,11 +37,12 @@ pub type Sightings = BTreeMap<Key, Option<LiveVersion>>;
 pub struct Asker {
     /// `None` where it is asked for several at once, or for nobody in particular.
     pub app: Option<AppId>,
-    /// In whose name what would change something is asked, and what is asked for that; `None` for the agent's own.
+    /// In whose name what would change something is asked, and what is asked for that; `None` for
+    /// the agent's own.
     pub acting_as: Option<Arc<ActingAs>>,
     pub priority: Priority,
-    /// What is remembered is not enough: each object is to be read, and what cannot be is to be read at the next look. The net under whatever
-    /// events have missed.
+    /// What is remembered is not enough: each object is to be read, and what cannot be is to be
+    /// read at the next look. The net under whatever events have missed.
     pub afresh: bool,
 }
 
@@ -60,14 +64,16 @@ pub struct Capabilities {
     pub granularity: Granularity,
     /// It refuses effects of an epoch older than the newest it has seen.
     pub checks_epochs: bool,
-    /// What it shows includes every effect it has answered for. A target that may lag shows an object for gone, or an older
-    /// one, for at most a minute ([`LAG`](setpoint_core::snapshot::LAG)).
+    /// What it shows includes every effect it has answered for. A target that may lag shows an
+    /// object for gone, or an older one, for at most a minute
+    /// ([`LAG`](setpoint_core::snapshot::LAG)).
     pub fresh_reads: bool,
     /// It can say what it would do without doing it.
     pub previews: bool,
-    /// A new object under an old key has another UID. Where ownership is of a place and not of the thing in it (a path, which
-    /// editors save to by putting a new file there), the UID says only what type of thing stands there: then the *version* must
-    /// differ for every new object, and a delete that may have been followed by a create is settled as unknown.
+    /// A new object under an old key has another UID. Where ownership is of a place and not of the
+    /// thing in it (a path, which editors save to by putting a new file there), the UID says only
+    /// what type of thing stands there: then the *version* must differ for every new object, and a
+    /// delete that may have been followed by a create is settled as unknown.
     pub incarnations: bool,
     /// It has an audit trail to be asked who did something.
     pub attributes: bool,
@@ -129,18 +135,20 @@ pub struct Refusal {
 pub enum RefusalClass {
     /// The object is not what the step was decided on: look again and decide anew.
     Conflict,
-    /// Another writer holds what the step would change, and it is not ours to take: a person has to say whose it is.
+    /// Another writer holds what the step would change, and it is not ours to take: a person has to
+    /// say whose it is.
     Contested,
     /// The declaration cannot be accepted: the same input will fail the same way.
     Invalid,
-    /// The declaration is well, but what is there cannot be changed into it: only a new object could be as declared.
+    /// The declaration is well, but what is there cannot be changed into it: only a new object
+    /// could be as declared.
     Immutable,
     /// We are not allowed to.
     Denied,
     /// The target is busy or failing: later.
     Unavailable,
-    /// The target is well, but what this step needs around it is not: its namespace, its kind, room for it. Later, and no reason to leave the
-    /// rest of the target alone.
+    /// The target is well, but what this step needs around it is not: its namespace, its kind, room
+    /// for it. Later, and no reason to leave the rest of the target alone.
     Unready,
     /// The effect came too late or from an epoch that is over.
     Fenced,
@@ -174,7 +182,8 @@ pub enum Hint {
     },
     /// Events were lost: everything watched must be looked at again.
     Lost,
-    /// Changes of these kinds are not noticed now, and of no others. Where it is empty, all are noticed again.
+    /// Changes of these kinds are not noticed now, and of no others. Where it is empty, all are
+    /// noticed again.
     Unwatched {
         kinds: Vec<Unwatched>,
     },
@@ -209,17 +218,25 @@ pub struct Unidentifiable {
 
 /// A system under management.
 ///
-/// Crash recovery relies on this, and every implementation shows it by passing [`crate::conformance`]:
+/// Crash recovery relies on this, and every implementation shows it by passing
+/// [`crate::conformance`]:
 ///
-/// 1. **Identity is checked.** [`identity`](Self::identity) asks the system itself, on every connection.
-/// 2. **Errors are `Unknown`.** [`observe`](Self::observe) answers for every key it was asked for; what could not be read is
-///    [`Observed::Unknown`](setpoint_core::observed::Observed), never absent.
-/// 3. **Preconditions hold at the moment of the effect.** A create finds nothing, an update or delete finds the UID and version
-///    it names, or the step is refused with [`RefusalClass::Conflict`] and nothing changes.
-/// 4. **An effect leaves in time or not at all** ([`Fence::leave_by`]), and lands before [`Fence::land_by`] or never.
-/// 5. **`Refused` is final**: the step did not happen. Anything less certain is [`Outcome::Unknown`].
-/// 6. **[`settle`](Self::settle) only looks.** Asked after `land_by`, its `Done`, `NotDone` and `Superseded` are final. Asked earlier, or so soon after it that a clock may be
-///    to blame, a target may make sure that the effect can no longer land, which moves nothing but the object's version.
+/// 1. **Identity is checked.** [`identity`](Self::identity) asks the system itself, on every
+///    connection.
+/// 2. **Errors are `Unknown`.** [`observe`](Self::observe) answers for every key it was asked for;
+///    what could not be read is [`Observed::Unknown`](setpoint_core::observed::Observed), never
+///    absent.
+/// 3. **Preconditions hold at the moment of the effect.** A create finds nothing, an update or
+///    delete finds the UID and version it names, or the step is refused with
+///    [`RefusalClass::Conflict`] and nothing changes.
+/// 4. **An effect leaves in time or not at all** ([`Fence::leave_by`]), and lands before
+///    [`Fence::land_by`] or never.
+/// 5. **`Refused` is final**: the step did not happen. Anything less certain is
+///    [`Outcome::Unknown`].
+/// 6. **[`settle`](Self::settle) only looks.** Asked after `land_by`, its `Done`, `NotDone` and
+///    `Superseded` are final. Asked earlier, or so soon after it that a clock may be to blame, a
+///    target may make sure that the effect can no longer land, which moves nothing but the object's
+///    version.
 pub trait Target: Send + Sync + fmt::Debug {
     /// What the system says it is.
     fn identity(&self) -> Answer<'_, Result<TargetIdentity, Refusal>>;
@@ -235,16 +252,18 @@ pub trait Target: Send + Sync + fmt::Debug {
     /// Whether the target would accept this declaration over what is there now. Changes nothing.
     fn preview<'a>(&'a self, resource: &'a Resource, asker: &'a Asker) -> Answer<'a, Result<(), Refusal>>;
 
-    /// Whether the target would take this declaration as a new object, were nothing there under its key. Changes nothing. What stands there is
-    /// deleted on the strength of it, so that a target that cannot tell says no.
+    /// Whether the target would take this declaration as a new object, were nothing there under its
+    /// key. Changes nothing. What stands there is deleted on the strength of it, so that a target
+    /// that cannot tell says no.
     fn preview_replacement<'a>(&'a self, resource: &'a Resource, asker: &'a Asker) -> Answer<'a, Result<(), Refusal>> {
         let _ = asker;
         let detail = format!("this target makes nothing anew: delete {} by hand if it must be", resource.key);
         Box::pin(async { Err(Refusal { class: RefusalClass::Invalid, detail, retry_after: None }) })
     }
 
-    /// What would differ once this declaration was put over what is there, by the target's own word. `None` where it knows no more than the
-    /// comparison with what it shows. For people: nothing is decided by it, and nothing changes.
+    /// What would differ once this declaration was put over what is there, by the target's own
+    /// word. `None` where it knows no more than the comparison with what it shows. For people:
+    /// nothing is decided by it, and nothing changes.
     fn forecast<'a>(
         &'a self,
         resource: &'a Resource,
@@ -262,19 +281,22 @@ pub trait Target: Send + Sync + fmt::Debug {
     /// Waits for something to happen to what this target watches.
     fn hints(&self) -> Answer<'_, Hint>;
 
-    /// Who did what was seen, by an audit trail. Answers as soon as something can be said about any of it, with all that can be said then, which
-    /// may take minutes; with nothing where nothing more is to be expected.
+    /// Who did what was seen, by an audit trail. Answers as soon as something can be said about any
+    /// of it, with all that can be said then, which may take minutes; with nothing where nothing
+    /// more is to be expected.
     fn attribute(&self, seen: Sightings) -> Answer<'_, BTreeMap<Key, Writer>> {
         drop(seen);
         Box::pin(async { BTreeMap::new() })
     }
 
-    /// The objects asked for with what has come of them, for people. Where a target knows of nothing that objects own, only themselves.
+    /// The objects asked for with what has come of them, for people. Where a target knows of
+    /// nothing that objects own, only themselves.
     fn tree(&self, wanted: Wanted, now: Timestamp) -> Answer<'_, Tree> {
         Box::pin(async move { Tree::flat(self.observe(wanted, Asker::default(), now).await) })
     }
 
-    /// Those of these objects that are not healthy, and why, for people; none where nobody could say more than the observation does.
+    /// Those of these objects that are not healthy, and why, for people; none where nobody could
+    /// say more than the observation does.
     fn unwell(&self, keys: BTreeSet<Key>) -> Answer<'_, Vec<Unwell>> {
         drop(keys);
         Box::pin(async { Vec::new() })
@@ -292,7 +314,8 @@ pub trait Target: Send + Sync + fmt::Debug {
         })
     }
 
-    /// What is not as good as it could be about how this target is held, and what to do about it; for people.
+    /// What is not as good as it could be about how this target is held, and what to do about it;
+    /// for people.
     fn degraded(&self) -> Option<String> {
         None
     }

@@ -1,4 +1,5 @@
-//! What a target shows to people who ask, beside what the engine decides by. Nothing is decided by any of it, and nothing of it is kept.
+//! What a target shows to people who ask, beside what the engine decides by. Nothing is decided by
+//! any of it, and nothing of it is kept.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,8 @@ use crate::contract::Answer;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     pub objects: Vec<TreeObject>,
-    /// What could not be looked at, a line each. What is not among the objects because of it is not known to be absent.
+    /// What could not be looked at, a line each. What is not among the objects because of it is not
+    /// known to be absent.
     pub unseen: Vec<String>,
 }
 
@@ -62,7 +64,8 @@ pub struct Unwell {
     pub reason: String,
 }
 
-/// How many requests a target was sent since the process began, by what they do. Empty where nothing is counted.
+/// How many requests a target was sent since the process began, by what they do. Empty where
+/// nothing is counted.
 pub type Tally = BTreeMap<&'static str, u64>;
 
 /// Requests of a target: all of them, and those that were made for single apps.
@@ -92,7 +95,8 @@ pub struct LogQuestion {
 /// A piece of what was logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogPart {
-    /// Whose logs these are, each `pod/container`; it comes first, and again with all of them when more are followed.
+    /// Whose logs these are, each `pod/container`; it comes first, and again with all of them when
+    /// more are followed.
     Sources { names: Vec<String> },
     Line {
         /// Who wrote it: `pod/container`.

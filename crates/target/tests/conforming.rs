@@ -13,7 +13,8 @@ use setpoint_target::{Granularity, MemoryOptions, MemoryTarget, Target};
 
 use crate::scene::{at, at_once, resource, world};
 
-/// A target over the world in memory: the one in memory itself, or one that makes a mistake on the way there.
+/// A target over the world in memory: the one in memory itself, or one that makes a mistake on the
+/// way there.
 pub(crate) struct InMemory<T> {
     pub(crate) target: T,
     pub(crate) memory: MemoryTarget,

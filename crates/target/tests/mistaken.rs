@@ -1,4 +1,5 @@
-//! Targets that break one promise each: the suite must find every one of them, by the check that names the promise.
+//! Targets that break one promise each: the suite must find every one of them, by the check that
+//! names the promise.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -140,7 +141,8 @@ impl Target for Mistaken {
         self.spoil(&mut work, &mut fence);
         Box::pin(async move {
             if self.makes(Mistake::RefusesWhatItDid) && work.len() == 1 {
-                // The suite leaves a minute between the two instants of a fence unless it is a late one.
+                // The suite leaves a minute between the two instants of a fence unless it is a late
+                // one.
                 let late = fence.land_by.since(fence.leave_by) > Span::seconds(60);
                 let refusal = Refusal { class: RefusalClass::Fenced, detail: "late".to_owned(), retry_after: None };
                 fence.leave_by = fence.land_by;

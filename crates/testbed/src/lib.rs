@@ -1,8 +1,10 @@
-//! Real parts for tests: repositories made by `git` itself, `git http-backend` behind TLS, the system's `sshd`, and a Kubernetes API server.
+//! Real parts for tests: repositories made by `git` itself, `git http-backend` behind TLS, the
+//! system's `sshd`, and a Kubernetes API server.
 //!
-//! Dev only. Reading order: [`repository`], [`https`], [`ssh`], [`kube`]. Everything listens on loopback, lives in a temporary folder and
-//! ends with the value that holds it; it works as root and as an ordinary user. What is missing on the machine is a panic that
-//! names it: `cargo xtask setup` installs it, `cargo xtask envtest` builds what [`kube`] starts.
+//! Dev only. Reading order: [`repository`], [`https`], [`ssh`], [`kube`]. Everything listens on
+//! loopback, lives in a temporary folder and ends with the value that holds it; it works as root
+//! and as an ordinary user. What is missing on the machine is a panic that names it: `cargo xtask
+//! setup` installs it, `cargo xtask envtest` builds what [`kube`] starts.
 
 pub mod https;
 pub mod kube;

@@ -41,7 +41,8 @@ impl GitRepository {
         &self.folder
     }
 
-    /// Makes a version that holds exactly these files, on top of `parent`, and lets the branch point to it.
+    /// Makes a version that holds exactly these files, on top of `parent`, and lets the branch
+    /// point to it.
     pub fn commit(&self, branch: &str, parent: Option<&str>, files: &[(&str, Item<'_>)]) -> String {
         self.commit_with_message(branch, parent, files, "a change\n")
     }

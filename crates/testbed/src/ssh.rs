@@ -132,7 +132,8 @@ fn configuration(folder: &Path) -> String {
 
 #[expect(clippy::disallowed_methods, reason = "a server of tests serves connections beside each other")]
 async fn accept(listener: std::net::TcpListener, config: PathBuf) {
-    // Root's `sshd` wants this folder for the part of it that has no rights; elsewhere the call fails and is not needed.
+    // Root's `sshd` wants this folder for the part of it that has no rights; elsewhere the call
+    // fails and is not needed.
     let _ = fs::create_dir_all("/run/sshd");
     let listener = TcpListener::from_std(listener).expect("the socket is non-blocking");
     while let Ok((connection, _)) = listener.accept().await {

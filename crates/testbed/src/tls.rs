@@ -1,4 +1,5 @@
-//! TLS on loopback: an authority of the tests' own, the certificates it signs, and a server that hands over its connections.
+//! TLS on loopback: an authority of the tests' own, the certificates it signs, and a server that
+//! hands over its connections.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -169,7 +170,8 @@ where
         let acceptor = acceptor.clone();
         let serve = serve.clone();
         tokio::spawn(async move {
-            // A client that does not trust us, or that hangs up, is what tests are about: nothing to report here.
+            // A client that does not trust us, or that hangs up, is what tests are about: nothing
+            // to report here.
             if let Ok(stream) = acceptor.accept(connection).await {
                 serve(stream).await;
             }

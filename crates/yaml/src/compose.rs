@@ -1,5 +1,6 @@
-//! Events to trees, and the rules a single event cannot know: duplicate keys, unknown tags, aliases and their budget,
-//! depth. These mistakes are collected; a syntax error ends the stream, since nothing after it can be trusted.
+//! Events to trees, and the rules a single event cannot know: duplicate keys, unknown tags, aliases
+//! and their budget, depth. These mistakes are collected; a syntax error ends the stream, since
+//! nothing after it can be trusted.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +13,27 @@ use crate::tree::{Content, Document, Kind, Node, NodeData, NodeId, Span, Tag};
 pub const MAX_ALIASES: u64 = 10_000;
 /// How many times larger than written a document may become when its aliases are expanded.
 pub const MAX_GROWTH: u64 = 10;
-/// Growth is not counted below this size: small documents may repeat a default as often as they like.
+/// Growth is not counted below this size: small documents may repeat a default as often as they
+/// like.
 const FREE_SIZE: u64 = 64 * 1024;
 /// How many documents a stream may have: as many as objects may be rendered.
 const MAX_DOCUMENTS: usize = 20_000;
 const MOST_GUESSED: usize = 1_024;
 
-/// Reads every document of a stream. An empty stream (or one of comments) has none; `---` alone is one that is null.
+/// Reads every document of a stream. An empty stream (or one of comments) has none; `---` alone is
+/// one that is null.
 pub fn parse(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
     read(source, false)
 }
 
-/// The same where keys may be written twice, as go-yaml v2 has it unless it is told to be strict. It is for the caller to take the last of them.
+/// The same where keys may be written twice, as go-yaml v2 has it unless it is told to be strict.
+/// It is for the caller to take the last of them.
 pub fn parse_with_repeats(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
     read(source, true)
 }
 
-/// Hands out every document of a stream as soon as it is read, so that a long stream is never in memory as a whole. What was handed out counts for nothing
-/// if there is a mistake further on.
+/// Hands out every document of a stream as soon as it is read, so that a long stream is never in
+/// memory as a whole. What was handed out counts for nothing if there is a mistake further on.
 pub fn parse_each<'a>(source: Source<'a>, each: impl FnMut(Document<'a>)) -> Result<(), Diagnostics> {
     read_each(source, false, each)
 }
@@ -73,7 +77,8 @@ struct Composer<'a> {
     source: Source<'a>,
     parser: Parser<'a>,
     found: Findings,
-    /// How many nodes the last document had: documents of a stream are alike, and growing a vector copies it.
+    /// How many nodes the last document had: documents of a stream are alike, and growing a vector
+    /// copies it.
     nodes_before: usize,
     /// Keys may be written twice.
     may_repeat: bool,
@@ -114,7 +119,8 @@ struct Anchor {
     weight: Option<Weight>,
 }
 
-/// The document being built. Nodes are numbered when they are complete; a collection's place is kept from its start.
+/// The document being built. Nodes are numbered when they are complete; a collection's place is
+/// kept from its start.
 struct Builder<'a> {
     nodes: Vec<NodeData<'a>>,
     children: Vec<NodeId>,
@@ -149,7 +155,8 @@ impl<'a> Composer<'a> {
             self.check_tag(&event);
             builder.event(event)?;
         }
-        // Room that was guessed and not used is given back: a stream may have many small documents after a large one.
+        // Room that was guessed and not used is given back: a stream may have many small documents
+        // after a large one.
         if builder.nodes.len() * 2 < builder.nodes.capacity() {
             builder.nodes.shrink_to_fit();
             builder.children.shrink_to_fit();
@@ -285,7 +292,8 @@ impl<'a> Builder<'a> {
             EventKind::SequenceStart { style } => (Content::Sequence { first: start, length }, style),
             _ => unreachable!("only collections are opened"),
         };
-        // A bracket is part of its collection; a block ends with its last entry, not with the comments after it.
+        // A bracket is part of its collection; a block ends with its last entry, not with the
+        // comments after it.
         let end = self.end.max(closing_bracket(closing));
         let span = Span::new(event.span.start(), end.max(event.span.start()));
         weight.size = weight.size.saturating_add(1);
@@ -344,7 +352,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Stops a document whose aliases multiply ("billion laughs", CVE-2019-11253) where the multiplication happens.
+/// Stops a document whose aliases multiply ("billion laughs", CVE-2019-11253) where the
+/// multiplication happens.
 fn check_budget(weight: Weight, depth: usize, span: Span) -> Result<(), Fault> {
     if depth + weight.height > MAX_DEPTH {
         return Err(Fault::too_deep(span));

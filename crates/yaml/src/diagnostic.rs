@@ -1,5 +1,6 @@
-//! What is wrong in a text, where, and what to do about it. Plain text in the form of rustc's messages, so that a person
-//! finds the place and an editor can parse it. Readers built on this crate report through the same type.
+//! What is wrong in a text, where, and what to do about it. Plain text in the form of rustc's
+//! messages, so that a person finds the place and an editor can parse it. Readers built on this
+//! crate report through the same type.
 
 use std::fmt;
 
@@ -48,7 +49,8 @@ impl Class {
     }
 }
 
-/// A place in a text together with its line, kept so that a message can be shown after the text is gone.
+/// A place in a text together with its line, kept so that a message can be shown after the text is
+/// gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The name the text was given, usually a path.
@@ -65,11 +67,13 @@ pub struct Place {
     pub left_out: u32,
 }
 
-/// Lines longer than this are cut around the place: minified JSON is one line of megabytes, and every place keeps its own.
+/// Lines longer than this are cut around the place: minified JSON is one line of megabytes, and
+/// every place keeps its own.
 const SHOWN_WIDTH: usize = 120;
 
 impl Place {
-    /// The place of a byte range on a line that starts at `line_start`. A range over several lines is shown by its first.
+    /// The place of a byte range on a line that starts at `line_start`. A range over several lines
+    /// is shown by its first.
     pub(crate) fn of(source: Source<'_>, line: u32, line_start: usize, start: usize, end: usize) -> Self {
         let before = source.text()[line_start..start].chars().count();
         let rest = source.rest_of_line(start);
@@ -101,8 +105,8 @@ impl Place {
         write!(f, "{:gutter$} | {:before$}{carets}{gap}{note}", "", "")
     }
 
-    /// The line as shown, the columns before the carets, and how many carets. Control and direction characters are
-    /// escaped, so that what is shown is what is there.
+    /// The line as shown, the columns before the carets, and how many carets. Control and direction
+    /// characters are escaped, so that what is shown is what is there.
     fn visible(&self) -> (String, usize, usize) {
         let at = (self.column - 1 - self.left_out) as usize;
         let mut shown = String::new();
@@ -132,7 +136,8 @@ fn bounded(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// A character as it may be shown on a terminal: itself, or an escape where showing it would mislead.
+/// A character as it may be shown on a terminal: itself, or an escape where showing it would
+/// mislead.
 fn visible_char(c: char) -> String {
     match c {
         '\t' => " ".to_owned(),
@@ -202,8 +207,8 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Collects what is wrong while reading goes on. A text with more mistakes than fit is broken as a whole, and the rest of
-/// the list would help nobody.
+/// Collects what is wrong while reading goes on. A text with more mistakes than fit is broken as a
+/// whole, and the rest of the list would help nobody.
 #[derive(Clone, Debug, Default)]
 pub struct Findings(Vec<Diagnostic>);
 

@@ -1,10 +1,11 @@
 //! YAML trees with source spans, budgets and dialects.
 //!
-//! [`parse`] reads a stream into [`Document`]s whose [`Node`]s know where they were written; [`Node::resolve`] then says what a
-//! scalar means, which depends on who reads it ([`Dialect`]). Mistakes come as [`Diagnostics`] that show the line.
+//! [`parse`] reads a stream into [`Document`]s whose [`Node`]s know where they were written;
+//! [`Node::resolve`] then says what a scalar means, which depends on who reads it ([`Dialect`]).
+//! Mistakes come as [`Diagnostics`] that show the line.
 //!
-//! What this crate promises whatever the input: no panic, no recursion that depth can exhaust, no alias bomb, no
-//! duplicate key, no unknown tag, no number that lost digits.
+//! What this crate promises whatever the input: no panic, no recursion that depth can exhaust, no
+//! alias bomb, no duplicate key, no unknown tag, no number that lost digits.
 //!
 //! - `source`: the text, its encoding and size.
 //! - `events`: text to events; the only place that knows the grammar.

@@ -1,13 +1,14 @@
-//! Merge keys: `<<: *defaults`. Explicit keys win wherever they stand, and the first of several merged mappings wins
-//! over the later ones, as in go-yaml v3.
+//! Merge keys: `<<: *defaults`. Explicit keys win wherever they stand, and the first of several
+//! merged mappings wins over the later ones, as in go-yaml v3.
 
 use std::collections::BTreeSet;
 
 use crate::tree::{Entries, Kind, Node};
 
 impl<'d> Entries<'d> {
-    /// The entries with `<<` carried out: explicit ones first, in their order, then what is merged in. Which shapes `<<`
-    /// may have was checked when the tree was built, and aliases have a budget there, so this ends.
+    /// The entries with `<<` carried out: explicit ones first, in their order, then what is merged
+    /// in. Which shapes `<<` may have was checked when the tree was built, and aliases have a
+    /// budget there, so this ends.
     pub fn merged(self) -> Vec<(Node<'d>, Node<'d>)> {
         if !self.iter().any(|(key, _)| key.is_merge_key()) {
             return self.iter().collect();

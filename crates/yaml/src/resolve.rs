@@ -1,5 +1,6 @@
-//! What a scalar means. The text alone does not say: kubectl reads `on` as true and `0777` as 511, YAML 1.2 reads a string
-//! and 777. Numbers keep their exact digits; nothing passes through a float.
+//! What a scalar means. The text alone does not say: kubectl reads `on` as true and `0777` as 511,
+//! YAML 1.2 reads a string and 777. Numbers keep their exact digits; nothing passes through a
+//! float.
 
 use std::borrow::Cow;
 
@@ -46,7 +47,8 @@ impl Scalar<'_> {
 }
 
 impl<'d> Node<'d> {
-    /// What this scalar means; `None` if the node is a collection. An error if its tag says something else than its text.
+    /// What this scalar means; `None` if the node is a collection. An error if its tag says
+    /// something else than its text.
     pub fn resolve(self, dialect: Dialect) -> Option<Result<Scalar<'d>, Diagnostics>> {
         let Kind::Scalar(text) = self.kind() else { return None };
         Some(match self.tag() {
@@ -102,8 +104,9 @@ impl Dialect {
             return Some(Scalar::NonFinite(text));
         }
         if self != Dialect::Yaml12 && text.contains('_') {
-            // Go's resolver removes every `_` before it reads a number that starts with a digit or a sign. One that starts with a point is left to Go's own
-            // rule: a `_` stands between digits.
+            // Go's resolver removes every `_` before it reads a number that starts with a digit or
+            // a sign. One that starts with a point is left to Go's own rule: a `_` stands between
+            // digits.
             if text.starts_with('.') && !separates_digits(text) {
                 return None;
             }
@@ -130,7 +133,8 @@ impl Dialect {
             let is_none = self != Dialect::Yaml12 && (is_beyond_float(digits) || is_large_behind_plus(text));
             return (!is_none).then(|| plain_integer(text, digits, negative));
         }
-        // As in Go, an integer that needs more than 64 bits is none in these bases; with a sign in front, also one that is none of `int64`.
+        // As in Go, an integer that needs more than 64 bits is none in these bases; with a sign in
+        // front, also one that is none of `int64`.
         let value = u64::from_str_radix(digits, radix).ok()?;
         match (negative, unsigned.len() < text.len()) {
             (true, _) => 0_i64.checked_sub_unsigned(value).map(|value| value.to_string().into()),
@@ -139,7 +143,8 @@ impl Dialect {
         }
     }
 
-    /// Go tries `0b` once more without its prefix, and v3 `0o` too; the sign may then stand behind it.
+    /// Go tries `0b` once more without its prefix, and v3 `0o` too; the sign may then stand behind
+    /// it.
     fn signed_behind_base(self, text: &str) -> Option<String> {
         let (digits, radix) = match (text.strip_prefix("0b"), text.strip_prefix("0o")) {
             (Some(digits), _) if self != Dialect::Yaml12 => (digits, 2),
@@ -171,12 +176,14 @@ fn go_base(text: &str) -> (&str, u32) {
     }
 }
 
-/// Whether Go has no integer for it because of its `+`: `strconv.ParseUint`, which knows the upper half of 64 bits, takes no sign.
+/// Whether Go has no integer for it because of its `+`: `strconv.ParseUint`, which knows the upper
+/// half of 64 bits, takes no sign.
 fn is_large_behind_plus(text: &str) -> bool {
     text.starts_with('+') && text.parse::<i64>().is_err()
 }
 
-/// Whether decimal digits are more than a float64 can hold. Go reads an integer of more than 64 bits as a float, and as a text if it is none.
+/// Whether decimal digits are more than a float64 can hold. Go reads an integer of more than 64
+/// bits as a float, and as a text if it is none.
 fn is_beyond_float(digits: &str) -> bool {
     const SAFE: usize = 308;
     digits.len() > SAFE && digits.parse::<f64>().is_ok_and(f64::is_infinite)
@@ -217,7 +224,8 @@ fn float(text: &str) -> Option<Cow<'_, str>> {
         && is_digits(fraction)
         && !(whole.is_empty() && fraction.is_empty())
         && exponent_digits.is_none_or(|digits| !digits.is_empty() && is_digits(digits));
-    // Go leaves a number beyond float64 a string; only the comparison uses a float, never the value.
+    // Go leaves a number beyond float64 a string; only the comparison uses a float, never the
+    // value.
     if !proper || text.parse::<f64>().is_ok_and(f64::is_infinite) {
         return None;
     }

@@ -2,7 +2,8 @@
 
 use crate::diagnostic::{Class, Diagnostic, Diagnostics, Place};
 
-/// The largest text that is read. A render reads files of this size and no larger, so positions fit in `u32`.
+/// The largest text that is read. A render reads files of this size and no larger, so positions fit
+/// in `u32`.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// A text and the name it is called in messages.
@@ -17,8 +18,8 @@ impl<'a> Source<'a> {
         Self { file, text }
     }
 
-    /// Reads bytes as UTF-8 (a byte order mark is accepted). UTF-16 is refused by name: tools that write it do so
-    /// unasked, and "invalid UTF-8" would not tell their users.
+    /// Reads bytes as UTF-8 (a byte order mark is accepted). UTF-16 is refused by name: tools that
+    /// write it do so unasked, and "invalid UTF-8" would not tell their users.
     pub fn decode(file: &'a str, bytes: &'a [u8]) -> Result<Self, Diagnostics> {
         let refuse = |valid: &'a str, message: &str| -> Diagnostics {
             let source = Self { file, text: valid };
@@ -103,7 +104,8 @@ impl<'a> Source<'a> {
 
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Whether the character that starts at `at` is a control character (C0, DEL, C1 but NEL) or not a character at all.
+/// Whether the character that starts at `at` is a control character (C0, DEL, C1 but NEL) or not a
+/// character at all.
 fn is_forbidden(bytes: &[u8], at: usize) -> bool {
     match bytes[at] {
         b'\t' | b'\n' | b'\r' => false,
@@ -114,7 +116,8 @@ fn is_forbidden(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// How many bytes the line break at `at` has; 0 if there is none. As in libyaml and go-yaml: CR LF, CR, LF, NEL, LS, PS.
+/// How many bytes the line break at `at` has; 0 if there is none. As in libyaml and go-yaml: CR LF,
+/// CR, LF, NEL, LS, PS.
 #[inline]
 pub(crate) fn break_length(bytes: &[u8], at: usize) -> usize {
     let Some(&byte) = bytes.get(at) else { return 0 };

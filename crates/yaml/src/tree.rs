@@ -1,5 +1,5 @@
-//! The tree of a document: nodes in one vector, so that it is built, read and dropped without recursion, and every
-//! node knows where it was written.
+//! The tree of a document: nodes in one vector, so that it is built, read and dropped without
+//! recursion, and every node knows where it was written.
 
 use std::borrow::Cow;
 
@@ -141,7 +141,8 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A node of a document. An alias reads as what it stands for, but its place is where it is written.
+/// A node of a document. An alias reads as what it stands for, but its place is where it is
+/// written.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'d> {
     document: &'d Document<'d>,
@@ -199,8 +200,9 @@ impl<'d> Node<'d> {
         self.written().properties.as_ref().and_then(|properties| properties.anchor)
     }
 
-    /// The bytes this node is written in, without its anchor and tag. Empty for a value that was left out. A block
-    /// scalar ends with its last line of text, a block collection with its last entry.
+    /// The bytes this node is written in, without its anchor and tag. Empty for a value that was
+    /// left out. A block scalar ends with its last line of text, a block collection with its last
+    /// entry.
     pub fn span(self) -> Span {
         self.written().span
     }

@@ -1,4 +1,5 @@
-//! Builds tools with `go build`. The environment's settings of Go (proxy, checksums, caches) are left as they are.
+//! Builds tools with `go build`. The environment's settings of Go (proxy, checksums, caches) are
+//! left as they are.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,8 @@ use crate::stopwatch::Stopwatch;
 /// A line of progress comes after so many compiled packages.
 const STRIDE: usize = 200;
 
-/// Builds the tools of a source and puts them into the cache, whole or not at all. The caller holds the lock of the cache.
+/// Builds the tools of a source and puts them into the cache, whole or not at all. The caller holds
+/// the lock of the cache.
 pub(super) fn build(source: &Source, tools: &[Tool], cache: &Path, versions: &Versions) -> anyhow::Result<()> {
     let folder = cache.join("building");
     // What a killed run has left.

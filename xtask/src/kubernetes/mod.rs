@@ -1,7 +1,9 @@
-//! `cargo xtask envtest`: a real kube-apiserver, kube-controller-manager, kubectl, etcd and kustomize for tests, made once per version.
+//! `cargo xtask envtest`: a real kube-apiserver, kube-controller-manager, kubectl, etcd and
+//! kustomize for tests, made once per version.
 //!
-//! `KUBEBUILDER_ASSETS`, the convention of the field, wins. Otherwise the tools are built from their Go modules into
-//! `~/.cache/setpoint/<tool>-<version>`; the versions stand in crates/testbed/src/kube/versions.txt, where the tests read them too.
+//! `KUBEBUILDER_ASSETS`, the convention of the field, wins. Otherwise the tools are built from
+//! their Go modules into `~/.cache/setpoint/<tool>-<version>`; the versions stand in
+//! crates/testbed/src/kube/versions.txt, where the tests read them too.
 
 mod build;
 mod module;
@@ -55,7 +57,8 @@ pub(crate) fn missing() -> anyhow::Result<Option<String>> {
     Ok(if ready()?.is_some() { None } else { go::found().err() })
 }
 
-/// Finds the tools, and builds what is missing; gives the folder in which they have their plain names.
+/// Finds the tools, and builds what is missing; gives the folder in which they have their plain
+/// names.
 pub(crate) fn prepare() -> anyhow::Result<PathBuf> {
     let (cache, versions) = (cache()?, Versions::read()?);
     let Some(assets) = assets()? else {

@@ -1,8 +1,9 @@
 //! The small Go module of our own through which a tool of another module is built.
 //!
-//! `go install module@version` refuses modules that replace their dependencies, as both of ours do: replacements only hold in the main
-//! module. Kubernetes lists its staging modules (k8s.io/api, k8s.io/client-go, …) as `v0.0.0` and replaces them by folders of its
-//! repository; published, they are the same code under `v0.<minor>.<patch>`.
+//! `go install module@version` refuses modules that replace their dependencies, as both of ours do:
+//! replacements only hold in the main module. Kubernetes lists its staging modules (k8s.io/api,
+//! k8s.io/client-go, …) as `v0.0.0` and replaces them by folders of its repository; published, they
+//! are the same code under `v0.<minor>.<patch>`.
 
 use std::fmt::Write as _;
 

@@ -12,7 +12,8 @@ use crate::process;
 /// Tells test binaries where the shared server is.
 pub(crate) const SHARED: &str = "SETPOINT_ENVTEST_SERVER";
 
-/// Ends with the value. The keeper ends when its input does, so that it cannot outlive this process however that ends.
+/// Ends with the value. The keeper ends when its input does, so that it cannot outlive this process
+/// however that ends.
 pub(crate) struct SharedServer {
     keeper: Child,
     folder: String,

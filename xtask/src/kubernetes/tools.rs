@@ -43,7 +43,8 @@ pub(super) enum Release {
     Kustomize,
 }
 
-/// A Go module and the tools in it. They are built in one go, because they share most of their packages.
+/// A Go module and the tools in it. They are built in one go, because they share most of their
+/// packages.
 pub(super) struct Source {
     pub(super) module: &'static str,
     pub(super) release: Release,

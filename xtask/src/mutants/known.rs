@@ -21,7 +21,8 @@ impl Known {
         Self::parse(&text)
     }
 
-    /// Reads mutants, each on a line of its own, with its reason on indented lines behind it. `#` begins a remark.
+    /// Reads mutants, each on a line of its own, with its reason on indented lines behind it. `#`
+    /// begins a remark.
     fn parse(text: &str) -> anyhow::Result<Self> {
         let mut known: BTreeMap<String, String> = BTreeMap::new();
         let mut last: Option<String> = None;

@@ -1,7 +1,9 @@
-//! `cargo xtask mutants`: changes single expressions of the code with cargo-mutants and looks for tests that fail by it. A
-//! survivor that `docs/surviving-mutants.txt` does not explain is a missing test, and fails the chore.
+//! `cargo xtask mutants`: changes single expressions of the code with cargo-mutants and looks for
+//! tests that fail by it. A survivor that `docs/surviving-mutants.txt` does not explain is a
+//! missing test, and fails the chore.
 //!
-//! All mutants would take days. A sample with a fixed seed takes hours, and is the same on every machine. Never part of CI.
+//! All mutants would take days. A sample with a fixed seed takes hours, and is the same on every
+//! machine. Never part of CI.
 
 mod known;
 mod sample;
@@ -19,7 +21,8 @@ use sample::{Mutant, SEED};
 /// Mutants of all crates together.
 const SAMPLE: usize = 300;
 
-/// What is mutated, and whose tests have a second look at what survives the crate's own: the simulator runs whole worlds.
+/// What is mutated, and whose tests have a second look at what survives the crate's own: the
+/// simulator runs whole worlds.
 const CRATES: [(&str, &[&str]); 5] = [
     ("store-git", &[]),
     ("ledger", &["setpoint-ledger-sql", "setpoint-ledger-verify", "setpoint-sim"]),
@@ -34,8 +37,8 @@ const EXCLUDED_FILES: [&str; 2] = ["crates/core/src/mutant.rs", "crates/ledger/s
 /// How values are shown.
 const EXCLUDED: &str = r"impl (fmt::)?(Debug|Display) for ";
 
-/// A mutant may make a test hang. Each run of tests has at least so many seconds, however fast it is without the mutant: on a
-/// busy machine a shorter time would be over without a hang.
+/// A mutant may make a test hang. Each run of tests has at least so many seconds, however fast it
+/// is without the mutant: on a busy machine a shorter time would be over without a hang.
 const LEAST_TIMEOUT: &str = "300";
 
 /// Seconds for the second look, where no run without mutants is measured.
@@ -131,7 +134,8 @@ fn survivors(krate: &str, second: &[&str], chosen: &[&Mutant], goes_on: bool) ->
     self::missed(krate, &format!("{krate}-second"), &names, &by_others)
 }
 
-/// Tests mutants of a crate in a copy of the tree, and returns the names of those that fail no test.
+/// Tests mutants of a crate in a copy of the tree, and returns the names of those that fail no
+/// test.
 fn missed(krate: &str, output: &str, names: &[&str], options: &[&str]) -> anyhow::Result<Vec<String>> {
     let output = process::root().join("target/mutants").join(output);
     fs::create_dir_all(&output).with_context(|| format!("cannot create {}", output.display()))?;

@@ -51,8 +51,8 @@ impl Mutant {
     }
 }
 
-/// Draws so many mutants, of each crate in proportion. An edit elsewhere in a file changes the choice by little, because
-/// lines are no part of it.
+/// Draws so many mutants, of each crate in proportion. An edit elsewhere in a file changes the
+/// choice by little, because lines are no part of it.
 pub(super) fn draw(all: Vec<Mutant>, size: usize) -> Vec<Mutant> {
     let of_all = all.len();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();

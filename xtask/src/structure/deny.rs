@@ -1,7 +1,7 @@
 //! Reads deny.toml: the licences we allow and the duplicates we accept, each with its reason.
 //!
-//! The file is written in the manner of cargo-deny. Only the three lists used here are read, and by hand: a TOML parser would be
-//! most of what xtask compiles.
+//! The file is written in the manner of cargo-deny. Only the three lists used here are read, and by
+//! hand: a TOML parser would be most of what xtask compiles.
 
 use anyhow::{Context, bail};
 
@@ -9,7 +9,8 @@ use anyhow::{Context, bail};
 pub(crate) struct Deny {
     /// `[licenses] allow`
     pub(crate) licences: Vec<String>,
-    /// `[licenses] clarify`: crates whose manifest names no licence, with the one we read in their files.
+    /// `[licenses] clarify`: crates whose manifest names no licence, with the one we read in their
+    /// files.
     pub(crate) clarified: Vec<(Versions, String)>,
     /// `[bans] skip`: what may be built beside another version.
     pub(crate) duplicates: Vec<Versions>,
@@ -19,7 +20,8 @@ pub(crate) struct Deny {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Versions {
     pub(crate) name: String,
-    /// Their leading parts: `0.10` stands for 0.10.9 as well, so that a patch release changes nothing here.
+    /// Their leading parts: `0.10` stands for 0.10.9 as well, so that a patch release changes
+    /// nothing here.
     pub(crate) version: String,
 }
 
@@ -84,7 +86,8 @@ fn lacks(key: &str, entry: &str) -> String {
     format!("no `{key}` in the entry of deny.toml: {}", entry.trim())
 }
 
-/// Reads `{ crate = "name@version", reason = "…" `. An exception without a reason is one that nobody can end.
+/// Reads `{ crate = "name@version", reason = "…" `. An exception without a reason is one that
+/// nobody can end.
 fn versions(entry: &str) -> anyhow::Result<Versions> {
     let package = value(entry, "crate").with_context(|| lacks("crate", entry))?;
     if value(entry, "reason").is_none_or(str::is_empty) {

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use super::Complaints;
 use super::tree::{Package, edges, tree};
 
-/// Direct dependencies that core may have: canonical bytes, errors and digests, nothing that could do I/O.
+/// Direct dependencies that core may have: canonical bytes, errors and digests, nothing that could
+/// do I/O.
 const CORE_DEPENDS_ON: [&str; 5] = ["hmac", "serde", "serde_json", "sha2", "thiserror"];
 
-/// `cargo test -p setpoint-core` is the inner loop of most work; its crates are counted so that it stays fast.
+/// `cargo test -p setpoint-core` is the inner loop of most work; its crates are counted so that it
+/// stays fast.
 const CORE_CRATES: usize = 40;
 
 /// Crates, and what must not be linked into them, with the reason told to whoever does.
@@ -23,7 +25,8 @@ const LIGHT: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// For each crate of ours the crates of ours it may use. Development dependencies are free: tests may look anywhere.
+/// For each crate of ours the crates of ours it may use. Development dependencies are free: tests
+/// may look anywhere.
 const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-core", &[]),
     ("setpoint-yaml", &[]),

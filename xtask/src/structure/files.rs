@@ -1,4 +1,5 @@
-//! What every source file must have: a first line that says what it is for, and a name that says so too.
+//! What every source file must have: a first line that says what it is for, and a name that says so
+//! too.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! One integration test binary per crate, and no test file beside it that is never compiled.
 //!
-//! Each binary links everything again, so a crate has one: `tests/main.rs`, with `autotests = false` and one `[[test]]` in the
-//! manifest as soon as there are files beside it. The price is that a file nobody declares with `mod` is silently dead; this
-//! check takes that price away.
+//! Each binary links everything again, so a crate has one: `tests/main.rs`, with `autotests =
+//! false` and one `[[test]]` in the manifest as soon as there are files beside it. The price is
+//! that a file nobody declares with `mod` is silently dead; this check takes that price away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,8 @@ fn compiled(root: &Path, texts: &BTreeMap<PathBuf, String>) -> BTreeSet<PathBuf>
         let Some(text) = texts.get(&file) else {
             continue;
         };
-        // The modules of a binary's root and of a mod.rs lie beside it, those of any other file in a folder of its name.
+        // The modules of a binary's root and of a mod.rs lie beside it, those of any other file in
+        // a folder of its name.
         let folder = match file.parent() {
             Some(parent) if file == root || file.ends_with("mod.rs") => parent.to_path_buf(),
             _ => file.with_extension(""),

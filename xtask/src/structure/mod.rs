@@ -1,7 +1,8 @@
-//! Structural checks: what the compiler does not enforce about the workspace, each with a message that says what to do.
+//! Structural checks: what the compiler does not enforce about the workspace, each with a message
+//! that says what to do.
 //!
-//! A check is a function from what it looks at to complaints; the functions are tested with violations, so that a check
-//! that never complains is known to be able to.
+//! A check is a function from what it looks at to complaints; the functions are tested with
+//! violations, so that a check that never complains is known to be able to.
 
 mod deny;
 mod dependencies;

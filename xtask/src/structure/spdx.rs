@@ -1,10 +1,13 @@
-//! SPDX licence expressions: may a crate under this expression be used, given the licences that are allowed?
+//! SPDX licence expressions: may a crate under this expression be used, given the licences that are
+//! allowed?
 
 use anyhow::bail;
 
-/// Whether the expression can be met by allowed licences alone: one side of an `OR`, both sides of an `AND`.
+/// Whether the expression can be met by allowed licences alone: one side of an `OR`, both sides of
+/// an `AND`.
 ///
-/// `A/B` is the old spelling of `A OR B`. `X WITH exception` must be allowed as a whole, because an exception is a grant of its own.
+/// `A/B` is the old spelling of `A OR B`. `X WITH exception` must be allowed as a whole, because an
+/// exception is a grant of its own.
 pub(crate) fn is_met(expression: &str, allowed: &[String]) -> anyhow::Result<bool> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut reader = Reader { words: spaced.split_whitespace().collect(), at: 0, allowed };

@@ -1,4 +1,5 @@
-//! What `cargo tree` says, as data. It resolves features and targets as the build does, which Cargo.lock alone cannot tell.
+//! What `cargo tree` says, as data. It resolves features and targets as the build does, which
+//! Cargo.lock alone cannot tell.
 
 use anyhow::Context;
 
@@ -7,7 +8,8 @@ use crate::process;
 /// One line of the tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Package {
-    /// How far below its root the line stands; a line's parent is the nearest one above it that stands one less deep.
+    /// How far below its root the line stands; a line's parent is the nearest one above it that
+    /// stands one less deep.
     pub(crate) depth: usize,
     pub(crate) name: String,
     pub(crate) version: String,

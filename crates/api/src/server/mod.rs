@@ -1,8 +1,9 @@
 //! The agent's end of the socket: HTTP with JSON bodies, for root and the owner of the socket only.
 //!
-//! Reading order: `socket` (how it comes to be there), `seats` (who makes room), `peer` (who asks), `handling` (question in, answer out), `parts` (answers that do not
-//! end by themselves). Everything is bounded: connections, answers in parts, the size of a question, and the time it takes to arrive. How long
-//! an answer takes is the agent's matter.
+//! Reading order: `socket` (how it comes to be there), `seats` (who makes room), `peer` (who asks),
+//! `handling` (question in, answer out), `parts` (answers that do not end by themselves).
+//! Everything is bounded: connections, answers in parts, the size of a question, and the time it
+//! takes to arrive. How long an answer takes is the agent's matter.
 
 mod handling;
 mod parts;
@@ -29,8 +30,8 @@ use seats::{Progress, Seats};
 pub use socket::BindError;
 use socket::Socket;
 
-/// Connections at the same time. One that has asked nothing yet makes room for a newcomer; only while this many requests are being
-/// answered do more wait in the socket's queue.
+/// Connections at the same time. One that has asked nothing yet makes room for a newcomer; only
+/// while this many requests are being answered do more wait in the socket's queue.
 const CONNECTIONS: usize = 64;
 
 /// How long a question may take to arrive.
@@ -46,14 +47,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the place at `path`, mode 0600. What a dead agent left there is replaced, a live agent is not.
+    /// Takes the place at `path`, mode 0600. What a dead agent left there is replaced, a live agent
+    /// is not.
     ///
     /// Call it inside a tokio runtime, by the one process that holds the lock of the data folder.
     pub async fn bind(path: &Path) -> Result<Self, BindError> {
         Ok(Self { socket: Socket::bind(path).await? })
     }
 
-    /// Answers until `stop`, then lets answers under way leave for a few seconds. The socket is gone when it returns.
+    /// Answers until `stop`, then lets answers under way leave for a few seconds. The socket is
+    /// gone when it returns.
     pub async fn serve(self, agent: Arc<dyn Agent>, stop: impl Future<Output = ()>) {
         let mut connections = JoinSet::new();
         let streams = Arc::new(Streams::new());
@@ -76,7 +79,8 @@ impl Server {
         // What never ends by itself ends here.
         streams.end();
         let answered = async { while connections.join_next().await.is_some() {} };
-        // What takes longer is cut off with the set: its asker sees a broken connection, not a wrong answer.
+        // What takes longer is cut off with the set: its asker sees a broken connection, not a
+        // wrong answer.
         let _ = timeout(FAREWELL, answered).await;
     }
 }

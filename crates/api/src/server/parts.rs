@@ -1,4 +1,5 @@
-//! Answers that come in parts: a JSON value a line, for as long as the asker listens and the agent runs.
+//! Answers that come in parts: a JSON value a line, for as long as the asker listens and the agent
+//! runs.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::agent::{Parts, Problem, ProblemKind};
 
-/// Answers of this kind at the same time. They are fewer than the connections, so that questions are heard beside them.
+/// Answers of this kind at the same time. They are fewer than the connections, so that questions
+/// are heard beside them.
 const MOST: usize = 16;
 
 /// Parts that are there already leave together.

@@ -7,7 +7,8 @@ use crate::agent::{Problem, ProblemKind};
 
 const ACCOUNTS: &str = "/etc/passwd";
 
-/// Who asks, if they may: root and the socket's owner. The mode of the socket says the same; this holds should someone change it.
+/// Who asks, if they may: root and the socket's owner. The mode of the socket says the same; this
+/// holds should someone change it.
 pub(super) async fn of(stream: &UnixStream, owner: u32) -> Result<Actor, Problem> {
     let credentials = stream.peer_cred().map_err(|error| {
         Problem::new(ProblemKind::Forbidden, format!("the system does not say who asks ({error}): connect again"))

@@ -1,5 +1,5 @@
-//! Who is connected, and who makes room for a newcomer: a connection costs little as long as it asks nothing, so that those are the ones
-//! that can pile up.
+//! Who is connected, and who makes room for a newcomer: a connection costs little as long as it
+//! asks nothing, so that those are the ones that can pile up.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -69,7 +69,8 @@ impl Seats {
         self.taken.len() < self.most || self.dispensable().is_some()
     }
 
-    /// Waits until [`has_room`](Self::has_room) may have changed, other than by the end of a connection.
+    /// Waits until [`has_room`](Self::has_room) may have changed, other than by the end of a
+    /// connection.
     pub(super) fn changed(&self) -> impl Future<Output = ()> + use<> {
         let changed = Arc::clone(&self.changed);
         async move { changed.notified().await }
@@ -87,7 +88,8 @@ impl Seats {
         self.taken.push_back(Seat { task: begin(progress.clone()), progress });
     }
 
-    /// The connection that has asked nothing for the longest time, or else the one that does not read its response.
+    /// The connection that has asked nothing for the longest time, or else the one that does not
+    /// read its response.
     fn dispensable(&self) -> Option<usize> {
         let oldest = |phase| self.taken.iter().position(|seat| seat.progress.is(phase));
         oldest(Phase::Arriving).or_else(|| oldest(Phase::Leaving))

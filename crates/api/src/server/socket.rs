@@ -1,4 +1,5 @@
-//! The socket in the file system: made where nobody else can reach it, moved into place with its rights already right.
+//! The socket in the file system: made where nobody else can reach it, moved into place with its
+//! rights already right.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 use tokio::net::{UnixListener, UnixStream};
 
-/// After an error of `accept` (too many open files) the next try comes a little later, not at once and for ever.
+/// After an error of `accept` (too many open files) the next try comes a little later, not at once
+/// and for ever.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The kernel's limit on the path of a socket, its final zero not counted.
@@ -99,8 +101,9 @@ async fn vacate(path: &Path) -> Result<(), BindError> {
     }
 }
 
-/// Binds in a folder that only we may enter, sets the mode there, and moves the socket out: at no instant could anyone else connect.
-/// The process's umask would do it too, for every thread at once.
+/// Binds in a folder that only we may enter, sets the mode there, and moves the socket out: at no
+/// instant could anyone else connect. The process's umask would do it too, for every thread at
+/// once.
 fn make(path: &Path) -> io::Result<(UnixListener, fs::Metadata)> {
     // Shorter than the socket's own name, so that a path that fits its place fits here.
     let nursery = path.with_file_name(".new");

@@ -1,5 +1,5 @@
-//! An agent inside this process: the same code as `setpoint run`, for what no socket tells. How many apps were rendered, and when
-//! nothing more will happen by itself.
+//! An agent inside this process: the same code as `setpoint run`, for what no socket tells. How
+//! many apps were rendered, and when nothing more will happen by itself.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A lab: a repository, the bootstrap document that points to it, and a data folder for an agent. What is held is the suite's to add, as the
-//! target `machine`.
+//! A lab: a repository, the bootstrap document that points to it, and a data folder for an agent.
+//! What is held is the suite's to add, as the target `machine`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

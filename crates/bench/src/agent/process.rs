@@ -1,4 +1,5 @@
-//! The shipped binary as a process of its own: `setpoint run`, asked over its socket, and `setpoint apply --once`.
+//! The shipped binary as a process of its own: `setpoint run`, asked over its socket, and `setpoint
+//! apply --once`.
 
 use std::fs::{self, File};
 use std::process::{Child, Stdio};
@@ -134,7 +135,8 @@ fn used(stat: &str, status: &str) -> Option<Used> {
     Some(Used { processor, resident: bytes("VmRSS:")?, peak: bytes("VmHWM:")? })
 }
 
-/// `setpoint apply --once`, from the start of the process to its end, which must be with this exit code.
+/// `setpoint apply --once`, from the start of the process to its end, which must be with this exit
+/// code.
 pub(crate) fn apply_once(lab: &Lab, expected: i32) -> anyhow::Result<Duration> {
     let mut apply = program(shipped()?);
     apply.args(["apply", "--once", "--config"]).arg(lab.bootstrap()).arg("--data").arg(lab.data());

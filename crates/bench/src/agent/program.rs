@@ -32,7 +32,8 @@ pub(crate) fn output_of(mut command: Command) -> Result<Output, NotRun> {
     })
 }
 
-/// The binary as it is shipped: built alone, so that no feature this crate asks for is in it. Built once in a run.
+/// The binary as it is shipped: built alone, so that no feature this crate asks for is in it. Built
+/// once in a run.
 pub(crate) fn shipped() -> anyhow::Result<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));

@@ -9,7 +9,8 @@ use super::fleet::{AtRest, FleetEnvironment, NOW, RESOURCES};
 use crate::stopwatch::shortest_of;
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
-/// Sizes of the fleet. The bar is given for a thousand apps and asked of the others in proportion: cost grows in a line.
+/// Sizes of the fleet. The bar is given for a thousand apps and asked of the others in proportion:
+/// cost grows in a line.
 const FLEETS: [usize; 4] = [10, 100, 1_000, 10_000];
 const BAR_PER_APP: f64 = 0.1;
 const RUNS: u32 = 5;

@@ -1,4 +1,5 @@
-//! Apps at rest: everything declared is in place, claimed and remembered, as after a long quiet night.
+//! Apps at rest: everything declared is in place, claimed and remembered, as after a long quiet
+//! night.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,6 +1,8 @@
-//! The ledger on a real disk: filling it to a million records, synced batches, a start and a verification with all of them.
+//! The ledger on a real disk: filling it to a million records, synced batches, a start and a
+//! verification with all of them.
 //!
-//! Everything is done in a folder of the system's folder for temporary files: point `TMPDIR` at the disk to be measured.
+//! Everything is done in a folder of the system's folder for temporary files: point `TMPDIR` at the
+//! disk to be measured.
 
 use std::io::{Seek as _, Write as _};
 use std::time::Duration;
@@ -45,7 +47,8 @@ fn rate(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// One caller, which waits for each batch to be durable: the average over the whole way from an empty ledger.
+/// One caller, which waits for each batch to be durable: the average over the whole way from an
+/// empty ledger.
 fn fill(workload: &Workload, table: &mut Table) -> anyhow::Result<()> {
     let mut opened = workload.open().map_err(failed)?;
     let mut appending = Duration::ZERO;
@@ -98,8 +101,9 @@ fn verify_all(workload: &Workload, table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Batches whose cost is the sync: one caller that waits for each, and many that share syncs. No ledger is faster than its
-/// disk, so the bar is 1,000 a second or half of what the disk does without one, whichever is less.
+/// Batches whose cost is the sync: one caller that waits for each, and many that share syncs. No
+/// ledger is faster than its disk, so the bar is 1,000 a second or half of what the disk does
+/// without one, whichever is less.
 fn synced(table: &mut Table) -> anyhow::Result<()> {
     let folder: TempDir = tempfile::tempdir()?;
     let workload = Workload::new(folder.path()).map_err(failed)?;
@@ -125,8 +129,8 @@ fn synced(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the disk itself does in a second: a block written over a file that has its size already, as the write-ahead log has
-/// most of the time, and synced.
+/// What the disk itself does in a second: a block written over a file that has its size already, as
+/// the write-ahead log has most of the time, and synced.
 fn raw_syncs(folder: &TempDir) -> anyhow::Result<f64> {
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(&vec![0; BLOCK * SYNCED as usize])?;

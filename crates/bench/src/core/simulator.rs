@@ -13,7 +13,8 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 const SEEDS: u64 = 2_000;
 const THREADS: usize = 2;
 
-/// The bar is that of worlds whose targets are plain. Those of clusters carry the shipped target and an API server, and have none.
+/// The bar is that of worlds whose targets are plain. Those of clusters carry the shipped target
+/// and an API server, and have none.
 pub(super) fn run_seeds(table: &mut Table) -> anyhow::Result<()> {
     for (ground, bar) in [(Ground::Plain, Bar::Figure(200.0)), (Ground::Clusters, Bar::None)] {
         let (violations, time) = time(|| violations(ground, SEEDS));

@@ -1,4 +1,5 @@
-//! Parsing YAML: a stream of Deployments into our tree with spans, against serde_norway's plain values.
+//! Parsing YAML: a stream of Deployments into our tree with spans, against serde_norway's plain
+//! values.
 
 use std::fmt::Write as _;
 

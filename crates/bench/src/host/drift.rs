@@ -1,9 +1,10 @@
-//! Drift: somebody else overwrites a file, and `setpoint run` sees it, records it, puts it right and records that. One file after the
-//! other, each of them once.
+//! Drift: somebody else overwrites a file, and `setpoint run` sees it, records it, puts it right
+//! and records that. One file after the other, each of them once.
 //!
-//! The edit counts from before its write begins. Seen is when the agent's record says so, on its own clock, which is compared with ours
-//! first; a record tells milliseconds. Healed and recorded is when the file holds what is declared *and* the agent's socket tells
-//! of the heal, on our clock: what asking takes is in it.
+//! The edit counts from before its write begins. Seen is when the agent's record says so, on its
+//! own clock, which is compared with ours first; a record tells milliseconds. Healed and recorded
+//! is when the file holds what is declared *and* the agent's socket tells of the heal, on our
+//! clock: what asking takes is in it.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -1,8 +1,9 @@
-//! First convergence: from a bare folder and an empty ledger to every file in place and recorded, durably. Nothing is left out of it:
-//! the process starts, clones, renders, records its intents, writes, syncs and records what it did.
+//! First convergence: from a bare folder and an empty ledger to every file in place and recorded,
+//! durably. Nothing is left out of it: the process starts, clones, renders, records its intents,
+//! writes, syncs and records what it did.
 //!
-//! No sync is left out. Their order, and what is left after a kill at any call, is tested in crates/target-host/tests (`batches`,
-//! `crashes`); here they only cost their time.
+//! No sync is left out. Their order, and what is left after a kill at any call, is tested in
+//! crates/target-host/tests (`batches`, `crashes`); here they only cost their time.
 
 use std::time::Duration;
 
@@ -41,8 +42,8 @@ pub(super) fn converge(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The labs are handed on and not removed in between: ext4 makes no file in the place of one that was removed a minute ago, and
-/// looks for another for longer than making it takes.
+/// The labs are handed on and not removed in between: ext4 makes no file in the place of one that
+/// was removed a minute ago, and looks for another for longer than making it takes.
 fn shortest(files: usize, runs: u32, labs: &mut Vec<Lab>) -> anyhow::Result<Duration> {
     let workload = Workload { files };
     let mut shortest = Duration::MAX;

@@ -1,5 +1,5 @@
-//! A fleet: 1,000 apps of 10 files in one repository. How long they take to converge, what they cost at rest, and what a commit
-//! costs that touches one of them.
+//! A fleet: 1,000 apps of 10 files in one repository. How long they take to converge, what they
+//! cost at rest, and what a commit costs that touches one of them.
 
 use std::time::Duration;
 
@@ -105,7 +105,8 @@ async fn at_rest(agent: &Agent, table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same fleet in this process, where renders are counted and the store is hinted at, so that no poll is waited for.
+/// The same fleet in this process, where renders are counted and the store is hinted at, so that no
+/// poll is waited for.
 async fn counting_renders(lab: &Lab, table: &mut Table) -> anyhow::Result<()> {
     let begun = Stopwatch::start();
     let mut agent = Inside::start(lab).await?;

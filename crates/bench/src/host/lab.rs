@@ -1,4 +1,5 @@
-//! The lab of this suite: a folder of this machine that is held at what files a repository declares.
+//! The lab of this suite: a folder of this machine that is held at what files a repository
+//! declares.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use anyhow::Context;
 use super::workload::{Workload, documents};
 use crate::agent::lab::{Lab, app_document, control, write};
 
-/// The app that declares the first files of a lab, and all of them if they are not too many for one.
+/// The app that declares the first files of a lab, and all of them if they are not too many for
+/// one.
 pub(super) const FIRST_APP: &str = "files-0";
 /// Files that one app declares at the most; the engine takes no more than 20,000.
 const PER_APP: usize = 10_000;
@@ -46,7 +48,8 @@ impl Lab {
     }
 }
 
-/// Whether every file of the workload holds what is declared. Errors are told, never taken for a difference.
+/// Whether every file of the workload holds what is declared. Errors are told, never taken for a
+/// difference.
 pub(super) fn is_in_place(root: &Path, workload: Workload) -> anyhow::Result<bool> {
     for number in 0..workload.files {
         let place = Workload::place(root, number);

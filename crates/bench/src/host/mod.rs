@@ -1,6 +1,8 @@
-//! The suite `host`: files of this machine, held by the shipped binary, against Puppet and Ansible on the same files.
+//! The suite `host`: files of this machine, held by the shipped binary, against Puppet and Ansible
+//! on the same files.
 //!
-//! Everything is done in a folder of the system's folder for temporary files: point `TMPDIR` at the disk to be measured.
+//! Everything is done in a folder of the system's folder for temporary files: point `TMPDIR` at the
+//! disk to be measured.
 
 mod drift;
 mod first;
@@ -12,8 +14,8 @@ mod workload;
 
 use crate::Measurement;
 
-/// Every measurement of the suite, in the order of the table. What makes files comes before what leaves many removed ones behind,
-/// among which ext4 finds new places slowly.
+/// Every measurement of the suite, in the order of the table. What makes files comes before what
+/// leaves many removed ones behind, among which ext4 finds new places slowly.
 pub const MEASUREMENTS: &[Measurement] = &[
     ("drift", drift::edit_and_heal),
     ("first", first::converge),

@@ -1,7 +1,9 @@
-//! One pass over files that are all as declared: every one of them opened and its bytes compared, or only its stat.
+//! One pass over files that are all as declared: every one of them opened and its bytes compared,
+//! or only its stat.
 //!
-//! By itself, as the agent calls it (`HostTarget::observe`), for growing numbers of files; and in a running agent, from the order
-//! to look until nothing more is to be done, which has the engine's decision and a record of the order in it.
+//! By itself, as the agent calls it (`HostTarget::observe`), for growing numbers of files; and in a
+//! running agent, from the order to look until nothing more is to be done, which has the engine's
+//! decision and a record of the order in it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,7 +29,8 @@ use crate::agent::process::apply_once;
 use crate::stopwatch::{Stopwatch, shortest_of, wall};
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
-/// Numbers of files. The bar is given for the first and asked of the others in proportion: cost grows in a line.
+/// Numbers of files. The bar is given for the first and asked of the others in proportion: cost
+/// grows in a line.
 const SIZES: [usize; 3] = [PUPPET_FILES, 10_000, 100_000];
 const BAR_PER_FILE: f64 = 0.02;
 const TIMES_PUPPET: f64 = 200.0;

@@ -1,4 +1,5 @@
-//! The peers: Puppet and Ansible, as Debian packages them, on the same files. Each is run once in a suite, whoever asks.
+//! The peers: Puppet and Ansible, as Debian packages them, on the same files. Each is run once in a
+//! suite, whoever asks.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +18,8 @@ use crate::table::Peer;
 pub(super) const PUPPET_FILES: usize = 1_000;
 /// Files that Ansible is given: it takes a third of a second for each.
 const ANSIBLE_FILES: usize = 100;
-/// Runs with nothing to do, of which the shortest counts: the first of them may read what the others find in memory.
+/// Runs with nothing to do, of which the shortest counts: the first of them may read what the
+/// others find in memory.
 const QUIET_RUNS: u32 = 2;
 
 /// How long a peer takes.
@@ -25,7 +27,8 @@ const QUIET_RUNS: u32 = 2;
 pub(super) struct Measured {
     pub(super) first: Duration,
     pub(super) quiet: Duration,
-    /// The part of `quiet` that is no start of a process and no look at the machine, where the peer tells.
+    /// The part of `quiet` that is no start of a process and no look at the machine, where the peer
+    /// tells.
     alone: Option<Duration>,
 }
 

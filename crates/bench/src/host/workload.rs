@@ -34,7 +34,8 @@ impl Workload {
         format!("number = {number}\nfiller = {}\n", "x".repeat(CONTENT))
     }
 
-    /// What somebody else writes over it: as long, so that one write does it and nobody sees a half.
+    /// What somebody else writes over it: as long, so that one write does it and nobody sees a
+    /// half.
     pub(super) fn edited(number: usize) -> String {
         Self::content(number).replace('x', "y")
     }

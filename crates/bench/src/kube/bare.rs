@@ -1,5 +1,6 @@
-//! The bare client: the same wire as the agent's and the same rule for how much is asked at once, with nothing else around them. No
-//! repository, no decision, no record, and answers are read but not understood.
+//! The bare client: the same wire as the agent's and the same rule for how much is asked at once,
+//! with nothing else around them. No repository, no decision, no record, and answers are read but
+//! not understood.
 
 use std::path::Path;
 use std::time::Duration;
@@ -48,7 +49,8 @@ impl Bare {
         Ok(())
     }
 
-    /// One request and the whole of its answer. That a thing to be read is not there is an answer too.
+    /// One request and the whole of its answer. That a thing to be read is not there is an answer
+    /// too.
     pub(super) async fn send(&self, request: Request) -> anyhow::Result<Vec<u8>> {
         let (method, path) = (request.method, request.path.clone());
         let mut response = self.wire.send(request).await?;

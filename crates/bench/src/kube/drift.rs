@@ -1,12 +1,15 @@
-//! Drift: another manager edits an object, or deletes it, and `setpoint run` sees it, records it with who did it, puts it right and records
-//! that. One object after the other, each of them once.
+//! Drift: another manager edits an object, or deletes it, and `setpoint run` sees it, records it
+//! with who did it, puts it right and records that. One object after the other, each of them once.
 //!
-//! The edit counts from when the server has answered it. Seen and healed are the times in the agent's records, on its own clock, which is
-//! compared with ours first; a record tells milliseconds.
+//! The edit counts from when the server has answered it. Seen and healed are the times in the
+//! agent's records, on its own clock, which is compared with ours first; a record tells
+//! milliseconds.
 //!
-//! A second pass is of Deployments with the cluster's own controllers running, which write them right after each edit: a heal
-//! that was decided before that is refused, and decided again. A third pass is on a server with an audit log, a fourth on one that posts its audit events to the agent. Who did it is recorded later
-//! there, and nothing waits for it: it is asked for when all objects are healed.
+//! A second pass is of Deployments with the cluster's own controllers running, which write them
+//! right after each edit: a heal that was decided before that is refused, and decided again. A
+//! third pass is on a server with an audit log, a fourth on one that posts its audit events to the
+//! agent. Who did it is recorded later there, and nothing waits for it: it is asked for when all
+//! objects are healed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -36,7 +39,8 @@ const BYTES: usize = 200;
 const HEALED_BAR: f64 = 1_000.0;
 /// With controllers that write the same objects.
 const CONTENDED_BAR: f64 = 100.0;
-/// Controllers send 20 requests a second, and all Deployments have to be available first: so many fewer are edited.
+/// Controllers send 20 requests a second, and all Deployments have to be available first: so many
+/// fewer are edited.
 const FEWER_DEPLOYMENTS: usize = 5;
 const GLANCE: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -149,7 +153,8 @@ async fn heal_all(server: &Server, lab: &Lab, objects: usize, table: &mut Table)
     healing.agent.stop()
 }
 
-/// Where the server tells who did what everybody is proven: the user who has sent the request, whatever name was in it.
+/// Where the server tells who did what everybody is proven: the user who has sent the request,
+/// whatever name was in it.
 async fn prove_all(server: &Server, lab: &Lab, objects: usize, how: &str, table: &mut Table) -> anyhow::Result<()> {
     let healing = Healing::start(server, lab, objects, config_map_of).await?;
     let edited = healing.all(0..objects, |number| edit(PAINTER, number)).await?;
@@ -285,7 +290,8 @@ impl Healed {
         add_share(table, format!("{what}, the writer is proven with user, address and audit id"), ours);
     }
 
-    /// Rows for the time until it is seen and healed, and for the share whose writer is told as it should be.
+    /// Rows for the time until it is seen and healed, and for the share whose writer is told as it
+    /// should be.
     fn add(&mut self, table: &mut Table, what: &str, told: &str, is_told: impl Fn(&Writer) -> bool) {
         self.add_times(table, what, HEALED_BAR);
         let right = self.records.iter().filter(|record| is_told(&record.writer)).count();

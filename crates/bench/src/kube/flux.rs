@@ -1,6 +1,7 @@
-//! Flux's own benchmark: 1,000 apps of a ServiceAccount, a Service, a Deployment without pods and an Ingress. First sync, and an upgrade
-//! that touches every Deployment, until all of it is applied and recorded. Without controllers, so that it is our time and the server's;
-//! and once more with them, until all is healthy.
+//! Flux's own benchmark: 1,000 apps of a ServiceAccount, a Service, a Deployment without pods and
+//! an Ingress. First sync, and an upgrade that touches every Deployment, until all of it is applied
+//! and recorded. Without controllers, so that it is our time and the server's; and once more with
+//! them, until all is healthy.
 
 use std::time::Duration;
 
@@ -94,15 +95,16 @@ async fn without_controllers(apps: usize, table: &mut Table) -> anyhow::Result<(
     agent.stop()
 }
 
-/// Commits the upgrade and waits until the agent has seen that there is a version; gives when its store told it so. How long a poll takes
-/// to come is not measured.
+/// Commits the upgrade and waits until the agent has seen that there is a version; gives when its
+/// store told it so. How long a poll takes to come is not measured.
 async fn upgraded_when_seen(agent: &Agent, lab: &Lab, apps: usize) -> anyhow::Result<Timestamp> {
     let version = upgrade(lab, apps)?;
     let look = async |client: &setpoint_api::Client| {
         let stores = client.overview().await.ok()?.stores;
         stores.iter().find(|store| store.head.as_ref() == Some(&version)).and_then(|store| store.answered)
     };
-    // The store is asked every second: this is often enough to hear of the answer that brought the version, not of a later one.
+    // The store is asked every second: this is often enough to hear of the answer that brought the
+    // version, not of a later one.
     agent.until("the agent sees the version", Duration::from_millis(100), PATIENCE, look).await
 }
 
@@ -149,7 +151,8 @@ impl Rows {
         Row { what: format!("Flux's workload, {} apps × 4 objects, {what}", self.apps), unit, ours, peer, bar }
     }
 
-    /// Our time against the bare client that sends the same requests, against the one that only applies, and against the clock.
+    /// Our time against the bare client that sends the same requests, against the one that only
+    /// applies, and against the clock.
     fn add(&self, table: &mut Table, what: &str, ours: f64, taken: &BareTaken) {
         let what = format!("{what} ({} applies, {} reads)", taken.applies, taken.reads);
         let row = |peer, bar| self.row(&what, Unit::Cost("s"), ours, peer, bar);
@@ -164,7 +167,8 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.since(from).as_millis() as f64 / 1e3
 }
 
-/// With kube-controller-manager, until every app has converged. Nobody here gives Ingresses addresses, so this does once all are there.
+/// With kube-controller-manager, until every app has converged. Nobody here gives Ingresses
+/// addresses, so this does once all are there.
 async fn to_healthy(apps: usize, table: &mut Table) -> anyhow::Result<()> {
     let server = Server::start(true);
     server.make_namespace("held");

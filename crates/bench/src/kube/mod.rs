@@ -1,7 +1,9 @@
-//! The suite `kube`: a real Kubernetes API server with its etcd, held by the shipped binary, against a bare client that sends the same
-//! requests and against kubectl, on the same server in the same run.
+//! The suite `kube`: a real Kubernetes API server with its etcd, held by the shipped binary,
+//! against a bare client that sends the same requests and against kubectl, on the same server in
+//! the same run.
 //!
-//! The server and whoever speaks to it share this machine. etcd does not sync to disk, which is the same for all.
+//! The server and whoever speaks to it share this machine. etcd does not sync to disk, which is the
+//! same for all.
 
 mod bare;
 mod drift;

@@ -1,5 +1,5 @@
-//! One app of 1,000 ConfigMaps of 2 kB, as `kubectl apply --server-side` and `kubectl diff` are used: all at once, and again with nothing to
-//! do.
+//! One app of 1,000 ConfigMaps of 2 kB, as `kubectl apply --server-side` and `kubectl diff` are
+//! used: all at once, and again with nothing to do.
 
 use std::fs;
 use std::time::Duration;

@@ -1,7 +1,9 @@
-//! Following the agent's ledger over its socket: how many changes are recorded as done, and when the last of them was.
+//! Following the agent's ledger over its socket: how many changes are recorded as done, and when
+//! the last of them was.
 //!
-//! The time is that of the record itself, so that how often one asks does not matter. Asking costs the agent time that it would need for
-//! what is measured: so while the log grows it is asked for nothing but its newest record, and the rest is read once it stands still.
+//! The time is that of the record itself, so that how often one asks does not matter. Asking costs
+//! the agent time that it would need for what is measured: so while the log grows it is asked for
+//! nothing but its newest record, and the rest is read once it stands still.
 
 use std::time::Duration;
 
@@ -36,7 +38,8 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Waits until this many changes are recorded as done, all in all; gives when the last of them was recorded.
+    /// Waits until this many changes are recorded as done, all in all; gives when the last of them
+    /// was recorded.
     pub(super) async fn until(&mut self, agent: &Agent, done: usize, patience: Duration) -> anyhow::Result<Timestamp> {
         let (waited, mut told, mut read) = (Stopwatch::start(), Duration::ZERO, Stopwatch::start());
         let mut turns = interval(GLANCE);

@@ -1,5 +1,5 @@
-//! At rest: apps of ten objects that are all as declared, for a minute in which nobody does anything. What they cost then in memory,
-//! processor and requests, for growing numbers of them.
+//! At rest: apps of ten objects that are all as declared, for a minute in which nobody does
+//! anything. What they cost then in memory, processor and requests, for growing numbers of them.
 
 use std::time::Duration;
 
@@ -83,7 +83,8 @@ async fn pause(span: Duration) {
     turns.tick().await;
 }
 
-/// Waits until all have converged, and tells every now and then how many have. Asking seldom: an overview of 10,000 apps is long.
+/// Waits until all have converged, and tells every now and then how many have. Asking seldom: an
+/// overview of 10,000 apps is long.
 async fn filled(agent: &Agent, apps: usize) -> anyhow::Result<()> {
     let every = Duration::from_millis(if apps > 1_000 { 2_000 } else { 250 });
     agent.until_converged(apps, every, PATIENCE).await

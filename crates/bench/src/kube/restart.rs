@@ -1,4 +1,5 @@
-//! A restart: an agent that held 1,000 apps is started again on its data folder. It serves when every app is known to be as declared.
+//! A restart: an agent that held 1,000 apps is started again on its data folder. It serves when
+//! every app is known to be as declared.
 
 use std::time::Duration;
 

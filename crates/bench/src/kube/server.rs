@@ -9,7 +9,8 @@ use setpoint_testbed::kube::{ApiServer, AuditSender, AuditWebhook, Options, free
 
 pub(super) struct Server(ApiServer);
 
-/// Requests that the server has answered, by verb, resource and whether they were dry. Streams count when they end.
+/// Requests that the server has answered, by verb, resource and whether they were dry. Streams
+/// count when they end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Requests(BTreeMap<Request, u64>);
 
@@ -37,7 +38,8 @@ impl Server {
         (Self(server), audit)
     }
 
-    /// One that posts who did what, as docs/kubernetes.md has it, and the `audit` of a Target that listens.
+    /// One that posts who did what, as docs/kubernetes.md has it, and the `audit` of a Target that
+    /// listens.
     pub(super) fn with_audit_webhook() -> (Self, String) {
         let [port] = free_ports();
         let url = format!("https://127.0.0.1:{port}");

@@ -97,7 +97,8 @@ pub(super) fn config_map(name: String, bytes: usize) -> Object {
     Object::new("/api/v1", "configmaps", "ConfigMap", name, data)
 }
 
-/// An app of ten objects that need no controller to be healthy: eight ConfigMaps, an account and a Service.
+/// An app of ten objects that need no controller to be healthy: eight ConfigMaps, an account and a
+/// Service.
 pub(super) fn resting(number: usize) -> Vec<Object> {
     let name = format!("app-{number:05}");
     let mut objects: Vec<Object> = (0..8).map(|part| config_map(format!("{name}-{part}"), 200)).collect();

@@ -1,5 +1,6 @@
-//! 1,000 apps that overlay one base, in an agent: until all are accepted, and what commits to one overlay and to the base render. The
-//! apps only observe, so that nothing but reading, rendering, deciding and recording is measured.
+//! 1,000 apps that overlay one base, in an agent: until all are accepted, and what commits to one
+//! overlay and to the base render. The apps only observe, so that nothing but reading, rendering,
+//! deciding and recording is measured.
 
 use std::time::Duration;
 
@@ -67,7 +68,8 @@ async fn measure(lab: &Lab, first: &VersionId, table: &mut Table) -> anyhow::Res
 /// Waits until every app was rendered since, and accepted at a version.
 async fn accepted(agent: &mut Inside, before: u64, version: &VersionId) -> anyhow::Result<()> {
     let waiting = async {
-        // How all apps stand is told at some cost: it is asked when the last one was rendered, at the earliest.
+        // How all apps stand is told at some cost: it is asked when the last one was rendered, at
+        // the earliest.
         while agent.renders() - before < APPS as u64 {
             agent.stepped().await?;
         }

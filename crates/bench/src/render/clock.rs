@@ -8,7 +8,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::percentile::percentile;
 
-/// How the kernel counts the time of children, in ticks a second: the same wherever Linux runs today.
+/// How the kernel counts the time of children, in ticks a second: the same wherever Linux runs
+/// today.
 const TICKS: f64 = 100.0;
 
 fn thread() -> Duration {
@@ -27,7 +28,8 @@ pub(super) fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (answer, thread().saturating_sub(start))
 }
 
-/// The time of all children that have ended so far, to a hundredth of a second: ask before and after many.
+/// The time of all children that have ended so far, to a hundredth of a second: ask before and
+/// after many.
 pub(super) fn children() -> anyhow::Result<Duration> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     children_in(&stat).context("the kernel tells about a process in another form than expected")

@@ -1,4 +1,5 @@
-//! Every overlay of the corpus, rendered in process, by the library and by the CLI; all of them together, and the ten that the library is slowest on.
+//! Every overlay of the corpus, rendered in process, by the library and by the CLI; all of them
+//! together, and the ten that the library is slowest on.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! 1,000 overlays of one base, each rendered from its files as if it were the only one, on two threads.
+//! 1,000 overlays of one base, each rendered from its files as if it were the only one, on two
+//! threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -44,7 +45,8 @@ fn render_all(files: &Memory) -> anyhow::Result<()> {
     })
 }
 
-/// Each overlay has a namespace, a prefix, labels, an image, a patch and a generated map of its own.
+/// Each overlay has a namespace, a prefix, labels, an image, a patch and a generated map of its
+/// own.
 fn overlays() -> Memory {
     let mut files = Memory::default();
     let service = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web-0\nspec:\n  selector: {app: web-0}\n  ports:\n  - port: 80\n";

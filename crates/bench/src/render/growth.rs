@@ -1,4 +1,5 @@
-//! How the cost of a render grows with what a kustomization holds: what one of them costs among many may not be much more than among few.
+//! How the cost of a render grows with what a kustomization holds: what one of them costs among
+//! many may not be much more than among few.
 
 use std::fmt::Write as _;
 

@@ -27,7 +27,8 @@ impl Library {
         Ok(Self { child, questions, answers })
     }
 
-    /// What it makes of an overlay, and the time of processors that its process took for it, collecting garbage included.
+    /// What it makes of an overlay, and the time of processors that its process took for it,
+    /// collecting garbage included.
     pub(super) fn render(&mut self, overlay: &Overlay) -> anyhow::Result<(String, Duration)> {
         self.ask(&json!({ "disk": overlay.root, "folder": overlay.target }))
     }

@@ -1,5 +1,6 @@
-//! What the limits on a build come to: inputs that were made to cost as much as they may, each in a process of its own, until it is refused. The limits
-//! count what is done, so that the same files are refused everywhere; here is what that takes of a processor and of memory.
+//! What the limits on a build come to: inputs that were made to cost as much as they may, each in a
+//! process of its own, until it is refused. The limits count what is done, so that the same files
+//! are refused everywhere; here is what that takes of a processor and of memory.
 
 use std::fmt::Write as _;
 
@@ -52,7 +53,8 @@ pub(super) fn render(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds one of the inputs until it is refused, and answers how many seconds of a processor and how many bytes beyond what there was before that took.
+/// Builds one of the inputs until it is refused, and answers how many seconds of a processor and
+/// how many bytes beyond what there was before that took.
 pub fn exhaust(what: &str) -> anyhow::Result<(f64, u64)> {
     let Some((_, make, limit)) = INPUTS.iter().find(|(known, ..)| *known == what) else {
         bail!("`{what}` is no input of this measurement");

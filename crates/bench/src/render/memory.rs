@@ -1,4 +1,5 @@
-//! What a render takes of memory: the resident set of a process of its own that does nothing else, at its peak and beyond what it was before.
+//! What a render takes of memory: the resident set of a process of its own that does nothing else,
+//! at its peak and beyond what it was before.
 
 use std::fs;
 use std::path::Path;

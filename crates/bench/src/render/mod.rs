@@ -1,7 +1,10 @@
-//! The suite `render`: kustomizations, rendered in process and by the shipped command, against the kustomize CLI and against its library warm in one process.
+//! The suite `render`: kustomizations, rendered in process and by the shipped command, against the
+//! kustomize CLI and against its library warm in one process.
 //!
-//! The figures are processor time, for the machine may be busy: that of the thread that renders, of child processes once they have ended, and what the
-//! library's process says of itself. The overlays are those of a folder that is no part of the project (`SETPOINT_CORPUS`, or `../shared/corpus`).
+//! The figures are processor time, for the machine may be busy: that of the thread that renders, of
+//! child processes once they have ended, and what the library's process says of itself. The
+//! overlays are those of a folder that is no part of the project (`SETPOINT_CORPUS`, or
+//! `../shared/corpus`).
 
 mod apps;
 mod clock;

@@ -1,4 +1,5 @@
-//! Judges each declared resource: in place, to be made, to be put right, or to be left alone with a reason.
+//! Judges each declared resource: in place, to be made, to be put right, or to be left alone with a
+//! reason.
 
 use std::sync::Arc;
 
@@ -48,7 +49,8 @@ pub(super) fn judge_all(draft: &mut Draft<'_>) {
 struct Seen<'a> {
     key: &'a Key,
     declared: &'a Declared,
-    /// Our claim, or that of another app of ours which no longer declares the resource and so hands it over.
+    /// Our claim, or that of another app of ours which no longer declares the resource and so hands
+    /// it over.
     claim: Option<&'a Claim>,
     baseline: Option<&'a Baseline>,
     elsewhere: Option<&'a Elsewhere>,
@@ -74,7 +76,8 @@ fn not_seen(draft: &mut Draft<'_>, seen: &Seen<'_>, reason: UnknownReason) {
 }
 
 fn judge<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, presence: &'a Presence) {
-    // The common case first, and without an allocation: ours, declaration unmoved, live state unmoved.
+    // The common case first, and without an allocation: ours, declaration unmoved, live state
+    // unmoved.
     if let (Presence::Present(live), Some(claim), Some(baseline)) = (presence, seen.claim, seen.baseline) {
         let unmoved = baseline.declared == seen.declared.digest && baseline.fingerprint == live.fingerprint;
         let quiet = draft.snapshot.open_intents.is_empty() && seen.elsewhere.is_none();
@@ -150,7 +153,8 @@ fn absent<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>) {
     });
 }
 
-/// What runs once was made as this very declaration, and we have not deleted it. That nobody saw it end says nothing: nobody may have looked.
+/// What runs once was made as this very declaration, and we have not deleted it. That nobody saw it
+/// end says nothing: nobody may have looked.
 fn has_run(seen: &Seen<'_>, claim: &Claim) -> bool {
     seen.declared.resource.once && was_made(seen, claim) && !claim.tombstone
 }
@@ -164,7 +168,8 @@ fn ended_at(seen: &Seen<'_>, claim: &Claim) -> Option<Ended> {
     claim.ended.filter(|ended| ended.declared == seen.declared.digest && !claim.tombstone)
 }
 
-/// What runs once has run, and the target removed it afterwards: that is no drift, and it does not run again for the same declaration.
+/// What runs once has run, and the target removed it afterwards: that is no drift, and it does not
+/// run again for the same declaration.
 fn has_ended(draft: &mut Draft<'_>, seen: &Seen<'_>, claim: &Claim, ended: Ended) {
     if ended.failed {
         draft.decision.health = worse(draft.decision.health, Health::Degraded);
@@ -183,7 +188,8 @@ fn has_ended(draft: &mut Draft<'_>, seen: &Seen<'_>, claim: &Claim, ended: Ended
     }
 }
 
-/// What we made once is made again only when it is certain that it is gone: a lagging target would give us two.
+/// What we made once is made again only when it is certain that it is gone: a lagging target would
+/// give us two.
 fn is_surely_gone(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool {
     let made_before = seen.claim.is_some_and(|claim| claim.uid.is_some());
     let sure = !made_before || draft.snapshot.is_gone(seen.key, draft.now);
@@ -246,11 +252,13 @@ fn update(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, Update { cause, c
     });
 }
 
-/// The claim to something that is there. What is not ours is adopted, from those who have declared it.
+/// The claim to something that is there. What is not ours is adopted, from those who have declared
+/// it.
 fn claim_to(draft: &Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) -> Claim {
     let origin = seen.claim.filter(|_| ours).map_or(ClaimOrigin::Adopted, |claim| claim.origin);
     let claim = claim_for(draft, seen, Some(live.uid.clone()), origin);
-    // What was claimed before, and could not or need not be written, is still to be taken from them.
+    // What was claimed before, and could not or need not be written, is still to be taken from
+    // them.
     match live.holders.as_ref().filter(|_| origin == ClaimOrigin::Adopted) {
         Some(holders) => Claim { folding: Some(holders.clone()).filter(|holders| !holders.0.is_empty()), ..claim },
         None => claim,
@@ -272,7 +280,8 @@ fn refused_as_immutable<'a>(
     (ours && same).then_some(refused)
 }
 
-/// What was refused as immutable is left alone for a while, and then made anew where the app allows it; `false`: it is tried once more.
+/// What was refused as immutable is left alone for a while, and then made anew where the app allows
+/// it; `false`: it is tried once more.
 fn is_settled_as_immutable<'a>(
     draft: &mut Draft<'a>,
     seen: &Seen<'a>,
@@ -296,7 +305,8 @@ fn is_settled_as_immutable<'a>(
     }
 }
 
-/// The object is as declared. What may be left to do is bookkeeping: claim it, lift a tombstone, learn a baseline.
+/// The object is as declared. What may be left to do is bookkeeping: claim it, lift a tombstone,
+/// learn a baseline.
 fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     if !ours && draft.is_only_observed() {
         // All is as declared: that it is not ours keeps nobody from anything.
@@ -330,8 +340,8 @@ fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     }
 }
 
-/// The object is as declared, but we have not written it: without an apply of ours nothing of it would be ours, and what is no longer declared later
-/// would stay.
+/// The object is as declared, but we have not written it: without an apply of ours nothing of it
+/// would be ours, and what is no longer declared later would stay.
 fn take_over(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     let cause = declared_cause(draft, seen);
     if !may_change(draft, seen, cause) || !(ours || is_adoptable(draft, seen, live, cause)) {
@@ -351,7 +361,8 @@ fn may_claim(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) -> bool {
     may_change(draft, seen, cause) && is_adoptable(draft, seen, live, cause)
 }
 
-/// Whether the modes, the scope, back-off and dependencies allow a change now; reports where they do not.
+/// Whether the modes, the scope, back-off and dependencies allow a change now; reports where they
+/// do not.
 fn may_change(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool {
     match hindrance(draft, seen, cause) {
         Some(why) => {
@@ -377,7 +388,8 @@ fn hindrance(draft: &Draft<'_>, seen: &Seen<'_>, cause: Cause) -> Option<Why> {
     waits.map(|app| Why::AppNotReady { app: app.clone() })
 }
 
-/// Whether something that is there and not ours may be taken over: only after the target said it would accept it.
+/// Whether something that is there and not ours may be taken over: only after the target said it
+/// would accept it.
 fn may_adopt(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, cause: Cause) -> bool {
     is_adoptable(draft, seen, live, cause) && is_acceptable(draft, seen, live, cause)
 }
@@ -435,13 +447,14 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
     }
 }
 
-/// The same incarnation that we claimed. A claim that never learned its UID, and whose intent is closed, is of a create that a person
-/// said had happened: then what stands there is ours.
+/// The same incarnation that we claimed. A claim that never learned its UID, and whose intent is
+/// closed, is of a create that a person said had happened: then what stands there is ours.
 fn is_ours(claim: &Claim, live: &Live) -> bool {
     claim.uid.as_ref().is_none_or(|uid| *uid == live.uid)
 }
 
-/// The declaration is the one that was last seen in place, so a difference came from elsewhere. Where nothing is ever written all of it does.
+/// The declaration is the one that was last seen in place, so a difference came from elsewhere.
+/// Where nothing is ever written all of it does.
 fn is_unmoved(draft: &Draft<'_>, seen: &Seen<'_>) -> bool {
     match seen.baseline {
         _ if draft.is_only_observed() => true,

@@ -1,8 +1,10 @@
-//! The decision: `(Snapshot, now) → plan + report + questions`. Pure; equal input gives an equal answer.
+//! The decision: `(Snapshot, now) → plan + report + questions`. Pure; equal input gives an equal
+//! answer.
 //!
-//! It never fails on what it is given: what cannot be done is withheld with a reason, what must be found out is asked.
-//! [`declared`] judges what the bundle declares, [`order`] puts the steps in order, [`remarked`] tells what stands on it and is left alone, [`replaced`]
-//! judges what has to be made anew, [`undeclared`] what we own beside what is declared.
+//! It never fails on what it is given: what cannot be done is withheld with a reason, what must be
+//! found out is asked. [`declared`] judges what the bundle declares, [`order`] puts the steps in
+//! order, [`remarked`] tells what stands on it and is left alone, [`replaced`] judges what has to
+//! be made anew, [`undeclared`] what we own beside what is declared.
 
 mod declared;
 mod order;
@@ -36,7 +38,8 @@ pub struct Decision {
     pub plan: Plan,
     pub report: Vec<Withheld>,
     pub questions: BTreeSet<Question>,
-    /// Claims that follow from what was seen, without touching the target: absence observed, an equal object adopted.
+    /// Claims that follow from what was seen, without touching the target: absence observed, an
+    /// equal object adopted.
     pub changes: Vec<Change>,
     /// Baselines learned from what was seen.
     pub baselines: Vec<(Key, Baseline)>,
@@ -54,19 +57,22 @@ pub struct Decision {
     pub health: Health,
 }
 
-/// The observed state left the last converged one while the declaration did not move; or differs at all, where it is only observed.
+/// The observed state left the last converged one while the declaration did not move; or differs at
+/// all, where it is only observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
     pub key: Key,
     pub cause: Cause,
     pub differences: Vec<Difference>,
     pub writer: Writer,
-    /// Where something stands that is not declared and is left alone, in the target's own words. Then nothing differs.
+    /// Where something stands that is not declared and is left alone, in the target's own words.
+    /// Then nothing differs.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub beside: Vec<Arc<str>>,
 }
 
-/// What was told of an object and is so no longer: what stood undeclared in these places or, without any, all that had drifted.
+/// What was told of an object and is so no longer: what stood undeclared in these places or,
+/// without any, all that had drifted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Over {
     pub key: Key,
@@ -106,7 +112,8 @@ struct Draft<'a> {
     stuck: Vec<replaced::Stuck<'a>>,
     /// What is declared and not there.
     missing: Vec<&'a Key>,
-    /// The earliest wave that is not through, and what of it is not: nothing new of later ones is begun.
+    /// The earliest wave that is not through, and what of it is not: nothing new of later ones is
+    /// begun.
     unfinished: Option<(i32, Key)>,
 }
 
@@ -153,7 +160,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Walks a map once, beside another walk in the same order. Looking keys up one by one would cost a descent each.
+/// Walks a map once, beside another walk in the same order. Looking keys up one by one would cost a
+/// descent each.
 struct Cursor<'a, V> {
     rest: Peekable<btree_map::Iter<'a, Key, V>>,
 }

@@ -1,4 +1,5 @@
-//! Puts steps in order and holds back those that come after something that is not in place, or not well yet.
+//! Puts steps in order and holds back those that come after something that is not in place, or not
+//! well yet.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +19,9 @@ pub(super) fn put_in_order(draft: &mut Draft<'_>) {
     draft.decision.plan.steps.sort_by(|a, b| (a.rank, &a.key).cmp(&(b.rank, &b.key)));
 }
 
-/// A step is taken only when all it comes after is in place or made by an earlier step of the same plan. What has to be healthy too before something
-/// else follows is not made by the same plan: how it does is seen only afterwards.
+/// A step is taken only when all it comes after is in place or made by an earlier step of the same
+/// plan. What has to be healthy too before something else follows is not made by the same plan: how
+/// it does is seen only afterwards.
 fn hold_back(draft: &mut Draft<'_>) {
     if draft.decision.plan.steps.is_empty() && draft.stuck.is_empty() {
         return;
@@ -79,8 +81,8 @@ fn is_well(snapshot: &Snapshot<'_>, key: &Key) -> bool {
     }
 }
 
-/// Why something waits for the health of what it comes after. What is put right does not wait for what is ill, only for what is still on its way:
-/// that has served it before.
+/// Why something waits for the health of what it comes after. What is put right does not wait for
+/// what is ill, only for what is still on its way: that has served it before.
 pub(super) fn not_healthy_before(
     snapshot: &Snapshot<'_>,
     resource: &Resource,
@@ -98,7 +100,8 @@ pub(super) fn not_healthy_before(
     Some(Why::DependencyNotHealthy { key: key.clone() })
 }
 
-/// Why something waits for an earlier wave. Only what is new comes in waves: whatever is wrong elsewhere, drift is put right.
+/// Why something waits for an earlier wave. Only what is new comes in waves: whatever is wrong
+/// elsewhere, drift is put right.
 pub(super) fn in_a_later_wave(draft: &Draft<'_>, key: &Key, cause: Cause) -> Option<Why> {
     let (wave, first) = draft.unfinished.as_ref()?;
     let later = draft.snapshot.bundle.resources().get(key).is_some_and(|declared| declared.wave > *wave);

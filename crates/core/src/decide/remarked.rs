@@ -1,4 +1,5 @@
-//! What stands undeclared on what is ours and is left alone: told once, and again when it is over. Nothing is ever done about it.
+//! What stands undeclared on what is ours and is left alone: told once, and again when it is over.
+//! Nothing is ever done about it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +33,8 @@ pub(super) fn show(draft: &mut Draft<'_>, key: &Key, live: &Live) {
     }
 }
 
-/// Tells what is new and what is over; answers what the claim says from now on. `before`: the claim it was told under.
+/// Tells what is new and what is over; answers what the claim says from now on. `before`: the claim
+/// it was told under.
 pub(super) fn tell(
     draft: &mut Draft<'_>,
     key: &Key,

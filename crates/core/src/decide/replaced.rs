@@ -1,5 +1,6 @@
-//! Judges what cannot be changed into its declaration. It is deleted to be made anew only where its app allows it, one at a time, and only once
-//! the target said that it would take the new one: never before that, or nothing might come in its place.
+//! Judges what cannot be changed into its declaration. It is deleted to be made anew only where its
+//! app allows it, one at a time, and only once the target said that it would take the new one:
+//! never before that, or nothing might come in its place.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +27,9 @@ pub(super) struct Stuck<'a> {
 }
 
 impl Stuck<'_> {
-    /// Whether an app may allow to make it anew. Not where that would take much else with it; and not where it was in place as declared, or made as
-    /// it is declared: whoever keeps it from staying so would have it deleted over and over.
+    /// Whether an app may allow to make it anew. Not where that would take much else with it; and
+    /// not where it was in place as declared, or made as it is declared: whoever keeps it from
+    /// staying so would have it deleted over and over.
     pub(super) fn may_be_allowed(&self, cause: Cause) -> bool {
         let made_so = self.claim.made.as_deref() == Some(&self.declared.digest);
         !self.declared.resource.protected && !made_so && matches!(cause, Cause::Declared | Cause::Rollback)
@@ -78,7 +80,8 @@ pub(super) fn judge_all(draft: &mut Draft<'_>) {
     }
 }
 
-/// The first declared key that nothing stands under, for another reason than that it comes after one of these, or in a later wave.
+/// The first declared key that nothing stands under, for another reason than that it comes after
+/// one of these, or in a later wave.
 fn first_gap<'a>(draft: &Draft<'a>, stuck: &[Stuck<'_>]) -> Option<&'a Key> {
     if stuck.is_empty() || draft.missing.is_empty() {
         return None;
@@ -151,7 +154,8 @@ fn step_of(stuck: &Stuck<'_>) -> Step {
         cause: Cause::Replace,
         resource: Some(stuck.declared.resource.clone()),
         expect: Some(Expect { uid: live.uid.clone(), version: Some(live.version.clone()) }),
-        // No tombstone: it is still declared, so that it is made again wherever it is found gone, and costs like any other should it be pruned.
+        // No tombstone: it is still declared, so that it is made again wherever it is found gone,
+        // and costs like any other should it be pruned.
         claim: Claim { tombstone: false, ..stuck.claim.clone() },
         from: None,
         rank: stuck.declared.rank,

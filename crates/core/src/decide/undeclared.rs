@@ -1,4 +1,5 @@
-//! Judges what we own and no longer declare: forget it where it is gone, delete it where every guard agrees, keep it elsewhere.
+//! Judges what we own and no longer declare: forget it where it is gone, delete it where every
+//! guard agrees, keep it elsewhere.
 
 use std::sync::Arc;
 
@@ -79,7 +80,8 @@ fn judge<'a>(
             None => Some(Candidate { claim, live }),
         },
         Presence::Present(live) if Mutant::DropUidCheck.is_on() => Some(Candidate { claim, live }),
-        // We made something here whose UID nobody could tell us. It may be this: remembered, but not ours to delete.
+        // We made something here whose UID nobody could tell us. It may be this: remembered, but
+        // not ours to delete.
         Presence::Present(live) if claim.uid.is_none() => {
             let claim = Claim { uid: Some(live.uid.clone()), origin: ClaimOrigin::Adopted, ..claim.clone() };
             draft.decision.changes.push(Change::PutClaim { claim: Arc::new(claim), from: None });
@@ -98,8 +100,8 @@ fn judge<'a>(
     }
 }
 
-/// Why an object is not deleted whose delete the target has accepted before: repeating it changes nothing, so its end is
-/// awaited. What retiring releases without deleting it is not waited for.
+/// Why an object is not deleted whose delete the target has accepted before: repeating it changes
+/// nothing, so its end is awaited. What retiring releases without deleting it is not waited for.
 fn awaited(draft: &Draft<'_>, claim: &Claim, live: &Live) -> Option<Why> {
     let released = draft.snapshot.retiring && (claim.origin == ClaimOrigin::Adopted || live.controlled);
     deleting(live).filter(|_| !released && !Mutant::RepeatDelete.is_on())
@@ -110,7 +112,8 @@ pub(super) fn deleting(live: &Live) -> Option<Why> {
     live.deleting.as_ref().map(|finalizers| Why::Deleting { finalizers: Arc::clone(finalizers) })
 }
 
-/// Asks every guard, the cheap and general ones first; what passes is deleted in reverse order of its making.
+/// Asks every guard, the cheap and general ones first; what passes is deleted in reverse order of
+/// its making.
 fn prune(draft: &mut Draft<'_>, mut candidates: Vec<Candidate<'_>>, cause: Cause) {
     let snapshot = draft.snapshot;
     let other_changes = !draft.decision.plan.is_empty() || !draft.decision.in_sync;
@@ -129,7 +132,8 @@ fn prune(draft: &mut Draft<'_>, mut candidates: Vec<Candidate<'_>>, cause: Cause
     candidates.sort_by(|a, b| (b.claim.rank, &b.claim.key).cmp(&(a.claim.rank, &a.claim.key)));
     let mut purse = DeleteBudget::new(snapshot.budget, snapshot.bundle.digest(), snapshot.retiring);
     let last = candidates.first().map_or(0, |candidate| candidate.claim.rank);
-    // What a kept object was made after is kept too: deletes go in reverse, without leaving one out.
+    // What a kept object was made after is kept too: deletes go in reverse, without leaving one
+    // out.
     let mut kept_rank = 0;
     for candidate in candidates {
         let rank = candidate.claim.rank;
@@ -156,7 +160,8 @@ fn prune_one(
         return Err(Why::BackingOff { until: *until });
     }
     if draft.snapshot.retiring && (claim.origin == ClaimOrigin::Adopted || live.controlled) {
-        // It was there before the app, or is another's: retiring lets go of it without deleting, whatever else was allowed.
+        // It was there before the app, or is another's: retiring lets go of it without deleting,
+        // whatever else was allowed.
         remarked::end(draft, claim);
         draft.decision.changes.push(dropped(claim));
         return Ok(());

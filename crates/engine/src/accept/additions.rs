@@ -1,4 +1,5 @@
-//! What is done about something that others add to a resource: what an app's rules say, and whether its target can follow them.
+//! What is done about something that others add to a resource: what an app's rules say, and whether
+//! its target can follow them.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,9 @@
-//! Where the apps of a scope may write: what its Scope document says of the namespaces and kinds of clusters.
+//! Where the apps of a scope may write: what its Scope document says of the namespaces and kinds of
+//! clusters.
 //!
-//! A cluster that is the scope's own is open to it unless its Scope document draws a boundary. On one of another scope nothing is allowed but what is
-//! listed, so that a tenant who was lent a cluster has been given nothing by that alone.
+//! A cluster that is the scope's own is open to it unless its Scope document draws a boundary. On
+//! one of another scope nothing is allowed but what is listed, so that a tenant who was lent a
+//! cluster has been given nothing by that alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +36,8 @@ impl ControlDocuments {
         Boundary::Within(Arc::new(Grants { scope: id.scope.clone(), namespaces, classes }))
     }
 
-    /// Whether the scope was given leave to declare what Setpoint itself runs from. None has it by itself, not even `default`.
+    /// Whether the scope was given leave to declare what Setpoint itself runs from. None has it by
+    /// itself, not even `default`.
     pub(super) fn manages_setpoint(&self, scope: &Scope) -> bool {
         self.scopes.get(scope).is_some_and(|scope| scope.spec.manage_setpoint)
     }

@@ -1,4 +1,5 @@
-//! An app's revision: skipped because nothing it reads has changed, rendered into resources, refused, or not to be had.
+//! An app's revision: skipped because nothing it reads has changed, rendered into resources,
+//! refused, or not to be had.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -33,7 +34,8 @@ use super::replacing::replaced_in;
 use super::selector::Selector;
 use super::sharing::{SharingRule, shared_in};
 
-/// What an app is made from, as the control documents accepted *before* say. A candidate cannot say where it comes from itself.
+/// What an app is made from, as the control documents accepted *before* say. A candidate cannot say
+/// where it comes from itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppSource {
     pub app: AppId,
@@ -69,12 +71,14 @@ pub trait Kinds: fmt::Debug {
         None
     }
 
-    /// What part of Setpoint's own an object is (its namespace, its rights), in words that follow "it is"; `None` if it is none.
+    /// What part of Setpoint's own an object is (its namespace, its rights), in words that follow
+    /// "it is"; `None` if it is none.
     fn own_part(&self, _key: &Key, _body: &Value) -> Option<&'static str> {
         None
     }
 
-    /// For each object those of the same app that must be in place before it: the folders above a file, the namespace of a Service.
+    /// For each object those of the same app that must be in place before it: the folders above a
+    /// file, the namespace of a Service.
     fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>>;
 
     /// In which wave an object comes.
@@ -87,7 +91,8 @@ pub trait Kinds: fmt::Debug {
         false
     }
 
-    /// Whether deleting such an object takes others with it: everything in a namespace, every object of a definition, the data of a volume.
+    /// Whether deleting such an object takes others with it: everything in a namespace, every
+    /// object of a definition, the data of a volume.
     fn is_protected(&self, api_version: &str, kind: &str) -> bool;
 
     /// Whether such an object runs to its end and is then removed by the target itself.
@@ -96,7 +101,8 @@ pub trait Kinds: fmt::Debug {
     }
 }
 
-/// The answer to [`Kinds::after`] where a key alone tells what comes before it, whether or not anybody declares that.
+/// The answer to [`Kinds::after`] where a key alone tells what comes before it, whether or not
+/// anybody declares that.
 pub fn after_implied(declared: &[(Key, &Value)], implied: impl Fn(&Key) -> Vec<Key>) -> BTreeMap<Key, BTreeSet<Key>> {
     let keys: BTreeSet<&Key> = declared.iter().map(|(key, _)| key).collect();
     let before = |key: &Key| {
@@ -218,7 +224,8 @@ impl AppSource {
         explain(&self.request(trees, &|_, _, _| Vec::new(), None, stop), wanted)
     }
 
-    /// Stands for what its kustomizations are rendered from and for how we do it, whoever else does. Parameters are put in afterwards, and have no part in it.
+    /// Stands for what its kustomizations are rendered from and for how we do it, whoever else
+    /// does. Parameters are put in afterwards, and have no part in it.
     pub fn recipe_of_kustomizations(&self) -> Digest {
         let Kustomize { is_restricted, bases, .. } = &self.kustomize;
         canonical::digest_of(&(rendering::RECIPE, self.input_paths(), is_restricted, bases))
@@ -256,7 +263,8 @@ impl Footprint {
     }
 }
 
-/// What comes of a revision without a render, judged by the footprint of the one that was accepted last; `None` if that takes one.
+/// What comes of a revision without a render, judged by the footprint of the one that was accepted
+/// last; `None` if that takes one.
 pub fn known_beforehand(source: &AppSource, trees: &Trees, last: Option<&Footprint>) -> Option<Considered> {
     match last?.holds(source, trees) {
         Ok(true) => Some(Considered::Unchanged),
@@ -265,8 +273,8 @@ pub fn known_beforehand(source: &AppSource, trees: &Trees, last: Option<&Footpri
     }
 }
 
-/// Considers a revision where no other program is ever run. `last` is the footprint of the render that was accepted last; without one everything is
-/// rendered.
+/// Considers a revision where no other program is ever run. `last` is the footprint of the render
+/// that was accepted last; without one everything is rendered.
 pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kinds: &dyn Kinds) -> Considered {
     known_beforehand(source, trees, last)
         .unwrap_or_else(|| rendered(source, trees, By { kinds, external: None, stop: None }))
@@ -306,8 +314,8 @@ pub fn rendered(source: &AppSource, trees: &Trees, by: By<'_>) -> Considered {
     }
 }
 
-/// Gives resources their keys and their order. Two that are one object on the target are told with both places: documents of
-/// different names may be the same thing there.
+/// Gives resources their keys and their order. Two that are one object on the target are told with
+/// both places: documents of different names may be the same thing there.
 pub(super) fn identified(
     rendered: Vec<RenderedResource>,
     source: &AppSource,

@@ -42,19 +42,20 @@ pub struct WorkedOut {
     /// Work them out again by then; never, if no app has a window and every target was reached and
     /// is the one that its apps are held on.
     pub valid_until: Option<Timestamp>,
-    /// Apps that are not among the controls because nobody knows yet what their target is. Their documents are not gone: work the
-    /// controls out anew once the target was reached.
+    /// Apps that are not among the controls because nobody knows yet what their target is. Their
+    /// documents are not gone: work the controls out anew once the target was reached.
     pub unreached: BTreeMap<AppId, TargetName>,
 }
 
-/// What a store's head is read from: the same for stores of one branch or tag of one repository that enter it the same way and are not
-/// pinned to another commit.
+/// What a store's head is read from: the same for stores of one branch or tag of one repository
+/// that enter it the same way and are not pinned to another commit.
 pub fn repository(url: &str, of: &Reference, pin: Option<&Commit>, way_in: impl fmt::Debug) -> Digest {
     Digest::of(format!("{url}\n{of:?}\n{pin:?}\n{way_in:?}").as_bytes())
 }
 
 impl ControlDocuments {
-    /// Works out the controls at an instant. `known` is where apps are held, for targets that do not say who they are now.
+    /// Works out the controls at an instant. `known` is where apps are held, for targets that do
+    /// not say who they are now.
     pub fn controls(
         &self,
         now: Timestamp,
@@ -111,8 +112,9 @@ struct Working<'a> {
 }
 
 impl<'a> Working<'a> {
-    /// The identity of an app's target: what it says, or what it was when the app was last held. That is no answer where another
-    /// target of the documents is that one: then the app was moved away from it.
+    /// The identity of an app's target: what it says, or what it was when the app was last held.
+    /// That is no answer where another target of the documents is that one: then the app was moved
+    /// away from it.
     fn target_of(&mut self, id: &AppId, app: &AppSpec) -> Option<TargetIdentity> {
         if let Some(ReachedTarget { identity, granularity, fresh_reads, attributes }) = self.reached.get(&app.target) {
             let control =

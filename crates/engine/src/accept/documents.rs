@@ -1,5 +1,5 @@
-//! Control documents by name, as resources of the root app's bundle and back: acceptance, ledger and history treat the root app
-//! like any other.
+//! Control documents by name, as resources of the root app's bundle and back: acceptance, ledger
+//! and history treat the root app like any other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +30,8 @@ pub struct ControlDocument<S> {
     pub place: Place,
 }
 
-/// A document as it is written, in canonical bytes: those in force are kept, and as trees they would need five times the room.
+/// A document as it is written, in canonical bytes: those in force are kept, and as trees they
+/// would need five times the room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Body(Box<[u8]>);
 
@@ -102,8 +103,9 @@ impl ControlDocuments {
         resources
     }
 
-    /// The documents of an accepted bundle of the root app. They were judged when they were accepted; here they are only read. That
-    /// fails where a newer Setpoint is stricter: then the problems say what to change in the store.
+    /// The documents of an accepted bundle of the root app. They were judged when they were
+    /// accepted; here they are only read. That fails where a newer Setpoint is stricter: then the
+    /// problems say what to change in the store.
     pub fn from_bundle(bundle: &Bundle) -> Result<Self, Vec<Problem>> {
         let mut problems = Problems::default();
         let mut documents = Self::default();
@@ -125,8 +127,8 @@ impl ControlDocuments {
         problems.or_value(documents)
     }
 
-    /// Adds a document under its key; `None` for one that has no place in a store. One of the same key is replaced: whether that is
-    /// an error is for the reader to say.
+    /// Adds a document under its key; `None` for one that has no place in a store. One of the same
+    /// key is replaced: whether that is an error is for the reader to say.
     pub(super) fn add(&mut self, document: Document) -> Option<Key> {
         let Document { metadata, spec, body, place } = document;
         let Metadata { name, scope } = metadata?;

@@ -1,5 +1,5 @@
-//! Values as text that reads back: one line of YAML, all but printable ASCII escaped. Accepted documents are read again by the same
-//! strict reader that read the files.
+//! Values as text that reads back: one line of YAML, all but printable ASCII escaped. Accepted
+//! documents are read again by the same strict reader that read the files.
 
 use std::fmt::Write;
 

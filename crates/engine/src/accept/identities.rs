@@ -1,7 +1,9 @@
-//! In whose name the apps of a scope write on clusters: what its Scope document says, within what those who lend clusters allow.
+//! In whose name the apps of a scope write on clusters: what its Scope document says, within what
+//! those who lend clusters allow.
 //!
-//! Whoever may name a user has its rights, so a name is worth nothing by itself: on a cluster of another scope only those count that its Target
-//! document lists, no two scopes have the same one, and what Kubernetes keeps for itself cannot be named at all (`Principal`).
+//! Whoever may name a user has its rights, so a name is worth nothing by itself: on a cluster of
+//! another scope only those count that its Target document lists, no two scopes have the same one,
+//! and what Kubernetes keeps for itself cannot be named at all (`Principal`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,7 +56,8 @@ fn lends(target: &ControlDocument<TargetSpec>, scope: &Scope) -> bool {
     target.spec.family == TargetFamily::Kubernetes && target.scope != *scope
 }
 
-/// What of a scope's name the lender of a cluster did not list. One that lists names lends the cluster under these alone.
+/// What of a scope's name the lender of a cluster did not list. One that lists names lends the
+/// cluster under these alone.
 fn not_lent(name: &TargetName, target: &ControlDocument<TargetSpec>, act_as: Option<&ActAs>) -> Vec<FieldProblem> {
     let owner = &target.scope;
     let Some(act_as) = act_as else {

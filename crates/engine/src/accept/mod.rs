@@ -1,6 +1,8 @@
-//! The accept plane before the gates: from versions to candidates, and from accepted control documents to the machine's controls.
+//! The accept plane before the gates: from versions to candidates, and from accepted control
+//! documents to the machine's controls.
 //!
-//! Pure: everything is read through trees, nothing else is asked. Production and simulator call exactly this.
+//! Pure: everything is read through trees, nothing else is asked. Production and simulator call
+//! exactly this.
 //!
 //! | Room | What happens there |
 //! | --- | --- |

@@ -1,5 +1,5 @@
-//! A folder of control documents: every `*.yaml` below it, read strictly and judged as a whole. One mistake refuses the version,
-//! and what was accepted before stays in force.
+//! A folder of control documents: every `*.yaml` below it, read strictly and judged as a whole. One
+//! mistake refuses the version, and what was accepted before stays in force.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,12 @@ use setpoint_yaml::{Class, Diagnostic, Place, Source};
 
 use super::documents::ControlDocuments;
 
-/// The scope of the root app. No document may stand in it: an app of that name would pose as the engine itself.
+/// The scope of the root app. No document may stand in it: an app of that name would pose as the
+/// engine itself.
 pub const ROOT_SCOPE: &str = "setpoint";
 
-/// How apps name the store of the bootstrap, which no document declares. It is of the scope `default`.
+/// How apps name the store of the bootstrap, which no document declares. It is of the scope
+/// `default`.
 pub const BOOTSTRAP_STORE: &str = "bootstrap";
 
 /// Why there are no control documents. Neither means that there are none.
@@ -44,7 +46,8 @@ pub(super) type FieldError = (Place, FieldProblem);
 type RuleCheck = fn(&AppSpec) -> Vec<FieldProblem>;
 
 impl ControlDocuments {
-    /// Rules of apps about fields and objects, judged by the kind of target: on a cluster they may be wrong, elsewhere there is nothing they could be about.
+    /// Rules of apps about fields and objects, judged by the kind of target: on a cluster they may
+    /// be wrong, elsewhere there is nothing they could be about.
     pub(super) fn field_errors_of_rules(&self, on_cluster: RuleCheck, elsewhere: RuleCheck) -> Vec<FieldError> {
         let mut slips = Vec::new();
         for app in self.apps.values() {
@@ -60,7 +63,8 @@ impl ControlDocuments {
     }
 }
 
-/// What is wrong with a Target document, told by who knows its kind of systems; paths begin at the document.
+/// What is wrong with a Target document, told by who knows its kind of systems; paths begin at the
+/// document.
 pub type TargetCheck<'a> = &'a dyn Fn(&TargetSpec) -> Vec<FieldProblem>;
 
 /// Reads and judges the control documents below a folder.
@@ -130,7 +134,8 @@ fn texts_below(
     Ok(texts)
 }
 
-/// Puts documents together by name, and tells those that cannot stand beside each other or in a store at all.
+/// Puts documents together by name, and tells those that cannot stand beside each other or in a
+/// store at all.
 fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
     if let Err(found) = check_unique(&read) {
         problems.add_all(found);

@@ -1,6 +1,8 @@
-//! What control documents say of each other: everything named exists, and an app uses only what its scope may (S11).
+//! What control documents say of each other: everything named exists, and an app uses only what its
+//! scope may (S11).
 //!
-//! A scope has what was declared in it and what its Scope document lists; nothing else, and without a document no more than its own.
+//! A scope has what was declared in it and what its Scope document lists; nothing else, and without
+//! a document no more than its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +61,8 @@ impl ControlDocuments {
         Rights { stores: stores.chain(bootstrap).collect(), targets: targets.collect() }
     }
 
-    /// The scope a store is of; `None` if there is no such store. That of the bootstrap is of the scope `default`.
+    /// The scope a store is of; `None` if there is no such store. That of the bootstrap is of the
+    /// scope `default`.
     fn owner_of(&self, store: &StoreName) -> Option<Scope> {
         let declared = self.stores.get(store).map(|store| store.scope.clone());
         declared.or_else(|| (store.as_str() == BOOTSTRAP_STORE).then(Scope::default_scope))

@@ -1,5 +1,6 @@
-//! A render that somebody remembers, turned into resources again. Only what the renderer gave is taken from memory; keys, order, protection and
-//! what else target and rules make of it are worked out anew, so that none of that can be old, or planted.
+//! A render that somebody remembers, turned into resources again. Only what the renderer gave is
+//! taken from memory; keys, order, protection and what else target and rules make of it are worked
+//! out anew, so that none of that can be old, or planted.
 
 use std::sync::Arc;
 
@@ -28,15 +29,16 @@ impl From<&Resource> for RenderedObject {
 }
 
 impl AppSource {
-    /// Whether a remembered render will do. Not where the app lets objects be deleted to be made anew: nothing that is only remembered leads to a
-    /// delete, and before that one nothing is rendered afresh.
+    /// Whether a remembered render will do. Not where the app lets objects be deleted to be made
+    /// anew: nothing that is only remembered leads to a delete, and before that one nothing is
+    /// rendered afresh.
     pub fn may_be_recalled(&self) -> bool {
         self.replaced.is_empty()
     }
 }
 
-/// What these objects of an earlier render come to today. `None` where it has to be rendered: also if something is wrong with them now, so that
-/// whoever wrote it is told the place.
+/// What these objects of an earlier render come to today. `None` where it has to be rendered: also
+/// if something is wrong with them now, so that whoever wrote it is told the place.
 pub fn recalled(objects: Vec<RenderedObject>, source: &AppSource, kinds: &dyn Kinds) -> Option<Vec<Resource>> {
     let is_sound = |object: &RenderedObject| kinds.check(&object.api_version, &object.kind, &object.body).is_empty();
     if !source.may_be_recalled() || !objects.iter().all(is_sound) {

@@ -1,4 +1,5 @@
-//! Resources that may be deleted and made anew where they cannot be changed: which an app names, and which no app may.
+//! Resources that may be deleted and made anew where they cannot be changed: which an app names,
+//! and which no app may.
 
 use setpoint_documents::{AppSpec, FieldProblem, ReplaceRule};
 use setpoint_kube::kinds::{is_protected, is_protected_anywhere};

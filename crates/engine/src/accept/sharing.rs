@@ -1,4 +1,5 @@
-//! Fields that others may set: what an app's rules name, whether its target can share it, and which resources a rule is about.
+//! Fields that others may set: what an app's rules name, whether its target can share it, and which
+//! resources a rule is about.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What documents may say and this version does not do yet. It is refused: a rule that is ignored in silence is worse than none.
+//! What documents may say and this version does not do yet. It is refused: a rule that is ignored
+//! in silence is worse than none.
 
 use setpoint_core::time::Span;
 use setpoint_documents::{AppSpec, FieldProblem, PolicySpec};

@@ -68,7 +68,8 @@ impl Machine {
         }
     }
 
-    /// Asks for a store's head, unless it is being asked for already, be it for another store of the same repository.
+    /// Asks for a store's head, unless it is being asked for already, be it for another store of
+    /// the same repository.
     pub(super) fn poll(&mut self, store: &StoreName) {
         let Some(interval) = self.interval_of(store) else { return };
         // The net under the answer: whoever asks may be gone before it comes.
@@ -142,7 +143,8 @@ impl Machine {
     }
 
     pub(super) fn poll_failed(&mut self, store: &StoreName, repository: Digest, problem: &str) {
-        // One that is gone, or is read from elsewhere now, may have failed for that alone: others ask for themselves.
+        // One that is gone, or is read from elsewhere now, may have failed for that alone: others
+        // ask for themselves.
         if self.stores.get(store).is_none_or(|kept| kept.repository != repository) {
             return;
         }
@@ -163,7 +165,8 @@ impl Machine {
         self.timers.set_no_later(Timer::Stale(store.clone()), stale_at.max(self.now));
     }
 
-    /// A pause made up to a tenth longer, by chance: agents that were started together must not ask a server together for ever.
+    /// A pause made up to a tenth longer, by chance: agents that were started together must not ask
+    /// a server together for ever.
     fn spread(&self, store: &StoreName, pause: Span) -> Span {
         let chance = Digest::of(format!("{store} {}", self.now.as_millis()).as_bytes());
         let share = u64::from(chance.as_bytes()[0]);
@@ -287,8 +290,8 @@ impl Machine {
         if let Some(kept) = self.apps.get_mut(&app)
             && to_descend_from(&kept.sent) != descends_from
         {
-            // A person named another version since, or the acceptance was not recorded: this render was
-            // judged by something else.
+            // A person named another version since, or the acceptance was not recorded: this render
+            // was judged by something else.
             kept.rendering = false;
             kept.considered = None;
             return self.consider(&app);
@@ -361,7 +364,8 @@ impl Machine {
         self.tell(NoteKind::Refused, app.to_string(), text);
     }
 
-    /// A lagging mirror rights itself; a branch that was set back on purpose needs a person. Either way nothing moves back.
+    /// A lagging mirror rights itself; a branch that was set back on purpose needs a person. Either
+    /// way nothing moves back.
     fn tell_older(&mut self, app: &AppId, revision: &Revision) {
         if let Some(kept) = self.apps.get_mut(app) {
             kept.set_back = Some(revision.clone());
@@ -391,7 +395,8 @@ impl Machine {
         self.put_app(app, facts, Kind::GateDecision, "held: history rewritten", Then::Nothing);
     }
 
-    /// The ledger does not record the acceptance: that version is not for this app, and what was accepted stays.
+    /// The ledger does not record the acceptance: that version is not for this app, and what was
+    /// accepted stays.
     pub(super) fn acceptance_refused(&mut self, app: &AppId, entries: &[Entry]) {
         let offered = entries.iter().flat_map(|entry| &entry.changes).find_map(|change| match change {
             Change::PutApp { facts, .. } => facts.accepted.as_ref().map(|accepted| accepted.revision.clone()),
@@ -447,7 +452,8 @@ impl Machine {
         kept.failed = None;
         kept.baselines.retain(|key, _| keys.contains(key));
         kept.converged = false;
-        // What cannot be changed into a declaration cannot be in another bundle either: to try it again with each would only lengthen the back-off.
+        // What cannot be changed into a declaration cannot be in another bundle either: to try it
+        // again with each would only lengthen the back-off.
         let mut immutable = std::mem::take(&mut kept.answers.immutable);
         immutable.retain(|key, _| keys.contains(key));
         kept.answers = Answers { immutable, ..Answers::default() };
@@ -460,7 +466,8 @@ impl Machine {
         self.wants_look(app, priority);
     }
 
-    /// Bundles nobody is held at any more are dropped from memory, now and then: the ledger keeps them.
+    /// Bundles nobody is held at any more are dropped from memory, now and then: the ledger keeps
+    /// them.
     fn forget_unused_bundles(&mut self) {
         if self.bundles.len() <= self.apps.len() * 3 + 16 {
             return;

@@ -1,5 +1,6 @@
-//! The hold plane from the plan on: durable intents, effects, results. Rank by rank, so that an effect leaves soon after its
-//! intent; the results of one rank and the intents of the next are one batch and one sync.
+//! The hold plane from the plan on: durable intents, effects, results. Rank by rank, so that an
+//! effect leaves soon after its intent; the results of one rank and the intents of the next are one
+//! batch and one sync.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -47,7 +48,8 @@ pub(super) struct Batch {
     pub(super) reserved: u32,
 }
 
-/// Steps that are begun together at the most: a batch has a limit, and effects must leave soon after their intents.
+/// Steps that are begun together at the most: a batch has a limit, and effects must leave soon
+/// after their intents.
 const MOST_STEPS: usize = 500;
 /// Changes that follow from one look are recorded in portions: a record has a limit.
 pub(super) const MOST_CHANGES: usize = 500;
@@ -90,7 +92,8 @@ impl Machine {
         changes.chunks(MOST_CHANGES).map(portion).collect()
     }
 
-    /// Records `entries` together with the intents of the next rank; ends the plan where there is none.
+    /// Records `entries` together with the intents of the next rank; ends the plan where there is
+    /// none.
     fn begin_next_rank(&mut self, app: &AppId, mut entries: Vec<Entry>) {
         let (Some(epoch), now, settings) = (self.tenure.epoch(), self.now, self.settings.clone()) else { return };
         let leave_by = now + settings.leave_within;
@@ -128,8 +131,9 @@ impl Machine {
         }
     }
 
-    /// Whether what a plan was decided on still holds: the bundle, the order to take the app down, and for each step the leave to
-    /// take it. A plan that has begun does not outlive a change of mind.
+    /// Whether what a plan was decided on still holds: the bundle, the order to take the app down,
+    /// and for each step the leave to take it. A plan that has begun does not outlive a change of
+    /// mind.
     fn is_overtaken(&mut self, app: &AppId) -> bool {
         let newest = self.bundle_digest_of(app);
         let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return true };
@@ -175,7 +179,8 @@ impl Machine {
         }
     }
 
-    /// Deletes are paid for when they are intended, whatever comes of them; a tombstone's was paid for before.
+    /// Deletes are paid for when they are intended, whatever comes of them; a tombstone's was paid
+    /// for before.
     fn pay_for_deletes(&mut self, app: &AppId, steps: &[Step]) -> Option<Entry> {
         let claims = self.holdings.claims_of(app);
         let paid = |step: &Step| claims.get(&step.key).is_some_and(|claim| claim.tombstone);
@@ -236,7 +241,8 @@ impl Machine {
         self.conclude(app, Vec::new());
     }
 
-    /// Records how the current steps went and goes on. A step without an outcome is one whose outcome is unknown.
+    /// Records how the current steps went and goes on. A step without an outcome is one whose
+    /// outcome is unknown.
     fn conclude(&mut self, app: &AppId, outcomes: Vec<Outcome>) {
         let Some(batch) = self.batch_of(app) else { return };
         let work = std::mem::take(&mut batch.current);
@@ -296,7 +302,8 @@ impl Machine {
         // What was missing was another incarnation.
         kept.missing_since.remove(&step.key);
         kept.setbacks.succeeded(&step.key, declared);
-        // What the target made of it may still differ (an addition that could not be taken out): then it is decided anew.
+        // What the target made of it may still differ (an addition that could not be taken out):
+        // then it is decided anew.
         if let (Some(resource), Some(declared), Some(live)) = (&step.resource, declared, live)
             && is_as_declared(resource, live)
         {
@@ -314,7 +321,8 @@ impl Machine {
         }
     }
 
-    /// Drift was put right. Where that happens again and again, someone else wants it otherwise: people are told who.
+    /// Drift was put right. Where that happens again and again, someone else wants it otherwise:
+    /// people are told who.
     pub(super) fn note_heal(&mut self, app: &AppId, key: &Key, input: Option<Digest>) {
         let now = self.now;
         let Some(kept) = self.apps.get_mut(app) else { return };
@@ -347,7 +355,8 @@ impl Machine {
         self.wants_look(app, Priority::Drift);
     }
 
-    /// The intents of the next rank were refused. Results that were to be recorded with them still are: they are true.
+    /// The intents of the next rank were refused. Results that were to be recorded with them still
+    /// are: they are true.
     pub(super) fn overtaken_acting(&mut self, app: &AppId, mut entries: Vec<Entry>) {
         entries.retain(|entry| entry.kind == Kind::EffectResult);
         if entries.is_empty() {
@@ -399,7 +408,8 @@ fn told_of_holders(entry: Entry, step: &Step) -> Entry {
     if kept.is_empty() { entry } else { entry.with_data("kept by", kept.join("; ")) }
 }
 
-/// A step waits for what it comes after; a delete waits for everything that was to be deleted before it.
+/// A step waits for what it comes after; a delete waits for everything that was to be deleted
+/// before it.
 fn is_blocked(step: &Step, not_done: &BTreeSet<Key>) -> bool {
     match &step.resource {
         Some(resource) => resource.after.iter().any(|key| not_done.contains(key)),
@@ -407,7 +417,8 @@ fn is_blocked(step: &Step, not_done: &BTreeSet<Key>) -> bool {
     }
 }
 
-/// The claim after a step was done: now the object's UID is known. A tombstone stays until absence is seen.
+/// The claim after a step was done: now the object's UID is known. A tombstone stays until absence
+/// is seen.
 fn claim_after(step: &Step, live: Option<&Live>) -> Option<Change> {
     if Mutant::ForgetTombstone.is_on() && step.verb == Verb::Delete {
         return Some(dropped(step));
@@ -423,7 +434,8 @@ fn claim_after(step: &Step, live: Option<&Live>) -> Option<Change> {
     (claim != step.claim).then(|| Change::PutClaim { claim: Arc::new(claim), from: None })
 }
 
-/// The claim after a step that did not happen: what was not made is not owned. (With the mistake, a refused delete leaves an orphan.)
+/// The claim after a step that did not happen: what was not made is not owned. (With the mistake, a
+/// refused delete leaves an orphan.)
 fn claim_after_refusal(step: &Step) -> Option<Change> {
     let not_made = step.verb == Verb::Create;
     let forgotten = Mutant::ForgetTombstone.is_on() && step.verb == Verb::Delete;

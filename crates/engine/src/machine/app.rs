@@ -1,4 +1,5 @@
-//! One app as the machine keeps it in memory. All of it can be lost: what must not be is in the facts.
+//! One app as the machine keeps it in memory. All of it can be lost: what must not be is in the
+//! facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,8 +31,8 @@ pub(super) struct App {
     /// The system that its document leads to, where that is another one than the one that holds
     /// what it owns: its document is not followed.
     pub(super) moved_to: Option<TargetIdentity>,
-    /// Its facts as last *sent* to the ledger. New facts are made from these, so that two changes on their way do not undo
-    /// each other; decisions rest on the durable ones.
+    /// Its facts as last *sent* to the ledger. New facts are made from these, so that two changes
+    /// on their way do not undo each other; decisions rest on the durable ones.
     pub(super) sent: Arc<AppFacts>,
     pub(super) phase: Phase,
     /// Something happened while the app was busy: look again afterwards.
@@ -47,7 +48,8 @@ pub(super) struct App {
     pub(super) setbacks: Setbacks,
     /// The newest revision that was rendered, whatever came of it.
     pub(super) considered: Option<Revision>,
-    /// The bundle whose keys are in the index of declared keys, and these. Not the bundle itself: it would be open for good.
+    /// The bundle whose keys are in the index of declared keys, and these. Not the bundle itself:
+    /// it would be open for good.
     pub(super) indexed: Option<(Digest, Box<[Key]>)>,
     pub(super) rendering: bool,
     pub(super) render_failures: u32,

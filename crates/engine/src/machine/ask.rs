@@ -103,7 +103,8 @@ impl Machine {
                 let now = self.now;
                 if let Some(kept) = self.apps.get_mut(&app) {
                     if verdict.is_err() {
-                        // It is asked again, ever more rarely. That it cannot be changed is still what is wrong.
+                        // It is asked again, ever more rarely. That it cannot be changed is still
+                        // what is wrong.
                         kept.setbacks.failed(&key, RefusalClass::Immutable, Some(declared), Span::ZERO, now);
                     }
                     let verdict = verdict.map_err(|refusal| refusal.detail);

@@ -1,5 +1,5 @@
-//! Who did it, by a target's audit trail. That comes later than the drift is seen, and nothing waits for it: what is found out becomes a record
-//! of its own that names the one it completes.
+//! Who did it, by a target's audit trail. That comes later than the drift is seen, and nothing
+//! waits for it: what is found out becomes a record of its own that names the one it completes.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,8 @@ pub(super) struct Asked {
 }
 
 impl Machine {
-    /// A name for the record of the drift that this look of the app has found. Tickets are never used twice in an epoch, and a look has one.
+    /// A name for the record of the drift that this look of the app has found. Tickets are never
+    /// used twice in an epoch, and a look has one.
     pub(super) fn name_of_drift(&self) -> String {
         format!("{}-{}", self.tenure.epoch().unwrap_or_default(), self.last_ticket)
     }
@@ -52,8 +53,8 @@ impl Machine {
             Observed::Known { value: Presence::Absent, .. } => Some((drift.key.clone(), None)),
             Observed::Unknown { .. } => None,
         };
-        // A trail explains a version of an object. Of several who each added something to it, it would name one for all; and what is left over is nobody's
-        // doing.
+        // A trail explains a version of an object. Of several who each added something to it, it
+        // would name one for all; and what is left over is nobody's doing.
         let is_one = |drift: &&&Drift| new.iter().filter(|other| other.key == drift.key).count() == 1;
         let explicable = new.iter().filter(|drift| drift.cause != Cause::Leftover).filter(is_one);
         let seen: Sightings = explicable.filter_map(sighting).collect();
@@ -71,7 +72,8 @@ impl Machine {
         self.effects.push(Effect::Attribute { ticket, target, seen });
     }
 
-    /// The trail tells who did some of it. What is left is asked for again, until nothing more is to be expected.
+    /// The trail tells who did some of it. What is left is asked for again, until nothing more is
+    /// to be expected.
     pub(super) fn attributed(&mut self, ticket: Ticket, writers: BTreeMap<Key, Writer>) {
         let Some(Awaited::Attribution(mut asked)) = self.take(ticket) else { return };
         let found: BTreeMap<Key, Writer> =

@@ -1,4 +1,5 @@
-//! Leaves a failing target alone. After the breaker opened nothing is deleted until one full, fresh look succeeded.
+//! Leaves a failing target alone. After the breaker opened nothing is deleted until one full, fresh
+//! look succeeded.
 
 use std::collections::VecDeque;
 
@@ -127,8 +128,8 @@ impl super::Machine {
         }
     }
 
-    /// A target that failed too often answers again: it is left alone no longer. Whether it was; until one full look at it
-    /// nothing is deleted there all the same.
+    /// A target that failed too often answers again: it is left alone no longer. Whether it was;
+    /// until one full look at it nothing is deleted there all the same.
     pub(super) fn end_pause(&mut self, target: &TargetIdentity) -> bool {
         let now = self.now;
         let Some(breaker) = self.breakers.get_mut(target).filter(|breaker| breaker.is_closed_to_calls(now)) else {

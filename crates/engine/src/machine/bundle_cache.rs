@@ -1,7 +1,9 @@
-//! The bundles apps are held at. Those that were used lately are open; the others are packed: most apps rest most of the time, and what they
-//! declare is most of what a machine would have in memory.
+//! The bundles apps are held at. Those that were used lately are open; the others are packed: most
+//! apps rest most of the time, and what they declare is most of what a machine would have in
+//! memory.
 //!
-//! Packing is no I/O and changes nothing but the room that is needed. A bundle is packed when it must give way, so that few apps never pay for it.
+//! Packing is no I/O and changes nothing but the room that is needed. A bundle is packed when it
+//! must give way, so that few apps never pay for it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 
-/// So many resources may be in open bundles beside those in use. Opening one costs some ten microseconds for each of its resources.
+/// So many resources may be in open bundles beside those in use. Opening one costs some ten
+/// microseconds for each of its resources.
 const MOST_OPEN: usize = 4_096;
 
 /// A bundle in little room.
@@ -86,7 +89,8 @@ impl BundleCache {
     }
 
     fn shelved(&self) -> MutexGuard<'_, CachedBundles> {
-        // Whatever is in it is right: a bundle that goes from one of the two to the other stands in both for a moment, and never in none.
+        // Whatever is in it is right: a bundle that goes from one of the two to the other stands in
+        // both for a moment, and never in none.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

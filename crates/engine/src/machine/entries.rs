@@ -41,7 +41,8 @@ impl Machine {
         self.put_app_for(None, app, facts, vec![entry], bundles, then);
     }
 
-    /// The same for a person's order, which may need several entries: the first of them changes the facts.
+    /// The same for a person's order, which may need several entries: the first of them changes the
+    /// facts.
     pub(super) fn put_app_for(
         &mut self,
         order: Option<OrderId>,

@@ -71,8 +71,8 @@ impl Machine {
         self.ask_questions(app, decision.questions);
     }
 
-    /// A record of the drift that was not there at the last look. What differed may be personal or large: it stands in the body, which
-    /// can be erased and has a limit.
+    /// A record of the drift that was not there at the last look. What differed may be personal or
+    /// large: it stands in the body, which can be erased and has a limit.
     fn entry_of_drift(&self, app: &AppId, new: &[&Drift]) -> Option<Entry> {
         if new.is_empty() {
             return None;
@@ -152,7 +152,8 @@ impl Machine {
             }
             Why::State { state: State::WindowClosed } => self.window_opens(app).unwrap_or(later),
             Why::RetentionReason(RetentionReason::OldObservation) => self.now,
-            // Others render in a moment; one that fails to must not be waited for in vain too often.
+            // Others render in a moment; one that fails to must not be waited for in vain too
+            // often.
             Why::RetentionReason(RetentionReason::OthersNotConsidered) => self.now + Span::seconds(5),
             // There is nothing to wait for: another declaration brings a look of its own.
             Why::NotSeenToEnd => self.now + self.settings.sweep,
@@ -169,8 +170,8 @@ impl Machine {
     }
 }
 
-/// Drift that was seen and left alone before, and is no longer there: others have put it right, or it is declared now. What was not seen may
-/// still be so.
+/// Drift that was seen and left alone before, and is no longer there: others have put it right, or
+/// it is declared now. What was not seen may still be so.
 fn ended_by_itself(
     before: &[Drift],
     withheld: &[Withheld],

@@ -22,7 +22,8 @@ pub(super) struct Holdings {
     declared: BTreeMap<TargetIdentity, BTreeMap<Key, Declarers>>,
 }
 
-/// The apps that declare one key. Nearly always it is one: a set of its own for each key would be most of what the index takes.
+/// The apps that declare one key. Nearly always it is one: a set of its own for each key would be
+/// most of what the index takes.
 #[derive(Debug)]
 #[expect(clippy::box_collection, reason = "almost every key has one, which would take as much room as the set")]
 enum Declarers {

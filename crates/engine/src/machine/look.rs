@@ -63,7 +63,8 @@ impl Machine {
         }
     }
 
-    /// The target answers again: what could not be seen is looked at now and not when its time has come.
+    /// The target answers again: what could not be seen is looked at now and not when its time has
+    /// come.
     fn apps_to_look_at_again(&mut self, target: &TargetIdentity) -> Vec<AppId> {
         let was_left_alone = self.end_pause(target);
         let is_blind = |app: &AppId| self.apps.get(app).is_some_and(|kept| kept.look_failures > 0);
@@ -209,7 +210,8 @@ impl Machine {
         self.wants_look(app, Priority::Sweep);
     }
 
-    /// Notes that a sweep has seen something: what it could not read its target reads at the next look. One that saw nothing goes on.
+    /// Notes that a sweep has seen something: what it could not read its target reads at the next
+    /// look. One that saw nothing goes on.
     fn swept(&mut self, app: &AppId, observation: &Observation) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         let ended = matches!(kept.phase, Phase::Looking { sweeping: true, .. });
@@ -219,7 +221,8 @@ impl Machine {
         }
     }
 
-    /// The first sweep of an app is due some time within the period, each app's at another: many apps that start together are not read together.
+    /// The first sweep of an app is due some time within the period, each app's at another: many
+    /// apps that start together are not read together.
     pub(super) fn schedule_sweep(&mut self, app: &AppId) {
         let timer = Timer::Sweep(app.clone());
         if self.timers.is_set(&timer) || self.apps.get(app).is_some_and(|kept| kept.sweeping) {
@@ -231,8 +234,9 @@ impl Machine {
         self.timers.set(timer, self.now + first);
     }
 
-    /// What the app declares now otherwise than the bundle that was looked for: a target shows things in the shape of the declaration it was
-    /// given, so what it showed says nothing about another one.
+    /// What the app declares now otherwise than the bundle that was looked for: a target shows
+    /// things in the shape of the declaration it was given, so what it showed says nothing about
+    /// another one.
     fn declared_otherwise(&self, app: &AppId, looked_for: Digest) -> BTreeSet<Key> {
         if self.bundle_digest_of(app) == Some(looked_for) {
             return BTreeSet::new();
@@ -244,8 +248,9 @@ impl Machine {
         now.filter(|(key, declared)| then(key) != Some(declared.digest)).map(|(key, _)| key.clone()).collect()
     }
 
-    /// A claim has changed. Others that declare the object and are looking at it right now may have seen it as it was before: an app that
-    /// takes over what it has not seen yet would make it a second time, and forget that it is there.
+    /// A claim has changed. Others that declare the object and are looking at it right now may have
+    /// seen it as it was before: an app that takes over what it has not seen yet would make it a
+    /// second time, and forget that it is there.
     pub(super) fn claim_changed(&mut self, target: &TargetIdentity, key: &Key, of: &AppId) {
         if Mutant::BelieveOutdatedRead.is_on() {
             return;
@@ -259,7 +264,8 @@ impl Machine {
         }
     }
 
-    /// Notes since when what the app owns is not to be seen. Looking away ends the run: only what was seen counts.
+    /// Notes since when what the app owns is not to be seen. Looking away ends the run: only what
+    /// was seen counts.
     pub(super) fn note_missing(&mut self, app: &AppId, observation: &Observation) {
         let Some(target) = self.apps.get(app).map(|kept| kept.sent.target.clone()) else { return };
         let is_missing = |(key, state): (&Key, &Observed<Presence>)| {

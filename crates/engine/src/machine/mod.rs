@@ -1,4 +1,5 @@
-//! The machine. This file holds its state and the one entry, [`Machine::step`]; the rooms beside it hold the behaviour:
+//! The machine. This file holds its state and the one entry, [`Machine::step`]; the rooms beside it
+//! hold the behaviour:
 //!
 //! | room | what happens there |
 //! | --- | --- |
@@ -167,8 +168,9 @@ impl Machine {
         }
     }
 
-    /// Takes what happened at `now` and answers what to do about it. `now` must not run backwards within a process: the
-    /// door that reads it counts elapsed time, so a clock that is set back cannot make a lease look longer than it is.
+    /// Takes what happened at `now` and answers what to do about it. `now` must not run backwards
+    /// within a process: the door that reads it counts elapsed time, so a clock that is set back
+    /// cannot make a lease look longer than it is.
     pub fn step(&mut self, now: Timestamp, event: Event) -> Vec<Effect> {
         self.now = now.max(self.now);
         self.handle(event);
@@ -244,7 +246,8 @@ impl Machine {
         }
     }
 
-    /// An answer did not come. The request may still be under way; its answer, should it come, finds no ticket.
+    /// An answer did not come. The request may still be under way; its answer, should it come,
+    /// finds no ticket.
     fn give_up(&mut self, ticket: Ticket) {
         match self.awaited.remove(&ticket) {
             None | Some(Awaited::Attribution(_)) => {}

@@ -1,4 +1,5 @@
-//! Everything a decision rests on, put together from what is durable, what is remembered and what was seen.
+//! Everything a decision rests on, put together from what is durable, what is remembered and what
+//! was seen.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,8 +39,9 @@ impl Machine {
         Some(decision)
     }
 
-    /// What is decided for an app that is to be held at this bundle, and the rule the plan would have broken. `supposed`: it is only to be shown,
-    /// as if the app were not only observed and with these answers of the target.
+    /// What is decided for an app that is to be held at this bundle, and the rule the plan would
+    /// have broken. `supposed`: it is only to be shown, as if the app were not only observed and
+    /// with these answers of the target.
     pub(super) fn decide_for(
         &mut self,
         app: &AppId,
@@ -117,7 +119,8 @@ impl Machine {
         }
     }
 
-    /// What counts against the fleet's budget: deletes of the last hour, and those that plans under way may still make.
+    /// What counts against the fleet's budget: deletes of the last hour, and those that plans under
+    /// way may still make.
     fn spent_by_fleet(&mut self) -> u32 {
         if Mutant::ForgetFleetBudget.is_on() {
             return 0;
@@ -144,8 +147,9 @@ impl Machine {
         keys.iter().filter_map(|key| Some((key.clone(), interest(key)?))).collect()
     }
 
-    /// Whether the owner of a claim declares its key at what it is held at *now*: windows open and close, and controls come, without any
-    /// bundle moving. While its document is not known, any bundle that it may be held at counts.
+    /// Whether the owner of a claim declares its key at what it is held at *now*: windows open and
+    /// close, and controls come, without any bundle moving. While its document is not known, any
+    /// bundle that it may be held at counts.
     fn still_declares(&self, owner: &AppId, key: &Key) -> bool {
         if self.has_given_up(owner) {
             return false;
@@ -157,24 +161,26 @@ impl Machine {
         if known { self.held_at(owner).is_some_and(declares) } else { facts.bundles().any(declares) }
     }
 
-    /// Whether the app is being taken down. A document that says so no more counts from the moment it does, not only once that is
-    /// durable.
+    /// Whether the app is being taken down. A document that says so no more counts from the moment
+    /// it does, not only once that is durable.
     pub(super) fn is_retiring(&self, app: &AppId) -> bool {
         let durable = self.holdings.facts().apps.get(app).is_some_and(|facts| facts.retiring);
         durable && self.apps.get(app).is_some_and(|kept| kept.sent.retiring)
     }
 
-    /// An app that is being taken down, or whose document is gone, declares nothing any more: nobody touches what it has, but an app that
-    /// declares it takes it over. That is how an app is renamed. A document that came back counts
-    /// at once, as above. A document that leads to another system is not gone: an address may be
-    /// wrong for a while, and nothing changes hands by that.
+    /// An app that is being taken down, or whose document is gone, declares nothing any more:
+    /// nobody touches what it has, but an app that declares it takes it over. That is how an app is
+    /// renamed. A document that came back counts at once, as above. A document that leads to
+    /// another system is not gone: an address may be wrong for a while, and nothing changes hands
+    /// by that.
     pub(super) fn has_given_up(&self, app: &AppId) -> bool {
         let Some(facts) = self.holdings.facts().apps.get(app) else { return true };
         let is_frozen = |kept: &App| facts.frozen && kept.sent.frozen && kept.moved_to.is_none();
         self.is_retiring(app) || self.apps.get(app).is_some_and(|kept| is_frozen(kept))
     }
 
-    /// In whose name an app's changes are made: what its documents say, or said last where they are gone. Never the agent's own for want of them.
+    /// In whose name an app's changes are made: what its documents say, or said last where they are
+    /// gone. Never the agent's own for want of them.
     pub(super) fn acting_as(&self, app: &AppId) -> Option<Arc<ActingAs>> {
         let kept = self.apps.get(app)?;
         match &kept.control {
@@ -188,8 +194,9 @@ impl Machine {
         Asker { app: Some(app.clone()), acting_as: self.acting_as(app), priority, afresh: false }
     }
 
-    /// An app of the same target and stores that has not seen their heads: what this app no longer declares may be on its way there. The
-    /// document that named the stores may be gone: then it may be any app of the target.
+    /// An app of the same target and stores that has not seen their heads: what this app no longer
+    /// declares may be on its way there. The document that named the stores may be gone: then it
+    /// may be any app of the target.
     fn unconsidered_neighbour(&self, app: &AppId, bundle: &Bundle) -> Option<AppId> {
         let (claims, facts) = (self.holdings.claims_of(app), self.holdings.facts().apps.get(app));
         let retiring = facts.is_some_and(|facts| facts.retiring);
@@ -212,8 +219,8 @@ impl Machine {
         neighbours.find(undecided).map(|(other, _)| other.clone())
     }
 
-    /// The bundle the app is to be held at: the pin where there is one; what a person let through; while its window is closed the
-    /// last good one; else what was accepted.
+    /// The bundle the app is to be held at: the pin where there is one; what a person let through;
+    /// while its window is closed the last good one; else what was accepted.
     pub(super) fn held_at(&self, app: &AppId) -> Option<Digest> {
         self.held_by(app, self.holdings.facts().apps.get(app)?)
     }
@@ -247,8 +254,9 @@ impl Machine {
         depends_on.filter(|other| !self.apps.get(other).is_some_and(|kept| kept.converged)).cloned().collect()
     }
 
-    /// Whether an app without a known document may have one all the same: the accepted documents are not worked out yet, or nobody knows
-    /// where its own leads. Its windows and rules would be in it.
+    /// Whether an app without a known document may have one all the same: the accepted documents
+    /// are not worked out yet, or nobody knows where its own leads. Its windows and rules would be
+    /// in it.
     fn may_have_document(&self, app: &AppId) -> bool {
         !self.are_in_force() || self.controls.unreached.contains_key(app)
     }
@@ -268,7 +276,8 @@ impl Machine {
             Some(Mode::Manual | Mode::Auto) => State::Auto,
         };
         let closed = control.is_some_and(|control| self.is_closed(control));
-        // A suspension that is on its way into the ledger counts too: one that is extended as it ends leaves no gap.
+        // A suspension that is on its way into the ledger counts too: one that is extended as it
+        // ends leaves no gap.
         let sent = kept.and_then(|kept| kept.sent.suspension.as_ref());
         let suspended = facts.suspension.iter().chain(sent).any(|suspension| self.now < suspension.until);
         let suspended = suspended && !Mutant::ForgetSuspension.is_on();

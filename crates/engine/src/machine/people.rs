@@ -47,7 +47,8 @@ struct SentNote {
 }
 
 impl Notes {
-    /// Ends a matter: should it come back, it is a new one. A note about something that happened is still delivered.
+    /// Ends a matter: should it come back, it is a new one. A note about something that happened is
+    /// still delivered.
     fn end(&mut self, kind: NoteKind, subject: &str) {
         let matter = (kind, subject.to_owned());
         let Some(told) = self.told.get_mut(&matter) else { return };
@@ -57,7 +58,8 @@ impl Notes {
         }
     }
 
-    /// Ends what was told of fights a while ago: one is told as it begins, so the next one to be told is another.
+    /// Ends what was told of fights a while ago: one is told as it begins, so the next one to be
+    /// told is another.
     fn end_old_fights(&mut self, now: Timestamp) {
         let is_old = |(matter, told): &(&(NoteKind, String), &SentNote)| {
             matter.0 == NoteKind::Fight && now.since(told.at) > FIGHT_WINDOW
@@ -198,18 +200,21 @@ impl Machine {
         }
     }
 
-    /// The bundle a hold pins the app at: where it is, not where it may go once a person or a window lets it.
+    /// The bundle a hold pins the app at: where it is, not where it may go once a person or a
+    /// window lets it.
     pub(super) fn pin_of(&self, app: &AppId, facts: &AppFacts) -> Option<Digest> {
         if Mutant::HoldAtAccepted.is_on() {
             return facts.held_at();
         }
         let frozen = self.apps.get(app).is_some_and(|kept| kept.control.is_none());
         if frozen && facts.hold.is_none() {
-            // Nobody knows whether what was accepted since would have waited for a person: it is where it was.
+            // Nobody knows whether what was accepted since would have waited for a person: it is
+            // where it was.
             let was = facts.last_good.as_ref().map(|good| good.bundle).or(facts.let_through);
             return was.or_else(|| facts.held_at());
         }
-        // Should its document change its mind, an app that is being taken down goes back to where it was let.
+        // Should its document change its mind, an app that is being taken down goes back to where
+        // it was let.
         self.held_by(app, &AppFacts { retiring: false, ..facts.clone() })
     }
 
@@ -224,7 +229,8 @@ impl Machine {
 
     pub(super) fn suspension_ended(&mut self, app: &AppId) {
         let Some(kept) = self.apps.get(app) else { return };
-        // One that was extended or ended meanwhile is on its way into the ledger: its answer sets the timer again.
+        // One that was extended or ended meanwhile is on its way into the ledger: its answer sets
+        // the timer again.
         if kept.sent.suspension.as_ref().is_none_or(|suspension| suspension.until > self.now) {
             return;
         }
@@ -290,7 +296,8 @@ impl Machine {
                 Kind::Override
             }
             Order::Settle { intent, done } => {
-                // A person is asked only once looking could not tell; before, the effect may still land.
+                // A person is asked only once looking could not tell; before, the effect may still
+                // land.
                 let open = self.holdings.facts().intents.get(intent).cloned();
                 let of_this_app = |open: &Intent| open.app == *app && self.is_beyond_telling(*intent);
                 let Some(open) = open.filter(of_this_app) else {

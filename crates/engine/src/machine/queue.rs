@@ -1,8 +1,8 @@
 //! Which app is next. A set with one place per app: work replaces work, it never piles up.
 //!
-//! Order is by *when it should have been done*: the instant an app was queued plus what its priority may wait. So urgent work
-//! comes first and nothing starves: what has waited longest past its allowance wins (strict priorities let items starve
-//! for half an hour: incident 31).
+//! Order is by *when it should have been done*: the instant an app was queued plus what its
+//! priority may wait. So urgent work comes first and nothing starves: what has waited longest past
+//! its allowance wins (strict priorities let items starve for half an hour: incident 31).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,8 @@ fn may_wait(priority: Priority) -> Span {
     }
 }
 
-/// One lane per scope and target: whether an app may start depends on nothing else, so only the first of each lane is asked.
+/// One lane per scope and target: whether an app may start depends on nothing else, so only the
+/// first of each lane is asked.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     lanes: BTreeMap<QueueKey, BTreeSet<(Timestamp, AppId)>>,
@@ -73,8 +74,9 @@ impl Queue {
         Some(priority)
     }
 
-    /// The next app whose target `may_start` lets through, and how urgent it is. While several scopes wait, none may hold more than a quarter of the slots
-    /// (and always one): `busy` counts what each holds.
+    /// The next app whose target `may_start` lets through, and how urgent it is. While several
+    /// scopes wait, none may hold more than a quarter of the slots (and always one): `busy` counts
+    /// what each holds.
     pub(super) fn pop(
         &mut self,
         busy: &BTreeMap<Scope, usize>,

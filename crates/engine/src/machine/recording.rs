@@ -1,8 +1,9 @@
 //! Entries on their way into the ledger, and what follows from its answer.
 //!
-//! An entry that changes an app's facts carries all of them. So the facts of one app are changed one after the other: an append that
-//! changes them waits until the one before it is answered. If that one is refused, those that wait are made again from what is
-//! durable. Nothing of a refused append ever reaches the ledger as a part of another one.
+//! An entry that changes an app's facts carries all of them. So the facts of one app are changed
+//! one after the other: an append that changes them waits until the one before it is answered. If
+//! that one is refused, those that wait are made again from what is durable. Nothing of a refused
+//! append ever reaches the ledger as a part of another one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -198,10 +199,12 @@ impl Machine {
         };
         self.answer_order(order, Err(declined));
         if !matches!(class, Class::Conflict | Class::Input) {
-            // Whether it is recorded is not known, or we are no longer the writer: start over from what is recorded.
+            // Whether it is recorded is not known, or we are no longer the writer: start over from
+            // what is recorded.
             return self.lose_tenure();
         }
-        // The batch contradicts what another one made true in the meantime, or cannot be recorded at all. Nothing of it is.
+        // The batch contradicts what another one made true in the meantime, or cannot be recorded
+        // at all. Nothing of it is.
         self.restore(&entries);
         let app = app_of(&entries).cloned();
         match then {
@@ -248,20 +251,23 @@ impl Machine {
         if let Some(waiting) = self.recording.waiting.get_mut(app) {
             waiting.retain_mut(&mut rebase);
         }
-        // The sent facts are those of the last append, unless the app was given another target since.
+        // The sent facts are those of the last append, unless the app was given another target
+        // since.
         kept.sent = Arc::new(kept.sent.rebased(&base, &onto));
         if overtaken {
             kept.considered = None;
             self.consider(app);
         }
-        // A suspension that has ended meanwhile is not tried again at once, or a ledger that refuses it would be asked all the time.
+        // A suspension that has ended meanwhile is not tried again at once, or a ledger that
+        // refuses it would be asked all the time.
         let suspended = self.holdings.facts().apps.get(app).and_then(|facts| facts.suspension.as_ref());
         if let Some(until) = suspended.map(|suspension| suspension.until) {
             self.timers.set(Timer::SuspensionEnds(app.clone()), until.max(self.now + AGAIN));
         }
     }
 
-    /// Without an order there is no one to answer: people must know that something is not as they were shown.
+    /// Without an order there is no one to answer: people must know that something is not as they
+    /// were shown.
     fn report_unrecorded(&mut self, order: Option<OrderId>, entries: &[Entry]) {
         for entry in entries.iter().filter(|_| order.is_none()) {
             let Some((app, _)) = facts_of(std::slice::from_ref(entry)) else { continue };

@@ -1,5 +1,6 @@
-//! The root app: its resources are the control documents and its target is the engine itself. It is accepted like any other
-//! app; being held at its bundle means that the controls worked out from that bundle are in force.
+//! The root app: its resources are the control documents and its target is the engine itself. It is
+//! accepted like any other app; being held at its bundle means that the controls worked out from
+//! that bundle are in force.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,8 +40,8 @@ impl Machine {
         self.are_of_what_is_accepted(self.controls.of)
     }
 
-    /// A process that has just begun knows the bootstrap alone: until its documents are worked out no target is connected, and looking
-    /// would only find that out.
+    /// A process that has just begun knows the bootstrap alone: until its documents are worked out
+    /// no target is connected, and looking would only find that out.
     pub(super) fn knows_no_targets_yet(&self) -> bool {
         self.controls.of.is_none() && self.root_bundle().is_some()
     }
@@ -65,15 +66,16 @@ impl Machine {
         self.effects.push(Effect::Control { bundle, known });
     }
 
-    /// A render failed. Where other documents are taken up than those in force an answer was lost, or an older request came late: they are
-    /// asked for anew.
+    /// A render failed. Where other documents are taken up than those in force an answer was lost,
+    /// or an older request came late: they are asked for anew.
     pub(super) fn doubt_controls(&mut self, reason: &UnknownReason) {
         if *reason == UnknownReason::OtherDocuments && self.are_in_force() && self.controls_asked.is_none() {
             self.ask_for_controls();
         }
     }
 
-    /// The accepted documents are in force: for the root app that is what converging means for others.
+    /// The accepted documents are in force: for the root app that is what converging means for
+    /// others.
     fn root_is_held(&mut self) {
         match self.controls.valid_until {
             Some(until) => self.timers.set(Timer::Control, until.max(self.now + SOONEST)),
@@ -92,8 +94,8 @@ impl Machine {
         }
     }
 
-    /// Apps of the root's own stores wait until it has considered their heads: a commit that moves an app's folder also changes the
-    /// document that says where the folder is.
+    /// Apps of the root's own stores wait until it has considered their heads: a commit that moves
+    /// an app's folder also changes the document that says where the folder is.
     pub(super) fn root_comes_first(&self, app: &AppId) -> bool {
         let Some(root) = self.controls.root.as_ref().filter(|root| *root != app) else { return false };
         let stores = |app: &AppId| self.controls.apps.get(app).map(|control| &control.stores);
@@ -102,7 +104,8 @@ impl Machine {
         shared && first && !Mutant::RootNotFirst.is_on()
     }
 
-    /// An acceptance is on its way into the ledger: until it is durable what was accepted before is in force.
+    /// An acceptance is on its way into the ledger: until it is durable what was accepted before is
+    /// in force.
     pub(super) fn is_being_accepted(&self, app: &AppId) -> bool {
         let bundle = |facts: Option<&Arc<AppFacts>>| facts?.accepted.as_ref().map(|accepted| accepted.bundle);
         bundle(self.apps.get(app).map(|kept| &kept.sent)) != bundle(self.holdings.facts().apps.get(app))

@@ -1,7 +1,8 @@
 //! What failed or is fought over, and until when it is left alone.
 //!
-//! A failure is remembered with the declaration that failed: the same input is not tried over and over (incident 22), a new one is
-//! tried at once. A fight with another writer slows us, it never switches us off (incident 24).
+//! A failure is remembered with the declaration that failed: the same input is not tried over and
+//! over (incident 22), a new one is tried at once. A fight with another writer slows us, it never
+//! switches us off (incident 24).
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,8 @@ use setpoint_target::RefusalClass;
 const FIRST: Span = Span::seconds(1);
 const LONGEST: Span = Span::minutes(5);
 const LONGEST_BUSY: Span = Span::minutes(1);
-/// What was written by another while we decided is read and decided again at once, this often: controllers write an object
-/// right after its spec was edited, and are done soon.
+/// What was written by another while we decided is read and decided again at once, this often:
+/// controllers write an object right after its spec was edited, and are done soon.
 const AT_ONCE: u32 = 4;
 /// And then after this long, and ever longer.
 const FIRST_AFTER_CONFLICTS: Span = Span::millis(100);
@@ -29,7 +30,8 @@ pub(super) const FIGHT_WINDOW: Span = Span::minutes(10);
 
 #[derive(Debug, Default)]
 pub(super) struct Setbacks {
-    /// By resource and by what was declared when it failed (`None` for a delete): going back to an old input does not make it new.
+    /// By resource and by what was declared when it failed (`None` for a delete): going back to an
+    /// old input does not make it new.
     failures: BTreeMap<(Key, Option<Digest>), Failure>,
     heals: BTreeMap<Key, Heals>,
 }
@@ -67,7 +69,8 @@ impl Setbacks {
         let pause = match class {
             RefusalClass::Conflict if failure.times < AT_ONCE => Span::ZERO,
             RefusalClass::Conflict => FIRST_AFTER_CONFLICTS.doubled(failure.times - AT_ONCE, LONGEST_BUSY),
-            // Nothing is wrong with the declaration. But a target that takes us for late, or for an older holder, may do so for long.
+            // Nothing is wrong with the declaration. But a target that takes us for late, or for an
+            // older holder, may do so for long.
             RefusalClass::Fenced | RefusalClass::Contested | RefusalClass::Unavailable | RefusalClass::Unready => {
                 FIRST.doubled(failure.times, LONGEST_BUSY)
             }
@@ -89,7 +92,8 @@ impl Setbacks {
         self.failures.remove(&(key.clone(), input));
     }
 
-    /// What could not be changed is gone where it is not there any more: nothing was ever refused of a new one.
+    /// What could not be changed is gone where it is not there any more: nothing was ever refused
+    /// of a new one.
     pub(super) fn forget_gone(&mut self, is_gone: impl Fn(&Key) -> bool) {
         self.failures.retain(|(key, _), failure| !failure.immutable || !is_gone(key));
     }
@@ -118,7 +122,8 @@ impl Setbacks {
         heals.times == PATIENT_HEALS
     }
 
-    /// Resources to be left alone now, and until when. Failures of an older declaration do not count.
+    /// Resources to be left alone now, and until when. Failures of an older declaration do not
+    /// count.
     pub(super) fn backing_off(
         &self,
         now: Timestamp,

@@ -87,8 +87,9 @@ impl Machine {
         self.append(vec![entry], BTreeMap::new(), Then::Look { app: intent.app, priority: Priority::Drift });
     }
 
-    /// The declaration was seen in place before, or the app had converged at the very bundle: only drift can have called for this.
-    /// Unanswered heals count like others, or a fight on a target that answers badly would never slow us.
+    /// The declaration was seen in place before, or the app had converged at the very bundle: only
+    /// drift can have called for this. Unanswered heals count like others, or a fight on a target
+    /// that answers badly would never slow us.
     fn was_heal(&self, intent: &Intent) -> bool {
         let facts = self.holdings.facts().apps.get(&intent.app);
         let good = facts.and_then(|facts| facts.last_good.as_ref()).map(|good| good.bundle);
@@ -112,7 +113,8 @@ impl Machine {
         self.timers.set(Timer::Settle(id), self.now + pause);
     }
 
-    /// What was made and never answered for gets its UID now; what is gone again by now is not owned.
+    /// What was made and never answered for gets its UID now; what is gone again by now is not
+    /// owned.
     fn claim_of_done(&self, intent: &Intent, live: Option<&Live>) -> Option<Change> {
         let Some(live) = live else { return self.claim_of_not_done(intent) };
         let claim = self.holdings.facts().claims.get(&intent.target, &intent.key)?;

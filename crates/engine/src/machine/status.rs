@@ -1,4 +1,5 @@
-//! What may be asked of the machine: how things stand, and what it would do. Asking changes nothing.
+//! What may be asked of the machine: how things stand, and what it would do. Asking changes
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +32,8 @@ pub struct AppStatus {
     /// what it owns. The app is frozen until that changes.
     pub moved_to: Option<TargetIdentity>,
     pub busy: bool,
-    /// It is busy, or will be without anything else happening: a version is to be rendered, a look is due.
+    /// It is busy, or will be without anything else happening: a version is to be rendered, a look
+    /// is due.
     pub pending: bool,
     pub health: Health,
     /// Everything that is not being done, and why.
@@ -52,9 +54,11 @@ pub struct AppStatus {
     /// Until when its target is left alone, which failed too often. Later than that, nothing is
     /// deleted there before one full look.
     pub left_alone_until: Option<Timestamp>,
-    /// Changes of something it declares or owns are not noticed now: all that is said here is as old as that.
+    /// Changes of something it declares or owns are not noticed now: all that is said here is as
+    /// old as that.
     pub unwatched: Option<Unwatched>,
-    /// Its stores that have not answered for so long that nobody knows what they declare now. What was accepted stays.
+    /// Its stores that have not answered for so long that nobody knows what they declare now. What
+    /// was accepted stays.
     pub stale: Vec<StoreName>,
 }
 
@@ -107,7 +111,8 @@ impl Machine {
         self.apps.get(app).map_or(&[], |kept| &kept.report)
     }
 
-    /// Until when a target that failed too often is left alone. Longer than that, until one full look at it, nothing is deleted there.
+    /// Until when a target that failed too often is left alone. Longer than that, until one full
+    /// look at it, nothing is deleted there.
     pub fn left_alone_until(&self, target: &TargetIdentity) -> Option<Timestamp> {
         self.breakers.get(target)?.open_until()
     }
@@ -177,7 +182,8 @@ impl Machine {
         }
     }
 
-    /// Where an app is held, what has to be looked at to plan for it with this bundle, and on whose behalf; `None` for an unknown app.
+    /// Where an app is held, what has to be looked at to plan for it with this bundle, and on whose
+    /// behalf; `None` for an unknown app.
     pub fn wanted_for(&self, app: &AppId, bundle: &Bundle) -> Option<(TargetIdentity, Wanted, Asker)> {
         let target = self.apps.get(app)?.sent.target.clone();
         let owned = self.holdings.claims_of(app).keys().map(|key| (key.clone(), None));
@@ -188,8 +194,9 @@ impl Machine {
         Some((target, owned.chain(declared).collect(), asker))
     }
 
-    /// What would be decided for an app that has been seen like this, were it to be held at this bundle; of one that is only observed, were it
-    /// not. Whoever shows it asks the target about every step: so what has to be asked before anything is taken over counts as answered.
+    /// What would be decided for an app that has been seen like this, were it to be held at this
+    /// bundle; of one that is only observed, were it not. Whoever shows it asks the target about
+    /// every step: so what has to be asked before anything is taken over counts as answered.
     pub fn what_if(&mut self, app: &AppId, bundle: &Arc<Bundle>, observation: &Observation) -> Option<Decision> {
         let keys = observation.states.keys().cloned().collect();
         let mut decide = |previews| {

@@ -1,7 +1,8 @@
 //! Becoming, being and ceasing to be the one writer of the log.
 //!
-//! Safety does not rest on clocks: an old holder cannot append once a new epoch was given out, and every effect it may still have
-//! under way has an open intent in the log. The new holder waits until those can no longer land, settles them, then acts.
+//! Safety does not rest on clocks: an old holder cannot append once a new epoch was given out, and
+//! every effect it may still have under way has an open intent in the log. The new holder waits
+//! until those can no longer land, settles them, then acts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -83,7 +84,8 @@ impl Machine {
         if matches!(self.tenure, Tenure::Asking) {
             self.tenure = Tenure::Standby;
             let soon = self.now + RETRY;
-            // Another's clock may be ahead of ours: do not wait for an instant that may be far away.
+            // Another's clock may be ahead of ours: do not wait for an instant that may be far
+            // away.
             let latest = self.now + self.settings.lease;
             self.timers.set(Timer::Acquire, until.unwrap_or(soon).clamp(soon, latest));
         }
@@ -127,8 +129,9 @@ impl Machine {
         begins(target, self.settings.fencing.as_deref())
     }
 
-    /// When to find out how a former holder's change ended. What names a version is over as soon as it is settled where that makes it so; a create names
-    /// none, and keeps nothing waiting but itself.
+    /// When to find out how a former holder's change ended. What names a version is over as soon as
+    /// it is settled where that makes it so; a create names none, and keeps nothing waiting but
+    /// itself.
     fn settles_former_from(&self, intent: &Intent) -> Timestamp {
         let names_version = intent.expect.as_ref().is_some_and(|expect| expect.version.is_some());
         if self.is_fencing(&intent.target) && !names_version { self.landed_from() } else { self.act_from() }
@@ -201,7 +204,8 @@ impl Machine {
         self.lose_tenure();
     }
 
-    /// From here on only what a new tenure loads counts. Effects under way have their intents in the log.
+    /// From here on only what a new tenure loads counts. Effects under way have their intents in
+    /// the log.
     pub(super) fn lose_tenure(&mut self) {
         self.tenure = Tenure::Standby;
         self.holdings = Holdings::default();
@@ -265,7 +269,8 @@ impl Machine {
         }
     }
 
-    /// Takes up the accepted control documents. An app whose document is gone freezes; nothing of it is touched.
+    /// Takes up the accepted control documents. An app whose document is gone freezes; nothing of
+    /// it is touched.
     fn take_up_controls(&mut self) {
         self.take_up_stores();
         if !self.are_in_force() && !Mutant::TakeDocumentsForGone.is_on() {
@@ -304,7 +309,8 @@ impl Machine {
         self.take_up_app(app, Some(control));
     }
 
-    /// Nothing is known of the app any more. A document that came back in the meantime is that of a new one.
+    /// Nothing is known of the app any more. A document that came back in the meantime is that of a
+    /// new one.
     pub(super) fn forgotten(&mut self, app: &AppId) {
         self.forgetting.remove(app);
         if let Some(control) = self.controls.apps.get(app).filter(|_| self.are_in_force()).cloned() {
@@ -312,8 +318,8 @@ impl Machine {
         }
     }
 
-    /// The app's document is there, but nobody knows what its target is. As long as the document is the one it is held by, it goes on
-    /// being held where it is; under another one it waits.
+    /// The app's document is there, but nobody knows what its target is. As long as the document is
+    /// the one it is held by, it goes on being held where it is; under another one it waits.
     fn wait_for_target(&mut self, app: &AppId, document: Digest) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         if kept.control.as_ref().is_some_and(|control| control.document != document) {
@@ -322,7 +328,8 @@ impl Machine {
         }
     }
 
-    /// What the accepted documents say is not worked out yet. Until it is, no document of another app is taken for gone.
+    /// What the accepted documents say is not worked out yet. Until it is, no document of another
+    /// app is taken for gone.
     fn take_up_root_alone(&mut self) {
         let Some(root) = self.controls.root.clone() else { return };
         let control = self.controls.apps.get(&root).cloned();
@@ -351,12 +358,14 @@ impl Machine {
         kept.moved_to = moved_to;
         let changed = kept.control != control;
         if changed {
-            // Parameters and inputs are in the document: the same heads may give something else now.
+            // Parameters and inputs are in the document: the same heads may give something else
+            // now.
             kept.considered = None;
         }
         let known = self.holdings.facts().apps.contains_key(app);
         let mut facts = AppFacts::clone(&kept.sent);
-        // An app that is being retired goes on being retired when its document is removed: that is how people do it.
+        // An app that is being retired goes on being retired when its document is removed: that is
+        // how people do it.
         facts.retiring = control.as_ref().map_or(facts.retiring, |control| control.retire);
         facts.frozen = control.is_none() && !facts.retiring;
         if let Some(control) = &control {

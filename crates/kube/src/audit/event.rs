@@ -1,4 +1,5 @@
-//! Audit events as the server writes them. Only what can explain a change is kept: completed, successful writes.
+//! Audit events as the server writes them. Only what can explain a change is kept: completed,
+//! successful writes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -70,7 +71,8 @@ pub struct AuditEvent {
     pub user: Arc<str>,
     /// In whose name the user acted.
     pub acting_as: Option<Arc<str>>,
-    /// Where the connection came from. What proxies say about who is behind them can be forged by anybody, and is left out.
+    /// Where the connection came from. What proxies say about who is behind them can be forged by
+    /// anybody, and is left out.
     pub address: Option<Arc<str>>,
     /// The name the write is recorded under in `metadata.managedFields`.
     pub manager: Arc<str>,
@@ -80,7 +82,8 @@ pub struct AuditEvent {
     pub uid: Option<Arc<str>>,
     /// The version that came of it, where the server was told to write that down.
     pub version: Option<u64>,
-    /// When the request came and when it was answered, by the server's clock, in microseconds since 1970.
+    /// When the request came and when it was answered, by the server's clock, in microseconds since
+    /// 1970.
     pub received: u64,
     pub answered: u64,
 }
@@ -128,7 +131,8 @@ pub fn answered(bytes: &[u8]) -> Option<u64> {
     micros(&serde_json::from_slice::<Stamped>(bytes).ok()?.stage_timestamp)
 }
 
-/// Reads what a server posts to a webhook. One event that cannot be read does not keep the others out.
+/// Reads what a server posts to a webhook. One event that cannot be read does not keep the others
+/// out.
 pub fn read_list(bytes: &[u8]) -> Result<Read, Malformed> {
     let list: List<'_> = serde_json::from_slice(bytes).map_err(|_| Malformed)?;
     if list.kind != "EventList" || !list.api_version.starts_with(GROUP) {
@@ -158,7 +162,8 @@ struct List<'a> {
     items: Vec<&'a RawValue>,
 }
 
-/// Bodies of requests and answers are skipped as they are read, but for the little that is asked of them.
+/// Bodies of requests and answers are skipped as they are read, but for the little that is asked of
+/// them.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire {

@@ -1,4 +1,5 @@
-//! Which audit events explain what was seen of an object. What stays ambiguous is never called proven.
+//! Which audit events explain what was seen of an object. What stays ambiguous is never called
+//! proven.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,8 +27,8 @@ pub struct Sighting {
 pub enum Change {
     /// It was made in this second (of 1970 on), and is no more.
     Gone { made: Option<u64> },
-    /// It is in this version. The holder is whom the object itself names for what differs, and `applied` when we last changed something by its
-    /// word, in the server's time.
+    /// It is in this version. The holder is whom the object itself names for what differs, and
+    /// `applied` when we last changed something by its word, in the server's time.
     Edited { version: Option<u64>, holder: Option<Holder>, applied: Option<Arc<str>> },
 }
 
@@ -47,8 +48,8 @@ pub struct Known<'e> {
     pub sent: Option<Timestamp>,
 }
 
-/// Who did what was seen, by the events about the object and about all of its kind in its namespace. `complete_from`: every event since then is
-/// among them, in microseconds since 1970.
+/// Who did what was seen, by the events about the object and about all of its kind in its
+/// namespace. `complete_from`: every event since then is among them, in microseconds since 1970.
 pub fn explain(sighting: &Sighting, events: &[Known<'_>], complete_from: u64) -> Option<Explanation> {
     let about = Window::of(sighting, events);
     let mut suspects: Vec<&AuditEvent> =
@@ -69,9 +70,11 @@ pub fn explain(sighting: &Sighting, events: &[Known<'_>], complete_from: u64) ->
             // Where the object does not say when, as for a scale, it was after our own last write.
             let applied = applied.as_deref().and_then(micros);
             suspects.retain(|event| held.or(applied).is_none_or(|since| event.answered >= since));
-            // It came after both, and the object names no more than a second: what we did in it narrows it down.
+            // It came after both, and the object names no more than a second: what we did in it
+            // narrows it down.
             let since = held.max(about.after).or(applied);
-            // If not everything is known since then, somebody may have written of whom nobody has told us.
+            // If not everything is known since then, somebody may have written of whom nobody has
+            // told us.
             let complete = since.is_some_and(|since| since >= complete_from);
             complete.then(|| edited(&suspects, *version, holder.as_ref())).flatten()
         }
@@ -114,7 +117,8 @@ fn is_of(sighting: &Sighting, event: &AuditEvent) -> bool {
     named && same
 }
 
-/// Whether a write is the one by which the object names this holder: by its name, through its subresource, in the second it names.
+/// Whether a write is the one by which the object names this holder: by its name, through its
+/// subresource, in the second it names.
 fn is_holders(event: &AuditEvent, holder: &Holder) -> bool {
     let second = holder.time.as_deref().and_then(micros).map(|time| time / SECOND);
     let timely = second.is_none_or(|second| (event.received / SECOND..=event.answered / SECOND).contains(&second));

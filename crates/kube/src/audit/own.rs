@@ -1,5 +1,6 @@
-//! Which audit events are ours. Every write of ours bears an audit id that says when, and what to which object, under a key that only this
-//! installation has. The server writes the id down as it is. So ours are known after a restart too, and a writer who uses our name is not one.
+//! Which audit events are ours. Every write of ours bears an audit id that says when, and what to
+//! which object, under a key that only this installation has. The server writes the id down as it
+//! is. So ours are known after a restart too, and a writer who uses our name is not one.
 
 use hmac::{Hmac, KeyInit, Mac};
 use setpoint_core::canonical;
@@ -12,7 +13,8 @@ use super::event::{AuditEvent, ObjectName, Verb};
 /// What our audit ids begin with, for people who read the log.
 const MARK: &str = "setpoint-";
 const HALF: usize = 16;
-/// How far the clocks of the server and ours may be apart. An id that was read in the log is of no use to anybody after that.
+/// How far the clocks of the server and ours may be apart. An id that was read in the log is of no
+/// use to anybody after that.
 const CLOCKS_APART: u64 = 10 * 60 * 1_000_000;
 
 /// Signs our audit ids and knows them again.

@@ -31,7 +31,8 @@ pub struct AdditionRule {
 
 /// What strangers added to an object. `beside` is what others held when we applied it.
 ///
-/// What is to be undone does not depend on `beside`: a record that is lost must not turn an intruder's container into one of the household.
+/// What is to be undone does not depend on `beside`: a record that is lost must not turn an
+/// intruder's container into one of the household.
 pub fn additions(
     object: &Value,
     ours: &FieldSet,
@@ -58,11 +59,13 @@ pub fn additions_among(
     let ruled = |path: &FieldPath| {
         let about = rules.iter().filter(|rule| rule.path.covers(path));
         let rule = about.max_by_key(|rule| (rule.path.len(), rule.treat))?;
-        // Whoever wants a map to be complete does not want to fight the cluster's controllers, unless it is named.
+        // Whoever wants a map to be complete does not want to fight the cluster's controllers,
+        // unless it is named.
         let spares = rule.treat == Treat::Heal && rule.path.len() < path.0.len() && is_the_clusters(path);
         Some(if spares { Treat::Ignore } else { rule.treat })
     };
-    // Below something that was added, what is to be left alone keeps the whole of it from being one addition.
+    // Below something that was added, what is to be left alone keeps the whole of it from being one
+    // addition.
     let left_alone = added.paths().into_iter().filter(|path| ruled(path) == Some(Treat::Ignore));
     let left_alone = FieldSet::from_paths(left_alone.filter(|_| !rules.is_empty()));
     let (added, ours) = (added.difference(&left_alone), &ours.union(&left_alone));
@@ -86,7 +89,8 @@ pub fn additions_among(
     Additions { complete, beside }
 }
 
-/// Of what was ours and is no longer declared, what others hold: it stays when we let go of it. `before`: what was ours, `ours`: what is.
+/// Of what was ours and is no longer declared, what others hold: it stays when we let go of it.
+/// `before`: what was ours, `ours`: what is.
 pub fn left_over(entries: &[ManagedFields], before: &FieldSet, ours: &FieldSet, manager: &str) -> FieldSet {
     let others = entries.iter().filter(|entry| !entry.is_status() && !is_applied_by(entry, manager));
     let held = others.fold(FieldSet::empty(), |all, entry| all.union(&entry.fields));
@@ -99,7 +103,8 @@ pub fn leftovers(object: &Value, left: &FieldSet, ours: &FieldSet) -> Vec<FieldP
     tops(left, &ours.compared()).into_iter().filter(|path| at(object, path).is_some()).collect()
 }
 
-/// The topmost paths of a set below which nothing known lies: a whole container, not each of its fields.
+/// The topmost paths of a set below which nothing known lies: a whole container, not each of its
+/// fields.
 pub(super) fn tops(added: &FieldSet, known: &FieldSet) -> Vec<FieldPath> {
     fn collect(added: &Node, known: Option<&Node>, path: &mut Vec<Element>, found: &mut Vec<FieldPath>) {
         if added.owns() && known.is_none() && !is_of_marks(added, path) {
@@ -117,18 +122,21 @@ pub(super) fn tops(added: &FieldSet, known: &FieldSet) -> Vec<FieldPath> {
     found
 }
 
-/// Labels, annotations and finalizers of several writers stand side by side: each is one addition, also for the first who wrote one.
+/// Labels, annotations and finalizers of several writers stand side by side: each is one addition,
+/// also for the first who wrote one.
 fn is_of_marks(node: &Node, path: &[Element]) -> bool {
     let is_map = |name: &str| matches!(name, "annotations" | "labels" | "finalizers");
     !node.children.is_empty() && matches!(path.last(), Some(Element::Field(name)) if is_map(name))
 }
 
-/// Lists and maps of which a declaration of this kind is meant to name every item. (What is added *within* an item of ours is told only.)
+/// Lists and maps of which a declaration of this kind is meant to name every item. (What is added
+/// *within* an item of ours is told only.)
 fn complete_areas(object: &Value, ours: &FieldSet) -> Vec<FieldPattern> {
     let group = object::api_version(object).map_or("", group_of);
     let kind = object::kind(object).unwrap_or_default();
     let area = |fields: &[&str]| FieldPattern::from(FieldPath::fields(fields));
-    // Data that is not declared at all is somebody else's to fill: a CA bundle, the token of a service account.
+    // Data that is not declared at all is somebody else's to fill: a CA bundle, the token of a
+    // service account.
     let declared = |field: &str| ours.touches(&FieldPath::fields(&[field]));
     match (group, kind) {
         ("", "ConfigMap" | "Secret") => {
@@ -142,7 +150,8 @@ fn complete_areas(object: &Value, ours: &FieldSet) -> Vec<FieldPattern> {
     }
 }
 
-/// What the cluster's own controllers, and those that issue its certificates, fill in of an object that somebody declares.
+/// What the cluster's own controllers, and those that issue its certificates, fill in of an object
+/// that somebody declares.
 fn filled_by_the_cluster(object: &Value) -> Option<FieldPattern> {
     let group = object::api_version(object).map_or("", group_of);
     let filled = match (group, object::kind(object).unwrap_or_default()) {
@@ -162,7 +171,8 @@ fn filled_by_the_cluster(object: &Value) -> Option<FieldPattern> {
     Some(filled.parse().expect("the patterns above can be read"))
 }
 
-/// What the cluster's own controllers write on everything they touch: of no interest to anybody. What `kubectl` writes is a person's doing.
+/// What the cluster's own controllers write on everything they touch: of no interest to anybody.
+/// What `kubectl` writes is a person's doing.
 fn is_the_clusters_own(path: &FieldPath) -> bool {
     let [Element::Field(metadata), Element::Field(map), named] = path.0.as_slice() else { return false };
     let name = match named {
@@ -193,7 +203,8 @@ fn pod_areas(pod: &[&str]) -> Vec<FieldPattern> {
 mod tests {
     use super::*;
 
-    /// An object with one entry per field set: the first is ours, and nobody else's was there when we applied.
+    /// An object with one entry per field set: the first is ours, and nobody else's was there when
+    /// we applied.
     fn found(
         api_version: &str,
         kind: &str,

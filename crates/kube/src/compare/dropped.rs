@@ -1,5 +1,6 @@
-//! What we hold of an object and no longer declare. Where nothing is remembered of the declaration before, the server still knows: it is
-//! in our entry of the object, and not in that of the answer to a dry-run.
+//! What we hold of an object and no longer declare. Where nothing is remembered of the declaration
+//! before, the server still knows: it is in our entry of the object, and not in that of the answer
+//! to a dry-run.
 
 use setpoint_core::value::Value;
 
@@ -10,10 +11,11 @@ use crate::path::{FieldPath, at};
 use crate::pattern::FieldPattern;
 use crate::project::marks;
 
-/// The topmost of what we hold and would let go of, where the object would not stay as it is: what others hold too stays, and is
-/// left over.
+/// The topmost of what we hold and would let go of, where the object would not stay as it is: what
+/// others hold too stays, and is left over.
 ///
-/// `answer` is what applying the declaration would give, `ours` what would be ours by it; `not_ours` is left to others.
+/// `answer` is what applying the declaration would give, `ours` what would be ours by it;
+/// `not_ours` is left to others.
 pub fn dropped(
     object: &Value,
     entries: &[ManagedFields],

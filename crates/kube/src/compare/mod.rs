@@ -44,7 +44,8 @@ impl fmt::Display for Drifted {
     }
 }
 
-/// Where an object differs from its baseline. Empty exactly when nothing that is ours changed. What is gone stands for all below it.
+/// Where an object differs from its baseline. Empty exactly when nothing that is ours changed. What
+/// is gone stands for all below it.
 ///
 /// `ours` and `key` are those the baseline was taken with.
 pub fn drifted(object: &Value, ours: &FieldSet, baseline: &Baseline, key: &HashKey) -> Vec<Drifted> {

@@ -62,7 +62,8 @@ impl Node {
             && self.children.iter().all(|(element, a)| other.child(element).is_some_and(|b| a.is_within(b)))
     }
 
-    /// Less what patterns name whose first steps lead here, `depth` steps down. What none of them leads into stays the tree it is.
+    /// Less what patterns name whose first steps lead here, `depth` steps down. What none of them
+    /// leads into stays the tree it is.
     pub(super) fn without(&self, patterns: &[&FieldPattern], depth: usize) -> Self {
         let mut children = Vec::with_capacity(self.children.len());
         for child in &self.children {

@@ -1,7 +1,8 @@
-//! The form the server gives sets (`fieldsV1`): `f:` a field, `k:` an item by its keys, `v:` a member, `i:` a position, `.` the path itself.
+//! The form the server gives sets (`fieldsV1`): `f:` a field, `k:` an item by its keys, `v:` a
+//! member, `i:` a position, `.` the path itself.
 //!
-//! We store the same form with two additions that the server never writes: a leaf of which only the existence is ours is `{".":{}}`, and one that is
-//! only claimed is `{"-":{}}`.
+//! We store the same form with two additions that the server never writes: a leaf of which only the
+//! existence is ours is `{".":{}}`, and one that is only claimed is `{"-":{}}`.
 
 use std::sync::Arc;
 

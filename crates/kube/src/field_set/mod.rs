@@ -1,4 +1,5 @@
-//! Sets of field paths, as the server keeps them for every writer (`fieldsV1`). A set is a tree of shared, immutable nodes.
+//! Sets of field paths, as the server keeps them for every writer (`fieldsV1`). A set is a tree of
+//! shared, immutable nodes.
 
 mod algebra;
 mod form;
@@ -20,8 +21,9 @@ pub struct FieldSet(pub(crate) Arc<Node>);
 
 /// What a set says of one path, and of those below it.
 ///
-/// RetentionReason in normal form, so that equal sets are equal trees: children are ordered by element; a node with children never owns as a whole; only the root
-/// may own nothing and have no children.
+/// RetentionReason in normal form, so that equal sets are equal trees: children are ordered by
+/// element; a node with children never owns as a whole; only the root may own nothing and have no
+/// children.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Node {
     pub(crate) own: Own,
@@ -36,9 +38,11 @@ pub(crate) type Child = (Element, Arc<Node>);
 pub(crate) enum Own {
     #[default]
     No,
-    /// Declared as empty, and left out by the server: ours to take back from others, but there is nothing to compare.
+    /// Declared as empty, and left out by the server: ours to take back from others, but there is
+    /// nothing to compare.
     Claim,
-    /// That something stands there, not what: a map or item that others may add to, and what was declared as empty.
+    /// That something stands there, not what: a map or item that others may add to, and what was
+    /// declared as empty.
     Existence,
     /// All of what stands there.
     Whole,
@@ -206,7 +210,8 @@ impl FieldSet {
         values
     }
 
-    /// The path that the server means by a text in which `.metadata.labels.a.b/c` may be cut in several ways.
+    /// The path that the server means by a text in which `.metadata.labels.a.b/c` may be cut in
+    /// several ways.
     pub fn find(&self, server_text: &str) -> Option<FieldPath> {
         fn search<'n>(node: &'n Node, text: &str, path: &mut Vec<&'n Element>) -> bool {
             if text.is_empty() {
@@ -230,8 +235,8 @@ impl FieldSet {
         if self.0.has_claims() { Self::of(self.0.compared()) } else { self.clone() }
     }
 
-    /// Leaves that were declared as an empty map or list count as existence only: what others put into them is an addition and not a change.
-    /// `keep` says where that is not so.
+    /// Leaves that were declared as an empty map or list count as existence only: what others put
+    /// into them is an addition and not a change. `keep` says where that is not so.
     pub(crate) fn with_empties_of(&self, declared: &Value, keep: &impl Fn(&[&Element]) -> bool) -> Self {
         Self::of(self.0.with_empties_of(Some(declared), &mut Vec::new(), keep))
     }

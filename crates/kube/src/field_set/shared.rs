@@ -1,5 +1,6 @@
-//! One memory for equal sets, and for what is equal in different ones. A hundred thousand objects have few shapes, and where each app calls
-//! its container something else, all below that name is still the same.
+//! One memory for equal sets, and for what is equal in different ones. A hundred thousand objects
+//! have few shapes, and where each app calls its container something else, all below that name is
+//! still the same.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! What controllers commonly say of their own kinds: `Ready`, the trouble and the work that kstatus names (`Stalled`, `Reconciling`)
-//! and their relatives, and the one word of `words`. What nobody agreed on can count against an object, never for it.
+//! What controllers commonly say of their own kinds: `Ready`, the trouble and the work that kstatus
+//! names (`Stalled`, `Reconciling`) and their relatives, and the one word of `words`. What nobody
+//! agreed on can count against an object, never for it.
 
 use setpoint_core::live::Health;
 use setpoint_core::value::Value;
@@ -12,7 +13,8 @@ use super::{Assessment, Basis, Verdict};
 const GIVEN_UP: [&str; 2] = ["Stalled", "Failed"];
 /// Work under way, whatever else holds.
 const AT_WORK: [&str; 2] = ["Reconciling", "Issuing"];
-/// What sums an object up: enough to be healthy, the first that is there. `Succeeded` is for what ends.
+/// What sums an object up: enough to be healthy, the first that is there. `Succeeded` is for what
+/// ends.
 const SUMMARIES: [&str; 4] = ["Ready", "Succeeded", "Available", "Healthy"];
 /// What must not be denied, but is not enough: a provider that is installed need not be healthy.
 const NEEDED: [&str; 6] = ["Synced", "Installed", "Accepted", "Valid", "Established", "Programmed"];
@@ -72,7 +74,8 @@ fn spoken(conditions: &[Condition<'_>]) -> Option<Verdict> {
     }
 }
 
-/// It holds and its name says that it should not (`InvalidSpec`), or a rollout has ended in an error.
+/// It holds and its name says that it should not (`InvalidSpec`), or a rollout has ended in an
+/// error.
 fn is_trouble(condition: Condition<'_>) -> bool {
     match condition.state {
         State::True => condition.name == "Degraded" || names_an_error(condition.name),
@@ -81,7 +84,8 @@ fn is_trouble(condition: Condition<'_>) -> bool {
     }
 }
 
-/// A rollout that is under way. `Progressing` stays true after one, with a reason that says it is over: `NewReplicaSetAvailable`.
+/// A rollout that is under way. `Progressing` stays true after one, with a reason that says it is
+/// over: `NewReplicaSetAvailable`.
 fn is_unfinished(condition: Condition<'_>) -> bool {
     let is_over = ["Available", "Complete", "Completed"].iter().any(|word| condition.reason.ends_with(word));
     condition.name == "Progressing" && condition.state != State::False && !is_over
@@ -101,7 +105,8 @@ fn sum_up(condition: Condition<'_>) -> Verdict {
     }
 }
 
-/// A controller that says it has looked at this generation, and not another word, has nothing against it.
+/// A controller that says it has looked at this generation, and not another word, has nothing
+/// against it.
 fn nothing_else(object: Object<'_>) -> Option<Verdict> {
     let generation = object.observed_generation()?;
     match object.at("status") {

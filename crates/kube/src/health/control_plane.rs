@@ -50,7 +50,8 @@ pub(super) fn autoscaler(object: Object<'_>) -> Verdict {
     }
 }
 
-/// That it may not scale beyond its limits, or is switched off by zero replicas, is what was declared.
+/// That it may not scale beyond its limits, or is switched off by zero replicas, is what was
+/// declared.
 fn scales(conditions: &[Condition<'_>]) -> Verdict {
     let fails = |condition: &&Condition<'_>| {
         matches!(condition.name, "AbleToScale" | "ScalingActive")

@@ -1,6 +1,7 @@
-//! CEL, behind one door: the interpreter breaks its API with every minor version, and has no limit of its own on what an
-//! expression may cost. Its stack is the thread's: an expression that is nested too deeply would end the process, so that depth is
-//! bounded here, and the parser used is the one that recurses least (the other needs 2 MiB for 16 brackets).
+//! CEL, behind one door: the interpreter breaks its API with every minor version, and has no limit
+//! of its own on what an expression may cost. Its stack is the thread's: an expression that is
+//! nested too deeply would end the process, so that depth is bounded here, and the parser used is
+//! the one that recurses least (the other needs 2 MiB for 16 brackets).
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,15 +13,16 @@ use setpoint_core::value::Value;
 
 /// Longer ones are programs, and belong into a controller.
 pub const MAX_EXPRESSION_BYTES: usize = 4_096;
-/// `all`, `exists`, `filter` and `map` within each other: each multiplies the cost by the length of a list.
+/// `all`, `exists`, `filter` and `map` within each other: each multiplies the cost by the length of
+/// a list.
 pub const MAX_NESTED_LOOPS: u32 = 3;
 /// Operators, calls and fields within each other.
 pub const MAX_DEPTH: u16 = 32;
 /// What an evaluation may cost at most, in visits of a node of the expression.
 const MAX_STEPS: u64 = 500_000;
 
-/// The standard functions, and none of the extensions: some of those make long lists out of nothing. Building it takes longer than most
-/// evaluations.
+/// The standard functions, and none of the extensions: some of those make long lists out of
+/// nothing. Building it takes longer than most evaluations.
 static FUNCTIONS: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
 /// An expression that cannot be used, found before it ever is.
@@ -99,7 +101,8 @@ impl Expression {
     }
 }
 
-/// The interpreter's own messages print values, and an object may hold secrets: only names are told.
+/// The interpreter's own messages print values, and an object may hold secrets: only names are
+/// told.
 fn problem(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(name) => format!("there is no `{name}`; ask with `has(…)` first"),

@@ -16,7 +16,8 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Gateways and their classes speak under `status.conditions` and per listener, routes per parent, policies per ancestor.
+/// Gateways and their classes speak under `status.conditions` and per listener, routes per parent,
+/// policies per ancestor.
 pub(super) fn attached(object: Object<'_>) -> Verdict {
     let statements = statements(object);
     let generation = object.generation();
@@ -67,7 +68,8 @@ fn is_old(condition: Condition<'_>, stands: Option<i64>) -> bool {
     condition.generation.is_some_and(|seen| stands.is_some_and(|stands| seen != stands))
 }
 
-/// The definitions of the kinds fill in a status that says "waiting for controller" before there is any controller.
+/// The definitions of the kinds fill in a status that says "waiting for controller" before there is
+/// any controller.
 fn is_placeholder(condition: Condition<'_>) -> bool {
     condition.state == State::Unknown && condition.reason == "Pending"
 }

@@ -5,7 +5,8 @@ use super::{Verdict, control_plane, gateway, jobs, network, pods, storage, workl
 
 type Rule = fn(Object<'_>) -> Verdict;
 
-/// The rule for a kind of Kubernetes itself (the Gateway API is installed apart, but is one of them).
+/// The rule for a kind of Kubernetes itself (the Gateway API is installed apart, but is one of
+/// them).
 pub(super) fn rule(group: &str, kind: &str) -> Option<Rule> {
     Some(match (group, kind) {
         ("apps" | "extensions", "Deployment") => workloads::deployment,
@@ -32,8 +33,9 @@ pub(super) fn rule(group: &str, kind: &str) -> Option<Rule> {
     })
 }
 
-/// Kinds that are data to others, or rules the server itself applies: there is nobody whose word could be waited for. A kind that
-/// is not on this list has a controller, and is not well before that has spoken.
+/// Kinds that are data to others, or rules the server itself applies: there is nobody whose word
+/// could be waited for. A kind that is not on this list has a controller, and is not well before
+/// that has spoken.
 pub(super) fn has_no_controller(group: &str, kind: &str) -> bool {
     match group {
         "" => matches!(

@@ -1,15 +1,19 @@
-//! How well a live object is: what its controller says of it, in one word and one line. Pure: no clock, no request, no memory.
+//! How well a live object is: what its controller says of it, in one word and one line. Pure: no
+//! clock, no request, no memory.
 //!
 //! [`assess`] asks in this order, and whoever has an answer first gives it:
 //!
-//! 1. the object itself: it is being deleted, or its status speaks of another generation than the one that stands;
+//! 1. the object itself: it is being deleted, or its status speaks of another generation than the
+//!    one that stands;
 //! 2. `expressions`: what users wrote for its kind ([`Rules`]);
-//! 3. `kinds`: the rules for the kinds of Kubernetes itself (`workloads`, `pods`, `jobs`, `storage`, `network`, `gateway`,
-//!    `control_plane`), and the list of kinds that have no controller;
+//! 3. `kinds`: the rules for the kinds of Kubernetes itself (`workloads`, `pods`, `jobs`,
+//!    `storage`, `network`, `gateway`, `control_plane`), and the list of kinds that have no
+//!    controller;
 //! 4. `conditions` and `words`: what controllers commonly say of their own kinds.
 //!
-//! Where nobody has an answer the object is `Unknown`, never healthy: for its controller may not have looked at it yet. The one
-//! list of kinds that are well by being there is in `kinds`; docs/health.md has the rules in words.
+//! Where nobody has an answer the object is `Unknown`, never healthy: for its controller may not
+//! have looked at it yet. The one list of kinds that are well by being there is in `kinds`;
+//! docs/health.md has the rules in words.
 
 mod conditions;
 mod control_plane;
@@ -86,7 +90,8 @@ pub fn assess(object: &Value, rules: &Rules) -> Assessment {
     conditions::judge(object)
 }
 
-/// Whether its metadata is enough to say how well an object is: its kind has no controller, and nobody wrote expressions for it.
+/// Whether its metadata is enough to say how well an object is: its kind has no controller, and
+/// nobody wrote expressions for it.
 pub fn is_known_by_metadata(class: &str, rules: &Rules) -> bool {
     let (group, kind) = group_and_kind(class);
     rules.of(group, kind).is_none() && kinds::rule(group, kind).is_none() && kinds::has_no_controller(group, kind)

@@ -3,7 +3,8 @@
 use super::Verdict;
 use super::status::Object;
 
-/// Only a load balancer is given by a controller; the other types work as soon as the server has stored them.
+/// Only a load balancer is given by a controller; the other types work as soon as the server has
+/// stored them.
 pub(super) fn service(object: Object<'_>) -> Verdict {
     if object.text("spec.type") != Some("LoadBalancer") {
         return Verdict::healthy("it exists, and its type needs no controller");

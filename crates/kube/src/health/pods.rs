@@ -33,7 +33,8 @@ fn running(object: Object<'_>) -> Verdict {
     }
 }
 
-/// A pod that finds no node may find one when another is added: only a deadline can tell, and that is not kept here.
+/// A pod that finds no node may find one when another is added: only a deadline can tell, and that
+/// is not kept here.
 fn pending(object: Object<'_>) -> Verdict {
     match object.denies("PodScheduled") {
         Some(scheduled) => Verdict::progressing(scheduled.told()),
@@ -45,7 +46,8 @@ fn containers(object: Object<'_>) -> impl Iterator<Item = Object<'_>> {
     object.items("status.initContainerStatuses").chain(object.items("status.containerStatuses"))
 }
 
-/// A container that waits after an error, in the kubelet's words: `CrashLoopBackOff`, `ErrImagePull`, `CreateContainerConfigError`.
+/// A container that waits after an error, in the kubelet's words: `CrashLoopBackOff`,
+/// `ErrImagePull`, `CreateContainerConfigError`.
 fn stuck(container: Object<'_>) -> Option<String> {
     let reason = container.text("state.waiting.reason")?;
     let is_error = reason.starts_with("Err")

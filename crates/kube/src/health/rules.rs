@@ -62,7 +62,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Tells two rules for a kind apart, of two runs too; `None` where there is none. What was judged by another rule has to be judged again.
+    /// Tells two rules for a kind apart, of two runs too; `None` where there is none. What was
+    /// judged by another rule has to be judged again.
     pub fn fingerprint(&self, class: &str) -> Option<Digest> {
         let (group, kind) = group_and_kind(class);
         self.of(group, kind).map(Compiled::fingerprint)
@@ -87,7 +88,8 @@ impl Compiled {
         Digest::of(format!("{:?} {optional:?}", self.healthy.text()).as_bytes())
     }
 
-    /// An expression that cannot be evaluated leaves open whether it would have held, so that nothing after it can be believed.
+    /// An expression that cannot be evaluated leaves open whether it would have held, so that
+    /// nothing after it can be believed.
     pub(super) fn judge(&self, object: Object<'_>) -> Verdict {
         let subject = match Subject::new(object.value()) {
             Ok(subject) => subject,

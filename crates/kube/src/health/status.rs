@@ -1,5 +1,6 @@
-//! Reading an object for its health: fields by path, conditions, and what every object has. A field of the wrong type counts as
-//! not being there: the server has checked the kinds we know, and of others nothing is promised.
+//! Reading an object for its health: fields by path, conditions, and what every object has. A field
+//! of the wrong type counts as not being there: the server has checked the kinds we know, and of
+//! others nothing is promised.
 
 use setpoint_core::value::Value;
 

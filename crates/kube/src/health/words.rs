@@ -1,7 +1,9 @@
-//! The one word that many controllers write into `status.phase` or `status.state`, and the words they use for errors.
+//! The one word that many controllers write into `status.phase` or `status.state`, and the words
+//! they use for errors.
 //!
-//! Words count against an object, never for it: an Elasticsearch that is `Ready` may be red, an analysis that is `Completed` may have
-//! failed, and what is `Running` is well if it is a service and not done if it is a task.
+//! Words count against an object, never for it: an Elasticsearch that is `Ready` may be red, an
+//! analysis that is `Completed` may have failed, and what is `Running` is well if it is a service
+//! and not done if it is a task.
 
 use super::Verdict;
 use super::status::Object;
@@ -49,8 +51,8 @@ pub(super) fn judge(object: Object<'_>) -> Option<Verdict> {
     }
 }
 
-/// Reasons and names of conditions are one word in capitals by convention, and controllers put "error" or "failed" into it when they
-/// have met one. `NoErrors` is none.
+/// Reasons and names of conditions are one word in capitals by convention, and controllers put
+/// "error" or "failed" into it when they have met one. `NoErrors` is none.
 pub(super) fn names_an_error(name: &str) -> bool {
     let words = [
         "Abort",

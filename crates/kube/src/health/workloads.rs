@@ -1,11 +1,13 @@
-//! Kinds that keep a number of pods: whether as many run, of the declared template, as are declared.
+//! Kinds that keep a number of pods: whether as many run, of the declared template, as are
+//! declared.
 
 use super::Verdict;
 use super::status::Object;
 
 /// What the server uses where nothing is declared.
 const DEFAULT_REPLICAS: i64 = 1;
-/// What the server stores for "no deadline"; the controller then never writes the condition `Progressing`.
+/// What the server stores for "no deadline"; the controller then never writes the condition
+/// `Progressing`.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) fn deployment(object: Object<'_>) -> Verdict {
@@ -44,7 +46,8 @@ pub(super) fn deployment(object: Object<'_>) -> Verdict {
     Verdict::healthy(all_run(wanted))
 }
 
-/// The controller of stateful sets writes no conditions, so that a failure shows only as pods that do not come.
+/// The controller of stateful sets writes no conditions, so that a failure shows only as pods that
+/// do not come.
 pub(super) fn stateful_set(object: Object<'_>) -> Verdict {
     if let Some(verdict) = object.unobserved() {
         return verdict;

@@ -1,5 +1,6 @@
-//! What may be declared. Checked before a version is accepted, so that nobody learns from a half-applied app what a server would have said,
-//! and nothing that a source writes can pose as the server's or as ours.
+//! What may be declared. Checked before a version is accepted, so that nobody learns from a
+//! half-applied app what a server would have said, and nothing that a source writes can pose as the
+//! server's or as ours.
 
 mod names;
 
@@ -54,7 +55,8 @@ pub fn check(api_version: &str, kind: &str, body: &Value) -> Vec<Problem> {
 
 /// Fields of `metadata` that no source may set, each with the reason.
 ///
-/// What the server merely ignores is left out and noted instead ([`notes`]): people export objects, and nothing is lost by leaving it out.
+/// What the server merely ignores is left out and noted instead ([`notes`]): people export objects,
+/// and nothing is lost by leaving it out.
 const REFUSED: [(&str, &str, &str); 7] = [
     ("generateName", "every apply would make one more object", "give it a `name`"),
     ("uid", "it would be taken for a condition: only the object with this UID could ever be changed", "remove it"),
@@ -80,8 +82,9 @@ fn check_metadata(metadata: &Value, problems: &mut Vec<Problem>) {
     check_finalizers(metadata, problems);
 }
 
-/// Finalizers of controllers are declared by many (they make a controller clean up), and are allowed. Those of the server itself are orders for one
-/// deletion, and would turn every later one into another kind of deletion.
+/// Finalizers of controllers are declared by many (they make a controller clean up), and are
+/// allowed. Those of the server itself are orders for one deletion, and would turn every later one
+/// into another kind of deletion.
 fn check_finalizers(metadata: &Value, problems: &mut Vec<Problem>) {
     let finalizers = match metadata.get("finalizers") {
         None | Some(Value::Null) => return,
@@ -103,7 +106,8 @@ fn check_finalizers(metadata: &Value, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A list stands for its items, which whoever reads documents takes apart; one that is left would hide them.
+/// A list stands for its items, which whoever reads documents takes apart; one that is left would
+/// hide them.
 fn is_list(kind: &str, body: &Value) -> bool {
     kind.ends_with("List") && matches!(body.get("items"), Some(Value::Seq(_)))
 }

@@ -46,7 +46,8 @@ const LABEL_HINT: &str =
 const SUBDOMAIN_HINT: &str =
     "use at most 253 lower-case letters, digits, `-` and `.`, each part beginning and ending with a letter or digit";
 
-/// What is wrong with a name, and what would be right. Most names end up in DNS or in paths of it; those of roles do not.
+/// What is wrong with a name, and what would be right. Most names end up in DNS or in paths of it;
+/// those of roles do not.
 fn name_problem(group: &str, kind: &str, name: &str) -> Option<(&'static str, &'static str)> {
     match (group, kind) {
         ("rbac.authorization.k8s.io", _) => {
@@ -123,7 +124,8 @@ pub(super) fn check_texts(metadata: &Value, map: &str, problems: &mut Vec<Proble
 
 const LABEL_VALUE_HINT: &str = "use at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit; or make it an annotation";
 
-/// Names of annotations are compared without regard to case, and so may have capitals in their domain.
+/// Names of annotations are compared without regard to case, and so may have capitals in their
+/// domain.
 fn is_name_of_text(name: &str, map: &str) -> bool {
     match name.split_once('/') {
         None => is_qualified(name),

@@ -1,4 +1,5 @@
-//! Where in an object something is, by the names and keys the server uses: positions in lists move, keys stay.
+//! Where in an object something is, by the names and keys the server uses: positions in lists move,
+//! keys stay.
 
 mod text;
 
@@ -11,7 +12,8 @@ use setpoint_core::value::Value;
 pub use text::BadPath;
 pub(crate) use text::{Part, parts, show};
 
-/// A value within a path: the key of a list's item, the member of a set. Ordered, so that sets of paths are.
+/// A value within a path: the key of a list's item, the member of a set. Ordered, so that sets of
+/// paths are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Atom(pub Value);
 
@@ -105,8 +107,9 @@ impl Element {
         }
     }
 
-    /// Which item of a *declared* list is meant. The server fills defaults into keys (`protocol: TCP`), people leave them out: an item
-    /// is the one if no key speaks against it and one speaks for it, and no other item fits better.
+    /// Which item of a *declared* list is meant. The server fills defaults into keys (`protocol:
+    /// TCP`), people leave them out: an item is the one if no key speaks against it and one speaks
+    /// for it, and no other item fits better.
     pub(crate) fn declared_position(&self, items: &[Value]) -> Option<usize> {
         let Self::Item(keys) = self else { return self.position(items) };
         self.position(items).or_else(|| {
@@ -116,7 +119,8 @@ impl Element {
         })
     }
 
-    /// How the server calls a declared item of a list with these keys, and whether it has it. Keys that it fills in are taken from there.
+    /// How the server calls a declared item of a list with these keys, and whether it has it. Keys
+    /// that it fills in are taken from there.
     pub(crate) fn of_declared(item: &Value, keys: &[Arc<str>], live: &[Value]) -> (Self, bool) {
         let named = Self::item(keys.iter().filter_map(|key| Some((Arc::clone(key), item.get(key)?.clone()))));
         match named.declared_position(live) {
@@ -171,7 +175,8 @@ pub fn at<'v>(object: &'v Value, path: &FieldPath) -> Option<&'v Value> {
     path.0.iter().try_fold(object, |value, element| element.step(value))
 }
 
-/// The JSON pointer (RFC 6901) to what stands at a path of this very object; `None` where nothing does.
+/// The JSON pointer (RFC 6901) to what stands at a path of this very object; `None` where nothing
+/// does.
 pub fn pointer(object: &Value, path: &FieldPath) -> Option<String> {
     let (mut value, mut pointer) = (object, String::new());
     for element in &path.0 {

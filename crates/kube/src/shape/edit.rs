@@ -1,4 +1,5 @@
-//! Edits of declared values by path. Items are found as the declaration writes them, without the keys the server fills in.
+//! Edits of declared values by path. Items are found as the declaration writes them, without the
+//! keys the server fills in.
 
 use std::sync::Arc;
 

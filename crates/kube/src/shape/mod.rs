@@ -1,5 +1,6 @@
-//! Live objects in the shape of their declaration: the declared body, with live values only where something differs. So the comparison that
-//! follows shows what a person would call different, in the words of the person's own document.
+//! Live objects in the shape of their declaration: the declared body, with live values only where
+//! something differs. So the comparison that follows shows what a person would call different, in
+//! the words of the person's own document.
 
 pub(crate) mod edit;
 mod moved;
@@ -15,10 +16,11 @@ use crate::path::{FieldPath, at};
 use sealed::Sealing;
 pub(crate) use sealed::sealed_data;
 
-/// The declared body with live values at the drifted paths, removed where they are gone, and with the additions put in. Values of a
-/// Secret become keyed digests.
+/// The declared body with live values at the drifted paths, removed where they are gone, and with
+/// the additions put in. Values of a Secret become keyed digests.
 ///
-/// Equal to `declared` when nothing drifted; also when what drifted from the server's form says literally what is declared.
+/// Equal to `declared` when nothing drifted; also when what drifted from the server's form says
+/// literally what is declared.
 pub fn in_declared_shape(
     declared: &Value,
     live: &Value,

@@ -1,5 +1,6 @@
-//! A declaration that moved: there is no baseline for it yet, so the live object is compared with what is declared literally. What only looks different
-//! (`0.1` and `100m`) costs one apply, which was due anyway.
+//! A declaration that moved: there is no baseline for it yet, so the live object is compared with
+//! what is declared literally. What only looks different (`0.1` and `100m`) costs one apply, which
+//! was due anyway.
 
 use std::sync::Arc;
 
@@ -15,10 +16,12 @@ use crate::path::{Element, FieldPath, at};
 use crate::pattern::FieldPattern;
 use crate::request::{is_left_out, is_the_clusters};
 
-/// The declared body with live values where they differ literally, and with what the previous declaration had, this one lacks and is
-/// still there. Equal to `declared` when nothing differs literally.
+/// The declared body with live values where they differ literally, and with what the previous
+/// declaration had, this one lacks and is still there. Equal to `declared` when nothing differs
+/// literally.
 ///
-/// `ours_before` is what was ours under the previous declaration; `not_ours` is left to others, and shown as declared.
+/// `ours_before` is what was ours under the previous declaration; `not_ours` is left to others, and
+/// shown as declared.
 pub fn moved(
     declared: &Value,
     live: &Value,
@@ -99,7 +102,8 @@ impl Comparison<'_> {
         }))
     }
 
-    /// Values of a Secret are compared as bytes: as text they are declared in `stringData`, in base64 in `data`.
+    /// Values of a Secret are compared as bytes: as text they are declared in `stringData`, in
+    /// base64 in `data`.
     fn secret(&mut self, map: &str, declared: &Value, live: &Value) -> Value {
         let Value::Map(fields) = declared else { return declared.clone() };
         // The server knows `data` only, and so do those who share it.
@@ -121,7 +125,8 @@ impl Comparison<'_> {
 
     /// A declared value against the live one; `None` where nothing stands.
     fn literal(&mut self, declared: &Value, live: Option<&Value>, ours: Option<&Node>) -> Option<Value> {
-        // Null is absent, as everywhere: a server writes it for an empty list that it must name (the rules of a role).
+        // Null is absent, as everywhere: a server writes it for an empty list that it must name
+        // (the rules of a role).
         match (declared, live.filter(|live| **live != Value::Null)) {
             (Value::Null, None) => Some(declared.clone()),
             // The server leaves out what is empty.
@@ -147,7 +152,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// Lists of which the server told us the keys are compared by key; others by position if they are equally long, else as a whole.
+    /// Lists of which the server told us the keys are compared by key; others by position if they
+    /// are equally long, else as a whole.
     fn list(&mut self, declared: &[Value], live: &[Value], ours: Option<&Node>) -> Value {
         match ours.and_then(|ours| Some((ours, ours.item_keys()?))) {
             Some((ours, keys)) => self.items(declared, live, &keys, ours),
@@ -178,7 +184,8 @@ impl Comparison<'_> {
     }
 }
 
-/// A declared item by everything that could be a key of it: a pattern names some keys, and those decide.
+/// A declared item by everything that could be a key of it: a pattern names some keys, and those
+/// decide.
 fn by_its_values(item: &Value) -> Element {
     match item {
         Value::Map(fields) => {

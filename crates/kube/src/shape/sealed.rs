@@ -1,4 +1,5 @@
-//! Values of a Secret: they leave this crate as keyed digests only, and are shown where the declaration has them.
+//! Values of a Secret: they leave this crate as keyed digests only, and are shown where the
+//! declaration has them.
 
 use std::sync::Arc;
 
@@ -42,7 +43,8 @@ impl<'d> Sealing<'d> {
         self.is_secret
     }
 
-    /// Where the declaration has what the server has at a path: `stringData` is how people write `data`.
+    /// Where the declaration has what the server has at a path: `stringData` is how people write
+    /// `data`.
     pub(super) fn place(&self, path: &FieldPath) -> FieldPath {
         match path.0.as_slice() {
             [Element::Field(data), Element::Field(name)] if self.is_secret && &**data == "data" => {

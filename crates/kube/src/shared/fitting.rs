@@ -11,9 +11,10 @@ use crate::project::mark_paths;
 use crate::shape::edit;
 
 impl Sharing {
-    /// What is to be sent over a live object. A co-owner's fields are left out. What is ignored is sent as it stands where it is still ours, since
-    /// leaving it out would remove it, and is left out where it is not. What is only made by this, such as a new container, is sent whole; our own
-    /// marks always are.
+    /// What is to be sent over a live object. A co-owner's fields are left out. What is ignored is
+    /// sent as it stands where it is still ours, since leaving it out would remove it, and is left
+    /// out where it is not. What is only made by this, such as a new container, is sent whole; our
+    /// own marks always are.
     pub fn fitted(&self, body: Value, live: &Value) -> Value {
         if self.ignored.is_empty() && self.held.is_empty() {
             return body;
@@ -52,7 +53,8 @@ impl Sharing {
         }
     }
 
-    /// Items are told apart as the server does it. Where it says nothing of that, the list is one value.
+    /// Items are told apart as the server does it. Where it says nothing of that, the list is one
+    /// value.
     fn fit_items(&self, items: &[Value], at: At<'_>, path: &mut Vec<Element>) -> Vec<Value> {
         let mut fitted = Vec::with_capacity(items.len());
         for item in items {
@@ -111,7 +113,8 @@ impl<'a> At<'a> {
         self.present.is_some_and(|node| node.own == Own::Whole)
     }
 
-    /// How the server calls a declared item, and whether it has it; `None` where it does not tell items apart.
+    /// How the server calls a declared item, and whether it has it; `None` where it does not tell
+    /// items apart.
     fn element_of(self, item: &Value) -> Option<(Element, bool)> {
         let node = self.present?;
         let live = match self.live {

@@ -1,7 +1,9 @@
-//! Fields of a declared object that others may set: which of them are not ours as things stand, and what is sent of them.
+//! Fields of a declared object that others may set: which of them are not ours as things stand, and
+//! what is sent of them.
 //!
-//! What is *ignored* is given when an object is made, and then neither compared nor written. What a *co-owner* may write is left to it for
-//! as long as it holds it; otherwise it is ours like everything else.
+//! What is *ignored* is given when an object is made, and then neither compared nor written. What a
+//! *co-owner* may write is left to it for as long as it holds it; otherwise it is ours like
+//! everything else.
 
 mod fitting;
 
@@ -17,10 +19,12 @@ use crate::object;
 use crate::path::{BadPath, Element, FieldPath};
 use crate::pattern::FieldPattern;
 
-/// The subresource by which autoscalers, and `kubectl scale`, write. A co-owner of this name is whoever does.
+/// The subresource by which autoscalers, and `kubectl scale`, write. A co-owner of this name is
+/// whoever does.
 pub const SCALE: &str = "scale";
 
-/// Where kinds that can be scaled have their scale. Definitions may name another field, which the server tells only while somebody holds it.
+/// Where kinds that can be scaled have their scale. Definitions may name another field, which the
+/// server tells only while somebody holds it.
 const REPLICAS: [&str; 2] = ["spec", "replicas"];
 
 /// Why a text does not name a field that can be shared.
@@ -191,7 +195,8 @@ impl Sharing {
         })
     }
 
-    /// Where somebody cleared who holds what, what was ours before still tells how items of lists are called.
+    /// Where somebody cleared who holds what, what was ours before still tells how items of lists
+    /// are called.
     pub fn knowing(mut self, ours_before: &FieldSet) -> Self {
         if !self.ignored.is_empty() {
             self.present = self.present.union(ours_before);
@@ -216,8 +221,8 @@ impl Sharing {
     }
 }
 
-/// Who set the scale of an object, where it is declared and no rule speaks of it: then it matters whether an autoscaler aims at the object.
-/// `None` is somebody whom the server does not name.
+/// Who set the scale of an object, where it is declared and no rule speaks of it: then it matters
+/// whether an autoscaler aims at the object. `None` is somebody whom the server does not name.
 pub fn scalers<'o>(resource: &Resource, holding: Holding<'o>) -> Result<Vec<Option<&'o Arc<str>>>, NotShareable> {
     let unheld = unheld_scale(resource, holding);
     if unheld.is_none() && !holding.entries.iter().any(is_scaling) {
@@ -234,8 +239,9 @@ pub fn scalers<'o>(resource: &Resource, holding: Holding<'o>) -> Result<Vec<Opti
     Ok(named.chain(unheld.map(|_| None)).collect())
 }
 
-/// The declared scale of an object that is at another one, which nobody holds. A server leaves a zero out of the scale subresource: the field is
-/// taken from whoever held it and given to nobody. From then on it notes no scaling at all, for it does not begin to where nobody is noted.
+/// The declared scale of an object that is at another one, which nobody holds. A server leaves a
+/// zero out of the scale subresource: the field is taken from whoever held it and given to nobody.
+/// From then on it notes no scaling at all, for it does not begin to where nobody is noted.
 fn unheld_scale(resource: &Resource, Holding { object, entries }: Holding<'_>) -> Option<FieldPath> {
     let replicas = |object: &Value| object::number(object, &REPLICAS);
     let (declared, live) = (replicas(&resource.body)?, replicas(object)?);
@@ -248,7 +254,8 @@ fn is_scaling(entry: &ManagedFields) -> bool {
     entry.operation == Operation::Update && *entry.subresource == *SCALE
 }
 
-/// Whether a declaration has something at a path of the server's. Data of a Secret may be declared as text.
+/// Whether a declaration has something at a path of the server's. Data of a Secret may be declared
+/// as text.
 fn is_declared(declared: &Value, path: &FieldPath) -> bool {
     let has =
         |path: &[Element]| path.iter().try_fold(declared, |value, element| element.declared_step(value)).is_some();

@@ -139,7 +139,8 @@ fn nobody_is_asked_about_a_scale_that_is_not_declared_or_that_a_rule_speaks_of()
 
 const PAUSED: &str = r#"{"f:spec":{"f:paused":{}}}"#;
 
-/// What a server leaves behind that has once been told to scale to zero: a number that nobody holds.
+/// What a server leaves behind that has once been told to scale to zero: a number that nobody
+/// holds.
 fn unheld(replicas: u32) -> Value {
     let body = SCALED.replace(r#""replicas":7"#, &format!(r#""replicas":{replicas}"#));
     live(&body, &[("setpoint-one", "Apply", "", PAUSED)])

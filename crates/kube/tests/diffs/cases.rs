@@ -1,4 +1,5 @@
-//! The cases of Argo CD's own test of its comparison: which files it reads together, and whether it expects a difference.
+//! The cases of Argo CD's own test of its comparison: which files it reads together, and whether it
+//! expects a difference.
 
 use std::collections::BTreeMap;
 

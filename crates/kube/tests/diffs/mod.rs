@@ -1,5 +1,6 @@
-//! Our comparison against the cases of Argo CD's: what is declared, what is live, and what the server answered to a dry-run, with what Argo CD
-//! makes of it. Its files are no part of the project; a clone is named by an environment variable, and without it the test says so.
+//! Our comparison against the cases of Argo CD's: what is declared, what is live, and what the
+//! server answered to a dry-run, with what Argo CD makes of it. Its files are no part of the
+//! project; a clone is named by an environment variable, and without it the test says so.
 
 mod cases;
 
@@ -36,7 +37,8 @@ const UNHELD: &str =
 const AS_DECLARED: &str =
     "what stands there as declared is in place, though a webhook would take it out at the next apply";
 
-/// What is found in a case, in the words of its declaration, and why that is meant to differ from what Argo CD finds if it does.
+/// What is found in a case, in the words of its declaration, and why that is meant to differ from
+/// what Argo CD finds if it does.
 fn expected(case: &Case) -> (&'static [&'static str], Option<&'static str>) {
     const ENVIRONMENT: [&str; 4] = [
         "spec.template.spec.containers[0].env[0].name",
@@ -208,7 +210,8 @@ fn held_before(live: &Value) -> FieldSet {
     FieldSet::from_fields_v1(&held).expect("a set as servers write it")
 }
 
-/// The fields of what somebody applied, as a server would write them. Which lists have keys is not known: each is one value.
+/// The fields of what somebody applied, as a server would write them. Which lists have keys is not
+/// known: each is one value.
 fn fields_of(value: &Value, is_held: impl Fn(&[&str]) -> bool) -> Value {
     fn below<'v>(value: &'v Value, path: &mut Vec<&'v str>, is_held: &impl Fn(&[&str]) -> bool) -> Value {
         let Value::Map(fields) = value else { return Value::map::<&str>([]) };

@@ -33,7 +33,8 @@ fn the_built_in_checks_of_argo_cd_agree_but_for_what_is_meant_to_differ() {
     assert!(tally.different.is_empty() && tally.not_covered.is_empty(), "see above");
 }
 
-/// `assertAppHealth(t, "./testdata/x.yaml", HealthStatusHealthy)`, or a nil that says there is no check.
+/// `assertAppHealth(t, "./testdata/x.yaml", HealthStatusHealthy)`, or a nil that says there is no
+/// check.
 fn built_in_case(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("assertAppHealth(t, \"")?;
     let (file, rest) = rest.split_once("\", HealthStatus")?;
@@ -139,7 +140,8 @@ pub(super) fn is_equal(theirs: &str, ours: &Assessment) -> bool {
     }
 }
 
-/// Why a difference is meant, where it is of a kind that is. What no rule claims is not a difference.
+/// Why a difference is meant, where it is of a kind that is. What no rule claims is not a
+/// difference.
 fn lua_design(theirs: &str, ours: &Assessment, object: &Value) -> Option<&'static str> {
     match (theirs, ours.health, ours.basis) {
         (_, Health::Unknown, Basis::Kind) => Some(SILENT),

@@ -1,4 +1,5 @@
-//! The expressions in docs/health.md: they can be used, and say what Argo CD's own checks say of the same objects.
+//! The expressions in docs/health.md: they can be used, and say what Argo CD's own checks say of
+//! the same objects.
 
 use setpoint_core::live::Health;
 use setpoint_core::value::Value;

@@ -1,4 +1,5 @@
-//! What the built peer is called in `~/.cache/setpoint`: xtask builds it, the tests ask it, and both read this file.
+//! What the built peer is called in `~/.cache/setpoint`: xtask builds it, the tests ask it, and
+//! both read this file.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,5 +1,6 @@
-//! What the document of a plugin says. Kustomize reads it less strictly than a kustomization: it passes over fields that it does not know, and makes texts of
-//! numbers and booleans where it wants texts, though not where a type of its own is part of another one.
+//! What the document of a plugin says. Kustomize reads it less strictly than a kustomization: it
+//! passes over fields that it does not know, and makes texts of numbers and booleans where it wants
+//! texts, though not where a type of its own is part of another one.
 
 use setpoint_yaml::go::written_number;
 
@@ -16,7 +17,8 @@ const SELECTOR: &[&str] = &["group", "version", "kind", "name", "namespace", "an
 /// A replacement in a file of its own, as opposed to one in the document of a plugin.
 const REPLACEMENT: &str = "Replacement";
 
-/// What may stand in the document of a plugin beside its apiVersion and kind, and its metadata if nothing of that is an argument.
+/// What may stand in the document of a plugin beside its apiVersion and kind, and its metadata if
+/// nothing of that is an argument.
 fn fields_of(plugin: &str) -> &'static [&'static str] {
     match plugin {
         "AnnotationsTransformer" => &["annotations", "fieldSpecs"],
@@ -88,7 +90,8 @@ fn wants_text(plugin: &str, within: &str, field: &str) -> bool {
     }
 }
 
-/// The arguments in the document of a plugin, without what says which plugin it is for. They come by way of JSON, which has no times.
+/// The arguments in the document of a plugin, without what says which plugin it is for. They come
+/// by way of JSON, which has no times.
 pub(super) fn arguments(plugin: &Resource) -> Result<Node, BadBuild> {
     // Kustomize writes the document before it reads its arguments.
     let mut written = plugin.node.clone();
@@ -147,8 +150,9 @@ fn prepare(node: &mut Node, plugin: &str, within: &str, known_here: Option<&[&st
     }
 }
 
-/// The arguments of what puts something before or behind names. Kustomize reads them with another reader: names have a case, every scalar is a text where one
-/// is wanted, words of YAML 1.1 are booleans, and items that are null are passed over.
+/// The arguments of what puts something before or behind names. Kustomize reads them with another
+/// reader: names have a case, every scalar is a text where one is wanted, words of YAML 1.1 are
+/// booleans, and items that are null are passed over.
 fn prepare_affixes(arguments: &mut Node, known: &[&str]) {
     let Some(fields) = arguments.as_map_mut() else { return };
     fields.retain(|name| known.contains(&name));

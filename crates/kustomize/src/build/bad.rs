@@ -89,7 +89,8 @@ impl BadBuild {
         bad
     }
 
-    /// A real kustomize takes it. What would start programs or reach other machines it cannot take, either: it is confined.
+    /// A real kustomize takes it. What would start programs or reach other machines it cannot take,
+    /// either: it is confined.
     pub(super) fn offering(self) -> Self {
         Self { message: format!("{}{OFFER}", self.message), ..self }
     }
@@ -112,8 +113,8 @@ impl BadBuild {
         Self { origin: self.origin.or(Some(origin)), ..self }
     }
 
-    /// Adds what kustomize does with a strategic merge patch that has a key twice: it refuses such a resource, but not
-    /// always such a patch.
+    /// Adds what kustomize does with a strategic merge patch that has a key twice: it refuses such
+    /// a resource, but not always such a patch.
     pub(super) fn of_strategic_patch(self) -> Self {
         match self.is_duplicate {
             true => Self { message: format!("{}{ONLY_FIRST}", self.message), ..self },
@@ -131,7 +132,8 @@ impl BadBuild {
         self.limit
     }
 
-    /// Whether [`Options::stop`](super::Options::stop) ended it. Then nothing is known of the files: they are not refused, and may be built at another time.
+    /// Whether [`Options::stop`](super::Options::stop) ended it. Then nothing is known of the
+    /// files: they are not refused, and may be built at another time.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }

@@ -1,4 +1,5 @@
-//! `configurations`: files that say which fields transformers are about, besides those that kustomize knows.
+//! `configurations`: files that say which fields transformers are about, besides those that
+//! kustomize knows.
 
 use super::arguments::prepare_configuration;
 use super::{BadBuild, Builder};
@@ -14,8 +15,9 @@ use crate::read::read_strictly;
 const FIELD: &str = "configurations";
 
 impl Builder<'_> {
-    /// Adds what a kustomization says of fields to what is known anyway, and both to what its bases said. What was merged is merged again, as in kustomize: of a field
-    /// that all kinds have, and of which something is said for one, it then forgets the others.
+    /// Adds what a kustomization says of fields to what is known anyway, and both to what its bases
+    /// said. What was merged is merged again, as in kustomize: of a field that all kinds have, and
+    /// of which something is said for one, it then forgets the others.
     pub(super) fn configuration(
         &mut self,
         folder: &Folder<'_>,

@@ -1,4 +1,5 @@
-//! `crds`: OpenAPI definitions of custom resources, whose marks say which fields hold names, labels, annotations and references.
+//! `crds`: OpenAPI definitions of custom resources, whose marks say which fields hold names,
+//! labels, annotations and references.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,8 @@ const VERSION: &str = "x-kubernetes-object-ref-api-version";
 const KIND: &str = "x-kubernetes-object-ref-kind";
 const NAME_KEY: &str = "x-kubernetes-object-ref-name-key";
 
-/// How many fields may be visited. A definition that is referred to from many places is visited from each.
+/// How many fields may be visited. A definition that is referred to from many places is visited
+/// from each.
 const MOST_FIELDS: usize = 10_000;
 /// How deep definitions may refer to each other.
 const DEEPEST: usize = 100;
@@ -122,7 +124,8 @@ struct Visit<'d, 'n> {
 }
 
 impl<'n> Visit<'_, 'n> {
-    /// Visits the properties of a definition; `path` leads to it. Kustomize follows definitions that refer to each other in a circle until it crashes.
+    /// Visits the properties of a definition; `path` leads to it. Kustomize follows definitions
+    /// that refer to each other in a circle until it crashes.
     fn definition(&mut self, name: &'n str, path: &str, within: &mut BTreeSet<&'n str>) -> Result<(), BadBuild> {
         let Some(properties) = self.definitions.get(name) else { return Ok(()) };
         if !within.insert(name) {

@@ -1,4 +1,5 @@
-//! `configMapGenerator` and `secretGenerator`: what they are given, and what becomes of what they make.
+//! `configMapGenerator` and `secretGenerator`: what they are given, and what becomes of what they
+//! make.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Builds: from a folder with a kustomization to the resources it declares.
 //!
-//! A kustomization takes in what its resources and bases hold, makes what its generators say, lets its components change that, then transforms it, and
-//! hands it to whoever named it as a base. What has to know everything (hashes, names of each other, variables, order) is done once, at the end.
+//! A kustomization takes in what its resources and bases hold, makes what its generators say, lets
+//! its components change that, then transforms it, and hands it to whoever named it as a base. What
+//! has to know everything (hashes, names of each other, variables, order) is done once, at the end.
 
 mod arguments;
 mod bad;
@@ -67,10 +68,12 @@ pub struct Options {
     pub is_restricted: bool,
     /// In which order resources are, unless the kustomization says.
     pub order: Order,
-    /// Who all resources are labelled to be managed by, also where a kustomization asks for that label.
+    /// Who all resources are labelled to be managed by, also where a kustomization asks for that
+    /// label.
     pub managed_by: Option<Arc<str>>,
     pub limits: Limits,
-    /// Once it is set, the build ends with an error of which [`BadBuild::is_stopped`] is true, and which is no verdict on the files.
+    /// Once it is set, the build ends with an error of which [`BadBuild::is_stopped`] is true, and
+    /// which is no verdict on the files.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
@@ -259,7 +262,8 @@ impl Builder<'_> {
             return Err(BadBuild::of(problem.to_owned()));
         }
         self.has_own_schema = true;
-        // Kustomize does not look at it before it asks; where it never does, a mistake in it is refused here and not there.
+        // Kustomize does not look at it before it asks; where it never does, a mistake in it is
+        // refused here and not there.
         let wrong = |error: BadBuild| error.within("reading the schema of `openapi`");
         let document = self.document(&path, &text).map_err(wrong)?;
         // Nothing is known then. Of a file without a byte kustomize panics once it asks.
@@ -363,7 +367,8 @@ impl Builder<'_> {
             .try_for_each(|resource| load::check(&resource.node))
             .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
         let local: Vec<Resource> = all.resources.extract_if(.., |resource| is_local(resource)).collect();
-        // What was renamed since it was taken in may have the name of another: kustomize panics here.
+        // What was renamed since it was taken in may have the name of another: kustomize panics
+        // here.
         self.count(all.resources.len(), &all.resources)?;
         self.register(&[], all.resources.iter(), &mut Registered::default())?;
         self.ask_for_schema_of(&all.resources);
@@ -391,7 +396,8 @@ fn utf8<'b>(path: &'b str, bytes: &'b [u8]) -> Result<&'b str, BadBuild> {
     })
 }
 
-/// Whether what is wrong with a text stands behind its first document, where kustomize does not look.
+/// Whether what is wrong with a text stands behind its first document, where kustomize does not
+/// look.
 fn is_behind_first(text: &str, error: &BadBuild) -> bool {
     let Some((_, wrong)) = &error.place else { return false };
     let (mut end, mut has_content) = (0, false);

@@ -1,4 +1,5 @@
-//! What resources are called, kept beside the list of them: whoever adds a resource or looks for one by its name does not go through the list each time.
+//! What resources are called, kept beside the list of them: whoever adds a resource or looks for
+//! one by its name does not go through the list each time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use crate::identity::{Gvk, Id};
 use crate::resource::Resource;
 use crate::selector::Scope;
 
-/// Two ids that are the same have the same. The name comes first, for it tells most of them apart; a namespace that is the default one is empty.
+/// Two ids that are the same have the same. The name comes first, for it tells most of them apart;
+/// a namespace that is the default one is empty.
 type Name = (Arc<str>, Gvk, bool, Arc<str>);
 
 fn name(id: &Id) -> Name {
@@ -34,12 +36,14 @@ impl Registered {
 
 /// What the resources of a list are and were called, and where they stand.
 ///
-/// What was learnt of former names stays, however often a resource is changed: there may be as many of them as there are patches.
+/// What was learnt of former names stays, however often a resource is changed: there may be as many
+/// of them as there are patches.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// Where those are that are called so now.
     current: BTreeMap<Name, BTreeSet<usize>>,
-    /// Where those are that were called so, whatever their group and version are: those of now are those of then.
+    /// Where those are that were called so, whatever their group and version are: those of now are
+    /// those of then.
     former: BTreeMap<FormerName, BTreeSet<usize>>,
     learnt: BTreeMap<usize, Learnt>,
     /// How many names are those of several.

@@ -1,4 +1,5 @@
-//! Resources that are being patched, and what they are called: a patch that names one finds it without going through all of them.
+//! Resources that are being patched, and what they are called: a patch that names one finds it
+//! without going through all of them.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,8 @@ use crate::selector::Scope;
 /// So many selectors go through all resources before it is worth to know what they are called.
 pub(super) const FEW: usize = 8;
 
-/// Resources that are being patched. One that a patch takes away stays until the last patch is done, so that the places of others hold.
+/// Resources that are being patched. One that a patch takes away stays until the last patch is
+/// done, so that the places of others hold.
 pub(super) struct Patched<'r> {
     all: &'r mut Vec<Resource>,
     /// None until somebody asks.

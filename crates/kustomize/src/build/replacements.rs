@@ -1,4 +1,5 @@
-//! Replacements: those of a kustomization, or of a plugin, with those of the files that are named there.
+//! Replacements: those of a kustomization, or of a plugin, with those of the files that are named
+//! there.
 
 use super::arguments::prepare_replacements;
 use super::{BadBuild, Builder};

@@ -9,7 +9,8 @@ use crate::load::inline_resources;
 use crate::node::Node;
 use crate::resource::Resource;
 
-/// Kustomize writes it as a text and reads that, so that names are what they look like: a number, or no YAML at all.
+/// Kustomize writes it as a text and reads that, so that names are what they look like: a number,
+/// or no YAML at all.
 pub(super) fn service_account(plugin: &Resource) -> Result<Resource, BadBuild> {
     let bad = |error: BadField| BadBuild::new(&error);
     let arguments = arguments(plugin)?;

@@ -41,7 +41,8 @@ impl Builder<'_> {
         known: &mut Registered,
         depth: usize,
     ) -> Result<(), BadBuild> {
-        // Also what looks like a repository may be a file: some keep copies under the name of where they come from.
+        // Also what looks like a repository may be a file: some keep copies under the name of where
+        // they come from.
         let as_file = folder.file(path).and_then(|file| self.files.read(&file).map(|bytes| (file, bytes)));
         let (file, bytes) = match as_file {
             Ok(found) => found,
@@ -51,7 +52,8 @@ impl Builder<'_> {
             Err(no_file) => {
                 let taken = self.base(folder, path, all, known, depth);
                 return taken.map_err(|no_base| match &no_file {
-                    // A base that was mistyped is above the folder, too: that says nothing unless a file is there.
+                    // A base that was mistyped is above the folder, too: that says nothing unless a
+                    // file is there.
                     FileError::Path(BadPath::Above { .. }) if !folder.has_file(path) => no_base,
                     FileError::Path(BadPath::Above { .. }) => no_base.instead(&no_file),
                     _ => no_base.behind(&no_file),
@@ -92,7 +94,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Kustomize reads schemas from comments behind fields, and merges lists by them. We do not read comments.
+    /// Kustomize reads schemas from comments behind fields, and merges lists by them. We do not
+    /// read comments.
     pub(super) fn warn_of_schemas(&mut self, file: &str, text: &str) {
         if !text.contains("# {") {
             return;

@@ -1,6 +1,8 @@
-//! `buildMetadata`: annotations that say which file a resource came from, and which transformers it went through.
+//! `buildMetadata`: annotations that say which file a resource came from, and which transformers it
+//! went through.
 //!
-//! They are annotations from the start, as in kustomize: patches and replacements see them, and may change them.
+//! They are annotations from the start, as in kustomize: patches and replacements see them, and may
+//! change them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +18,8 @@ use crate::origin::Origin;
 use crate::read::read_document;
 use crate::resource::Resource;
 
-/// Kubernetes takes no more than this in all annotations of a resource. Without it, the cost of noting transformers grows with their square.
+/// Kubernetes takes no more than this in all annotations of a resource. Without it, the cost of
+/// noting transformers grows with their square.
 const LARGEST: usize = 256 * 1024;
 
 /// What it costs to read the annotation of a resource.
@@ -124,7 +127,8 @@ impl Step {
     }
 }
 
-/// A field that is a text, or becomes one: kustomize's reader makes texts of numbers, but not as deep down as in `configuredBy`.
+/// A field that is a text, or becomes one: kustomize's reader makes texts of numbers, but not as
+/// deep down as in `configuredBy`.
 fn text(fields: &Fields<'_>, name: &str) -> Result<Arc<str>, BadField> {
     match fields.node(name) {
         None => Ok("".into()),

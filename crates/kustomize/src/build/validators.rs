@@ -41,7 +41,8 @@ impl Builder<'_> {
     }
 }
 
-/// Whether nothing has changed but the label. With other labels beside it kustomize takes it for a change: it writes all of them anew without it.
+/// Whether nothing has changed but the label. With other labels beside it kustomize takes it for a
+/// change: it writes all of them anew without it.
 fn is_unchanged(before: &Resource, after: &Resource) -> bool {
     if after.node.at(&["metadata", "labels", VALIDATED_BY]).is_none() {
         return before == after;

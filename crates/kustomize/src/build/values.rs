@@ -20,7 +20,8 @@ use crate::transform::{self, Namespace, Subjects};
 struct Place {
     target: Option<Target>,
     path: Arc<str>,
-    /// Which part of the path in the field it becomes, counted from 1; 0 if it takes the place of all.
+    /// Which part of the path in the field it becomes, counted from 1; 0 if it takes the place of
+    /// all.
     position: i64,
 }
 

@@ -120,7 +120,8 @@ fn value_of(var: &Var, of: Option<&Resource>, budget: &Budget) -> Result<Option<
     }))
 }
 
-/// Returns a number with a point or an exponent, so that it is written as Go writes floats: `1e+06`, `-0`.
+/// Returns a number with a point or an exponent, so that it is written as Go writes floats:
+/// `1e+06`, `-0`.
 fn as_float(value: Value) -> Value {
     match value {
         Value::Number(json) if !json.contains(['.', 'e']) => Value::Number(json + ".0"),

@@ -12,7 +12,8 @@ use crate::resource::Resource;
 impl Built {
     /// As `kustomize build` writes it.
     pub fn to_yaml(&self) -> Result<String, BadBuild> {
-        // What is never written takes no memory. A text that grows takes that of its former selves, too.
+        // What is never written takes no memory. A text that grows takes that of its former selves,
+        // too.
         let about = sum(self.resources.iter().map(|resource| size(&resource.node, 0)));
         let most = usize::try_from(self.limits.output_bytes).unwrap_or(usize::MAX);
         let mut out = String::with_capacity(about.saturating_add(about / 4).min(most));
@@ -71,7 +72,8 @@ impl Built {
     }
 }
 
-/// About how many bytes it takes to write a node: lines of a text begin with as many blanks as the node is deep.
+/// About how many bytes it takes to write a node: lines of a text begin with as many blanks as the
+/// node is deep.
 fn size(node: &Node, depth: usize) -> usize {
     let blanks = 2 * depth;
     match &node.content {

@@ -26,8 +26,8 @@ pub struct Matching<'b> {
     budget: &'b Budget,
     /// Where the nodes are.
     pub found: Vec<Vec<Step>>,
-    /// Nodes that fit but are no part of the tree: they were read from a text on the way, or would be made in a null. What is written to them is lost, as in
-    /// kustomize.
+    /// Nodes that fit but are no part of the tree: they were read from a text on the way, or would
+    /// be made in a null. What is written to them is lost, as in kustomize.
     pub lost: usize,
     /// One of them is a map or a list.
     pub has_lost_collection: bool,

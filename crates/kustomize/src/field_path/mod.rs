@@ -1,7 +1,10 @@
-//! Paths of fields as they are written in replacements: `spec.containers.[name=app].env.0.value`, `metadata.annotations.[a.b/c]`, `spec.*.name`, `a\.b`.
+//! Paths of fields as they are written in replacements: `spec.containers.[name=app].env.0.value`,
+//! `metadata.annotations.[a.b/c]`, `spec.*.name`, `a\.b`.
 //!
-//! There are two readings, as in kyaml. [`find`] follows a path to one node; what stands in brackets is compared as text. [`Matching`] follows it to all nodes that
-//! fit, makes what is missing if asked to, and takes what stands in brackets for a pattern that is found anywhere in a text.
+//! There are two readings, as in kyaml. [`find`] follows a path to one node; what stands in
+//! brackets is compared as text. [`Matching`] follows it to all nodes that fit, makes what is
+//! missing if asked to, and takes what stands in brackets for a pattern that is found anywhere in a
+//! text.
 
 mod matching;
 mod reach;

@@ -1,4 +1,5 @@
-//! Field specs: which field of which resources a transformer is about, and whether it may be put there.
+//! Field specs: which field of which resources a transformer is about, and whether it may be put
+//! there.
 //!
 //! - [`FieldSpec`] and lists of them. `visit`: the fields of a resource that one is about.
 
@@ -24,8 +25,9 @@ pub(crate) use visit::{beginning, field_name, shown};
 pub struct FieldSpec {
     /// What is empty in it is any.
     pub gvk: Gvk,
-    /// Names with slashes between them: `spec/template/metadata/labels`. `\/` is a slash in a name, and `[]` behind a name says that it is a list.
-    /// Lists are gone through whether it says so or not.
+    /// Names with slashes between them: `spec/template/metadata/labels`. `\/` is a slash in a name,
+    /// and `[]` behind a name says that it is a list. Lists are gone through whether it says so or
+    /// not.
     pub path: Arc<str>,
     /// The field is put there if it is missing.
     pub create: bool,
@@ -44,7 +46,8 @@ impl FieldSpec {
         Self { gvk, path: path.into(), create }
     }
 
-    /// Adds those that are not there yet. One is there if the new one selects it: what the new one leaves open is any.
+    /// Adds those that are not there yet. One is there if the new one selects it: what the new one
+    /// leaves open is any.
     pub fn merge(list: &mut Vec<Self>, incoming: &[Self]) -> Result<(), Conflict> {
         let mut known: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
         for (at, spec) in list.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! The fields of a resource that a field spec is about: found, or put there, and given to whoever sets them.
+//! The fields of a resource that a field spec is about: found, or put there, and given to whoever
+//! sets them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -71,7 +72,8 @@ impl FieldProblem {
 }
 
 impl FieldSpec {
-    /// Gives the fields of a resource to `set`, if the spec is about the resource. A field that is missing is put there or left out.
+    /// Gives the fields of a resource to `set`, if the spec is about the resource. A field that is
+    /// missing is put there or left out.
     pub fn apply(
         &self,
         node: &mut Node,
@@ -198,7 +200,8 @@ pub fn set_text(node: &mut Node, text: &Arc<str>, origin: Origin) -> Result<(), 
     set_scalar(node, Scalar::text(Arc::clone(text)), origin)
 }
 
-/// Sets a scalar that is written as the one before it was: in quotes, or so that its text says what it is.
+/// Sets a scalar that is written as the one before it was: in quotes, or so that its text says what
+/// it is.
 pub fn set_plain(node: &mut Node, text: &str, origin: Origin) -> Result<(), FieldProblem> {
     let tag = if was_quoted(node) { Tag::Text } else { Tag::Any };
     set_scalar(node, Scalar { text: text.into(), tag }, origin)
@@ -225,8 +228,8 @@ fn set_scalar(node: &mut Node, scalar: Scalar, origin: Origin) -> Result<(), Fie
     Ok(())
 }
 
-/// Sets an entry of a map of texts. What is null stays null. `style` is how the text is written so far: as what it took the place of last, or with the quotes
-/// that it needs where nothing was.
+/// Sets an entry of a map of texts. What is null stays null. `style` is how the text is written so
+/// far: as what it took the place of last, or with the quotes that it needs where nothing was.
 pub fn set_entry(
     node: &mut Node,
     name: &str,

@@ -1,4 +1,5 @@
-//! What becomes of a generated resource: it is added, or takes the place of the one that has its name, with or without what that one holds.
+//! What becomes of a generated resource: it is added, or takes the place of the one that has its
+//! name, with or without what that one holds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,7 +120,8 @@ pub fn absorb(
     Ok(())
 }
 
-/// How many steps it takes to let one take the place of another: what is merged is made anew, of both.
+/// How many steps it takes to let one take the place of another: what is merged is made anew, of
+/// both.
 fn cost(old: &Resource, new: &Resource) -> usize {
     let of = |resource: &Resource| {
         let weight = Weight::of(&resource.node);
@@ -128,7 +130,8 @@ fn cost(old: &Resource, new: &Resource) -> usize {
     of(old) + of(new)
 }
 
-/// A resource in the place of an old one: its name, its history, and its labels and annotations where there are no others; its data too if they are merged.
+/// A resource in the place of an old one: its name, its history, and its labels and annotations
+/// where there are no others; its data too if they are merged.
 fn take_place(mut new: Resource, old: &Resource, is_merged: bool, id: &Id) -> Result<Resource, AbsorbError> {
     let origin = new.node.origin;
     let no_map = |field| AbsorbError::NoMap { id: id.clone(), field };
@@ -180,7 +183,8 @@ fn check_names(texts: &Map, field: &'static str, id: &Id) -> Result<(), AbsorbEr
     }
 }
 
-/// The entries of two maps as texts, in the order of their names. Those of the other one win. In data a null is nothing; elsewhere it is what was written.
+/// The entries of two maps as texts, in the order of their names. Those of the other one win. In
+/// data a null is nothing; elsewhere it is what was written.
 pub(crate) fn merged(one: Option<&Node>, other: Option<&Node>, is_data: bool) -> Map {
     let entries = [one, other].into_iter().flatten().filter_map(Node::as_map).flat_map(Map::iter);
     let all: BTreeMap<&Arc<str>, &Node> = entries.collect();

@@ -1,6 +1,7 @@
 //! ConfigMaps and Secrets that are made of literals and files.
 //!
-//! - `pairs`: where their data comes from. [`absorb`]: what becomes of one that has the name of one that is there.
+//! - `pairs`: where their data comes from. [`absorb`]: what becomes of one that has the name of one
+//!   that is there.
 
 mod absorb;
 mod pairs;

@@ -86,8 +86,9 @@ fn base(path: &str) -> &str {
     }
 }
 
-/// The pairs of a file of lines. Nothing but the first `=` has a meaning in a line: quotes and `export` are part of what they stand in. A line that begins
-/// with `#` is a comment, and one without a key is none.
+/// The pairs of a file of lines. Nothing but the first `=` has a meaning in a line: quotes and
+/// `export` are part of what they stand in. A line that begins with `#` is a comment, and one
+/// without a key is none.
 fn lines(file: &Arc<str>, bytes: &[u8], pairs: &mut Vec<(String, Vec<u8>)>) -> Result<(), GeneratorError> {
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let (number, file) = (at + 1, || Arc::clone(file));

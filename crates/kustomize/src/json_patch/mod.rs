@@ -1,6 +1,7 @@
 //! Patches of RFC 6902, as kustomize applies them: to a resource as JSON, which is then read again.
 //!
-//! - [`JsonPatch`]: a patch, and what is wrong with one. `parse`: its text. `operate`: its operations. `scalars`: what the way through JSON does to scalars.
+//! - [`JsonPatch`]: a patch, and what is wrong with one. `parse`: its text. `operate`: its
+//!   operations. `scalars`: what the way through JSON does to scalars.
 
 mod operate;
 mod parse;
@@ -30,7 +31,8 @@ pub struct JsonPatch {
     operations: Vec<Operation>,
 }
 
-/// As it is written: what is missing or wrong in it is said when it is carried out, since it may have no target.
+/// As it is written: what is missing or wrong in it is said when it is carried out, since it may
+/// have no target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Operation {
     /// `unknown` if there is none.
@@ -163,7 +165,8 @@ impl JsonPatch {
         scalars::from_json(node, budget).map_err(|problem| JsonPatchError::Scalar { resource, problem })
     }
 
-    /// Patches a resource as an entry of `patches` does: what it was called is noted, and stays noted whatever becomes of its annotations.
+    /// Patches a resource as an entry of `patches` does: what it was called is noted, and stays
+    /// noted whatever becomes of its annotations.
     pub fn apply_to(
         &self,
         resource: &mut Resource,
@@ -177,7 +180,8 @@ impl JsonPatch {
         Ok(())
     }
 
-    /// Patches a resource as an entry of `patchesJson6902` does, which notes nothing of its own: a resource without annotations has no map of them yet.
+    /// Patches a resource as an entry of `patchesJson6902` does, which notes nothing of its own: a
+    /// resource without annotations has no map of them yet.
     pub fn apply_unnoted(
         &self,
         resource: &mut Resource,
@@ -191,7 +195,8 @@ impl JsonPatch {
         // It was read anew, so that no two of its nodes are one any more.
         resource.shared.clear();
         if resource.node.at(&["metadata"]).is_some_and(|metadata| metadata.as_scalar().is_some()) {
-            // There is nothing to note in. It is refused for its name in the end, unless somebody gives it one.
+            // There is nothing to note in. It is refused for its name in the end, unless somebody
+            // gives it one.
             resource.forget();
             return Ok(());
         }

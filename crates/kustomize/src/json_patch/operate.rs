@@ -177,7 +177,8 @@ impl Place<'_> {
         }
     }
 
-    /// Puts a field, or an item before the one that is there. Behind the last is `-`, its number, or -1.
+    /// Puts a field, or an item before the one that is there. Behind the last is `-`, its number,
+    /// or -1.
     fn add(self, operation: &Operation, value: Node, budget: &Budget) -> Result<(), Problem> {
         self.check_depth(&value)?;
         let len = self.len();

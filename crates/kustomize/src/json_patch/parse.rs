@@ -1,4 +1,5 @@
-//! The text of a patch: JSON if it begins with a bracket, and else YAML as `sigs.k8s.io/yaml` reads it, of which the first document counts.
+//! The text of a patch: JSON if it begins with a bracket, and else YAML as `sigs.k8s.io/yaml` reads
+//! it, of which the first document counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use crate::origin::Origin;
 use crate::read::count;
 
 impl JsonPatch {
-    /// Reads a patch. What it puts into resources comes from `origin`, or from its lines where that is a whole file.
+    /// Reads a patch. What it puts into resources comes from `origin`, or from its lines where that
+    /// is a whole file.
     pub fn parse(name: &str, text: &str, origin: Origin) -> Result<Self, NoPatch> {
         let node = if text.starts_with('[') {
             let value: Value = serde_json::from_str(text).map_err(|error| NoPatch::Json(error.to_string()))?;

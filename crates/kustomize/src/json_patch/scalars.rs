@@ -1,4 +1,5 @@
-//! What the way through JSON does to scalars: each is what its text says, and every number is a float on the way back, whose digits are written anew.
+//! What the way through JSON does to scalars: each is what its text says, and every number is a
+//! float on the way back, whose digits are written anew.
 
 use setpoint_yaml::go::written_number;
 
@@ -22,8 +23,8 @@ pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
     })
 }
 
-/// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a million on. Texts have quotes where Go
-/// has to write some.
+/// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a
+/// million on. Texts have quotes where Go has to write some.
 pub(super) fn from_json(node: &mut Node, budget: &Budget) -> Result<(), NoValue> {
     each(node, &mut |scalar, style, _| {
         budget.spend(Style::cost_of_json(&scalar.text));
@@ -42,7 +43,8 @@ pub(super) fn from_json(node: &mut Node, budget: &Budget) -> Result<(), NoValue>
 
 type Change<'c> = dyn FnMut(&mut Scalar, &mut Style, bool) -> Result<(), NoValue> + 'c;
 
-/// Changes all scalars and how they are written, and tells of each whether it is blank. Nothing is between brackets any more.
+/// Changes all scalars and how they are written, and tells of each whether it is blank. Nothing is
+/// between brackets any more.
 fn each(node: &mut Node, change: &mut Change<'_>) -> Result<(), NoValue> {
     let is_blank = node.is_blank();
     if node.as_scalar().is_none() {

@@ -1,4 +1,5 @@
-//! What a patch does is recorded (`tests/recorded`). Here: where nodes came from, and what only we refuse.
+//! What a patch does is recorded (`tests/recorded`). Here: where nodes came from, and what only we
+//! refuse.
 
 use super::*;
 use crate::limits::Limits;

@@ -21,7 +21,8 @@ pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 const VERSION: &str = "kustomize.config.k8s.io/v1beta1";
 const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 
-/// What a folder's kustomization says. Fields that are deprecated are already in those that took their place.
+/// What a folder's kustomization says. Fields that are deprecated are already in those that took
+/// their place.
 #[derive(Clone, Debug, Default)]
 pub struct Kustomization {
     pub is_component: bool,
@@ -262,7 +263,8 @@ fn unwritable_field(fields: &Map) -> Option<(&str, Origin)> {
     handed_on.find_map(|(name, node)| Some((&**name, unwritable(node)?)))
 }
 
-/// Where there is a text with a character that kustomize cannot hand on to what carries a field out: JSON has it as it is, and YAML does not.
+/// Where there is a text with a character that kustomize cannot hand on to what carries a field
+/// out: JSON has it as it is, and YAML does not.
 fn unwritable(node: &Node) -> Option<Origin> {
     let is_refused = |c: char| matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
     match &node.content {
@@ -272,7 +274,8 @@ fn unwritable(node: &Node) -> Option<Origin> {
     }
 }
 
-/// What leaves a kustomization empty. An empty list or map is something, but for the old fields whose items go elsewhere.
+/// What leaves a kustomization empty. An empty list or map is something, but for the old fields
+/// whose items go elsewhere.
 fn says_nothing(name: &str, node: &Node) -> bool {
     let is_any = |names: &[&str]| names.iter().any(|own| own.eq_ignore_ascii_case(name));
     node.is_null()

@@ -35,7 +35,8 @@ impl Directive {
         Ok(directive)
     }
 
-    /// That of a list: the first item with a directive, if it has nothing else. With it goes every item with the same, and whatever is empty.
+    /// That of a list: the first item with a directive, if it has nothing else. With it goes every
+    /// item with the same, and whatever is empty.
     pub(super) fn take_from_list(items: &mut Vec<Node>) -> Result<Self, NoMerge> {
         let own = |item: &Node| item.as_map().and_then(|map| map.get(FIELD)).cloned();
         let first = items.iter().find_map(|item| own(item).map(|node| (node, item.as_map().map_or(0, Map::len))));

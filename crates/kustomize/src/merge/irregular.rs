@@ -1,6 +1,8 @@
-//! Lists that are merged by keys or as sets, where items lack what they are known by: ports of which some name a protocol, items without a name, nulls, texts
-//! among maps. What kustomize does with them follows from the steps in which it does it, so that the same steps are taken here: an item without a key may take
-//! others with it. They look at all items for each, which is why there is a limit.
+//! Lists that are merged by keys or as sets, where items lack what they are known by: ports of
+//! which some name a protocol, items without a name, nulls, texts among maps. What kustomize does
+//! with them follows from the steps in which it does it, so that the same steps are taken here: an
+//! item without a key may take others with it. They look at all items for each, which is why there
+//! is a limit.
 
 use std::collections::BTreeSet;
 
@@ -197,7 +199,8 @@ impl IrregularMerge<'_, '_> {
         list.iter().copied().find(|at| is_it(&self.items[*at]))
     }
 
-    /// Puts an item of its own behind what is merged, or in the place of what has the same values there.
+    /// Puts an item of its own behind what is merged, or in the place of what has the same values
+    /// there.
     fn put_back(&self, at: usize, result: &mut Vec<usize>) -> Result<(), NoMerge> {
         let item = &self.items[at];
         if self.keys.first() == Some(&"") {
@@ -221,7 +224,8 @@ impl IrregularMerge<'_, '_> {
         self.set(result, Some(at), &values)
     }
 
-    /// Puts an item in the place of each that has these values, or behind all; none takes them out. Items that are empty go, and if there are no values all go.
+    /// Puts an item in the place of each that has these values, or behind all; none takes them out.
+    /// Items that are empty go, and if there are no values all go.
     fn set(&self, list: &mut Vec<usize>, item: Option<usize>, values: &Values) -> Result<(), NoMerge> {
         let is_about_maps = self.keys.first() != Some(&"") && values.first().is_some_and(|value| !value.is_empty());
         let mut is_there = false;
@@ -245,7 +249,8 @@ impl IrregularMerge<'_, '_> {
         Ok(())
     }
 
-    /// Whether an item has these values. An empty one is any, and with fewer values than keys the last is asked for no more.
+    /// Whether an item has these values. An empty one is any, and with fewer values than keys the
+    /// last is asked for no more.
     fn has(&self, item: &Node, values: &Values) -> Result<bool, NoMerge> {
         for (key, value) in self.keys.iter().zip(values) {
             let has = match (&item.content, *key) {

@@ -1,4 +1,5 @@
-//! Lists that are merged by keys or as sets, where each item has what it is known by. Others are in [`super::irregular`].
+//! Lists that are merged by keys or as sets, where each item has what it is known by. Others are in
+//! [`super::irregular`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,7 +59,8 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// How many steps it takes to look for the keys in all items, beyond the one that each of their nodes takes.
+/// How many steps it takes to look for the keys in all items, beyond the one that each of their
+/// nodes takes.
 fn sought<'n>(items: &mut impl Iterator<Item = &'n Node>, how: &ListMerge<'_>) -> usize {
     let ListMerge::ByKeys(keys) = how else { return 0 };
     let fields: usize = items.map(|item| 1 + found_among(item.as_map().map_or(0, Map::len))).sum();
@@ -96,7 +98,8 @@ struct Regular<'a, 'k> {
 }
 
 impl Regular<'_, '_> {
-    /// Of items with one name the first is merged, and the last stays: it overwrites the others, merged or not, as in kustomize.
+    /// Of items with one name the first is merged, and the last stays: it overwrites the others,
+    /// merged or not, as in kustomize.
     fn merge(&self, own: &mut Vec<Node>, names: &[Name], other: Other<'_>, patches: &[Name]) -> Result<(), NoMerge> {
         let mut places: BTreeMap<&Name, (usize, usize)> = BTreeMap::new();
         for (at, name) in names.iter().enumerate() {
@@ -115,7 +118,8 @@ impl Regular<'_, '_> {
                 result.push(From::Own(last));
             }
         }
-        // With several keys kustomize takes out what it finds again and puts it behind, so that the own items stay in their order.
+        // With several keys kustomize takes out what it finds again and puts it behind, so that the
+        // own items stay in their order.
         if self.used.as_ref().is_some_and(|keys| keys.len() > 1) {
             result.sort_by_key(|from| match from {
                 From::Patch(_) => None,

@@ -1,10 +1,13 @@
 //! Strategic merge patches, as kustomize carries them out.
 //!
-//! All of a resource is walked, also what the patch does not name: nulls that are written as nothing go, and lists that are merged by keys are brought in order
-//! as if they were patched with nothing. New fields come behind those that are there, sorted; new items of merged lists come before. What is taken from a patch
-//! is walked with itself, so that its nulls and directives are carried out too.
+//! All of a resource is walked, also what the patch does not name: nulls that are written as
+//! nothing go, and lists that are merged by keys are brought in order as if they were patched with
+//! nothing. New fields come behind those that are there, sorted; new items of merged lists come
+//! before. What is taken from a patch is walked with itself, so that its nulls and directives are
+//! carried out too.
 //!
-//! - [`directive`]: `$patch`. [`list`]: lists whose items all have their keys. [`irregular`]: the others.
+//! - [`directive`]: `$patch`. [`list`]: lists whose items all have their keys. [`irregular`]: the
+//!   others.
 
 mod directive;
 mod irregular;
@@ -109,11 +112,13 @@ impl NoMerge {
     }
 }
 
-/// Merges a patch into a resource. What is taken from the patch keeps its origin. After an error the resource may be merged in part.
+/// Merges a patch into a resource. What is taken from the patch keeps its origin. After an error
+/// the resource may be merged in part.
 pub fn merge(patch: &Node, into: &mut Node, schema: &Schema, budget: &Budget) -> Result<Merged, NoMerge> {
     let mut patch = patch.clone();
     Ok(match (Merger { schema, budget }).merge(into, &mut patch, None)? {
-        // Kustomize finds the patch in the place of the resource and does not look at it: at the top, `$patch: replace` changes nothing.
+        // Kustomize finds the patch in the place of the resource and does not look at it: at the
+        // top, `$patch: replace` changes nothing.
         Left::Own | Left::Patch if !is_empty_map(into) => Merged::RetentionReason,
         _ => Merged::Deleted,
     })
@@ -278,7 +283,8 @@ impl<'a> Merger<'a> {
         self.budget.steps(steps).map_err(|exceeded| NoMerge::new(exceeded.into()))
     }
 
-    /// Puts quotes around a text that YAML 1.1 would read as something else: all fields are set anew on the way.
+    /// Puts quotes around a text that YAML 1.1 would read as something else: all fields are set
+    /// anew on the way.
     fn settle(self, field: &mut Node) -> Result<(), NoMerge> {
         let Content::Scalar(scalar) = &mut field.content else { return Ok(()) };
         if field.style == Style::Plain && matches!(scalar.tag, Tag::Text | Tag::Any) {
@@ -310,7 +316,8 @@ enum Place {
     Same,
 }
 
-/// Puts a node of the patch in the place of another. What was in quotes stays so, whatever it is now; and what says the same was not set by the patch.
+/// Puts a node of the patch in the place of another. What was in quotes stays so, whatever it is
+/// now; and what says the same was not set by the patch.
 fn replace(own: &mut Node, patch: &Node) {
     let origin = if own.content == patch.content { own.origin } else { patch.origin };
     *own = Node { style: own.style, origin, ..patch.clone() };

@@ -1,4 +1,5 @@
-//! Patches against what kustomize made of them, and what no record says: who set a node, errors, many items.
+//! Patches against what kustomize made of them, and what no record says: who set a node, errors,
+//! many items.
 
 use super::*;
 use crate::node::Value;

@@ -1,8 +1,10 @@
 //! Sets of characters that Unicode names: general categories and scripts.
 //!
-//! The names are those that Go 1.26 takes, which knows Unicode 15.0: case, blanks, `-` and `_` do not matter, a category has a short name and a long one, and a
-//! script only the long one. Go takes no script whose name has more than one word (`\p{Old_Italic}`), so that none is taken here.
-//! The characters are those of a newer Unicode: what was added since is in its category and script here, and in none there.
+//! The names are those that Go 1.26 takes, which knows Unicode 15.0: case, blanks, `-` and `_` do
+//! not matter, a category has a short name and a long one, and a script only the long one. Go takes
+//! no script whose name has more than one word (`\p{Old_Italic}`), so that none is taken here. The
+//! characters are those of a newer Unicode: what was added since is in its category and script
+//! here, and in none there.
 
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 use icu_properties::{CodePointMapData, PropertyNamesLong, PropertyParser};

@@ -119,7 +119,8 @@ impl Class {
         self.is_folded
     }
 
-    /// Whether a character is in it, of which all cases are given if any class is without regard to case.
+    /// Whether a character is in it, of which all cases are given if any class is without regard to
+    /// case.
     pub(super) fn has(&self, c: char, cases: &Cases) -> bool {
         let plain = Cases::none();
         let cases = if self.is_folded { cases } else { &plain };

@@ -1,9 +1,12 @@
-//! Regular expressions as Go writes them (RE2), because that is what selectors and field paths of kustomizations hold. Only whether a text matches is asked,
-//! so there are no captures; the time is bounded by the size of the pattern times that of the text, and spent from a budget.
+//! Regular expressions as Go writes them (RE2), because that is what selectors and field paths of
+//! kustomizations hold. Only whether a text matches is asked, so there are no captures; the time is
+//! bounded by the size of the pattern times that of the text, and spent from a budget.
 //!
-//! - `parse`: the syntax. `class`: sets of characters, `category` those that Unicode names, and `letter_case` what they are without regard to case. `program`: what is run.
+//! - `parse`: the syntax. `class`: sets of characters, `category` those that Unicode names, and
+//!   `letter_case` what they are without regard to case. `program`: what is run.
 //!
-//! Other than in Go, a pattern of more than 100,000 steps is refused, and characters that Unicode added after version 15.0 have their category and script.
+//! Other than in Go, a pattern of more than 100,000 steps is refused, and characters that Unicode
+//! added after version 15.0 have their category and script.
 
 mod category;
 mod class;
@@ -51,7 +54,8 @@ impl Pattern {
         }
     }
 
-    /// Matches whole texts only. It is put together as a text, as in kustomize: what is no pattern alone may be one so.
+    /// Matches whole texts only. It is put together as a text, as in kustomize: what is no pattern
+    /// alone may be one so.
     pub fn whole(pattern: &str) -> Result<Self, BadPattern> {
         if is_literal(pattern) {
             return Ok(Self(Way::Whole(pattern.into())));
@@ -67,7 +71,8 @@ impl Pattern {
         }
     }
 
-    /// How many steps it took to make. As many as it takes bytes: so whoever keeps many of them comes to the end of the steps before that of the memory.
+    /// How many steps it took to make. As many as it takes bytes: so whoever keeps many of them
+    /// comes to the end of the steps before that of the memory.
     pub(crate) fn size(&self) -> usize {
         match &self.0 {
             Way::Whole(literal) | Way::Within(literal) => 1 + literal.len() / 8,
@@ -75,7 +80,8 @@ impl Pattern {
         }
     }
 
-    /// Whether a text matches. Where the budget ends before that is known it does not, of which whoever asks for more is told.
+    /// Whether a text matches. Where the budget ends before that is known it does not, of which
+    /// whoever asks for more is told.
     pub fn is_match(&self, text: &str, budget: &Budget) -> bool {
         match &self.0 {
             Way::Whole(literal) => {

@@ -107,7 +107,8 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// One more part. It counts before the repetitions are known, since a long text would be much more when it is read.
+    /// One more part. It counts before the repetitions are known, since a long text would be much
+    /// more when it is read.
     fn count(&mut self) -> Parsed<()> {
         self.parts += 1;
         if self.parts > MAX_STEPS { Err(TOO_LARGE) } else { Ok(()) }
@@ -189,7 +190,8 @@ impl<'p> Parser<'p> {
         Ok(Some(tree))
     }
 
-    /// Whether a group follows for which the flags are; otherwise they are for all that follows in the one around.
+    /// Whether a group follows for which the flags are; otherwise they are for all that follows in
+    /// the one around.
     fn set_flags(&mut self) -> Parsed<bool> {
         const UNSUPPORTED: &str = "invalid or unsupported Perl syntax";
         let (mut value, mut flags) = (true, self.flags);

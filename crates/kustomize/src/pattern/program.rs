@@ -1,4 +1,5 @@
-//! A pattern as steps, all of which that are possible are taken at once: a text is read once, whatever the pattern.
+//! A pattern as steps, all of which that are possible are taken at once: a text is read once,
+//! whatever the pattern.
 
 use std::sync::Arc;
 
@@ -111,7 +112,8 @@ impl Program {
         Ok(program)
     }
 
-    /// How many bytes it takes. Parts of which nothing comes take time to make, so that they count too.
+    /// How many bytes it takes. Parts of which nothing comes take time to make, so that they count
+    /// too.
     pub(super) fn bytes(&self) -> usize {
         self.steps.len() * size_of::<Step>() + self.class_bytes + self.parts
     }

@@ -78,7 +78,8 @@ impl Named {
         self.former.iter().any(|former| former.gvk.is_selected(gvk))
     }
 
-    /// Whether it was given the same prefixes and suffixes as who names it, as far as both have some, or exactly.
+    /// Whether it was given the same prefixes and suffixes as who names it, as far as both have
+    /// some, or exactly.
     fn is_affixed_as(&self, referrer: &Referrer<'_>, may_have_none: bool) -> bool {
         let is_same = |own: &[Arc<str>], other: &[Arc<str>]| {
             may_have_none && (own.is_empty() || other.is_empty()) || end_the_same(own, other)
@@ -130,7 +131,8 @@ impl Choice {
         Arc::clone(&self.all[at].id.namespace)
     }
 
-    /// How many steps it takes to choose: all that had the name are looked at with all names they had, and whoever is in a namespace.
+    /// How many steps it takes to choose: all that had the name are looked at with all names they
+    /// had, and whoever is in a namespace.
     pub(super) fn cost(&self, name: &str, within: Option<Option<&str>>) -> usize {
         let places = self.by_former_name.get(name).map(Vec::as_slice).unwrap_or_default();
         let names: usize = places.iter().map(|at| 2 + self.all[*at].former.len()).sum();
@@ -138,8 +140,8 @@ impl Choice {
         1 + names + everybody
     }
 
-    /// What a name is of; `None` if of nothing here, and all that it may be of if that cannot be told. `within`: a namespace may stand beside the
-    /// name, and does.
+    /// What a name is of; `None` if of nothing here, and all that it may be of if that cannot be
+    /// told. `within`: a namespace may stand beside the name, and does.
     pub(super) fn choose(
         &self,
         name: &str,
@@ -165,7 +167,8 @@ impl Choice {
         self.one_of(candidates, referrer, within.is_some())
     }
 
-    /// Those that were in a namespace at first. Only if there is nothing at all that was, those that are in it now.
+    /// Those that were in a namespace at first. Only if there is nothing at all that was, those
+    /// that are in it now.
     fn in_namespace(&self, candidates: Vec<usize>, namespace: &str, referrer: &Referrer<'_>) -> Vec<usize> {
         let is_scoped = |named: &Named| !named.id.is_cluster_scoped;
         let was_in = |named: &Named| is_scoped(named) && named.original_namespace() == namespace;

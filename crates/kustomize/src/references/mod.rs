@@ -1,4 +1,5 @@
-//! The names that resources have of each other. Where one was renamed, whoever names it by a name that it had before is given the one it has now.
+//! The names that resources have of each other. Where one was renamed, whoever names it by a name
+//! that it had before is given the one it has now.
 
 mod choice;
 
@@ -73,9 +74,11 @@ pub enum Problem {
     NoText,
     /// The field leads through something that has no fields.
     NoFields,
-    /// An account is named, and its namespace is left empty; or a subject is no map, or its kind no text.
+    /// An account is named, and its namespace is left empty; or a subject is no map, or its kind no
+    /// text.
     NoNamespace,
-    /// The version of who names others is null or begins with a slash, by which kustomize does not know it again.
+    /// The version of who names others is null or begins with a slash, by which kustomize does not
+    /// know it again.
     NoVersion,
     Limit(Exceeded),
 }
@@ -127,7 +130,8 @@ impl std::error::Error for BadReference {
     }
 }
 
-/// Gives every name that was changed to those who have the former one. `ids` are those of the resources, in their order.
+/// Gives every name that was changed to those who have the former one. `ids` are those of the
+/// resources, in their order.
 pub fn correct(
     resources: &mut [Resource],
     ids: &[Id],
@@ -193,7 +197,8 @@ fn has_no_version(node: &Node) -> bool {
     })
 }
 
-/// The fields that name something, by the kind of who has them; those of any kind under the empty one.
+/// The fields that name something, by the kind of who has them; those of any kind under the empty
+/// one.
 fn by_kind(known: &[NameReference]) -> BTreeMap<&str, Vec<(usize, usize)>> {
     let mut by_kind: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
     for (of, reference) in known.iter().enumerate() {

@@ -31,7 +31,8 @@ pub(super) fn own_texts(node: &mut Node) {
     }
 }
 
-/// Counts a value in the place of a node, before it is put there: texts that are put into themselves double each time.
+/// Counts a value in the place of a node, before it is put there: texts that are put into
+/// themselves double each time.
 pub(super) fn account(
     node: &Node,
     value: &Node,
@@ -43,7 +44,8 @@ pub(super) fn account(
     let kept = if is_part { old.bytes } else { 0 };
     budget.steps(COPIED * (old.nodes + new.nodes) + new.texts() / BYTES + kept)?;
     let made = new.bytes.saturating_add(kept);
-    // A text is put together first, and then becomes one that can be shared: it is there twice for a moment.
+    // A text is put together first, and then becomes one that can be shared: it is there twice for
+    // a moment.
     let passing = if is_part { made } else { 0 };
     budget.hold(made.saturating_add(passing))?;
     budget.release(old.bytes.saturating_add(passing));
@@ -106,7 +108,8 @@ pub(super) fn set(
     Ok(())
 }
 
-/// A text with another part in it: in the place of the one with this number, behind all others, or before them. It may be large, and takes no more room than it needs.
+/// A text with another part in it: in the place of the one with this number, behind all others, or
+/// before them. It may be large, and takes no more room than it needs.
 pub(super) fn with_part(own: &str, options: &FieldOptions, part: &str) -> String {
     let delimiter = &*options.delimiter;
     let Ok(index) = usize::try_from(options.index) else { return [part, delimiter, own].concat() };

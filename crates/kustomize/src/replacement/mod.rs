@@ -1,8 +1,10 @@
 //! Replacements: the value of one field, or a text, is written to others.
 //!
-//! - `copy`: a value that is put somewhere. `structured`: fields in the JSON or YAML that a text holds. `layout`: how that YAML is written anew.
+//! - `copy`: a value that is put somewhere. `structured`: fields in the JSON or YAML that a text
+//!   holds. `layout`: how that YAML is written anew.
 //!
-//! A scalar takes the text of the value and keeps what it was read as; anything else is replaced by the value as it is.
+//! A scalar takes the text of the value and keeps what it was read as; anything else is replaced by
+//! the value as it is.
 
 mod copy;
 mod layout;
@@ -61,7 +63,8 @@ pub struct Target {
     pub options: Option<FieldOptions>,
 }
 
-/// Which part of a text is meant, and whether a field is made. `encoding` is read by kustomize and has no effect.
+/// Which part of a text is meant, and whether a field is made. `encoding` is read by kustomize and
+/// has no effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldOptions {
     pub delimiter: Arc<str>,
@@ -132,8 +135,9 @@ impl fmt::Display for Source {
     }
 }
 
-/// Carries out replacements, one after the other. Texts that are written are from where the replacement is; copied maps and lists keep where they came from. An
-/// error comes with where the replacement is.
+/// Carries out replacements, one after the other. Texts that are written are from where the
+/// replacement is; copied maps and lists keep where they came from. An error comes with where the
+/// replacement is.
 pub fn replace(
     resources: &mut [Resource],
     replacements: &[Replacement],
@@ -154,7 +158,8 @@ pub fn replace(
 /// What is copied.
 enum Value {
     Fixed(Node),
-    /// The field of a source as it is when it is copied: an earlier target may be the source itself.
+    /// The field of a source as it is when it is copied: an earlier target may be the source
+    /// itself.
     Field {
         resource: usize,
         place: Vec<Step>,
@@ -378,7 +383,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Where a map takes the place of all annotations, what was noted in them goes; and what was noted in it comes along. None if nothing changes in that.
+    /// Where a map takes the place of all annotations, what was noted in them goes; and what was
+    /// noted in it comes along. None if nothing changes in that.
     fn noted(&self, value: &Value, place: &[Step], copy: &Node) -> Option<Option<Noted>> {
         if copy.as_scalar().is_some() || !holds_notes(place) {
             return None;

@@ -1,5 +1,6 @@
-//! Fields in a text: `data.config\.json.server.port` is the port in the JSON that the text of `config.json` holds. The text is written anew, as JSON if it began
-//! so and as YAML otherwise. Options about delimiters have no effect in it.
+//! Fields in a text: `data.config\.json.server.port` is the port in the JSON that the text of
+//! `config.json` holds. The text is written anew, as JSON if it began so and as YAML otherwise.
+//! Options about delimiters have no effect in it.
 
 use std::sync::Arc;
 
@@ -80,7 +81,8 @@ pub(super) fn write(
     Ok(true)
 }
 
-/// Whether it is a text of the kustomization: all else may have comments and quotes, which kustomize takes along where it replaces a map or a list.
+/// Whether it is a text of the kustomization: all else may have comments and quotes, which
+/// kustomize takes along where it replaces a map or a list.
 fn is_bare(value: &Node) -> bool {
     value.as_scalar().is_some_and(|own| own.tag == Tag::Any)
 }

@@ -80,7 +80,8 @@ impl Given {
         Ok(())
     }
 
-    /// A kind is in a namespace if it is under one in any path, and in none if it is in others only.
+    /// A kind is in a namespace if it is under one in any path, and in none if it is in others
+    /// only.
     fn add_path(&mut self, path: &Arc<str>, node: &Node) -> Result<(), NoSchema> {
         if let Some(kind) = node.at(&["get", KINDS]).and_then(Node::as_map) {
             let is_namespaced = path.contains("namespaces/{namespace}");

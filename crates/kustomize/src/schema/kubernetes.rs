@@ -1,10 +1,12 @@
-//! The kinds of Kubernetes, from `kubernetes.txt`, which `record/schema` writes. It has four parts with an empty line between them:
+//! The kinds of Kubernetes, from `kubernetes.txt`, which `record/schema` writes. It has four parts
+//! with an empty line between them:
 //!
 //! - `apiVersion kind number`, sorted: which shape a kind has.
 //! - `apiVersion kind scope`, sorted: whether a kind is in a namespace.
 //! - `definition number`, sorted: which shape a definition has. Each is called `io.k8s.` and that.
-//! - a line for each shape, counted from 0: its fields with the numbers of their shapes; `*` are those of any other name, `[]` the items of a list. With `+` the
-//!   list is merged: by the keys behind it, or if there are none as a set.
+//! - a line for each shape, counted from 0: its fields with the numbers of their shapes; `*` are
+//!   those of any other name, `[]` the items of a list. With `+` the list is merged: by the keys
+//!   behind it, or if there are none as a set.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,7 +16,8 @@ use crate::identity::Gvk;
 
 const TABLE: &str = include_str!("kubernetes.txt");
 
-/// Where the lines begin, and where the last one ends. The compiler finds them, so that nothing of the table is read before it is asked for.
+/// Where the lines begin, and where the last one ends. The compiler finds them, so that nothing of
+/// the table is read before it is asked for.
 static LINES: [u32; count() + 1] = starts();
 /// The empty lines behind the first three parts, by their number.
 const PARTS: [usize; 3] = parts();
@@ -79,7 +82,8 @@ pub(super) fn is_namespaced(gvk: &Gvk) -> Option<bool> {
     find(PARTS[0] + 1..PARTS[1], &name).map(|scope| scope == "namespaced")
 }
 
-/// What is behind a name in one of the lines. The name comes in parts, the space behind it included.
+/// What is behind a name in one of the lines. The name comes in parts, the space behind it
+/// included.
 fn find(lines: Range<usize>, name: &[&str]) -> Option<&'static str> {
     let (mut low, mut high) = (lines.start, lines.end);
     while low < high {

@@ -1,6 +1,8 @@
-//! What OpenAPI says of resources, as far as kustomize asks: how the lists in them are merged, and which kinds are in no namespace.
+//! What OpenAPI says of resources, as far as kustomize asks: how the lists in them are merged, and
+//! which kinds are in no namespace.
 //!
-//! - [`kubernetes`]: the kinds that kustomize knows by itself, from a table in the binary. Nothing of it is read before it is asked for.
+//! - [`kubernetes`]: the kinds that kustomize knows by itself, from a table in the binary. Nothing
+//!   of it is read before it is asked for.
 //! - [`given`]: a document that a kustomization names under `openapi`. [`part`]: a part of it.
 
 mod given;
@@ -18,13 +20,15 @@ pub use given::NoSchema;
 #[derive(Clone, Debug, Default)]
 pub struct Schema(Option<Given>);
 
-/// What was made of the built-in schema before one was given. Kustomize keeps what it read of both in one place for as long as it runs.
+/// What was made of the built-in schema before one was given. Kustomize keeps what it read of both
+/// in one place for as long as it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuiltIn {
     /// Nothing: it is not read any more.
     #[default]
     Unread,
-    /// A kind was asked of that kustomize has to look up: it is read behind the given one, and stands in its place where both say something.
+    /// A kind was asked of that kustomize has to look up: it is read behind the given one, and
+    /// stands in its place where both say something.
     Asked,
     /// It was read before: the given one stands in its place where both say something.
     Read,
@@ -78,7 +82,8 @@ impl Schema {
         }
     }
 
-    /// How many steps the answers took since this was asked. The built-in one knows so little of each node that whoever asks counts it.
+    /// How many steps the answers took since this was asked. The built-in one knows so little of
+    /// each node that whoever asks counts it.
     pub(crate) fn take_steps(&self) -> usize {
         self.0.as_ref().map_or(0, Given::take_steps)
     }
@@ -88,7 +93,8 @@ impl Schema {
         kubernetes::is_namespaced(gvk).is_some()
     }
 
-    /// Whether resources of this kind are certainly in no namespace. A given schema is asked only for kinds that Kubernetes does not have.
+    /// Whether resources of this kind are certainly in no namespace. A given schema is asked only
+    /// for kinds that Kubernetes does not have.
     pub fn is_cluster_scoped(&self, gvk: &Gvk) -> bool {
         let given = || self.0.as_ref()?.is_namespaced(&gvk.api_version(), &gvk.kind);
         kubernetes::is_namespaced(gvk).or_else(given) == Some(false)

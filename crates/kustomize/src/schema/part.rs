@@ -1,4 +1,5 @@
-//! A part of an OpenAPI document, in which a field is found without going through all others: a schema may have as many as the resource that it is asked for.
+//! A part of an OpenAPI document, in which a field is found without going through all others: a
+//! schema may have as many as the resource that it is asked for.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Selectors of labels, in the syntax of Kubernetes: `app=web,tier in (a, b),!legacy`. The rules and words are those of the version that kyaml holds.
+//! Selectors of labels, in the syntax of Kubernetes: `app=web,tier in (a, b),!legacy`. The rules
+//! and words are those of the version that kyaml holds.
 
 use std::collections::BTreeSet;
 
@@ -250,7 +251,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Values between brackets, up to the one that closes. Between two commas, and before and after one, is an empty value.
+    /// Values between brackets, up to the one that closes. Between two commas, and before and after
+    /// one, is an empty value.
     fn listed(&mut self) -> Result<BTreeSet<String>, String> {
         let mut values = BTreeSet::new();
         loop {

@@ -1,4 +1,5 @@
-//! How resources are selected: by patterns of what they are and were called, and by their labels and annotations.
+//! How resources are selected: by patterns of what they are and were called, and by their labels
+//! and annotations.
 //!
 //! - [`labels`]: the syntax of label selectors. Patterns are those of [`crate::pattern`].
 
@@ -94,7 +95,8 @@ impl Selection {
         patterns.into_iter().flatten().map(Pattern::size).sum::<usize>() + READ * self.read
     }
 
-    /// Whether a resource is selected, as patches do it. Its first name and namespace count as much as those of now; its kind is that of now.
+    /// Whether a resource is selected, as patches do it. Its first name and namespace count as much
+    /// as those of now; its kind is that of now.
     pub fn is_about(&self, resource: &Resource, scope: Scope<'_>, budget: &Budget) -> Result<bool, BadSelector> {
         budget.steps(LOOK + named(&resource.node))?;
         let former = resource.former.first();
@@ -182,12 +184,14 @@ pub fn select<'r>(
     Ok(found)
 }
 
-/// What a replacement is written to: what one selector selects, without what others do. Other than for patches, one of the names that a resource has and had
-/// has to fit with its namespace and kind.
+/// What a replacement is written to: what one selector selects, without what others do. Other than
+/// for patches, one of the names that a resource has and had has to fit with its namespace and
+/// kind.
 #[derive(Clone, Debug)]
 pub struct TargetSelection {
     select: Selection,
-    /// What is left out by name, unless the selector names nothing; and by labels, unless it has none.
+    /// What is left out by name, unless the selector names nothing; and by labels, unless it has
+    /// none.
     reject: Vec<(Option<Selection>, Option<Selection>)>,
 }
 

@@ -1,5 +1,6 @@
-//! What expressions come to. As in the reference the arguments of an expression are evaluated whether they are needed or not, lengths and offsets count bytes, and
-//! what is put in is not looked at again.
+//! What expressions come to. As in the reference the arguments of an expression are evaluated
+//! whether they are needed or not, lengths and offsets count bytes, and what is put in is not
+//! looked at again.
 
 use std::borrow::Cow;
 
@@ -44,7 +45,8 @@ impl<'v> Evaluation<'v> {
         Ok(result)
     }
 
-    /// The value of a text that is wholly one expression without a function, with its type; none of another text.
+    /// The value of a text that is wholly one expression without a function, with its type; none of
+    /// another text.
     pub(super) fn typed(&mut self, text: &str) -> Result<Option<Scalar>, Fault> {
         match Parts::of(text).next() {
             Some(Ok(Part::Expression(whole))) if whole.written.len() == text.len() => match self.scalar(&whole) {
@@ -196,7 +198,8 @@ fn undeclared(expression: &Expression<'_>) -> Fault {
     Fault::new(expression.written, Problem::Undeclared)
 }
 
-/// A default, as a scalar without quotes is read. A time is a text as it is written, and so is a number that JSON does not have.
+/// A default, as a scalar without quotes is read. A time is a text as it is written, and so is a
+/// number that JSON does not have.
 fn as_plain(text: &str) -> Scalar {
     let scalar = Scalar { text: text.into(), tag: Tag::of(text) };
     match scalar.tag {

@@ -1,8 +1,10 @@
-//! Expressions as they are written: `${NAME}` and what may be done to its value, as fluxcd/pkg/envsubst reads them. A text is read part by part, so that a caller
-//! may leave alone what cannot be read and go on behind it.
+//! Expressions as they are written: `${NAME}` and what may be done to its value, as
+//! fluxcd/pkg/envsubst reads them. A text is read part by part, so that a caller may leave alone
+//! what cannot be read and go on behind it.
 //!
-//! Some rules of the reference are not those of a shell. In a text `$$` is one dollar sign; in a default it is two. An argument is a text or one expression,
-//! never both; only a default is as many of them as one likes. A pattern to be replaced ends at `/` and may hold `}`.
+//! Some rules of the reference are not those of a shell. In a text `$$` is one dollar sign; in a
+//! default it is two. An argument is a text or one expression, never both; only a default is as
+//! many of them as one likes. A pattern to be replaced ends at `/` and may hold `}`.
 
 use std::borrow::Cow;
 
@@ -61,7 +63,8 @@ enum Escapes {
     All,
 }
 
-/// The parts of a text, one after the other. Behind one that cannot be read it goes on after its `${`.
+/// The parts of a text, one after the other. Behind one that cannot be read it goes on after its
+/// `${`.
 pub(super) struct Parts<'t> {
     text: &'t str,
     at: usize,

@@ -1,5 +1,6 @@
-//! Patterns of `#` and `%`: `*` is any text, `?` any character, `[…]` one of some, `\` takes the next as it is. Each `*` but the last takes as little as it can and
-//! is not asked again, as in the reference; so all beginnings of a text are compared in one go, and nothing is tried twice.
+//! Patterns of `#` and `%`: `*` is any text, `?` any character, `[…]` one of some, `\` takes the
+//! next as it is. Each `*` but the last takes as little as it can and is not asked again, as in the
+//! reference; so all beginnings of a text are compared in one go, and nothing is tried twice.
 
 /// A pattern.
 #[derive(Debug)]
@@ -46,7 +47,8 @@ impl Glob {
         Some(glob)
     }
 
-    /// How long the shortest beginning of a text is that fits, or the longest. An empty one does not count.
+    /// How long the shortest beginning of a text is that fits, or the longest. An empty one does
+    /// not count.
     pub(super) fn fit(&self, text: &[char], is_longest: bool, steps: &mut Steps) -> Result<Option<usize>, OutOfSteps> {
         let mut fits = |chunk: &[One], at: usize| fits(chunk, &text[at..], steps);
         if !fits(&self.head, 0)? {

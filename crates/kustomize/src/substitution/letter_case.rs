@@ -1,4 +1,5 @@
-//! Upper and lower case as Go has it: a letter becomes one letter, whatever stands around it. Rust's own goes by the longer rules, by which `ß` is `SS`.
+//! Upper and lower case as Go has it: a letter becomes one letter, whatever stands around it.
+//! Rust's own goes by the longer rules, by which `ß` is `SS`.
 
 pub(super) fn upper(c: char) -> char {
     alone(c.to_uppercase()).unwrap_or(match c {

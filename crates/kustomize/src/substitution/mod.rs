@@ -1,25 +1,33 @@
-//! Flux's `postBuild` substitution: `${NAME}` in a built resource stands for a variable. The forms are those of fluxcd/pkg/envsubst; but it is done to the fields of
-//! a resource and not to its text, so that a value never becomes something else, or more than one field.
+//! Flux's `postBuild` substitution: `${NAME}` in a built resource stands for a variable. The forms
+//! are those of fluxcd/pkg/envsubst; but it is done to the fields of a resource and not to its
+//! text, so that a value never becomes something else, or more than one field.
 //!
-//! - A scalar without quotes that is wholly `${NAME}` gets the value with its type: the text `004` stays a text, the number 3 is one. A default that is taken
-//!   (`${NAME:=3}`) is read as a scalar without quotes is; a default that is an expression (`${NAME:=${OTHER}}`) has the type of that.
-//! - All else gives a text: what is in quotes or a block, what has more in it (`a-${NAME}`, `${A}${B}`, `1${NAME}`), and what has a function
-//!   (`${NAME^^}`, `${#NAME}`).
-//! - So does all that can be nothing but a text: name, namespace, labels and annotations, and the data of a ConfigMap or Secret.
+//! - A scalar without quotes that is wholly `${NAME}` gets the value with its type: the text `004`
+//!   stays a text, the number 3 is one. A default that is taken (`${NAME:=3}`) is read as a scalar
+//!   without quotes is; a default that is an expression (`${NAME:=${OTHER}}`) has the type of that.
+//! - All else gives a text: what is in quotes or a block, what has more in it (`a-${NAME}`,
+//!   `${A}${B}`, `1${NAME}`), and what has a function (`${NAME^^}`, `${#NAME}`).
+//! - So does all that can be nothing but a text: name, namespace, labels and annotations, and the
+//!   data of a ConfigMap or Secret.
 //! - A null is an empty text within one. Line breaks of a value stay in it; Flux takes them out.
-//! - The names of fields are substituted, too, and are texts. Two of a map that become the same are refused.
+//! - The names of fields are substituted, too, and are texts. Two of a map that become the same are
+//!   refused.
 //! - What is put in is not looked at again.
 //!
-//! Left alone is a resource with the annotation or label `kustomize.toolkit.fluxcd.io/substitute: disabled`. So are the schemas of a CustomResourceDefinition, whose
-//! descriptions and patterns hold `${…}` that nobody meant for us (Flux 2.9 broke its own by it), unless it has `…/substitute: enabled`. The rest of it
-//! is as any other: the service of a conversion webhook often has a variable in it.
+//! Left alone is a resource with the annotation or label `kustomize.toolkit.fluxcd.io/substitute:
+//! disabled`. So are the schemas of a CustomResourceDefinition, whose descriptions and patterns
+//! hold `${…}` that nobody meant for us (Flux 2.9 broke its own by it), unless it has
+//! `…/substitute: enabled`. The rest of it is as any other: the service of a conversion webhook
+//! often has a variable in it.
 //!
-//! A variable that is not declared and has no default is refused, or left as it is written ([`Undeclared`]). The caller says whether to do any of
-//! this where no variables are given: Flux does not, unless `substituteStrategy` is `Always`.
+//! A variable that is not declared and has no default is refused, or left as it is written
+//! ([`Undeclared`]). The caller says whether to do any of this where no variables are given: Flux
+//! does not, unless `substituteStrategy` is `Always`.
 //!
-//! Unlike the reference, `${NAME-default}` is known, which it names among its forms and cannot read. Refused is what it carries out as something else than it is
-//! written: `:+` and `:?`, `,^` and `^,`, `${NAME/#pattern/}` without anything in the place, patterns that are malformed, a part of a character, and names that
-//! cannot be declared, such as `${1:-x}`.
+//! Unlike the reference, `${NAME-default}` is known, which it names among its forms and cannot
+//! read. Refused is what it carries out as something else than it is written: `:+` and `:?`, `,^`
+//! and `^,`, `${NAME/#pattern/}` without anything in the place, patterns that are malformed, a part
+//! of a character, and names that cannot be declared, such as `${1:-x}`.
 
 mod evaluate;
 mod expression;
@@ -49,7 +57,8 @@ use crate::resource::Resource;
 /// Says of a resource whether it is substituted.
 pub const ANNOTATION: &str = "kustomize.toolkit.fluxcd.io/substitute";
 
-/// Bytes that may be put in and comparisons that may be made, in all resources together: a moment's work.
+/// Bytes that may be put in and comparisons that may be made, in all resources together: a moment's
+/// work.
 const MOST: u64 = 1 << 26;
 
 /// How many problems are told.
@@ -64,7 +73,8 @@ pub struct Variables(BTreeMap<Arc<str>, Scalar>);
 pub enum Undeclared {
     #[default]
     Refuse,
-    /// The outermost expression that it is in stays as it is written. So does what cannot be read and is not about a variable: resources with shell scripts.
+    /// The outermost expression that it is in stays as it is written. So does what cannot be read
+    /// and is not about a variable: resources with shell scripts.
     Keep,
 }
 
@@ -106,7 +116,8 @@ impl fmt::Debug for Variables {
     }
 }
 
-/// Puts variables into resources. What is put in came from `origin`. If there are problems, the resources are of no use any more.
+/// Puts variables into resources. What is put in came from `origin`. If there are problems, the
+/// resources are of no use any more.
 pub fn substitute(
     resources: &mut [Resource],
     variables: &Variables,

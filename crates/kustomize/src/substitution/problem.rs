@@ -1,4 +1,5 @@
-//! Why something cannot be substituted. What variables hold is never told, and of the texts of a Secret nothing but an expression that is all of one.
+//! Why something cannot be substituted. What variables hold is never told, and of the texts of a
+//! Secret nothing but an expression that is all of one.
 
 use std::sync::Arc;
 

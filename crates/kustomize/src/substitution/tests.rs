@@ -1,4 +1,5 @@
-//! Substitution against what the reference answers (`tests/recorded/substitution.jsonl`), and what is done to resources.
+//! Substitution against what the reference answers (`tests/recorded/substitution.jsonl`), and what
+//! is done to resources.
 
 use super::evaluate::Evaluation;
 use super::*;

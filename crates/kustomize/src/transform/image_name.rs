@@ -1,4 +1,5 @@
-//! Whether an image is meant by a name. Kustomize takes the name for a regular expression, which most people do not know: a dot is any character.
+//! Whether an image is meant by a name. Kustomize takes the name for a regular expression, which
+//! most people do not know: a dot is any character.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ pub(super) enum ImageName {
 }
 
 impl ImageName {
-    /// It is put together as a text, as in kustomize: `a|b` is anything that begins with `a`, or what ends with `b`.
+    /// It is put together as a text, as in kustomize: `a|b` is anything that begins with `a`, or
+    /// what ends with `b`.
     pub(super) fn new(written: &str) -> Result<Self, BadPattern> {
         if !written.contains(['\\', '+', '*', '?', '(', ')', '|', '[', ']', '{', '}', '^', '$']) {
             return Ok(Self::Plain(written.into()));

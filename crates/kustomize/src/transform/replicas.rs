@@ -9,7 +9,8 @@ use crate::node::{Node, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
 
-/// Sets how many there are of the resources that are, or were at any time, called `name`. There has to be one.
+/// Sets how many there are of the resources that are, or were at any time, called `name`. There has
+/// to be one.
 pub fn replicas(
     resources: &mut [Resource],
     name: &Arc<str>,

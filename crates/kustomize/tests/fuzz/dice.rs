@@ -3,8 +3,8 @@
 #[derive(Clone, Debug)]
 pub(super) struct Dice {
     state: u64,
-    /// Documents of this case may have brackets; if so, they have no values that are nothing at all, of which kustomize makes empty texts in the end
-    /// where a patch puts them into brackets.
+    /// Documents of this case may have brackets; if so, they have no values that are nothing at
+    /// all, of which kustomize makes empty texts in the end where a patch puts them into brackets.
     pub(super) has_flow: bool,
 }
 

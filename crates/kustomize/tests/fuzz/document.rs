@@ -2,7 +2,8 @@
 
 use super::dice::Dice;
 
-/// A tree whose scalars are already text of YAML, so that they can be anything, wrong ones included.
+/// A tree whose scalars are already text of YAML, so that they can be anything, wrong ones
+/// included.
 #[derive(Clone, Debug)]
 pub(super) enum Yaml {
     Raw(String),

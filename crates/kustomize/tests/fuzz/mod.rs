@@ -1,7 +1,10 @@
-//! Generated kustomizations, given to us and to kustomize: both make the same bytes of them, or both refuse.
+//! Generated kustomizations, given to us and to kustomize: both make the same bytes of them, or
+//! both refuse.
 //!
-//! - [`world`]: the tree of a case, of [`objects`] and of kustomizations with their [`fields`], [`patches`], [`replacements`] and [`plugins`].
-//! - [`words`]: what those are made of. [`document`], [`text`]: how they are written. [`dice`]: who decides.
+//! - [`world`]: the tree of a case, of [`objects`] and of kustomizations with their [`fields`],
+//!   [`patches`], [`replacements`] and [`plugins`].
+//! - [`words`]: what those are made of. [`document`], [`text`]: how they are written. [`dice`]: who
+//!   decides.
 //! - [`shrink`]: what is left of a case that differs.
 
 mod dice;
@@ -52,15 +55,16 @@ const ON_PURPOSE: &[&str] = &[
     "validator shouldn't modify the resource map",
 ];
 
-/// Of how many cases one may be refused on purpose that kustomize builds: more would hide what nobody meant.
+/// Of how many cases one may be refused on purpose that kustomize builds: more would hide what
+/// nobody meant.
 const EXCUSED_OF: u64 = 40;
 
 fn is_on_purpose(ours: &Made) -> bool {
     ours.as_ref().is_err_and(|error| ON_PURPOSE.iter().any(|part| error.contains(part)))
 }
 
-/// Whether we make something else of a case than kustomize does. What kustomize makes now this and now that of has no right answer, nor has what it shows
-/// its own notes in.
+/// Whether we make something else of a case than kustomize does. What kustomize makes now this and
+/// now that of has no right answer, nor has what it shows its own notes in.
 fn differs(case: &Case, peer: &mut Peer) -> bool {
     let ours = case.build();
     if is_on_purpose(&ours) {
@@ -78,8 +82,8 @@ fn differs(case: &Case, peer: &mut Peer) -> bool {
     is_other() && is_other() && is_other() && !is_about_remarks(case, &ours, peer)
 }
 
-/// Kustomize keeps remarks where it merges nodes in brackets with others, and may write one where it is no YAML, which it then cannot read. Without them its
-/// answer counts.
+/// Kustomize keeps remarks where it merges nodes in brackets with others, and may write one where
+/// it is no YAML, which it then cannot read. Without them its answer counts.
 fn is_about_remarks(case: &Case, ours: &Made, peer: &mut Peer) -> bool {
     let is_unreadable = |theirs: Made| theirs.is_err_and(|error| error.contains("yaml: "));
     if ours.is_err() || !is_unreadable(peer.ask(case)) {

@@ -50,7 +50,8 @@ impl World {
         }
     }
 
-    /// Some are written with a mistake: a field is missing, null, in another case, or one that others have.
+    /// Some are written with a mistake: a field is missing, null, in another case, or one that
+    /// others have.
     fn mistake(&mut self, plugin: &mut Yaml) {
         let Yaml::Map(fields) = plugin else { return };
         if !self.dice.percent(20) || fields.is_empty() {

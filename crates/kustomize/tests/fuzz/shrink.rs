@@ -1,4 +1,5 @@
-//! Makes a case smaller while it still differs: files go, then lines with everything that stands below them.
+//! Makes a case smaller while it still differs: files go, then lines with everything that stands
+//! below them.
 
 use crate::case::{BUILT, Case};
 
@@ -94,7 +95,8 @@ impl Shrinking<'_> {
     }
 }
 
-/// How many lines belong to the one at an index: those that stand deeper, and the items of a list at its own column.
+/// How many lines belong to the one at an index: those that stand deeper, and the items of a list
+/// at its own column.
 fn block(lines: &[&str], at: usize) -> usize {
     let column = |line: &str| line.len() - line.trim_start().len();
     let (own, is_item) = (column(lines[at]), lines[at].trim_start().starts_with('-'));

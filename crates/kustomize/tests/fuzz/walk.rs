@@ -1,4 +1,5 @@
-//! Ways through an object that is there: as pointers of JSON patches, and as field paths of replacements and variables.
+//! Ways through an object that is there: as pointers of JSON patches, and as field paths of
+//! replacements and variables.
 
 use super::dice::Dice;
 use super::document::Yaml;

@@ -1,4 +1,5 @@
-//! What generated cases are made of. The lists are short, so that things meet: a patch its target, a reference its name.
+//! What generated cases are made of. The lists are short, so that things meet: a patch its target,
+//! a reference its name.
 
 use super::dice::Dice;
 use super::document::{Yaml, quoted, raw, text};

@@ -27,7 +27,8 @@ fn case_36_aliases_that_multiply_are_stopped_wherever_they_stand() {
     limited(&patch, DEFAULT, Limit::Text, "app/p.yaml:");
 }
 
-/// Case 36: fewer aliases than that make a text ten times as large. It is counted as what it becomes.
+/// Case 36: fewer aliases than that make a text ten times as large. It is counted as what it
+/// becomes.
 #[test]
 fn case_36_what_aliases_make_of_a_text_counts() {
     let text = format!("{MAP}x: &x [{}]\ny: [{}]\n", "0,".repeat(1_000), "*x,".repeat(8));
@@ -156,7 +157,8 @@ fn case_40_files_without_content_hold_nothing_and_utf_16_is_refused_by_its_name(
     }
 }
 
-/// Case 41: whatever is hidden in lists is a resource of its own, as the target and its rules see it.
+/// Case 41: whatever is hidden in lists is a resource of its own, as the target and its rules see
+/// it.
 #[test]
 fn case_41_what_fifty_lists_hide_is_there() {
     let hidden = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: root}}";
@@ -236,7 +238,8 @@ fn case_49_and_50_no_field_reaches_another_machine() {
     }
 }
 
-/// Case 51, CVE-2022-24877: no field leads out of the tree, and no file is read that is beside the folder.
+/// Case 51, CVE-2022-24877: no field leads out of the tree, and no file is read that is beside the
+/// folder.
 #[test]
 fn case_51_no_field_reads_what_is_outside() {
     let secret = ("other/secret.yaml", MAP.to_owned());
@@ -253,7 +256,8 @@ fn case_51_no_field_reads_what_is_outside() {
     }
 }
 
-/// A tree with links: to a file and a folder beside the folder that is built, and to where no tree is.
+/// A tree with links: to a file and a folder beside the folder that is built, and to where no tree
+/// is.
 struct Linked(Tree);
 
 /// Where links lead, as whoever follows them finds it.
@@ -381,7 +385,8 @@ fn case_53_bases_in_a_circle_are_refused_where_the_circle_closes() {
     }
 }
 
-/// Flux's and Argo CD's own cases of input at which kustomize panics, or did: each is refused in words.
+/// Flux's and Argo CD's own cases of input at which kustomize panics, or did: each is refused in
+/// words.
 #[test]
 fn what_makes_kustomize_panic_is_refused_where_it_is() {
     let json = |operation: &str| format!("patches:\n- {{target: {{kind: ConfigMap}}, patch: '[{operation}]'}}\n");
@@ -421,7 +426,8 @@ fn a_key_that_kustomize_takes_for_another_one_is_taken_so() {
     assert!(built(&copied).contains("name: a"), "a file that is called like a repository");
 }
 
-/// Argo CD's `null-list`: a list of nothing, whatever it is a list of, is no resource. What kustomize makes of it is a fixture, too.
+/// Argo CD's `null-list`: a list of nothing, whatever it is a list of, is no resource. What
+/// kustomize makes of it is a fixture, too.
 #[test]
 fn lists_whose_items_are_null_hold_nothing() {
     let plain = built(&with(""));

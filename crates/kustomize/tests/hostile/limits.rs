@@ -1,10 +1,12 @@
-//! What is too much: cases 53 and 36, of what one build may cost. That the limits are there is all that is tried; without them these tests would not end.
+//! What is too much: cases 53 and 36, of what one build may cost. That the limits are there is all
+//! that is tried; without them these tests would not end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Two folders for each level, each of which names both of the next: a few files that are built 2^n times.
+/// Two folders for each level, each of which names both of the next: a few files that are built 2^n
+/// times.
 fn doubling(levels: usize) -> Vec<(String, String)> {
     let folder = |level: usize, side: &str| if level == 0 { "app".to_owned() } else { format!("l{level}{side}") };
     let mut files = Vec::new();
@@ -83,7 +85,8 @@ fn case_53_a_hundred_thousand_patches_are_built_or_stopped() {
     limited(&files(&pattern), limits, Limit::Steps, "app/kustomization.yaml:");
 }
 
-/// Case 53: lists whose items lack their keys are merged in the time of their square, and a patch goes through all of a resource.
+/// Case 53: lists whose items lack their keys are merged in the time of their square, and a patch
+/// goes through all of a resource.
 #[test]
 fn case_53_a_merge_that_takes_the_square_of_its_input_is_stopped() {
     let ports = "{a: 1},".repeat(1_000);
@@ -155,7 +158,8 @@ fn case_53_references_among_namesakes_are_counted() {
     assert_eq!(built(&files).matches("name: x-c").count(), 2_000);
 }
 
-/// Case 53: a class of many characters is no more than one when it is made, and what it takes to ask it is counted.
+/// Case 53: a class of many characters is no more than one when it is made, and what it takes to
+/// ask it is counted.
 #[test]
 fn case_53_patterns_of_large_classes_are_counted() {
     let letters: String = ('\u{4e00}'..'\u{9e00}').step_by(2).collect();
@@ -378,7 +382,8 @@ fn case_53_variables_that_are_handed_on_again_and_again_are_counted() {
     limited(&files, Limits { steps: 100_000_000, ..DEFAULT }, Limit::Steps, "app/kustomization.yaml:");
 }
 
-/// Who waits no longer gets no verdict on the files: neither one that they are refused, nor a part of what they say.
+/// Who waits no longer gets no verdict on the files: neither one that they are refused, nor a part
+/// of what they say.
 #[test]
 fn a_build_that_is_stopped_is_neither_done_nor_refused() {
     /// Stops the build when a file is read.
@@ -389,7 +394,8 @@ fn a_build_that_is_stopped_is_neither_done_nor_refused() {
             self.0.read(path)
         }
     }
-    // A patch that may be a file, or a text, is tried as both: what comes of that is no verdict either.
+    // A patch that may be a file, or a text, is tried as both: what comes of that is no verdict
+    // either.
     let files = with("patchesStrategicMerge: [p.yaml]\nreplacements: [{path: r.yaml}]\n");
     let more = [("app/p.yaml", MAP.to_owned()), ("app/r.yaml", "[]\n".to_owned())];
     let files: Vec<_> = files.into_iter().chain(more).collect();
@@ -428,7 +434,8 @@ fn case_53_what_is_noted_of_every_resource_is_held_for_each() {
     assert!(built_with(&tree(&files(10)), SMALL).is_ok());
 }
 
-/// Case 53: the way to each of many nodes, and what the value and the text on that way take, is there as long as something is written to them.
+/// Case 53: the way to each of many nodes, and what the value and the text on that way take, is
+/// there as long as something is written to them.
 #[test]
 fn case_53_what_a_replacement_needs_on_its_way_is_held() {
     let to = |source: &str, path: &str| {
@@ -448,7 +455,8 @@ fn case_53_what_a_replacement_needs_on_its_way_is_held() {
     let text = format!("c: |\n{}", numbered(3_000, "  aAT: 1\n"));
     let laid_out = files(to("sourceValue: b", "c.a1"), text);
     limited(&laid_out, Limits { held_bytes: 1 << 20, ..DEFAULT }, Limit::Held, "app/kustomization.yaml:");
-    // A text with another part is put together beside the one that it takes the place of, and is there twice.
+    // A text with another part is put together beside the one that it takes the place of, and is
+    // there twice.
     let delimited = to("sourceValue: b", "t").replace("[t]", "[t], options: {delimiter: '-', index: 1}");
     let joined = files(delimited, format!("t: {}\n", "a".repeat(1_000_000)));
     limited(&joined, Limits { held_bytes: 2_900_000, ..DEFAULT }, Limit::Held, "app/kustomization.yaml:");
@@ -470,7 +478,8 @@ fn case_53_a_patch_of_many_aliases_is_held() {
     }
 }
 
-/// Case 53: fields are found by going through them, so that a resource has only so many where everybody looks.
+/// Case 53: fields are found by going through them, so that a resource has only so many where
+/// everybody looks.
 #[test]
 fn case_53_a_resource_has_only_so_many_fields() {
     let wide = |count: usize| format!("{MAP}{}", numbered(count, "fAT: 0\n"));

@@ -1,8 +1,11 @@
-//! Inputs that somebody made to do harm: each is refused by what it is, where it is and what to do, or built as it says, and none takes long or much. The numbers
-//! are those of the project's list of bad input. What only a tree of a store can do (links) is tried in `setpoint-render`, what only a program can do (`case_80`) in
-//! `setpoint-render-external`, and what a reader of YAML does alone in `setpoint-yaml`.
+//! Inputs that somebody made to do harm: each is refused by what it is, where it is and what to do,
+//! or built as it says, and none takes long or much. The numbers are those of the project's list of
+//! bad input. What only a tree of a store can do (links) is tried in `setpoint-render`, what only a
+//! program can do (`case_80`) in `setpoint-render-external`, and what a reader of YAML does alone
+//! in `setpoint-yaml`.
 //!
-//! - [`input`]: what is written wrongly, or leads where it may not. [`limits`]: what is too much. [`secrets`]: what is never told.
+//! - [`input`]: what is written wrongly, or leads where it may not. [`limits`]: what is too much.
+//!   [`secrets`]: what is never told.
 
 mod input;
 mod limits;

@@ -1,5 +1,6 @@
-//! A simulated disk that keeps what was written apart from what was synced, loses or tears the difference when the power
-//! fails, and fails writes and syncs on demand. SIGKILL proves nothing about durability: the page cache survives it.
+//! A simulated disk that keeps what was written apart from what was synced, loses or tears the
+//! difference when the power fails, and fails writes and syncs on demand. SIGKILL proves nothing
+//! about durability: the page cache survives it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +16,8 @@ pub(crate) enum Fault {
     PowerLoss { at: u64 },
     /// Operations of one sort fail, the n-th only or all from it on.
     Refusal { of: Operation, at: u64, lasting: bool, full: bool },
-    /// The file system turns read-only, as Linux remounts one it finds damaged: nothing can be changed any more, and
-    /// syncing, which has nothing to do, succeeds.
+    /// The file system turns read-only, as Linux remounts one it finds damaged: nothing can be
+    /// changed any more, and syncing, which has nothing to do, succeeds.
     ReadOnly { at: u64 },
 }
 
@@ -78,7 +79,8 @@ struct File {
     pending: Vec<Change>,
     /// The lock level of each open handle.
     levels: BTreeMap<u64, i32>,
-    /// Shared memory of the write-ahead index. Each region stays where it is: SQLite holds pointers into it.
+    /// Shared memory of the write-ahead index. Each region stays where it is: SQLite holds pointers
+    /// into it.
     regions: Vec<Box<[u8]>>,
     slots: [Slot; 8],
 }
@@ -132,7 +134,8 @@ impl Disk {
         found.map(|(_, file)| file.content.clone()).unwrap_or_default()
     }
 
-    /// Switches the power off and on again: what was not synced is lost in the given way, and no fault is left.
+    /// Switches the power off and on again: what was not synced is lost in the given way, and no
+    /// fault is left.
     pub(crate) fn power_cycle(&mut self, loss: Loss, dice: &mut impl FnMut(usize) -> usize) {
         assert_eq!(self.open, 0, "the process is gone when the power returns");
         (self.off, self.fault) = (false, None);
@@ -238,7 +241,8 @@ impl Disk {
                 file.synced = Some(file.content.clone());
                 file.pending.clear();
             }
-            // What a real system does: the pages stay readable but count as clean, and no later sync writes them.
+            // What a real system does: the pages stay readable but count as clean, and no later
+            // sync writes them.
             Err(_) if !off => file.pending.clear(),
             Err(_) => {}
         }

@@ -1,4 +1,5 @@
-//! The simulated disk as SQLite's file layer. The only place with `unsafe`: SQLite calls it through C pointers.
+//! The simulated disk as SQLite's file layer. The only place with `unsafe`: SQLite calls it through
+//! C pointers.
 #![expect(unsafe_code, reason = "SQLite's file layer is a C interface")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -20,8 +21,9 @@ impl SharedDisk {
     pub(crate) fn register(name: &'static str) -> Self {
         let disk: &'static Mutex<Disk> = Box::leak(Box::default());
         let name_for_c = CString::new(name).expect("a name without zero bytes").into_raw();
-        // SAFETY: the default file layer is always there and never unregistered; it is only copied from. What SQLite
-        // keeps a pointer to (the layer, its name, the disk) is leaked above and here.
+        // SAFETY: the default file layer is always there and never unregistered; it is only copied
+        // from. What SQLite keeps a pointer to (the layer, its name, the disk) is leaked above and
+        // here.
         unsafe {
             let system = sqlite::sqlite3_vfs_find(std::ptr::null());
             let layer = Box::leak(Box::new(*system));
@@ -86,7 +88,8 @@ unsafe fn disk_of(layer: *mut sqlite::sqlite3_vfs) -> &'static Mutex<Disk> {
 /// The disk, the file's name and the handle's number.
 ///
 /// # Safety
-/// `file` is one that [`open`] filled and that is not closed; SQLite does not close a file during a call on it.
+/// `file` is one that [`open`] filled and that is not closed; SQLite does not close a file during a
+/// call on it.
 unsafe fn parts<'a>(file: *mut sqlite::sqlite3_file) -> (MutexGuard<'static, Disk>, &'a str, u64) {
     // SAFETY: by the condition above it is a `Handle` whose name is still allocated.
     let (handle, name) = unsafe {
@@ -115,7 +118,8 @@ unsafe extern "C" fn open(
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite gives `szOsFile` writable bytes at `file`, a C string or null as name, and an int or null.
+    // SAFETY: SQLite gives `szOsFile` writable bytes at `file`, a C string or null as name, and an
+    // int or null.
     unsafe {
         let handle = file.cast::<Handle>();
         (*handle).base.pMethods = std::ptr::null();
@@ -139,7 +143,8 @@ unsafe extern "C" fn open(
 }
 
 unsafe extern "C" fn close(file: *mut sqlite::sqlite3_file) -> c_int {
-    // SAFETY: an open file (see `parts`); its name was made by `Box::into_raw` and is freed here, once.
+    // SAFETY: an open file (see `parts`); its name was made by `Box::into_raw` and is freed here,
+    // once.
     unsafe {
         let (mut disk, name, id) = parts(file);
         disk.close_file(name, id);
@@ -238,7 +243,8 @@ unsafe extern "C" fn shm_map(
     extend: c_int,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: an open file and a place for the answer. The region is boxed and dropped only when no connection is left.
+    // SAFETY: an open file and a place for the answer. The region is boxed and dropped only when no
+    // connection is left.
     unsafe {
         let (mut disk, name, _) = parts(file);
         *to = disk.region(name, region as usize, size as usize, extend != 0).cast();
@@ -263,7 +269,8 @@ unsafe extern "C" fn shm_barrier(_file: *mut sqlite::sqlite3_file) {
 }
 
 unsafe extern "C" fn shm_unmap(file: *mut sqlite::sqlite3_file, delete: c_int) -> c_int {
-    // SAFETY: an open file. SQLite asks for deletion only from the last connection, which no longer uses the regions.
+    // SAFETY: an open file. SQLite asks for deletion only from the last connection, which no longer
+    // uses the regions.
     let (mut disk, name, _) = unsafe { parts(file) };
     if delete != 0 {
         disk.drop_regions(name);

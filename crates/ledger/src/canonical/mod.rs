@@ -1,8 +1,9 @@
-//! Canonical JSON: one value, one sequence of bytes. What is hashed is what was written here, and nothing is ever
-//! written a second time to check a hash.
+//! Canonical JSON: one value, one sequence of bytes. What is hashed is what was written here, and
+//! nothing is ever written a second time to check a hash.
 //!
-//! The form is RFC 8785 (keys sorted by UTF-16 code units, no whitespace, minimal escapes) restricted to integers
-//! that every JSON reader holds exactly: a verifier in another language must not round our numbers.
+//! The form is RFC 8785 (keys sorted by UTF-16 code units, no whitespace, minimal escapes)
+//! restricted to integers that every JSON reader holds exactly: a verifier in another language must
+//! not round our numbers.
 
 mod nested;
 mod writer;

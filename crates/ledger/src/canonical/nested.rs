@@ -1,4 +1,5 @@
-//! Lists and objects while they are written. The members of an object are put in order once the last of them is there.
+//! Lists and objects while they are written. The members of an object are put in order once the
+//! last of them is there.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -34,7 +35,8 @@ impl<'a> List<'a> {
     }
 }
 
-/// An object whose members are being written, each as `"name":value,` in the order in which they come.
+/// An object whose members are being written, each as `"name":value,` in the order in which they
+/// come.
 pub(super) struct Object<'a> {
     writer: Writer<'a>,
     /// Where the first member begins in the bytes, and which of all open members it is.

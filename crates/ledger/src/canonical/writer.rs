@@ -1,5 +1,5 @@
-//! The serializer behind [`super::to_bytes`]: values go straight into bytes, without a tree of values in between. What is
-//! written of lists and objects is in [`super::nested`].
+//! The serializer behind [`super::to_bytes`]: values go straight into bytes, without a tree of
+//! values in between. What is written of lists and objects is in [`super::nested`].
 
 use std::fmt::Display;
 
@@ -10,7 +10,8 @@ use super::{DEEPEST, LARGEST_EXACT, NotCanonical};
 
 pub(super) type Written = Result<(), NotCanonical>;
 
-/// What is written, and room to put members in order: one allocation for all objects of a value, not three for each.
+/// What is written, and room to put members in order: one allocation for all objects of a value,
+/// not three for each.
 #[derive(Default)]
 pub(super) struct Output {
     pub(super) bytes: Vec<u8>,
@@ -21,7 +22,8 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn text(&mut self, text: &str) {
-        // serde_json escapes exactly what RFC 8785 asks for: quote, backslash and control characters.
+        // serde_json escapes exactly what RFC 8785 asks for: quote, backslash and control
+        // characters.
         serde_json::to_writer(&mut self.bytes, text).expect("writing text to memory cannot fail");
     }
 }
@@ -57,7 +59,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Opens the object of one member that stands for an enum's variant; whoever writes the content closes it.
+    /// Opens the object of one member that stands for an enum's variant; whoever writes the content
+    /// closes it.
     fn variant(self, name: &str) -> Result<Self, NotCanonical> {
         self.out.bytes.push(b'{');
         self.out.text(name);

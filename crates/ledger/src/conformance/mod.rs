@@ -1,6 +1,8 @@
-//! What every ledger must do, as a suite: an implementation brings a [`Harness`] and runs all [`CASES`].
+//! What every ledger must do, as a suite: an implementation brings a [`Harness`] and runs all
+//! [`CASES`].
 //!
-//! Each case states one sentence of the [`Ledger`] contract. The suite needs no runtime: it only awaits.
+//! Each case states one sentence of the [`Ledger`] contract. The suite needs no runtime: it only
+//! awaits.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,9 +26,11 @@ mod writing;
 
 type Finished<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// How the suite opens, saves and restores the ledger under test. One harness holds one ledger's data, empty at first.
+/// How the suite opens, saves and restores the ledger under test. One harness holds one ledger's
+/// data, empty at first.
 pub trait Harness {
-    /// Opens the ledger over whatever is durable now. The suite has dropped the one before, with or without closing.
+    /// Opens the ledger over whatever is durable now. The suite has dropped the one before, with or
+    /// without closing.
     fn open(&self) -> Finished<'_, Box<dyn Ledger>>;
     /// Copies the data of the ledger, which is closed.
     fn back_up(&self);

@@ -1,5 +1,6 @@
-//! A checkpoint that is signed when it is read. Signing costs more than all else an append does, and most checkpoints of a log in memory
-//! are never read; a signature is a function of what is signed and the key, so nobody can tell when it was made.
+//! A checkpoint that is signed when it is read. Signing costs more than all else an append does,
+//! and most checkpoints of a log in memory are never read; a signature is a function of what is
+//! signed and the key, so nobody can tell when it was made.
 
 use std::collections::BTreeMap;
 

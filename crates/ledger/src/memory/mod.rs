@@ -1,5 +1,6 @@
-//! The ledger in memory: [`MemoryLog`] is plain, synchronous and deterministic (the simulator calls it directly; a
-//! clone of it is a backup), [`MemoryLedger`] puts it behind the [`crate::Ledger`] trait.
+//! The ledger in memory: [`MemoryLog`] is plain, synchronous and deterministic (the simulator calls
+//! it directly; a clone of it is a backup), [`MemoryLedger`] puts it behind the [`crate::Ledger`]
+//! trait.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

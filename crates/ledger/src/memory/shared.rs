@@ -25,7 +25,8 @@ impl MemoryLedger {
 
     /// The log itself, locked while it is used.
     pub fn log(&self) -> MutexGuard<'_, MemoryLog> {
-        // A panic elsewhere cannot leave the log half changed: every change of it is made at once or undone.
+        // A panic elsewhere cannot leave the log half changed: every change of it is made at once
+        // or undone.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

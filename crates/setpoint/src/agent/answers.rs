@@ -59,7 +59,8 @@ impl Answers {
         Self { clock, origin, handle, provider, messages, open_now, last_order: AtomicU64::new(0) }
     }
 
-    /// The ledger to read from. One that failed is opened anew every few seconds: that moment is waited for.
+    /// The ledger to read from. One that failed is opened anew every few seconds: that moment is
+    /// waited for.
     async fn ledger(&self) -> Result<Arc<dyn Ledger>, Problem> {
         let mut opened = self.open_now.subscribe();
         let open = timeout(OPENING, opened.wait_for(Option::is_some)).await;

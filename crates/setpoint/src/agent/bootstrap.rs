@@ -71,7 +71,8 @@ impl Bootstrap {
         StoreName::new(setpoint_engine::accept::BOOTSTRAP_STORE).expect("a plain name")
     }
 
-    /// Adds the root app and its store to controls, which come from documents and never hold them themselves.
+    /// Adds the root app and its store to controls, which come from documents and never hold them
+    /// themselves.
     pub fn govern(&self, controls: &mut Controls, of: Option<Digest>) {
         let control = AppControl {
             document: Digest::of(format!("{:?}", self.spec).as_bytes()),

@@ -1,4 +1,5 @@
-//! A Kubernetes cluster as a target of the agent: how it is entered, what is remembered of it, and what the accept plane must know of its kinds.
+//! A Kubernetes cluster as a target of the agent: how it is entered, what is remembered of it, and
+//! what the accept plane must know of its kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,7 +31,8 @@ use super::connect::Connector;
 use crate::complaint::told;
 use crate::doors::OwnCluster;
 
-/// An API server tells of an event when its request is answered: those of requests that were under way together come within this.
+/// An API server tells of an event when its request is answered: those of requests that were under
+/// way together come within this.
 const AUDIT_SETTLES: Span = Span::seconds(1);
 
 impl Connector {

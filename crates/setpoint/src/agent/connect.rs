@@ -1,4 +1,5 @@
-//! From documents to connections: a Store document to a Git store, a Target document to a host or a cluster.
+//! From documents to connections: a Store document to a Git store, a Target document to a host or a
+//! cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -124,7 +125,8 @@ impl Connector {
                 let root = spec.root.as_ref().map(|root| PathBuf::from(root.as_str()));
                 let mut options =
                     HostOptions::new(root, self.data.clone(), Arc::new(move || clock.now()), self.digest_key.clone());
-                // The lock of the ledger's folder makes this process the only one of its installation.
+                // The lock of the ledger's folder makes this process the only one of its
+                // installation.
                 options.alone = true;
                 options.own.clone_from(&self.own);
                 let log = Arc::clone(&self.log);

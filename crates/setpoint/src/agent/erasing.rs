@@ -1,4 +1,5 @@
-//! Erasing what a record says in its body, as a person may have a right to: the record stays, and another one says that its body is gone.
+//! Erasing what a record says in its body, as a person may have a right to: the record stays, and
+//! another one says that its body is gone.
 
 use setpoint_core::name::{Actor, Scope};
 use setpoint_core::time::Span;
@@ -36,7 +37,8 @@ impl From<LedgerError> for EraseError {
     }
 }
 
-/// Erases the body of a record and answers the number of the one that says so. The agent may not be running.
+/// Erases the body of a record and answers the number of the one that says so. The agent may not be
+/// running.
 pub async fn erase(options: AgentOptions, wish: Wish) -> Result<u64, EraseError> {
     let Wish { seq, actor, reason } = wish;
     let Alone { ledger, origin, clock, .. } = open_alone(options).await?;

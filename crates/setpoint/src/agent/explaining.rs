@@ -1,4 +1,5 @@
-//! Who set what of a resource that an app declares: its version rendered once more, with every node knowing where it came from.
+//! Who set what of a resource that an app declares: its version rendered once more, with every node
+//! knowing where it came from.
 
 use setpoint_api::answer::Explained;
 use setpoint_api::question::ExplainQuestion;

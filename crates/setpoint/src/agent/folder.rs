@@ -148,7 +148,8 @@ impl DataFolder {
         written.installation(&path)
     }
 
-    /// Refuses a folder in which this installation is not any more: it was removed, and perhaps another one made in its place.
+    /// Refuses a folder in which this installation is not any more: it was removed, and perhaps
+    /// another one made in its place.
     pub(super) fn refuse_unless_of(&self, origin: &Origin) -> Result<(), Box<dyn Error + Send + Sync>> {
         let removed = || LedgerError::Removed { path: self.path.join(INSTALLATION) };
         match self.installation() {
@@ -158,8 +159,8 @@ impl DataFolder {
         }
     }
 
-    /// Who this installation is, and what is still to be written down if it is a new one. To be called by the process that holds the
-    /// lock of the folder.
+    /// Who this installation is, and what is still to be written down if it is a new one. To be
+    /// called by the process that holds the lock of the folder.
     pub(super) fn installation_or_new(&self) -> Result<(Installation, Option<NewInstallation>), FolderError> {
         match self.installation() {
             Err(FolderError::NotInstalled { .. }) => {
@@ -171,8 +172,9 @@ impl DataFolder {
         }
     }
 
-    /// Writes an identity down, whole or not at all, and never over another one: a torn or replaced identity is a lost installation.
-    /// The ledger is there by then, so that an identity without a ledger always means that the ledger was lost.
+    /// Writes an identity down, whole or not at all, and never over another one: a torn or replaced
+    /// identity is a lost installation. The ledger is there by then, so that an identity without a
+    /// ledger always means that the ledger was lost.
     pub(super) fn install(&self, NewInstallation(written): &NewInstallation) -> Result<(), FolderError> {
         let path = self.path.join(INSTALLATION);
         let next = self.path.join("installation.json.next");

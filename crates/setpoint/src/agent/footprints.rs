@@ -1,5 +1,6 @@
-//! What the last renders were made from, so that an app is not rendered again from the same: in memory, and in the disposable database
-//! for the time after a restart. Losing them costs renders and nothing else.
+//! What the last renders were made from, so that an app is not rendered again from the same: in
+//! memory, and in the disposable database for the time after a restart. Losing them costs renders
+//! and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,10 +17,12 @@ use crate::complaint::told;
 /// Where they are in the database.
 const AREA: &str = "footprints";
 
-/// So many are written down together: one by one they would cost as much as the renders. What is left waits for the next poll of a store.
+/// So many are written down together: one by one they would cost as much as the renders. What is
+/// left waits for the next poll of a store.
 const TOGETHER: usize = 64;
 
-/// By the bundle that the render gave, as they are written down: in a tenth of the room, and each is read once for every version.
+/// By the bundle that the render gave, as they are written down: in a tenth of the room, and each
+/// is read once for every version.
 type StoredFootprints = BTreeMap<AppId, Vec<(Digest, Box<[u8]>)>>;
 
 #[derive(Debug)]

@@ -1,5 +1,6 @@
-//! A ledger that a checkpoint kept outside of it shows to have lost records, as after an older copy was restored: what is lost, and a
-//! person's word that it is. Until that is recorded the agent changes nothing.
+//! A ledger that a checkpoint kept outside of it shows to have lost records, as after an older copy
+//! was restored: what is lost, and a person's word that it is. Until that is recorded the agent
+//! changes nothing.
 
 use std::io;
 use std::path::PathBuf;
@@ -62,7 +63,8 @@ pub enum GapError {
     NotAnchored { trouble: String },
 }
 
-/// Holds the ledger against its anchor and, given a person's word for exactly what is lost, records that. The agent may not be running.
+/// Holds the ledger against its anchor and, given a person's word for exactly what is lost, records
+/// that. The agent may not be running.
 pub async fn gap(options: AgentOptions, loss: Option<Loss>) -> Result<Shown, GapError> {
     let Alone { ledger, origin, folder, anchor, clock } = open_alone(options).await?;
     let head = ledger.head(&origin).await.map_err(|source| GapError::Unread { source })?;
@@ -76,8 +78,8 @@ pub async fn gap(options: AgentOptions, loss: Option<Loss>) -> Result<Shown, Gap
     Ok(shown)
 }
 
-/// The file with the newest checkpoint, of those that hold one: the ledger was opened, so that all of them are believed. Of two equal ones
-/// the first.
+/// The file with the newest checkpoint, of those that hold one: the ledger was opened, so that all
+/// of them are believed. Of two equal ones the first.
 fn newest_of(files: impl Iterator<Item = AnchorFile>) -> Option<PathBuf> {
     let mut newest: Option<(u64, PathBuf)> = None;
     for file in files {

@@ -1,5 +1,5 @@
-//! How offered versions relate to those they must descend from. What is known to lead to a head is remembered, so that the history is
-//! not walked once for every app.
+//! How offered versions relate to those they must descend from. What is known to lead to a head is
+//! remembered, so that the history is not walked once for every app.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,8 @@ use setpoint_core::name::{StoreName, VersionId};
 use setpoint_core::version::Ancestry;
 use setpoint_store::{Store, StoreError};
 
-/// Versions that are remembered of one store. Each new head adds the one before; those that were not asked about for the longest time
-/// are forgotten, which costs another walk at the most.
+/// Versions that are remembered of one store. Each new head adds the one before; those that were
+/// not asked about for the longest time are forgotten, which costs another walk at the most.
 const MOST: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -40,7 +40,8 @@ impl Lineage {
         self.ancestors.insert(version, self.asked);
         if self.ancestors.len() > MOST {
             let mut ages: Vec<u64> = self.ancestors.values().copied().collect();
-            // Half of them at once: what is forgotten one by one would be searched for with each head.
+            // Half of them at once: what is forgotten one by one would be searched for with each
+            // head.
             let (_, median, _) = ages.select_nth_unstable(MOST / 2);
             let median = *median;
             self.ancestors.retain(|_, last| *last >= median);

@@ -1,4 +1,5 @@
-//! Telling people: the machine's notes, brought to the notifiers that the accepted documents name, and said in the agent's log.
+//! Telling people: the machine's notes, brought to the notifiers that the accepted documents name,
+//! and said in the agent's log.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,7 +27,8 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// The courier of the documents in force. It remembers who has what, so it is kept while the documents stay.
+    /// The courier of the documents in force. It remembers who has what, so it is kept while the
+    /// documents stay.
     pub(super) fn courier(&self) -> Result<Courier, String> {
         let documents = self.provider.documents();
         let mut kept = self.courier.lock().unwrap_or_else(PoisonError::into_inner);

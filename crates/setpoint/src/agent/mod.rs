@@ -1,4 +1,5 @@
-//! The agent: one process that holds this installation's apps, and the composition root of everything it needs.
+//! The agent: one process that holds this installation's apps, and the composition root of
+//! everything it needs.
 //!
 //! | file | what it sees to |
 //! | --- | --- |
@@ -82,7 +83,8 @@ pub enum StartError {
     Ended(#[from] Ended),
 }
 
-/// The ledger that is open now, for those who read it. They keep it no longer than they read: after a failure it is opened anew.
+/// The ledger that is open now, for those who read it. They keep it no longer than they read: after
+/// a failure it is opened anew.
 type OpenNow = Arc<watch::Sender<Option<Arc<dyn Ledger>>>>;
 
 /// A running agent.
@@ -113,7 +115,8 @@ impl RunningAgent {
             opening::open(bootstrap, &data, Purpose::Hold, clock, (own_cluster, program), &log).await?;
         let origin = installation.origin.clone();
         let open_now: OpenNow = Arc::new(watch::Sender::new(None));
-        // The lock of the ledger's folder makes this process the only one: what a predecessor did with its own hands is over.
+        // The lock of the ledger's folder makes this process the only one: what a predecessor did
+        // with its own hands is over.
         settings.own_hands = Some(HOSTS.to_owned());
         settings.fencing = Some(setpoint_target_kube::IDENTITIES.to_owned());
         let messages = Arc::new(Messages {
@@ -169,7 +172,8 @@ impl RunningAgent {
         self.handle.standing().await
     }
 
-    /// How many apps were rendered since the start. A commit costs one for each app that it touches, and none for the others.
+    /// How many apps were rendered since the start. A commit costs one for each app that it
+    /// touches, and none for the others.
     pub fn renders(&self) -> u64 {
         self.provider.renders()
     }
@@ -178,7 +182,8 @@ impl RunningAgent {
     pub async fn stop(mut self) -> Result<(), StopError> {
         self.provider.stop_renderers();
         drop(self.hang_up.take());
-        // The socket's task holds a handle until it has ended; what it ended with does not matter any more.
+        // The socket's task holds a handle until it has ended; what it ended with does not matter
+        // any more.
         let _ = (&mut self.socket).await;
         let stopped = match Arc::try_unwrap(self.handle) {
             Ok(handle) => handle.stop().await,
@@ -189,8 +194,9 @@ impl RunningAgent {
     }
 }
 
-/// Opens the ledger again after it failed; the first time it is the one that is open already. One that failed can still be read, so it is let go only
-/// when the disk takes something again: without room not even a ledger that is only read could be opened.
+/// Opens the ledger again after it failed; the first time it is the one that is open already. One
+/// that failed can still be read, so it is let go only when the disk takes something again: without
+/// room not even a ledger that is only read could be opened.
 fn opener((folder, origin): (DataFolder, Origin), options: Options, first: SqlLedger, open_now: OpenNow) -> OpenLedger {
     let first = Mutex::new(Some(first));
     Box::new(move || {

@@ -1,4 +1,5 @@
-//! Opening an installation: its data folder, its ledger, its stores. What running and recovering begin with.
+//! Opening an installation: its data folder, its ledger, its stores. What running and recovering
+//! begin with.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -122,7 +123,8 @@ pub(super) struct Alone {
     pub(super) clock: Clock,
 }
 
-/// Opens the ledger of an installation that is there already. Its lock keeps an agent from running meanwhile.
+/// Opens the ledger of an installation that is there already. Its lock keeps an agent from running
+/// meanwhile.
 pub(super) async fn open_alone(options: AgentOptions) -> Result<Alone, OpeningError> {
     let AgentOptions { bootstrap, data, clock, .. } = options;
     let folder = DataFolder::existing(&data)?;
@@ -141,7 +143,8 @@ pub(super) fn ledger_options(folder: &DataFolder, installation: &Installation, a
     }
 }
 
-/// What the anchor says, if it is not about this log. What is no checkpoint, or ours and wrong, is told when the ledger is opened.
+/// What the anchor says, if it is not about this log. What is no checkpoint, or ours and wrong, is
+/// told when the ledger is opened.
 fn lost_log(anchor: Option<&AnchorFile>, origin: &Origin) -> Result<Option<Checkpoint>, OpeningError> {
     let Some(anchor) = anchor else { return Ok(None) };
     let text = anchor.read().map_err(|source| {

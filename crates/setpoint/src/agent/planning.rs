@@ -1,4 +1,5 @@
-//! What would be done: the machine's own decision for a bundle and a fresh look, with the target's word on every step. Nothing changes.
+//! What would be done: the machine's own decision for a bundle and a fresh look, with the target's
+//! word on every step. Nothing changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,8 +85,8 @@ impl Answers {
         Ok(plan)
     }
 
-    /// A version of all stores an app is made from: the named one where a store has it, on whatever branch, else what is accepted. To be shown, never to be
-    /// accepted.
+    /// A version of all stores an app is made from: the named one where a store has it, on whatever
+    /// branch, else what is accepted. To be shown, never to be accepted.
     pub(super) async fn whole_revision(&self, app: &AppId, rev: &str, status: &AppStatus) -> Result<Revision, Problem> {
         let named = self.named(app, rev, Among::Offered).await?;
         let accepted = status.facts.accepted.iter().flat_map(|accepted| accepted.revision.iter());

@@ -1,5 +1,5 @@
-//! An installation whose data folder was lost, begun anew: what its stores declare now is looked for on its targets, and what is
-//! there is owned again. The rules are those of [`crate::recover`].
+//! An installation whose data folder was lost, begun anew: what its stores declare now is looked
+//! for on its targets, and what is there is owned again. The rules are those of [`crate::recover`].
 
 use std::collections::BTreeMap;
 
@@ -45,10 +45,11 @@ pub enum RecoveryError {
     NotClosed { source: LedgerError },
 }
 
-/// Owns again what the stores of an installation declare and its targets show. Needs a data folder without any claims.
+/// Owns again what the stores of an installation declare and its targets show. Needs a data folder
+/// without any claims.
 ///
-/// An anchor outlives the data folder: one that is another log's is that of the installation that was lost. It is kept and recorded, never
-/// believed: the key that could prove it is lost too.
+/// An anchor outlives the data folder: one that is another log's is that of the installation that
+/// was lost. It is kept and recorded, never believed: the key that could prove it is lost too.
 pub async fn recover_lost(
     options: AgentOptions,
     actor: Actor,
@@ -73,8 +74,8 @@ pub async fn recover_lost(
     Ok((recovered, apps))
 }
 
-/// Every app as its stores declare it now, and the targets they are held on. One that is left out would lose what it owns, so that
-/// there are all or none.
+/// Every app as its stores declare it now, and the targets they are held on. One that is left out
+/// would lose what it owns, so that there are all or none.
 async fn declared(provider: &Provider) -> Result<(Vec<Bundle>, Targets), RecoveryError> {
     let documents = bundle(provider, &Bootstrap::root(), Bootstrap::engine(), [Bootstrap::store()]).await?;
     let governed = provider.govern(&documents, &BTreeMap::new()).await.ok_or(RecoveryError::Unreadable)?;

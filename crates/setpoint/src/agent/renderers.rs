@@ -1,5 +1,7 @@
-//! Other programs that render, as the bootstrap document lists them: each known by its digest, and run where it can do nothing but read one version and
-//! write an answer. One that cannot be run is told to the apps that name it, and tried again with their next render; nothing else waits for it.
+//! Other programs that render, as the bootstrap document lists them: each known by its digest, and
+//! run where it can do nothing but read one version and write an answer. One that cannot be run is
+//! told to the apps that name it, and tried again with their next render; nothing else waits for
+//! it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,7 +20,8 @@ use setpoint_store::{ObjectId, StorePath};
 
 use crate::complaint::told;
 
-/// Less than the machine waits for a render, with room for what comes before and after. Overlays take a second.
+/// Less than the machine waits for a render, with room for what comes before and after. Overlays
+/// take a second.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// So many files are named that were left out.
@@ -39,7 +42,8 @@ pub(super) struct Renderers {
     written: Mutex<Option<(Root, Written)>>,
 }
 
-/// The same programs, which are given nothing that was written before: for one render, whose inputs are mostly of the same version.
+/// The same programs, which are given nothing that was written before: for one render, whose inputs
+/// are mostly of the same version.
 #[derive(Debug)]
 pub(super) struct Afresh<'a> {
     renderers: &'a Renderers,
@@ -104,7 +108,8 @@ impl Renderers {
         )
     }
 
-    /// Stands for what a program said, which may be a secret: this is kept and told to people who may not read the store.
+    /// Stands for what a program said, which may be a secret: this is kept and told to people who
+    /// may not read the store.
     fn unsaid(&self, wanted: &Wanted<'_>) -> String {
         let declared = self.declared.iter().find(|declared| declared.digest.as_str() == wanted.digest);
         let program = declared.map_or_else(|| "PROGRAM".to_owned(), |declared| shell_word(declared.binary.as_str()));
@@ -120,7 +125,8 @@ impl Renderers {
         )
     }
 
-    /// One that reads only what it wrote itself, a moment ago: what may lead to a delete rests on the store, and not on what lay on a disk.
+    /// One that reads only what it wrote itself, a moment ago: what may lead to a delete rests on
+    /// the store, and not on what lay on a disk.
     pub(super) fn afresh(&self) -> Afresh<'_> {
         Afresh { renderers: self, written: RefCell::default() }
     }

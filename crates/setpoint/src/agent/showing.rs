@@ -1,4 +1,5 @@
-//! What people ask of targets through the agent: trees, logs, what is not well, requests. Nothing is decided by it.
+//! What people ask of targets through the agent: trees, logs, what is not well, requests. Nothing
+//! is decided by it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -62,7 +63,8 @@ impl Answers {
         counted
     }
 
-    /// What of an app is not well, as far as its target says why; nothing where everything is, or nobody answers soon.
+    /// What of an app is not well, as far as its target says why; nothing where everything is, or
+    /// nobody answers soon.
     pub(super) async fn unhealthy(&self, app: &AppId, status: &AppStatus) -> Result<Vec<Unhealthy>, Problem> {
         if status.health == Health::Healthy {
             return Ok(Vec::new());

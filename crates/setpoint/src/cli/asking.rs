@@ -1,4 +1,5 @@
-//! Asking the agent: through the socket of its data folder, and what is said when there is no answer.
+//! Asking the agent: through the socket of its data folder, and what is said when there is no
+//! answer.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
-//! `setpoint kustomize compare`: folders of this machine's disk, rendered by us and by a real kustomize, and what differs. For whoever thinks of moving, before
-//! there is an agent.
+//! `setpoint kustomize compare`: folders of this machine's disk, rendered by us and by a real
+//! kustomize, and what differs. For whoever thinks of moving, before there is an agent.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use crate::sides::{Compared, Pair};
 
 /// Renders folders both ways and tells what differs
 ///
-/// The other program is run in a sandbox of the kernel: it reads the repository of the folder, has no network, and starts nothing. Its digest is shown, to be
-/// written into documents.
+/// The other program is run in a sandbox of the kernel: it reads the repository of the folder, has
+/// no network, and starts nothing. Its digest is shown, to be written into documents.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,5 @@
-//! Kustomizations on this machine's disk. Its root is the root of the tree, so that paths are those that people know.
+//! Kustomizations on this machine's disk. Its root is the root of the tree, so that paths are those
+//! that people know.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -71,7 +72,8 @@ impl Files for Disk {
     }
 }
 
-/// What a file holds, and a little more than one build may read at most: a device would have no end.
+/// What a file holds, and a little more than one build may read at most: a device would have no
+/// end.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let about = file.metadata()?.len().min(MOST_READ);

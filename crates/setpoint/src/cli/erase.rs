@@ -15,8 +15,9 @@ use crate::exit::Exit;
 
 /// Erases the body of a record for good: the values that drifted, and who did it
 ///
-/// The record itself stays, and so do all proofs: only a salted hash of the body is in it. Another record says who erased it, and why. Copies
-/// of the data folder are not touched. No agent may be running.
+/// The record itself stays, and so do all proofs: only a salted hash of the body is in it. Another
+/// record says who erased it, and why. Copies of the data folder are not touched. No agent may be
+/// running.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

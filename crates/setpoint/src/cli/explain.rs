@@ -1,4 +1,5 @@
-//! `setpoint explain`: which base, patch, generator or transformer of a kustomization set what of a resource.
+//! `setpoint explain`: which base, patch, generator or transformer of a kustomization set what of a
+//! resource.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,9 @@ Exit codes:
   1  could not run: no such folder; of an app, whatever the agent does not answer
   4  the kustomization is wrong, or has no such resource or field")]
 pub(super) struct Explain {
-    /// The resource as it is rendered, as `Kind/name`, `Kind.group/name` or `Kind.version.group/name`; of a name that has a hash behind it, what is before the hash will do
+    /// The resource as it is rendered, as `Kind/name`, `Kind.group/name` or
+    /// `Kind.version.group/name`; of a name that has a hash behind it, what is before the hash will
+    /// do
     #[arg(value_name = "RESOURCE", value_parser = resource)]
     resource: ObjectName,
     /// The field; everything below it is told
@@ -56,7 +59,8 @@ pub(super) struct Explain {
     /// An app that the agent holds, as `name` or `scope/name`, instead of a folder
     #[arg(short, long, value_parser = app)]
     app: Option<AppId>,
-    /// A version of the app's store instead of the accepted one: an id, or an unambiguous beginning of it
+    /// A version of the app's store instead of the accepted one: an id, or an unambiguous beginning
+    /// of it
     #[arg(long, value_name = "VERSION", requires = "app")]
     rev: Option<String>,
 }

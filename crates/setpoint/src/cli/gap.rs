@@ -1,4 +1,5 @@
-//! `setpoint ledger gap`: shows what a ledger has lost by its anchor, and records that a person knows.
+//! `setpoint ledger gap`: shows what a ledger has lost by its anchor, and records that a person
+//! knows.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,9 +17,11 @@ use crate::exit::Exit;
 
 /// Shows which records a ledger has lost, and lets the agent go on without them
 ///
-/// Two files outside of the ledger hold its newest checkpoint: the anchor that the bootstrap document names, and `newest.checkpoint` in
-/// the data folder. A ledger with fewer records than one of them covers, or with others, is read-only: an older copy was restored, or
-/// someone cut it. The agent changes nothing until the newer copy is back, or a person records what is lost. No agent may be running.
+/// Two files outside of the ledger hold its newest checkpoint: the anchor that the bootstrap
+/// document names, and `newest.checkpoint` in the data folder. A ledger with fewer records than one
+/// of them covers, or with others, is read-only: an older copy was restored, or someone cut it. The
+/// agent changes nothing until the newer copy is back, or a person records what is lost. No agent
+/// may be running.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,7 +37,8 @@ pub(super) struct Arguments {
     /// The bootstrap document, which names the anchor
     #[arg(long, value_name = "FILE", default_value = "/etc/setpoint/bootstrap.yaml")]
     config: PathBuf,
-    /// Record that so many records are lost, as told without this; nothing is recorded if it is another number
+    /// Record that so many records are lost, as told without this; nothing is recorded if it is
+    /// another number
     #[arg(long, value_name = "N", requires = "reason")]
     lost: Option<u64>,
     /// Why; kept in the ledger

@@ -15,8 +15,9 @@ use crate::exit::Exit;
 
 /// Make a starter state repository
 ///
-/// Writes DIR/state.git, a bare Git repository with one commit (no `git` needed), and DIR/bootstrap.yaml, which points at it. What
-/// it declares is held below DIR/managed: nothing else of this machine is touched.
+/// Writes DIR/state.git, a bare Git repository with one commit (no `git` needed), and
+/// DIR/bootstrap.yaml, which points at it. What it declares is held below DIR/managed: nothing else
+/// of this machine is touched.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -52,7 +53,8 @@ pub(super) struct Starter {
 }
 
 impl Starter {
-    /// Makes a repository, a bootstrap document and the folder that is held. The error is for people.
+    /// Makes a repository, a bootstrap document and the folder that is held. The error is for
+    /// people.
     pub(super) fn make(folder: &Path, clock: Clock) -> Result<Self, String> {
         let failed = |path: &Path| {
             let path = path.display().to_string();

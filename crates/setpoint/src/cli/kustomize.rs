@@ -1,4 +1,5 @@
-//! `setpoint kustomize build`: what a kustomization of this machine's disk declares, as kustomize itself would write it. Its neighbour is in `compare.rs`.
+//! `setpoint kustomize build`: what a kustomization of this machine's disk declares, as kustomize
+//! itself would write it. Its neighbour is in `compare.rs`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,8 +26,10 @@ pub(super) enum Command {
 
 /// Writes what a kustomization declares
 ///
-/// Output and flags are those of `kustomize build`, of which this may take the place in scripts. Nothing is fetched and nothing else is run: for remote
-/// bases, charts and plugins see `setpoint schema app`. Flags for those (`--enable-helm`, `--enable-exec`, `--network` …) are taken, and have no effect.
+/// Output and flags are those of `kustomize build`, of which this may take the place in scripts.
+/// Nothing is fetched and nothing else is run: for remote bases, charts and plugins see `setpoint
+/// schema app`. Flags for those (`--enable-helm`, `--enable-exec`, `--network` …) are taken, and
+/// have no effect.
 #[derive(Debug, Args)]
 #[command(args_override_self = true, mut_args(switch_as_in_go))]
 #[command(after_help = "\
@@ -49,7 +52,8 @@ pub(super) struct Build {
     /// Write to this file, or one file for each resource into this folder
     #[arg(short = 'o', long = "output", value_name = "PATH", id = "to")]
     to: Option<PathBuf>,
-    /// Takes the place of the `--output` of all other commands: here it is kustomize's. Whatever has no flag is a word, so that this is a second folder.
+    /// Takes the place of the `--output` of all other commands: here it is kustomize's. Whatever
+    /// has no flag is a word, so that this is a second folder.
     #[arg(hide = true, value_name = "DIR", value_parser = one_folder, id = "output")]
     form: Option<Form>,
     /// The order of resources, unless the kustomization has `sortOptions`: by kind, or as they come
@@ -65,7 +69,8 @@ pub(super) struct Build {
     of_programs: OfPrograms,
 }
 
-/// Flags of kustomize for the programs that it starts. Scripts give them whether a kustomization needs them or not; one that does is refused.
+/// Flags of kustomize for the programs that it starts. Scripts give them whether a kustomization
+/// needs them or not; one that does is refused.
 #[derive(Debug, Args)]
 struct OfPrograms {
     #[arg(hide = true, long)]

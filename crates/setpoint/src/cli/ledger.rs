@@ -1,5 +1,6 @@
-//! `setpoint ledger`: shows who signs a ledger, checks it, proves a record and exports a log, with the verifier that shares no code with the writer.
-//! All of that reads only; an engine may be writing the ledger at the same time. What records something is in [`super::gap`] and
+//! `setpoint ledger`: shows who signs a ledger, checks it, proves a record and exports a log, with
+//! the verifier that shares no code with the writer. All of that reads only; an engine may be
+//! writing the ledger at the same time. What records something is in [`super::gap`] and
 //! [`super::erase`].
 
 use std::fs::{self, File};
@@ -15,13 +16,15 @@ use super::{Context, Failure, Form, erase, gap};
 use crate::complaint::told;
 use crate::exit::Exit;
 
-/// Shows who signs a ledger, checks it, proves a record, exports a log, records what was lost, erases a body
+/// Shows who signs a ledger, checks it, proves a record, exports a log, records what was lost,
+/// erases a body
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Prints the public keys that sign the ledger of a data folder, one to a line, the current one first
+    /// Prints the public keys that sign the ledger of a data folder, one to a line, the current one
+    /// first
     ///
-    /// Whoever can change the ledger can change this file too. Print the key once, when the ledger is new, keep it elsewhere, and
-    /// verify with that copy.
+    /// Whoever can change the ledger can change this file too. Print the key once, when the ledger
+    /// is new, keep it elsewhere, and verify with that copy.
     Key {
         /// The data folder of the engine, for example `data`
         #[arg(value_name = "DIR")]
@@ -29,8 +32,9 @@ pub(super) enum Command {
     },
     /// Recomputes every hash and signature and says whether the ledger is sound
     ///
-    /// Records are safe from unseen change as far as an anchor covers them: give every anchor there is.
-    /// The key comes from `setpoint ledger key data`, printed once when the ledger was new and kept elsewhere.
+    /// Records are safe from unseen change as far as an anchor covers them: give every anchor there
+    /// is. The key comes from `setpoint ledger key data`, printed once when the ledger was new and
+    /// kept elsewhere.
     Verify {
         #[command(flatten)]
         ledger: Ledger,
@@ -66,7 +70,8 @@ pub(super) struct Ledger {
     /// The database file, for example `data/ledger.db`
     #[arg(value_name = "LEDGER")]
     path: PathBuf,
-    /// A key that may sign checkpoints, as `name+id+base64`; may be given several times, after a rotation for example
+    /// A key that may sign checkpoints, as `name+id+base64`; may be given several times, after a
+    /// rotation for example
     #[arg(long = "key", value_name = "KEY", required = true)]
     keys: Vec<Key>,
 }

@@ -18,8 +18,9 @@ use crate::show::Paint;
 
 /// Shows what the pods of an app have logged
 ///
-/// Lines of several containers begin with the name of their pod and container. What cannot be read is told on standard error, and the rest is
-/// shown all the same. With `--output json` each line is a JSON value.
+/// Lines of several containers begin with the name of their pod and container. What cannot be read
+/// is told on standard error, and the rest is shown all the same. With `--output json` each line is
+/// a JSON value.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,10 +30,12 @@ Examples:
   setpoint logs web/shop/Pod/front-77b0-q8 --previous
                                    what a container said before it was restarted")]
 pub(super) struct Logs {
-    /// The app, as `name` or `scope/name`; `/Kind/name` after it for one of its objects and what that owns
+    /// The app, as `name` or `scope/name`; `/Kind/name` after it for one of its objects and what
+    /// that owns
     #[arg(value_name = "APP[/KIND/NAME]", value_parser = subject)]
     subject: Subject,
-    /// Go on as more is written, until Ctrl-C. Pods and containers that start later are taken up within seconds
+    /// Go on as more is written, until Ctrl-C. Pods and containers that start later are taken up
+    /// within seconds
     #[arg(short, long, conflicts_with = "previous")]
     follow: bool,
     /// Only what was written in this last while, as `10m` or `2h`
@@ -41,7 +44,8 @@ pub(super) struct Logs {
     /// Only the last so many lines of each container
     #[arg(long, value_name = "LINES")]
     tail: Option<u64>,
-    /// Only containers of this name; without it, those that run beside each other and none that ran before
+    /// Only containers of this name; without it, those that run beside each other and none that ran
+    /// before
     #[arg(long, value_name = "NAME")]
     container: Option<String>,
     /// What was logged before the last restart

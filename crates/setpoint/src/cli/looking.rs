@@ -33,8 +33,8 @@ pub(super) struct Get {
 
 /// Says why an app is not as declared, and what would change that
 ///
-/// Everything that is not being done has a reason: a hold, a suspension, a refused version, a guard against deleting too much. Each is
-/// told with what lets it go.
+/// Everything that is not being done has a reason: a hold, a suspension, a refused version, a guard
+/// against deleting too much. Each is told with what lets it go.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,11 +45,12 @@ pub(super) struct Why {
     app: AppId,
 }
 
-/// Shows the objects of an app with what has come of them: health, age, and why anything is not well
+/// Shows the objects of an app with what has come of them: health, age, and why anything is not
+/// well
 ///
-/// Of a cluster's objects everything that their controllers made of them is shown below them: the ReplicaSets and pods of a Deployment, the
-/// pods of a Job. It is read from the target when asked for. What could not be looked at is said; what is not shown then is not known to be
-/// absent.
+/// Of a cluster's objects everything that their controllers made of them is shown below them: the
+/// ReplicaSets and pods of a Deployment, the pods of a Job. It is read from the target when asked
+/// for. What could not be looked at is said; what is not shown then is not known to be absent.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

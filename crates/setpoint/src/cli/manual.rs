@@ -1,4 +1,5 @@
-//! `setpoint completions` and `setpoint man`: what shells and readers of manuals need, made from the command line itself.
+//! `setpoint completions` and `setpoint man`: what shells and readers of manuals need, made from
+//! the command line itself.
 
 use std::fs;
 use std::io::Write;

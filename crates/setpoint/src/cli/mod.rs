@@ -1,6 +1,7 @@
 //! The command line: what can be asked, and how the answer leaves.
 //!
-//! One file per command or small group of them. Each has its arguments and a `run`; how an answer looks is in [`crate::show`].
+//! One file per command or small group of them. Each has its arguments and a `run`; how an answer
+//! looks is in [`crate::show`].
 
 mod asking;
 mod compare;
@@ -35,8 +36,9 @@ use crate::show::Screen;
 
 /// Holds real systems at what you declared
 ///
-/// Setpoint pulls declared state from versioned stores, admits a version only through gates, and continuously holds real systems
-/// at it. It names who caused each drift, proves what it did, and measures how well it goes.
+/// Setpoint pulls declared state from versioned stores, admits a version only through gates, and
+/// continuously holds real systems at it. It names who caused each drift, proves what it did, and
+/// measures how well it goes.
 #[derive(Debug, Parser)]
 #[command(name = "setpoint", version, after_long_help = TODAY, after_help = TODAY)]
 struct Arguments {
@@ -82,8 +84,8 @@ enum Command {
 /// What every command understands.
 #[derive(Debug, Args)]
 struct Global {
-    /// The data folder of the agent [default: /var/lib/setpoint for root, else $XDG_STATE_HOME/setpoint or
-    /// ~/.local/state/setpoint]
+    /// The data folder of the agent [default: /var/lib/setpoint for root, else
+    /// $XDG_STATE_HOME/setpoint or ~/.local/state/setpoint]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
     data: Option<PathBuf>,
     /// How the answer is written: for people, or one JSON value for programs
@@ -94,7 +96,8 @@ struct Global {
     color: Colour,
 }
 
-/// How an answer is written. What each word means stands with the option: clap would make a list of it in every help.
+/// How an answer is written. What each word means stands with the option: clap would make a list of
+/// it in every help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
     Text,
@@ -214,7 +217,8 @@ pub(crate) fn run(
     let flushed = answered.and_then(|exit| output.flush().map(|()| exit).map_err(Into::into));
     match flushed {
         Ok(exit) => exit,
-        // A reader that has seen enough (`setpoint … | head`) is no failure; any other error of the output is.
+        // A reader that has seen enough (`setpoint … | head`) is no failure; any other error of the
+        // output is.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
         Err(Failure::Output(error)) => {
             let _ = writeln!(

@@ -1,4 +1,5 @@
-//! The commands by which a person overrides: `sync`, `suspend`, `resume`, `hold`, `release`, `settle`.
+//! The commands by which a person overrides: `sync`, `suspend`, `resume`, `hold`, `release`,
+//! `settle`.
 //!
 //! Each is recorded with who ordered it and why before it has any effect.
 
@@ -18,7 +19,8 @@ use crate::show;
 
 /// Looks at an app now, and lets what was accepted through
 ///
-/// An app in manual mode changes only by this. With `--allow-prune` the next plan may delete that many objects beyond the budget.
+/// An app in manual mode changes only by this. With `--allow-prune` the next plan may delete that
+/// many objects beyond the budget.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -37,7 +39,8 @@ pub(super) struct Sync {
 
 /// Stops writing to an app, for a while
 ///
-/// It is still looked at, and what is not done is reported. The suspension ends by itself; `resume` ends it earlier.
+/// It is still looked at, and what is not done is reported. The suspension ends by itself; `resume`
+/// ends it earlier.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -81,7 +84,8 @@ pub(super) struct Hold {
 
 /// Lets go of a hold, so that the app follows its store again
 ///
-/// After a rewritten history `--accept` says which version is right, for one app or for all that are made from a store.
+/// After a rewritten history `--accept` says which version is right, for one app or for all that
+/// are made from a store.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

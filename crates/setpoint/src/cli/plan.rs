@@ -29,10 +29,11 @@ pub(super) struct Arguments {
     /// Only this app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: Option<AppId>,
-    /// A version of the app's store, by its full id or an unambiguous beginning, on any branch; default: the accepted version
+    /// A version of the app's store, by its full id or an unambiguous beginning, on any branch;
+    /// default: the accepted version
     ///
-    /// A commit that is not on the branch the store follows is fetched: the newest one of any reference of the repository, or any
-    /// one of its branches.
+    /// A commit that is not on the branch the store follows is fetched: the newest one of any
+    /// reference of the repository, or any one of its branches.
     #[arg(long, value_name = "REVISION")]
     rev: Option<String>,
 }

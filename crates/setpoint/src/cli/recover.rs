@@ -16,9 +16,10 @@ use crate::recover::Recovered;
 
 /// Own again what is declared and there, after the data folder was lost
 ///
-/// Works out what the stores declare now, looks for it on the targets, and records what is there as owned, all or nothing, into a
-/// data folder that owns nothing yet. No agent may be running on it. What is recovered is held at its declaration and never deleted
-/// until a person releases its app. The anchor of the ledger that was lost is kept beside the new one, and recorded.
+/// Works out what the stores declare now, looks for it on the targets, and records what is there as
+/// owned, all or nothing, into a data folder that owns nothing yet. No agent may be running on it.
+/// What is recovered is held at its declaration and never deleted until a person releases its app.
+/// The anchor of the ledger that was lost is kept beside the new one, and recorded.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

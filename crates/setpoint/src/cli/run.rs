@@ -1,4 +1,5 @@
-//! `setpoint run`: the agent, until it is told to stop. `setpoint apply`: the same agent, once, for pipelines.
+//! `setpoint run`: the agent, until it is told to stop. `setpoint apply`: the same agent, once, for
+//! pipelines.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,9 @@ use crate::exit::Exit;
 
 /// Hold this installation's apps, until told to stop
 ///
-/// Reads the bootstrap document, follows the store it names, and holds every app that the accepted control documents declare. It
-/// answers the other commands on DATA/agent.sock. SIGTERM and Ctrl-C end it gracefully: what has left is waited for and recorded.
+/// Reads the bootstrap document, follows the store it names, and holds every app that the accepted
+/// control documents declare. It answers the other commands on DATA/agent.sock. SIGTERM and Ctrl-C
+/// end it gracefully: what has left is waited for and recorded.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +40,8 @@ pub(super) struct Run {
 
 /// Converge once and say what came of it, for pipelines
 ///
-/// The same gates, budgets and ledger as the agent's. The data folder must not be in use by a running agent.
+/// The same gates, budgets and ledger as the agent's. The data folder must not be in use by a
+/// running agent.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -162,7 +165,8 @@ fn is_settled(standing: &Standing) -> bool {
     standing.holding && answered && controlled && standing.apps.values().all(|app| !app.pending)
 }
 
-/// What is wrong with an app, if anything is. What people decided (a suspension, a hold they asked for) is no failure.
+/// What is wrong with an app, if anything is. What people decided (a suspension, a hold they asked
+/// for) is no failure.
 fn failure(app: &AppId, status: &AppStatus) -> Option<String> {
     if let Some(refused) = &status.refused {
         return Some(format!("{} is refused: {}", refused.revision, refused.problem));

@@ -11,7 +11,8 @@ use crate::exit::Exit;
 
 /// Explains every field of the documents
 ///
-/// Those that control Setpoint (`setpoint.dev/v1`) and those that an app declares for a host (`host.setpoint.dev/v1`).
+/// Those that control Setpoint (`setpoint.dev/v1`) and those that an app declares for a host
+/// (`host.setpoint.dev/v1`).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -48,18 +48,20 @@ pub struct Governed {
 
 pub type Targets = BTreeMap<TargetIdentity, Arc<dyn Target>>;
 
-/// Where declared state comes from. An error is told as what it is; it never stands for "nothing declared".
+/// Where declared state comes from. An error is told as what it is; it never stands for "nothing
+/// declared".
 pub trait Sources: Send + Sync + fmt::Debug {
     /// The store's head. `now` is when the look began.
     fn poll<'a>(&'a self, store: &'a StoreName, now: Timestamp) -> Answer<'a, Observed<VersionId>>;
 
-    /// Renders an app from a revision, unless everything it reads is as it was at the accepted one. Fails where other documents than it asks
-    /// for are taken up.
+    /// Renders an app from a revision, unless everything it reads is as it was at the accepted one.
+    /// Fails where other documents than it asks for are taken up.
     fn render<'a>(&'a self, wanted: &'a Rendering) -> Answer<'a, RenderOutcome>;
 
-    /// What the control documents of the root app's bundle say. `known` is where apps are held, for targets that do not say who they
-    /// are now. Documents were checked when they were accepted: what cannot be connected to is said in the log and tried again.
-    /// `None`: the documents cannot be read after all. That is no answer, least of all that there are none.
+    /// What the control documents of the root app's bundle say. `known` is where apps are held, for
+    /// targets that do not say who they are now. Documents were checked when they were accepted:
+    /// what cannot be connected to is said in the log and tried again. `None`: the documents cannot
+    /// be read after all. That is no answer, least of all that there are none.
     fn govern<'a>(
         &'a self,
         bundle: &'a Bundle,
@@ -74,7 +76,8 @@ pub trait Sources: Send + Sync + fmt::Debug {
         false
     }
 
-    /// The digest of the bundle that these heads give, rendered without any memory of former renders. A delete rests on it.
+    /// The digest of the bundle that these heads give, rendered without any memory of former
+    /// renders. A delete rests on it.
     fn render_afresh<'a>(
         &'a self,
         app: &'a AppId,
@@ -88,7 +91,8 @@ pub trait Messenger: Send + Sync + fmt::Debug {
     /// Whether the note has arrived. `false` makes the machine try again later.
     fn deliver<'a>(&'a self, note: &'a Note) -> Answer<'a, bool>;
 
-    /// Says something to whoever reads the log: what cannot wait for the ledger, because it is about the ledger.
+    /// Says something to whoever reads the log: what cannot wait for the ledger, because it is
+    /// about the ledger.
     fn say(&self, line: &str);
 }
 
@@ -98,7 +102,8 @@ pub struct Environment {
     pub clock: Clock,
     /// The log to write.
     pub origin: Origin,
-    /// Who writes it. The same after a restart, so that the lease of a crashed process need not run out first.
+    /// Who writes it. The same after a restart, so that the lease of a crashed process need not run
+    /// out first.
     pub holder: String,
     pub open_ledger: OpenLedger,
     /// Those that are connected from the start; control documents bring others.
@@ -122,7 +127,8 @@ impl fmt::Debug for Environment {
 /// How much may be under way at once. Who comes later waits for a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Stores asked for their heads, of those that answered when they were last asked; as many again of the others.
+    /// Stores asked for their heads, of those that answered when they were last asked; as many
+    /// again of the others.
     pub fetches: usize,
     pub renders: usize,
     /// Renders that may take long.

@@ -1,5 +1,5 @@
-//! The conductor: the loop that gives the machine one event at a time and sees its effects begun. The only place where tasks
-//! are started.
+//! The conductor: the loop that gives the machine one event at a time and sees its effects begun.
+//! The only place where tasks are started.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -118,8 +118,9 @@ impl EventLoop {
         conductor
     }
 
-    /// Reaches the targets, and listens to those that are new. Answers those that were connected before, by another connection: what the former
-    /// one would have told is lost, and the new one watches nothing before it was asked for it.
+    /// Reaches the targets, and listens to those that are new. Answers those that were connected
+    /// before, by another connection: what the former one would have told is lost, and the new one
+    /// watches nothing before it was asked for it.
     fn connect(&mut self, targets: &Targets) -> Vec<TargetIdentity> {
         let mut replaced = Vec::new();
         for (identity, target) in targets {
@@ -156,7 +157,8 @@ impl EventLoop {
                 Some(Message::Stop) => self.begin_to_stop(),
                 None => self.step(Event::Woke),
             }
-            // What a task ended with does not matter: one that panicked has not answered, and the machine gives its ticket up.
+            // What a task ended with does not matter: one that panicked has not answered, and the
+            // machine gives its ticket up.
             while self.tasks.try_join_next().is_some() {}
         }
         if let Some(what) = self.desk.removed() {
@@ -245,7 +247,8 @@ impl EventLoop {
                 let outcomes = fenced(work.len(), "the engine is stopping");
                 return Some(Event::Executed { ticket, outcomes });
             }
-            // Questions can be asked again by whoever comes next, and who stops does not become the writer again.
+            // Questions can be asked again by whoever comes next, and who stops does not become the
+            // writer again.
             _ if stopping => {}
             Effect::Acquire { length } => self.ask_ledger(Request::Acquire { length }),
             Effect::Execute { ticket, target, work, fence } => {

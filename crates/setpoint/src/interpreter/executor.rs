@@ -1,8 +1,9 @@
-//! The hands: calls to targets, stores and people. Each waits for its turn, so that nobody is asked too much at once, and each
-//! has an end.
+//! The hands: calls to targets, stores and people. Each waits for its turn, so that nobody is asked
+//! too much at once, and each has an end.
 //!
-//! A call that takes longer than the machine waits is dropped without an answer: the machine has given its ticket up. An effect
-//! on a target is the exception, because what is not known about it must be said.
+//! A call that takes longer than the machine waits is dropped without an answer: the machine has
+//! given its ticket up. An effect on a target is the exception, because what is not known about it
+//! must be said.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -31,7 +32,8 @@ use crate::doors::duration;
 /// Whoever settles an intent waits this long for its target to be connected.
 const CONNECTS_WITHIN: Span = Span::seconds(20);
 
-/// A target has this long after an effect can no longer land to say what it knows. The machine waits longer than that.
+/// A target has this long after an effect can no longer land to say what it knows. The machine
+/// waits longer than that.
 const LAST_WORDS: Span = Span::millis(500);
 
 #[derive(Debug)]
@@ -40,7 +42,8 @@ pub(super) struct Executor {
     patience: Span,
     /// For stores that answered when they were last asked.
     fetch: Semaphore,
-    /// For those that did not, or never were: however many of them hang, they keep nobody waiting but each other.
+    /// For those that did not, or never were: however many of them hang, they keep nobody waiting
+    /// but each other.
     fetch_in_doubt: Semaphore,
     answered: Mutex<BTreeSet<StoreName>>,
     render: Semaphore,
@@ -93,7 +96,8 @@ impl Executor {
         true
     }
 
-    /// Has documents taken up, one set after the other: what was asked for last is what is in force in the end.
+    /// Has documents taken up, one set after the other: what was asked for last is what is in force
+    /// in the end.
     pub(super) fn govern(
         self: Arc<Self>,
         bundle: Arc<Bundle>,
@@ -141,7 +145,8 @@ impl Executor {
         documents: Option<Digest>,
     ) -> Option<Event> {
         let sources = &self.surroundings.sources;
-        // Asked for before there is a turn to render: a store that hangs must not keep renders waiting.
+        // Asked for before there is a turn to render: a store that hangs must not keep renders
+        // waiting.
         let bundle = match self.heads_for(&app).await? {
             Ok(heads) => self.in_turn(self.turns_of(&app), || sources.render_afresh(&app, &heads, documents)).await?,
             Err(reason) => Err(reason),
@@ -209,8 +214,9 @@ impl Executor {
         Some(Event::Executed { ticket, outcomes })
     }
 
-    /// An effect leaves in time or not at all, and is waited for until it can no longer land, and a moment longer: a target gives up a step that nobody
-    /// answers at that very instant, and what it knows of all the others is not to be lost with it.
+    /// An effect leaves in time or not at all, and is waited for until it can no longer land, and a
+    /// moment longer: a target gives up a step that nobody answers at that very instant, and what
+    /// it knows of all the others is not to be lost with it.
     async fn executed(&self, (there, turns): Reach, work: Vec<Work>, fence: Fence) -> Vec<Outcome> {
         let (clock, steps) = (self.surroundings.clock, work.len());
         let turn = timeout_at(clock.instant_of(fence.leave_by), turns.acquire()).await;
@@ -257,7 +263,8 @@ impl Executor {
         Some(Event::Notified { ticket, delivered })
     }
 
-    /// Waits for a turn, only then makes the call, and waits for its answer; `None` once the machine has given up.
+    /// Waits for a turn, only then makes the call, and waits for its answer; `None` once the
+    /// machine has given up.
     async fn in_turn<'a, T>(&self, turns: &Semaphore, call: impl FnOnce() -> Answer<'a, T>) -> Option<T> {
         let answer = async {
             let _turn = turns.acquire().await.expect("no pool is ever closed");
@@ -270,8 +277,9 @@ impl Executor {
         self.reaches.read().unwrap_or_else(PoisonError::into_inner).get(identity).cloned()
     }
 
-    /// The same for a target that the control documents may be about to bring: open intents are settled as soon as there is a
-    /// ledger, and the documents are worked out after that. Told too early that nobody knows, people would be woken for nothing.
+    /// The same for a target that the control documents may be about to bring: open intents are
+    /// settled as soon as there is a ledger, and the documents are worked out after that. Told too
+    /// early that nobody knows, people would be woken for nothing.
     async fn reach_soon(&self, identity: &TargetIdentity) -> Option<Reach> {
         let connected = async {
             loop {

@@ -18,8 +18,9 @@ use tokio::task::JoinHandle;
 
 use super::event_loop::{Message, Pulse, Question};
 
-/// A running interpreter. Dropping it without [`stop`](Self::stop) ends it as a crash would: safely, because every effect under
-/// way has its intent in the ledger, but the next start has to wait for those and settle them.
+/// A running interpreter. Dropping it without [`stop`](Self::stop) ends it as a crash would:
+/// safely, because every effect under way has its intent in the ledger, but the next start has to
+/// wait for those and settle them.
 #[derive(Debug)]
 pub struct Handle {
     messages: mpsc::Sender<Message>,
@@ -72,7 +73,8 @@ impl Handle {
         self.send(Message::Event(Event::Controls(controls))).await
     }
 
-    /// Executor over a person's order and waits until it is recorded; the error says why it does not count. The id must be new.
+    /// Executor over a person's order and waits until it is recorded; the error says why it does
+    /// not count. The id must be new.
     pub async fn order(&self, command: Command) -> Result<Result<(), Declined>, Ended> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Order { command, reply }).await?;
@@ -108,7 +110,8 @@ impl Handle {
         self.ask(move |machine| machine.wanted_of(&app)).await
     }
 
-    /// Where an app is held, what has to be looked at to plan for it with this bundle, and on whose behalf.
+    /// Where an app is held, what has to be looked at to plan for it with this bundle, and on whose
+    /// behalf.
     pub async fn wanted_for(
         &self,
         app: &AppId,
@@ -118,7 +121,8 @@ impl Handle {
         self.ask(move |machine| machine.wanted_for(&app, &bundle)).await
     }
 
-    /// What would be decided for an app that has been seen like this, were it to be held at this bundle.
+    /// What would be decided for an app that has been seen like this, were it to be held at this
+    /// bundle.
     pub async fn what_if(
         &self,
         app: &AppId,
@@ -155,13 +159,14 @@ impl Handle {
         self.pulse.changed().await.map_err(|_| Ended)
     }
 
-    /// What the ledger last failed with, until it does what it is asked again. While there is trouble nothing may be held.
+    /// What the ledger last failed with, until it does what it is asked again. While there is
+    /// trouble nothing may be held.
     pub fn trouble(&self) -> Option<String> {
         self.pulse.borrow().trouble.clone()
     }
 
-    /// Lets nothing new leave, waits for what has left until it can no longer land, records its end, gives the lease back and
-    /// closes the ledger.
+    /// Lets nothing new leave, waits for what has left until it can no longer land, records its
+    /// end, gives the lease back and closes the ledger.
     pub async fn stop(mut self) -> Result<(), StopError> {
         // One that has ended already says below how.
         let _ = self.send(Message::Stop).await;

@@ -1,5 +1,5 @@
-//! The desk: what the ledger is asked for, and how its answers become events. Opens the ledger, and opens it again after it
-//! could not make something durable; keeps the lease.
+//! The desk: what the ledger is asked for, and how its answers become events. Opens the ledger, and
+//! opens it again after it could not make something durable; keeps the lease.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -106,7 +106,8 @@ impl LedgerQueue {
         self.state().checkpoint_due
     }
 
-    /// Carries out a request. Every request is answered but a checkpoint, of which the machine knows nothing.
+    /// Carries out a request. Every request is answered but a checkpoint, of which the machine
+    /// knows nothing.
     pub(super) async fn carry_out(self: Arc<Self>, request: Request) -> Option<Event> {
         match request {
             Request::Acquire { length } => Some(self.acquire(length).await),
@@ -183,8 +184,8 @@ impl LedgerQueue {
         }
     }
 
-    /// The facts and exactly the bundles they name. One bundle that cannot be had is a failure of the whole: an app without
-    /// its bundle would look like an app that declares nothing.
+    /// The facts and exactly the bundles they name. One bundle that cannot be had is a failure of
+    /// the whole: an app without its bundle would look like an app that declares nothing.
     async fn loaded(&self) -> Result<(Facts, BundleCache), Failure> {
         let ledger = self.ledger()?;
         let facts = self.judged(&ledger, ledger.load(&self.surroundings.origin).await)?.facts;
@@ -238,7 +239,8 @@ impl LedgerQueue {
         *said = trouble;
     }
 
-    /// A checkpoint that fails is tried again after the next record; one the disk refused stops the ledger as ever.
+    /// A checkpoint that fails is tried again after the next record; one the disk refused stops the
+    /// ledger as ever.
     async fn checkpoint(&self) {
         self.state().checkpoint_due = None;
         if let Ok(ledger) = self.ledger() {
@@ -285,8 +287,8 @@ impl LedgerQueue {
         })
     }
 
-    /// What was removed under this process, if anything was: then nothing may be changed any more, because what is done
-    /// cannot be recorded and another process may have started in its place.
+    /// What was removed under this process, if anything was: then nothing may be changed any more,
+    /// because what is done cannot be recorded and another process may have started in its place.
     pub(super) fn removed(&self) -> Option<String> {
         self.state().removed.clone()
     }

@@ -1,7 +1,8 @@
-//! The interpreter: carries out what the machine wants done, and tells it what came of it. Thin and async.
+//! The interpreter: carries out what the machine wants done, and tells it what came of it. Thin and
+//! async.
 //!
-//! No decision is made here. Every branch that is about *what* to do belongs to [`setpoint_engine::Machine`], where the
-//! simulator proves it; here are order, bounds and time:
+//! No decision is made here. Every branch that is about *what* to do belongs to
+//! [`setpoint_engine::Machine`], where the simulator proves it; here are order, bounds and time:
 //!
 //! | file | what it sees to |
 //! | --- | --- |

@@ -1,8 +1,10 @@
-//! The lane to the ledger: requests begin in the order the machine made them, and are answered in that order.
+//! The lane to the ledger: requests begin in the order the machine made them, and are answered in
+//! that order.
 //!
-//! Facts of an app are recorded whole: two appends that overtook each other would undo each other, in the ledger or in the
-//! machine's memory. So there is one lane and not a task per append. It does not wait for one append before it begins the next,
-//! because those under way together share a sync.
+//! Facts of an app are recorded whole: two appends that overtook each other would undo each other,
+//! in the ledger or in the machine's memory. So there is one lane and not a task per append. It
+//! does not wait for one append before it begins the next, because those under way together share a
+//! sync.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -37,7 +39,8 @@ impl Places {
         self.0.push_back(Place::Waiting(under_way));
     }
 
-    /// The answer to the oldest request. All of them are polled, from the oldest on: a request begins by being polled first.
+    /// The answer to the oldest request. All of them are polled, from the oldest on: a request
+    /// begins by being polled first.
     fn poll_oldest(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
         for place in &mut self.0 {
             if let Place::Waiting(under_way) = place

@@ -1,8 +1,9 @@
 //! How answers look: tables, colours and times, on a terminal and in a pipe.
 //!
-//! Reading order: `paint`, `time`, `wrap` and `table` (the parts), `page` (what a command writes), then one file for each kind of
-//! answer. Nothing here asks anyone anything: answers come in, text goes out, so that every screen can be tested as text. Text from
-//! outside is made visible on its way: a commit's subject must not be able to steer a terminal.
+//! Reading order: `paint`, `time`, `wrap` and `table` (the parts), `page` (what a command writes),
+//! then one file for each kind of answer. Nothing here asks anyone anything: answers come in, text
+//! goes out, so that every screen can be tested as text. Text from outside is made visible on its
+//! way: a commit's subject must not be able to steer a terminal.
 
 mod app;
 mod comparison;

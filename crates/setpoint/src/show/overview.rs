@@ -11,7 +11,8 @@ use super::paint::{Paint, Painted};
 use super::table::Table;
 use super::{Screen, time, words};
 
-/// So many apps of a target are named, with what was sent for them or as waiting for it; programs get all of them.
+/// So many apps of a target are named, with what was sent for them or as waiting for it; programs
+/// get all of them.
 const BUSIEST: usize = 5;
 
 pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {

@@ -34,7 +34,8 @@ impl Paint {
     }
 }
 
-/// A text with its meaning. Whatever it was made from, it holds nothing that could steer a terminal but line breaks.
+/// A text with its meaning. Whatever it was made from, it holds nothing that could steer a terminal
+/// but line breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Painted {
     pub(super) text: String,

@@ -10,7 +10,8 @@ const GAP: usize = 2;
 /// No column is made narrower than this to fit a terminal.
 const NARROWEST: usize = 10;
 
-/// Rows under headings. Columns are as wide as what they hold; on a terminal the widest give way, and their text is wrapped.
+/// Rows under headings. Columns are as wide as what they hold; on a terminal the widest give way,
+/// and their text is wrapped.
 #[derive(Debug)]
 pub(crate) struct Table<const COLUMNS: usize> {
     headings: [&'static str; COLUMNS],
@@ -43,8 +44,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         let words = self.widest(str::split_whitespace);
         let room = columns.saturating_sub(indent + GAP * COLUMNS.saturating_sub(1));
         while widths.iter().sum::<usize>() > room {
-            // Sentences give way first. Only where that is not enough are words broken. Of equally wide columns it is the last one
-            // that gives way: names stand first.
+            // Sentences give way first. Only where that is not enough are words broken. Of equally
+            // wide columns it is the last one that gives way: names stand first.
             let widest = |least: &dyn Fn(usize) -> usize| {
                 (0..COLUMNS).filter(|column| widths[*column] > least(*column)).max_by_key(|column| widths[*column])
             };

@@ -14,7 +14,8 @@ use super::{Screen, time, words};
 const NAMED: usize = 5;
 
 pub(crate) fn tree(tree: &AppTree, screen: &Screen) -> String {
-    // Ages are told by the agent's clock, which is nearer to the cluster's than the reader's may be.
+    // Ages are told by the agent's clock, which is nearer to the cluster's than the reader's may
+    // be.
     let screen = Screen { now: tree.now, ..*screen };
     let mut page = Page::new(&screen);
     page.field("app", Painted::new(tree.app.to_string(), Paint::Strong));

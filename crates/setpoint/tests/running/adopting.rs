@@ -1,4 +1,5 @@
-//! Objects that other tools made, on a Kubernetes cluster: what they hold of what is declared becomes ours, and what they alone hold stays theirs.
+//! Objects that other tools made, on a Kubernetes cluster: what they hold of what is declared
+//! becomes ours, and what they alone hold stays theirs.
 
 mod envtest {
     use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! A ledger that is held against its anchor: an older copy or a lost folder is noticed, nothing is changed before a person has said what
-//! is lost, and an anchor that cannot be written is told.
+//! A ledger that is held against its anchor: an older copy or a lost folder is noticed, nothing is
+//! changed before a person has said what is lost, and an anchor that cannot be written is told.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -231,7 +231,8 @@ async fn an_anchor_that_cannot_be_written_is_told_until_it_can_and_work_goes_on(
     agent.stop().await;
 }
 
-/// A pipe that nobody reads from, where an anchor is to be written: as a disk that does not answer. Dropping it ends that.
+/// A pipe that nobody reads from, where an anchor is to be written: as a disk that does not answer.
+/// Dropping it ends that.
 struct Silent(PathBuf);
 
 impl Silent {

@@ -1,4 +1,5 @@
-//! Who changed what, by the audit trail of a real API server: recorded after the fact, shown with the drift it is about.
+//! Who changed what, by the audit trail of a real API server: recorded after the fact, shown with
+//! the drift it is about.
 
 mod envtest {
     use std::sync::OnceLock;

@@ -1,4 +1,5 @@
-//! The agent on a real Kubernetes API server: what it makes, heals, hands over and deletes there, and what it leaves alone.
+//! The agent on a real Kubernetes API server: what it makes, heals, hands over and deletes there,
+//! and what it leaves alone.
 
 pub(crate) mod envtest {
     use std::collections::BTreeSet;
@@ -29,7 +30,8 @@ pub(crate) mod envtest {
             Self::by(&server.kubeconfig(), server, name)
         }
 
-        /// The server is reached through a proxy, which counts requests and breaks what it is told to.
+        /// The server is reached through a proxy, which counts requests and breaks what it is told
+        /// to.
         pub(crate) fn through_proxy(name: &str) -> (Self, Proxy) {
             Self::through_proxy_to(ApiServer::shared(), name)
         }
@@ -560,7 +562,8 @@ pub(crate) mod envtest {
         agent.until("the Job is removed", async |_| uid("migrate").is_none().then_some(())).await;
         assert!(first.is_some(), "it was there when it had run");
 
-        // What is gone when nobody looked may have run: it is not made again, and that nobody saw it end is told.
+        // What is gone when nobody looked may have run: it is not made again, and that nobody saw
+        // it end is told.
         assert!(uid("slow").is_some(), "it is there");
         agent.stop().await;
         let path = format!("/apis/batch/v1/namespaces/{namespace}/jobs/slow?propagationPolicy=Background");

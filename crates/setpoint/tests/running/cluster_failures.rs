@@ -1,5 +1,6 @@
-//! Failures that users of other engines report again and again, as far as they are about apps and what these own: the agent on a real Kubernetes API
-//! server. Numbers as in docs/false-diffs.md; those that are about single objects stand with the target.
+//! Failures that users of other engines report again and again, as far as they are about apps and
+//! what these own: the agent on a real Kubernetes API server. Numbers as in docs/false-diffs.md;
+//! those that are about single objects stand with the target.
 
 pub(crate) mod envtest {
     use serde_json::{Value, json};
@@ -210,7 +211,8 @@ pub(crate) mod envtest {
         let map = format!("/api/v1/namespaces/{namespace}/configmaps/b");
         assert_eq!(scene.server.request("GET", &map, None).status, 200);
         rests(&mut agent, &proxy, &["configmaps/b", "gadgets/a", &namespace]).await;
-        // Nothing was tried before it could be: the gadget waited until its definition was established.
+        // Nothing was tried before it could be: the gadget waited until its definition was
+        // established.
         let history = scene.lab.told(&["history", "shop"]);
         assert!(!history.contains("refused"), "{history}");
         agent.stop().await;

@@ -1,5 +1,6 @@
-//! A cluster that answers badly: busy, failing, silent, cut off, behind the times. Whatever becomes of an answer, a change takes place once, its
-//! intent is settled, and people are told. The server itself is the witness: it is asked for everything that was ever written.
+//! A cluster that answers badly: busy, failing, silent, cut off, behind the times. Whatever becomes
+//! of an answer, a change takes place once, its intent is settled, and people are told. The server
+//! itself is the witness: it is asked for everything that was ever written.
 
 mod envtest {
     use std::collections::BTreeMap;
@@ -15,7 +16,8 @@ mod envtest {
     use super::super::cluster::envtest::{Scene, healed};
     use super::super::lab::{Agent, is_at, withholds};
 
-    /// What goes wrong with a change, and what is recorded of it, by the name of the object that is changed.
+    /// What goes wrong with a change, and what is recorded of it, by the name of the object that is
+    /// changed.
     fn faults() -> BTreeMap<&'static str, (Fault, &'static str)> {
         let status = |code, retry_after| Fault::Status { code, retry_after };
         BTreeMap::from([
@@ -77,7 +79,8 @@ mod envtest {
             self.scene.server.request("GET", &self.collection(), None).succeeded().json()
         }
 
-        /// What was written of each object since a list: its colour by each intent of ours, and its end.
+        /// What was written of each object since a list: its colour by each intent of ours, and its
+        /// end.
         fn effects_since(&self, then: &Value) -> BTreeMap<String, Vec<String>> {
             let version = then["metadata"]["resourceVersion"].as_str().expect("a list has a version");
             let path = format!("{}?watch=true&resourceVersion={version}&timeoutSeconds=1", self.collection());
@@ -108,7 +111,8 @@ mod envtest {
             faults().into_iter().map(rule).collect()
         }
 
-        /// Each has struck, and each change took place once: after it the object has this colour, or is gone.
+        /// Each has struck, and each change took place once: after it the object has this colour,
+        /// or is gone.
         fn took_place_once(&self, rules: &[RuleId], then: &Value, word: &str) {
             let struck: Vec<usize> = rules.iter().map(|rule| self.proxy.struck(*rule)).collect();
             assert_eq!(struck, vec![1; rules.len()], "{:?}", faults().keys());
@@ -119,7 +123,8 @@ mod envtest {
             assert_eq!(effects, wanted);
         }
 
-        /// How each of these went wrong is recorded, and how it was found out what had become of it.
+        /// How each of these went wrong is recorded, and how it was found out what had become of
+        /// it.
         fn are_told(&self) {
             let history = self.scene.lab.told(&["history", "shop", "--limit", "100"]);
             let is_told = |name: &str, words: &str| {

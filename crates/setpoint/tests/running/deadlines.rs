@@ -1,5 +1,6 @@
-//! What does not become healthy on a Kubernetes cluster: the deadline, what is done then, and who waits for whom. No controller is running: what
-//! it would say of an object is for the test to write.
+//! What does not become healthy on a Kubernetes cluster: the deadline, what is done then, and who
+//! waits for whom. No controller is running: what it would say of an object is for the test to
+//! write.
 
 mod envtest {
     use serde_json::{Value, json};
@@ -104,7 +105,8 @@ mod envtest {
         }
         assert!(agent.said().iter().any(|line| line.contains("did not converge")), "{:?}", agent.said());
 
-        // Another commit that leaves the app as it was is the version that failed, and so is the same one after a restart.
+        // Another commit that leaves the app as it was is the version that failed, and so is the
+        // same one after a restart.
         let head = scene.lab.write("README", "nothing of the app").commit();
         agent.hint().await;
         agent.until("the commit is seen", async |agent| agent.has_seen(&head).await.then_some(())).await;

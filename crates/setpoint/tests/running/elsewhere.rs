@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 use super::lab::{Lab, file_document, withholds};
 
-/// The program of renderer.c, linked statically as whatever runs in the sandbox must be. Made from nothing but this binary, which may be run by somebody
-/// to whom all other folders are closed.
+/// The program of renderer.c, linked statically as whatever runs in the sandbox must be. Made from
+/// nothing but this binary, which may be run by somebody to whom all other folders are closed.
 pub(super) fn answering() -> &'static Path {
     static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, built) = BUILT.get_or_init(|| {
@@ -36,7 +36,8 @@ fn external(digest: &str) -> String {
     format!("kustomize: {{ external: {{ digest: '{digest}' }} }}")
 }
 
-/// An app whose folder holds a kustomization with one file, and what another program is to answer for it.
+/// An app whose folder holds a kustomization with one file, and what another program is to answer
+/// for it.
 pub(super) fn kustomized(lab: &mut Lab, app: &str, content: &str, answer: &str) {
     lab.write(&format!("apps/{app}/kustomization.yaml"), "resources: [file.yaml]\n");
     lab.write(&format!("apps/{app}/file.yaml"), &file_document(app, content));

@@ -1,4 +1,5 @@
-//! Who set what of a resource that an app declares: asked of the agent, which knows its stores, its version and its parameters.
+//! Who set what of a resource that an app declares: asked of the agent, which knows its stores, its
+//! version and its parameters.
 
 use setpoint_testbed::{GitRepository, GitServer, Item};
 

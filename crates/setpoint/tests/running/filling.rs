@@ -1,5 +1,5 @@
-//! A disk that takes nothing more under a running agent: orders are declined with the reason, questions are answered, and when there is
-//! room again the work goes on.
+//! A disk that takes nothing more under a running agent: orders are declined with the reason,
+//! questions are answered, and when there is room again the work goes on.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -64,7 +64,8 @@ impl Agent {
         }
     }
 
-    /// Asks until the app is in this state: the agent is another process, whose steps cannot be awaited.
+    /// Asks until the app is in this state: the agent is another process, whose steps cannot be
+    /// awaited.
     async fn until(&self, state: AppState) {
         let asking = async {
             while self.client.app(app("hello")).await.map(|detail| detail.summary.state).ok() != Some(state) {

@@ -1,5 +1,5 @@
-//! What may be lost: caches cost time and nothing else; a lost data folder costs a person's word before anything is deleted. And what is to
-//! be forgotten: the body of a record.
+//! What may be lost: caches cost time and nothing else; a lost data folder costs a person's word
+//! before anything is deleted. And what is to be forgotten: the body of a record.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,8 @@ async fn wiping_everything_disposable_changes_nothing_but_time() {
     assert_eq!(agent.renders(), 0, "what an app was rendered from is remembered");
     agent.stop().await;
 
-    // Copies of stores, the scratch of the ledger, whatever else is not the installation or its ledger.
+    // Copies of stores, the scratch of the ledger, whatever else is not the installation or its
+    // ledger.
     for entry in fs::read_dir(lab.data()).expect("it is there") {
         let path = entry.expect("it can be listed").path();
         let name = path.file_name().expect("entries have names").to_string_lossy().into_owned();

@@ -1,4 +1,5 @@
-//! What others change is put right, and recorded with what it was, when it was seen and when it was healed.
+//! What others change is put right, and recorded with what it was, when it was seen and when it was
+//! healed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};

@@ -1,4 +1,5 @@
-//! An agent that runs in the Kubernetes cluster it holds: it enters by the service account of its pod, and leaves alone what it runs from.
+//! An agent that runs in the Kubernetes cluster it holds: it enters by the service account of its
+//! pod, and leaves alone what it runs from.
 
 mod envtest {
     use std::fs;

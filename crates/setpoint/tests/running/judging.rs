@@ -121,7 +121,8 @@ async fn a_rewritten_history_is_held_with_both_heads_until_a_person_accepts_one(
     assert_eq!(lab.text("greeting").as_deref(), Some("Rewritten\n"));
     assert!(lab.told(&["history", "hello"]).contains("the rebase was meant"));
 
-    // The control documents come from the same history: the next change of them is held too, and released for itself.
+    // The control documents come from the same history: the next change of them is held too, and
+    // released for itself.
     let next = lab.app("more").file("more", "more", "x\n").commit();
     agent.hint().await;
     let root_is_held = async |agent: &Agent| {

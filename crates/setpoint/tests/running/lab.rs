@@ -1,6 +1,8 @@
-//! A lab: a real repository, this machine seen from one folder, and an agent that holds the one at what the other declares.
+//! A lab: a real repository, this machine seen from one folder, and an agent that holds the one at
+//! what the other declares.
 //!
-//! Tests look at the agent through its socket and at the machine through its files, and wait for steps of the engine, never for time.
+//! Tests look at the agent through its socket and at the machine through its files, and wait for
+//! steps of the engine, never for time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +30,8 @@ use tokio::time::timeout;
 
 use crate::setpoint::{Run, program, run};
 
-/// Longer than anything takes on a busy machine; what a dead agent may still have been making on a cluster is waited for over a minute.
+/// Longer than anything takes on a busy machine; what a dead agent may still have been making on a
+/// cluster is waited for over a minute.
 const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A repository, a machine and a data folder, each empty at first.
@@ -156,7 +159,8 @@ impl Lab {
         self.commit_on(parent.as_deref())
     }
 
-    /// Makes a version of what was written, on top of another one than the last: history is rewritten.
+    /// Makes a version of what was written, on top of another one than the last: history is
+    /// rewritten.
     pub(crate) fn commit_on(&mut self, parent: Option<&str>) -> String {
         let files: Vec<_> = self.files.iter().map(|(path, text)| (path.as_str(), Item::File(text))).collect();
         let head = self.repository.commit("main", parent, &files);
@@ -232,7 +236,8 @@ impl Lab {
         })
     }
 
-    /// Somebody who can write the database puts other content under the digest that was let through.
+    /// Somebody who can write the database puts other content under the digest that was let
+    /// through.
     pub(crate) fn swap_in_ledger(&self, accepted: &str, swapped: &str) {
         let (accepted, swapped) = (accepted.as_bytes(), swapped.as_bytes());
         assert_eq!(accepted.len(), swapped.len(), "what is swapped has its length");

@@ -1,4 +1,5 @@
-//! The agent as a whole: real repositories, a real socket, real files and, where it matters, a process of its own.
+//! The agent as a whole: real repositories, a real socket, real files and, where it matters, a
+//! process of its own.
 //!
 //! | file | what it shows |
 //! | --- | --- |

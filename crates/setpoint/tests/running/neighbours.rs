@@ -1,4 +1,5 @@
-//! Others that go on writing to a cluster while the agent does: nobody fights for long, people are told, and nothing of theirs is touched.
+//! Others that go on writing to a cluster while the agent does: nobody fights for long, people are
+//! told, and nothing of theirs is touched.
 
 mod envtest {
     use std::sync::Arc;
@@ -16,7 +17,8 @@ mod envtest {
     use super::super::cluster_failures::envtest::{rests, until_gone};
     use super::super::lab::{Agent, is_at, withholds};
 
-    /// Somebody who looks again and again, as controllers do, and acts on what they see; until it is dropped.
+    /// Somebody who looks again and again, as controllers do, and acts on what they see; until it
+    /// is dropped.
     struct Neighbour {
         over: Arc<AtomicBool>,
         _task: JoinSet<()>,
@@ -96,7 +98,8 @@ mod envtest {
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("last writer: rewriter") && told[0].contains("ever more slowly"), "{told:?}");
         agent.until_app("shop", "leaves it alone", |detail| withholds(detail, "a fight with another writer")).await;
-        // Each heal is asked for without force, and then with it; and what nobody touched is not written to.
+        // Each heal is asked for without force, and then with it; and what nobody touched is not
+        // written to.
         let (seen, healed) = (proxy.take_seen(), heals(&agent).await.len());
         assert!(writes_to(&seen, "/first") <= 2 * (healed + 1), "{healed}: {seen:?}");
         assert_eq!(writes_to(&seen, "/second"), 0);
@@ -115,7 +118,8 @@ mod envtest {
         agent.stop().await;
     }
 
-    /// As operators do: a child for each object, which bears all that its parent does, and a label on the parent.
+    /// As operators do: a child for each object, which bears all that its parent does, and a label
+    /// on the parent.
     fn operate(server: &'static ApiServer, collection: &str, object: &Value) {
         let name = name_of(object);
         if name.ends_with("-child") {

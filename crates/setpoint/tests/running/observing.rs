@@ -1,4 +1,5 @@
-//! An app that is only observed on a Kubernetes cluster: what differs is told with its field and its writer, and nothing is ever written.
+//! An app that is only observed on a Kubernetes cluster: what differs is told with its field and
+//! its writer, and nothing is ever written.
 
 mod envtest {
     use std::collections::BTreeMap;

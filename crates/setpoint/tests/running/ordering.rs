@@ -1,4 +1,5 @@
-//! What comes before what on a cluster: waves of one app, which wait for the health of the earlier ones.
+//! What comes before what on a cluster: waves of one app, which wait for the health of the earlier
+//! ones.
 
 mod envtest {
     use serde_json::json;
@@ -67,7 +68,8 @@ mod envtest {
         agent.until_converged("shop", &head).await;
         assert_eq!((scene.colour("first").as_deref(), scene.colour("last").as_deref()), (Some("red"), Some("blue")));
 
-        // The next version's migration fails: nothing of what comes after it is begun, and what is there is held all the same.
+        // The next version's migration fails: nothing of what comes after it is begun, and what is
+        // there is held all the same.
         let failing = job(&mut scene, "migrate-again", -1);
         config(&mut scene, "first", 0, "green");
         scene.lab.commit();

@@ -1,4 +1,5 @@
-//! Stores that are pinned: by a tag, which may not move, and by a commit, which stays whatever the branch does.
+//! Stores that are pinned: by a tag, which may not move, and by a commit, which stays whatever the
+//! branch does.
 
 use setpoint_api::answer::{AppDetail, AppState};
 use setpoint_core::hold::HoldReason;
@@ -23,7 +24,8 @@ async fn an_app_of_a_tag_is_held_when_the_tag_moves_and_follows_the_next_tag() {
     let mut agent = lab.start().await;
     agent.until_converged("hello", &first).await;
 
-    // The branch moves on, which is nothing to the tag. Then the tag is moved to what descends from it.
+    // The branch moves on, which is nothing to the tag. Then the tag is moved to what descends from
+    // it.
     let second = lab.file("hello", "greeting", "Good day\n").commit();
     lab.repository().git(&["tag", "-f", "v1", &second], b"");
     let held = |detail: &AppDetail| detail.summary.state == AppState::Held;

@@ -1,4 +1,5 @@
-//! What is no longer declared: deleted last, late and within a budget, never because something went missing by accident.
+//! What is no longer declared: deleted last, late and within a budget, never because something went
+//! missing by accident.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! Renders that are remembered: a version that comes back costs none, whoever runs by then; and nothing is deleted because of what is remembered.
+//! Renders that are remembered: a version that comes back costs none, whoever runs by then; and
+//! nothing is deleted because of what is remembered.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +18,8 @@ fn entries(lab: &Lab, text: &str) -> Vec<PathBuf> {
     files.filter(|file| fs::read_to_string(file).expect("entries are text").contains(text)).collect()
 }
 
-/// Has the remembered render in which this is said claim other objects, as if it had been written like that by the agent itself.
+/// Has the remembered render in which this is said claim other objects, as if it had been written
+/// like that by the agent itself.
 fn plant(lab: &Lab, text: &str, keep: impl Fn(&Value) -> bool) {
     let found = entries(lab, text);
     let [file] = &found[..] else { panic!("one render says {text}: {found:?}") };

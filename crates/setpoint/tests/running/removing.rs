@@ -1,5 +1,5 @@
-//! A data folder or a ledger that vanishes: under a running agent, between two runs, and while two agents begin at once. No anchor is
-//! configured in any of these.
+//! A data folder or a ledger that vanishes: under a running agent, between two runs, and while two
+//! agents begin at once. No anchor is configured in any of these.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,5 @@
-//! What cannot be changed, on a Kubernetes cluster: it is made anew where its app allows it and the server would take the new one, and stays
-//! everywhere else.
+//! What cannot be changed, on a Kubernetes cluster: it is made anew where its app allows it and the
+//! server would take the new one, and stays everywhere else.
 
 mod envtest {
     use super::super::cluster::envtest::Scene;

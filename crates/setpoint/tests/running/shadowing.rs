@@ -1,4 +1,5 @@
-//! Apps whose versions another program renders, too: what it does otherwise is told, and nothing else comes of it.
+//! Apps whose versions another program renders, too: what it does otherwise is told, and nothing
+//! else comes of it.
 
 use std::fs;
 use std::path::Path;

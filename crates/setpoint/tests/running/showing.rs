@@ -1,5 +1,5 @@
-//! What people are shown of a real cluster: the tree of an app, its logs, why it is not healthy, what was asked of the server. And the rules by
-//! which users say what healthy means.
+//! What people are shown of a real cluster: the tree of an app, its logs, why it is not healthy,
+//! what was asked of the server. And the rules by which users say what healthy means.
 
 use setpoint_core::live::Health;
 
@@ -54,8 +54,8 @@ spec:
     spec: { containers: [{ name: web, image: \"shop:1\" }] }
 ";
 
-    /// A scene whose app has a Deployment and a ConfigMap, with an agent that has made them. No controller is running: what they would make
-    /// of it, and say of it, is for the test to write.
+    /// A scene whose app has a Deployment and a ConfigMap, with an agent that has made them. No
+    /// controller is running: what they would make of it, and say of it, is for the test to write.
     async fn with_a_deployment(name: &str) -> (Scene, Agent) {
         let mut scene = Scene::new(name);
         scene.lab.app("shop");
@@ -393,7 +393,8 @@ spec:
         agent.stop().await;
     }
 
-    /// A scene with a kind that says in its own way how well it is, and an app that declares one of them.
+    /// A scene with a kind that says in its own way how well it is, and an app that declares one of
+    /// them.
     fn with_a_kind_of_its_own(name: &str) -> Scene {
         let mut scene = Scene::new(name);
         let group = format!("{}.example.com", scene.namespace);

@@ -22,7 +22,8 @@ fn all_of_it_holds_for_an_agent_without_rights() {
     copy_program(&std::env::current_exe().expect("it runs"), &suite);
     copy_program(Path::new(env!("CARGO_BIN_EXE_setpoint")), &folder.path().join("setpoint"));
     let mut suite = std::process::Command::new(&suite);
-    // What an agent may do on a cluster does not depend on its rights here, and the tools of those tests are not everybody's.
+    // What an agent may do on a cluster does not depend on its rights here, and the tools of those
+    // tests are not everybody's.
     suite.args(["running::", "--skip", "envtest::", "--test-threads", "2"]);
     suite.env("TMPDIR", folder.path()).env("SETPOINT_KILLS", "10");
     let output = suite.uid(NOBODY).gid(NOBODY).output().expect("it starts");

@@ -1,4 +1,5 @@
-//! What happens to the ledger: leases, reading it, and the one place where anything becomes durable.
+//! What happens to the ledger: leases, reading it, and the one place where anything becomes
+//! durable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Carrying out effects: each takes a while, reaches the system it is for, and its answer takes a while to come back.
+//! Carrying out effects: each takes a while, reaches the system it is for, and its answer takes a
+//! while to come back.
 
 mod ledger;
 mod source;
@@ -111,7 +112,8 @@ impl World {
                 self.reply(from, Event::Previewed { ticket, verdict });
             }
             Effect::Settle { ticket, target, intent, declared } => {
-                // The machine asks only once the effect can no longer land, by its own reckoning of elapsed time.
+                // The machine asks only once the effect can no longer land, by its own reckoning of
+                // elapsed time.
                 let ever = setpoint_core::time::Timestamp::from_millis(u64::MAX);
                 let settlement = self.targets[self.target_index(&target)].settle(&intent, declared.as_deref(), ever);
                 self.reply(from, Event::Settled { ticket, settlement });

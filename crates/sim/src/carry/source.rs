@@ -1,5 +1,6 @@
-//! What the stores answer, and what is made of their versions. Where a root app holds control documents the shipped accept plane reads
-//! real files; in the simple world a folder is a list of keys.
+//! What the stores answer, and what is made of their versions. Where a root app holds control
+//! documents the shipped accept plane reads real files; in the simple world a folder is a list of
+//! keys.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +87,8 @@ impl World {
         }
     }
 
-    /// How a version relates to what it is to descend from, as far as the store can say: a shallow clone does not know everything.
+    /// How a version relates to what it is to descend from, as far as the store can say: a shallow
+    /// clone does not know everything.
     fn ancestry(&mut self, from: Recipient, wish: &Wish<'_>, store: usize, offered: &VersionId) -> Ancestry {
         let name = &self.universe.stores[store];
         let base = wish.descends_from.and_then(|revision| revision.get(name));
@@ -166,7 +168,8 @@ impl World {
         }
     }
 
-    /// Works out the controls of accepted documents. They are in force for the instance's renders before it hears of them.
+    /// Works out the controls of accepted documents. They are in force for the instance's renders
+    /// before it hears of them.
     pub(super) fn govern(&mut self, from: Recipient, bundle: &Bundle, known: &BTreeMap<AppId, TargetIdentity>) {
         if !self.is_current(from) {
             return;

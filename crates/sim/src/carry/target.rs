@@ -1,4 +1,5 @@
-//! What happens on the way to the targets: looks that show too little or too old a state, steps that land late, twice or not at all.
+//! What happens on the way to the targets: looks that show too little or too old a state, steps
+//! that land late, twice or not at all.
 
 use setpoint_core::intent::Verb;
 use setpoint_core::live::Observation;
@@ -86,7 +87,8 @@ impl World {
         }
     }
 
-    /// For a while nothing comes through to a target, or it lets nobody in, or it does not know a kind.
+    /// For a while nothing comes through to a target, or it lets nobody in, or it does not know a
+    /// kind.
     pub(crate) fn break_off(&mut self, target: usize) {
         let labels = [
             (Fault::Partition, "cut off"),

@@ -1,4 +1,5 @@
-//! A target of one life of an instance, and what it is doing: each call of the [`Target`] trait is a task that is polled when it is woken.
+//! A target of one life of an instance, and what it is doing: each call of the [`Target`] trait is
+//! a task that is polled when it is woken.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,8 +1,10 @@
-//! Clusters as targets: the shipped [`KubeTarget`](setpoint_target_kube::KubeTarget) over a Kubernetes API server in memory.
+//! Clusters as targets: the shipped [`KubeTarget`](setpoint_target_kube::KubeTarget) over a
+//! Kubernetes API server in memory.
 //!
-//! Nothing of the target is imitated. Its futures are polled by hand, its requests travel through the world and meet faults, its waiting goes
-//! by simulated time. Beside each server the world keeps its plain image ([`MemoryWorld`](setpoint_target::memory::MemoryWorld)), which is
-//! what the monitor judges by and what the other worlds have for a target.
+//! Nothing of the target is imitated. Its futures are polled by hand, its requests travel through
+//! the world and meet faults, its waiting goes by simulated time. Beside each server the world
+//! keeps its plain image ([`MemoryWorld`](setpoint_target::memory::MemoryWorld)), which is what the
+//! monitor judges by and what the other worlds have for a target.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -55,9 +57,11 @@ pub(crate) struct Cluster {
     /// Under which intents objects were made and last written, and in which version, by UID.
     made: BTreeMap<String, IntentId>,
     written: BTreeMap<String, (IntentId, u64)>,
-    /// Objects that somebody wrote under our name before we did, by UID: nothing tells them from ours.
+    /// Objects that somebody wrote under our name before we did, by UID: nothing tells them from
+    /// ours.
     pub(crate) posed: BTreeSet<String>,
-    /// Revisions of the last minute, with when they were the newest: what a lagging server remembers.
+    /// Revisions of the last minute, with when they were the newest: what a lagging server
+    /// remembers.
     past: VecDeque<(u64, u64)>,
     /// Copies of what was stored in the last minutes, oldest first.
     backups: VecDeque<Backup>,

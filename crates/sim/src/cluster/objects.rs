@@ -18,7 +18,8 @@ const REPLICAS: u32 = 2;
 /// The path that co-owners may write.
 pub(crate) const CO_OWNED: &str = ".spec.replicas";
 
-/// A key of a cluster. What ends in 7 is a namespace, which nobody deletes without a person's leave.
+/// A key of a cluster. What ends in 7 is a namespace, which nobody deletes without a person's
+/// leave.
 pub(crate) fn key(name: &str, n: usize) -> Key {
     let class = match n {
         7 => "Namespace",

@@ -212,7 +212,8 @@ impl World {
     pub(super) fn touch(&mut self, target: usize, sent: &Sent) {
         let Some(place) = sent.place() else { return };
         let absent = self.clusters[target].server.object(&place).is_none();
-        // Where nothing stands they may be the first; what is about to be deleted they may have put another in place of.
+        // Where nothing stands they may be the first; what is about to be deleted they may have put
+        // another in place of.
         if (absent || sent.is_delete()) && self.tape.happens("puts their own", 400) {
             if let Some(key) = objects::key_at(&place) {
                 self.recreate_on_cluster(target, &key, 85, "toucher");
@@ -329,7 +330,8 @@ impl World {
         }
     }
 
-    /// The address of a cluster leads where it should, or not. It changes only while nothing is under way.
+    /// The address of a cluster leads where it should, or not. It changes only while nothing is
+    /// under way.
     fn lead(&mut self, target: usize) {
         let strays = self.clusters[target].elsewhere_until > self.now;
         let mut busy = false;

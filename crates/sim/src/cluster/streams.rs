@@ -1,4 +1,5 @@
-//! What is told to whoever watches a cluster: in order, late, with a hole, cut in the middle, or no further because the server has forgotten.
+//! What is told to whoever watches a cluster: in order, late, with a hole, cut in the middle, or no
+//! further because the server has forgotten.
 
 use setpoint_kube_world::Watch;
 use setpoint_target_kube::wire::WireError;

@@ -1,4 +1,5 @@
-//! Requests on their way to a cluster and answers on their way back: late, lost, refused, or carried out with nobody to hear of it.
+//! Requests on their way to a cluster and answers on their way back: late, lost, refused, or
+//! carried out with nobody to hear of it.
 
 use std::sync::Arc;
 
@@ -358,7 +359,8 @@ impl World {
         Some((place, Rule::Rewrite { pointer: pointer.to_owned(), value }))
     }
 
-    /// What a change of ours made of the cluster: what it rests on must be so, and nothing else may have moved.
+    /// What a change of ours made of the cluster: what it rests on must be so, and nothing else may
+    /// have moved.
     fn judge(&mut self, target: usize, sent: &Sent, reply: &kube::Reply, (committed, rewritten): (&[Committed], bool)) {
         let place = sent.request.place();
         let change = committed.iter().find(|change| Some(&change.place) == place.as_ref());

@@ -1,4 +1,5 @@
-//! What a target is given for a network and a clock: requests wait in a basket until the world takes them, answers and instants come from it.
+//! What a target is given for a network and a clock: requests wait in a basket until the world
+//! takes them, answers and instants come from it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

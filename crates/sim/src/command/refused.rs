@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use setpoint_sim::universe::Ground;
 
-/// Refusals that enough seeds show on every ground. docs/simulator.md says why others are not among them.
+/// Refusals that enough seeds show on every ground. docs/simulator.md says why others are not among
+/// them.
 const EVERYWHERE: &[&str] = &[
     "adopted",
     "app not ready",
@@ -38,7 +39,8 @@ const EVERYWHERE: &[&str] = &[
     "window closed",
 ];
 
-/// And those that only plain worlds show: documents that go and come back, targets that lag, things that cannot be changed.
+/// And those that only plain worlds show: documents that go and come back, targets that lag, things
+/// that cannot be changed.
 const ON_PLAIN: &[&str] = &[
     "frozen",
     "over fleet budget",

@@ -21,7 +21,8 @@ pub(super) struct Seeds {
 }
 
 impl Asked {
-    /// What is not understood is refused: a run that leaves out what was meant says `ok` all the same.
+    /// What is not understood is refused: a run that leaves out what was meant says `ok` all the
+    /// same.
     pub(super) fn read(options: &[&str]) -> Result<Self, String> {
         let mut seeds = Seeds::enough();
         let mut tape = None;

@@ -67,8 +67,8 @@ fn tell(scenario: &Scenario, variation: Variation) -> bool {
 
 type Failure = (usize, Variation, Violation);
 
-/// Every variation of every scenario. All cores take the next one that nobody has taken; the first failure is the same whoever took it,
-/// because all that come before it are run too.
+/// Every variation of every scenario. All cores take the next one that nobody has taken; the first
+/// failure is the same whoever took it, because all that come before it are run too.
 fn run_all(scenarios: &[Scenario]) -> bool {
     let runs: Vec<(usize, Variation)> = scenarios
         .iter()

@@ -63,7 +63,8 @@ impl Monitor {
     /// A delete is intended: a person allowed it, or it is within the budgets.
     pub(super) fn delete_paid(&mut self, scene: &Ledgered<'_>, entry: &Entry, intent: &Intent) {
         let uid = intent.expect.as_ref().map(|expect| expect.uid.clone());
-        // What is declared is deleted only to be made again, and costs nothing but the permission where it was there before us.
+        // What is declared is deleted only to be made again, and costs nothing but the permission
+        // where it was there before us.
         if intent.declared.is_some() {
             if is_adopted(entry, &intent.key) {
                 self.take_permission(intent);
@@ -75,7 +76,8 @@ impl Monitor {
             return;
         }
         let retiring = scene.facts.apps.get(&intent.app).is_some_and(|facts| facts.retiring);
-        // Taking the whole app down is what was declared: that lifts the app's own budget, and not the fleet's.
+        // Taking the whole app down is what was declared: that lifts the app's own budget, and not
+        // the fleet's.
         if !retiring {
             self.app_deletes(scene.now, &intent.app);
         }
@@ -90,7 +92,8 @@ impl Monitor {
         self.holds("S3", spent <= budget, || format!("{app} deletes {spent} within a day, allowed are {budget}"));
     }
 
-    /// By the writers' own clocks: one that starts hours ahead ends the hour early, and nothing can be done about it.
+    /// By the writers' own clocks: one that starts hours ahead ends the hour early, and nothing can
+    /// be done about it.
     fn fleet_deletes(&mut self, now: u64, app: &AppId, at: Timestamp) {
         self.budgets.fleet.push(FleetDelete { at, by: app.clone(), forgotten: false });
         let lately = |delete: &&FleetDelete| at.since(delete.at) < Span::hours(1);
@@ -120,7 +123,8 @@ impl Monitor {
         self.budgets.fleet.iter_mut().filter(|delete| delete.by == *app).for_each(|delete| delete.forgotten = true);
     }
 
-    /// What is durable about an app that was taken down goes with it, and a new writer knows only what is durable.
+    /// What is durable about an app that was taken down goes with it, and a new writer knows only
+    /// what is durable.
     pub(super) fn forgotten_apps_cost_nothing(&mut self) {
         self.budgets.fleet.retain(|delete| !delete.forgotten);
     }

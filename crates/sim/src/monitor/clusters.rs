@@ -1,4 +1,5 @@
-//! What must be so of a change on a cluster, seen on the cluster itself: which object was changed, in which version, and whose fields.
+//! What must be so of a change on a cluster, seen on the cluster itself: which object was changed,
+//! in which version, and whose fields.
 
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::intent::{IntentId, Verb};
@@ -24,7 +25,8 @@ pub struct Change<'a> {
 }
 
 impl Monitor {
-    /// A cluster changed by a request that belongs to no step: it may move an object on, so that an intent can no longer land, and nothing else.
+    /// A cluster changed by a request that belongs to no step: it may move an object on, so that an
+    /// intent can no longer land, and nothing else.
     pub fn changed_unasked(&mut self, change: Option<&Committed>, request: &Request) {
         let moved_on = |change: &Committed| {
             let (Some(before), Some(after)) = (&change.before, &change.after) else { return false };

@@ -1,5 +1,5 @@
-//! What must be so of control documents and renders: only accepted documents count, what is accepted is what a version declares, and
-//! nobody acts beyond what documents allow.
+//! What must be so of control documents and renders: only accepted documents count, what is
+//! accepted is what a version declares, and nobody acts beyond what documents allow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,8 @@ pub(super) struct Governed {
     in_force: Option<Digest>,
     /// Apps that are recorded as frozen, and since when.
     frozen: BTreeMap<AppId, u64>,
-    /// Apps that began something under a document that returned, before it is recorded that they are no longer frozen, and since when.
+    /// Apps that began something under a document that returned, before it is recorded that they
+    /// are no longer frozen, and since when.
     unrecorded: BTreeMap<AppId, u64>,
     suspended: BTreeMap<AppId, (u64, Timestamp)>,
 }
@@ -68,7 +69,8 @@ impl Governed {
         self.in_force.and_then(|bundle| self.declared.get(&bundle)).is_some_and(|apps| apps.contains(app))
     }
 
-    /// Other documents come into force. An app that they no longer declare begins to freeze, whether or not its return was ever recorded.
+    /// Other documents come into force. An app that they no longer declare begins to freeze,
+    /// whether or not its return was ever recorded.
     fn come_into_force(&mut self, bundle: Option<Digest>, now: u64) {
         let declared: BTreeSet<AppId> = self.frozen.keys().filter(|app| self.declares(app)).cloned().collect();
         self.in_force = bundle;
@@ -97,7 +99,8 @@ impl Monitor {
         self.holds("S10", false, || format!("accepted control documents cannot be read: {problems:?}"));
     }
 
-    /// An effect lands only where the app's scope may act, and only for an app that accepted documents declare.
+    /// An effect lands only where the app's scope may act, and only for an app that accepted
+    /// documents declare.
     pub(super) fn confined(&mut self, scene: &Scene<'_>, work: &Work) {
         if !scene.universe.rooted {
             return;
@@ -111,14 +114,16 @@ impl Monitor {
         self.holds("S11", declared, || format!("{app} acts, and no accepted document declares it"));
     }
 
-    /// Reports whether changes of an app must wait at this instant of its writer's clock: whichever of the newest two documents is in
-    /// force, its window is closed. An app that is taken down without a document has no window.
+    /// Reports whether changes of an app must wait at this instant of its writer's clock: whichever
+    /// of the newest two documents is in force, its window is closed. An app that is taken down
+    /// without a document has no window.
     pub(super) fn is_closed(&self, universe: &Universe, app: &AppId, at: Timestamp) -> bool {
         let documented = !universe.rooted || self.newest_documents().all(|documents| has_window(documents, app));
         documented && is_window_closed(universe, app, at)
     }
 
-    /// Reports whether changes of an app may have to wait at this instant: one of the newest two documents closes its window.
+    /// Reports whether changes of an app may have to wait at this instant: one of the newest two
+    /// documents closes its window.
     pub(super) fn may_be_closed(&self, universe: &Universe, app: &AppId, at: Timestamp) -> bool {
         let documented = !universe.rooted || self.newest_documents().any(|documents| has_window(documents, app));
         documented && is_window_closed(universe, app, at)
@@ -129,8 +134,9 @@ impl Monitor {
         self.governed.accepted.iter().rev().take(2).map(|(_, documents)| documents)
     }
 
-    /// Nothing is begun for an app that is frozen or suspended. A document that returned counts at once, but the record that says so may
-    /// wait behind another one about the app: it has to follow as soon as a plan under way has to end.
+    /// Nothing is begun for an app that is frozen or suspended. A document that returned counts at
+    /// once, but the record that says so may wait behind another one about the app: it has to
+    /// follow as soon as a plan under way has to end.
     pub(super) fn intended(&mut self, now: u64, intent: &Intent) {
         let Intent { app, key, at, .. } = intent;
         self.opened.insert((intent.id, key.clone()));
@@ -181,7 +187,8 @@ impl Monitor {
         self.document_heeded(app, facts, before);
     }
 
-    /// An app freezes only when its document is gone, and is taken down only when its document says so.
+    /// An app freezes only when its document is gone, and is taken down only when its document says
+    /// so.
     fn document_heeded(&mut self, app: &AppId, facts: &AppFacts, before: Option<&AppFacts>) {
         if *app == root() {
             return;
@@ -193,7 +200,8 @@ impl Monitor {
         self.holds("S2", !facts.retiring || told, || format!("{app} is taken down, and no document says so"));
     }
 
-    /// An app takes a version whose documents are others than those in force: they must have been refused, or held.
+    /// An app takes a version whose documents are others than those in force: they must have been
+    /// refused, or held.
     fn version_taken(&mut self, scene: &Ledgered<'_>, app: &AppId, version: &VersionId) {
         let offered = scene.stores[0].contents(version).and_then(|contents| contents.documents.as_ref());
         if self.governed.accepted.last().map(|(_, documents)| documents) != offered {
@@ -220,8 +228,8 @@ impl Monitor {
         self.governed.accepted.push((version.clone(), documents.clone()));
     }
 
-    /// What is accepted is what the version declares at a place that an accepted document names, and none that the version has already
-    /// left behind.
+    /// What is accepted is what the version declares at a place that an accepted document names,
+    /// and none that the version has already left behind.
     fn version_accepted(&mut self, scene: &Ledgered<'_>, app: &AppId, accepted: &Accepted) {
         let Some(n) = scene.universe.apps.iter().position(|known| known == app) else {
             return self.holds("S11", false, || format!("{app} is accepted, and nobody declared it"));

@@ -1,4 +1,5 @@
-//! Targets that failed too often: from when an engine says that it leaves one alone, nothing is deleted there until a full look.
+//! Targets that failed too often: from when an engine says that it leaves one alone, nothing is
+//! deleted there until a full look.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,8 @@ struct Doubt {
 pub(super) struct Doubts(BTreeMap<(usize, TargetIdentity), Doubt>);
 
 impl Monitor {
-    /// An instance says that it leaves a target alone; what it says later about that being over is not believed.
+    /// An instance says that it leaves a target alone; what it says later about that being over is
+    /// not believed.
     pub fn leaves_alone(&mut self, instance: usize, target: &TargetIdentity, now: Timestamp, until: Timestamp) {
         let place = (instance, target.clone());
         if self.doubts.0.get(&place).is_none_or(|doubt| doubt.left_alone_until != until) {

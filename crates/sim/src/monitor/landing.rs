@@ -1,4 +1,5 @@
-//! What must be so when an effect lands: ownership, certainty, budgets, gates, and that nothing is done twice.
+//! What must be so when an effect lands: ownership, certainty, budgets, gates, and that nothing is
+//! done twice.
 
 use setpoint_core::claim::ClaimOrigin;
 use setpoint_core::intent::{Expect, Intent, Verb};
@@ -29,7 +30,8 @@ impl Monitor {
         }
     }
 
-    /// What is applied is what was accepted, byte for byte, and in manual mode what a person let through.
+    /// What is applied is what was accepted, byte for byte, and in manual mode what a person let
+    /// through.
     fn gates_passed(&mut self, scene: &Scene<'_>, step: &Step, intent: &Intent) {
         let (app, bundle) = (&intent.app, intent.bundle);
         let passed = (app.clone(), bundle);
@@ -57,7 +59,8 @@ impl Monitor {
         let uid = step.expect.as_ref().map(|expect| &expect.uid);
         if uid == Some(&object.live.uid) && version.is_none_or(|version| *version == object.live.version) {
             self.holds("S5", version.is_some(), || format!("{} is overwritten whatever was written since", step.key));
-            // On a cluster an object with the right values may have lost its holder: what is written there is judged when it is.
+            // On a cluster an object with the right values may have lost its holder: what is
+            // written there is judged when it is.
             let cluster = scene.universe.targets.iter().any(|kind| kind.cluster.is_some());
             let same = step.resource.as_ref().is_some_and(|resource| resource.body == object.live.value);
             self.holds("S4", !same || cluster, || format!("{} is written although it is as declared", step.key));
@@ -84,7 +87,8 @@ impl Monitor {
         self.holds("S1", allowed || !claim.is_some_and(|claim| claim.protected), || {
             format!("{} is protected", step.key)
         });
-        // By the writers' own clocks: one that starts hours ahead ends the quarantine early, and nothing can be done about it.
+        // By the writers' own clocks: one that starts hours ahead ends the quarantine early, and
+        // nothing can be done about it.
         let quarantine = |installed| installed + settings().quarantine;
         let over =
             scene.facts.installed_at.zip(intent).is_some_and(|(installed, intent)| intent.at >= quarantine(installed));
@@ -106,7 +110,8 @@ impl Monitor {
         }
     }
 
-    /// What is declared is deleted only where its document allows that, after its change was refused and the target would take the new one.
+    /// What is declared is deleted only where its document allows that, after its change was
+    /// refused and the target would take the new one.
     fn replace_landing(&mut self, scene: &Scene<'_>, step: &Step, intent: Option<&Intent>) {
         let bundle = intent.and_then(|intent| scene.bundles.get(&intent.bundle));
         let Some(declared) = bundle.and_then(|bundle| bundle.resources().get(&step.key)) else {
@@ -139,7 +144,8 @@ impl Monitor {
                 if let (Verb::Delete, Some(expect)) = (work.step.verb, &work.step.expect) {
                     self.deleted.insert((key.clone(), expect.uid.clone()));
                 }
-                // On a cluster a new holder waits only for the objects that were being made: the others have moved on.
+                // On a cluster a new holder waits only for the objects that were being made: the
+                // others have moved on.
                 let cluster = scene.universe.targets.iter().any(|kind| kind.cluster.is_some());
                 let place = (scene.target.identity().clone(), cluster.then(|| key.clone()));
                 let newest = self.newest_epoch.entry(place).or_default();
@@ -175,7 +181,8 @@ impl Monitor {
     }
 }
 
-/// Whether a step that expects this is carried out on what stands there: else the target refuses it, and nothing happens.
+/// Whether a step that expects this is carried out on what stands there: else the target refuses
+/// it, and nothing happens.
 fn holds_for(expect: &Expect, live: &Live) -> bool {
     expect.uid == live.uid && expect.version.as_ref().is_none_or(|version| *version == live.version)
 }

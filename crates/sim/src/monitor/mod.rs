@@ -1,5 +1,6 @@
-//! The properties that must hold after every step, checked against what the world truly is: the monitor sees everything, the engine
-//! only what it is told. Named as in the research (reliability §1.2).
+//! The properties that must hold after every step, checked against what the world truly is: the
+//! monitor sees everything, the engine only what it is told. Named as in the research (reliability
+//! §1.2).
 
 mod budgets;
 mod clusters;
@@ -48,20 +49,24 @@ pub struct Monitor {
     pub clocks_ran_fast: bool,
     /// The newest epoch whose effect landed on each target, on a cluster on each object.
     newest_epoch: BTreeMap<(TargetIdentity, Option<Key>), u64>,
-    /// The newest epoch whose effect reached a target, also where it was refused there: a target lets no older one act.
+    /// The newest epoch whose effect reached a target, also where it was refused there: a target
+    /// lets no older one act.
     newest_seen: u64,
     budgets: Budgets,
     orders: Orders,
     /// Every intent that was ever durable.
     opened: BTreeSet<(IntentId, Key)>,
-    /// Versions of which a store could not say to an instance whether they descend from what was accepted.
+    /// Versions of which a store could not say to an instance whether they descend from what was
+    /// accepted.
     unknown_history: BTreeSet<(usize, AppId, VersionId)>,
-    /// Heals per key and refused tries per key and input, with the world's time: bounded effort (L3).
-    /// When an instance became the writer: what it remembered of setbacks, it has forgotten then.
+    /// Heals per key and refused tries per key and input, with the world's time: bounded effort
+    /// (L3). When an instance became the writer: what it remembered of setbacks, it has forgotten
+    /// then.
     tenures: Vec<u64>,
     heals: BTreeMap<Input, Vec<u64>>,
-    /// Effects intended for each object, looks of each app and requests about each object of a cluster, with the world's
-    /// time: a loop without a pause shows in one of them, whatever it is about (L4).
+    /// Effects intended for each object, looks of each app and requests about each object of a
+    /// cluster, with the world's time: a loop without a pause shows in one of them, whatever it is
+    /// about (L4).
     intents: BTreeMap<(AppId, Key), Vec<u64>>,
     looks: BTreeMap<AppId, Vec<u64>>,
     requests: BTreeMap<String, Vec<u64>>,
@@ -73,7 +78,8 @@ pub struct Monitor {
     let_through: BTreeSet<(AppId, Digest)>,
     /// What retired apps left standing, because it is another's: nobody has to remember it.
     pub let_go: BTreeSet<(Key, Uid)>,
-    /// When a target last said that it would take a declaration as a new object, and in which version the old one was then.
+    /// When a target last said that it would take a declaration as a new object, and in which
+    /// version the old one was then.
     proven: BTreeMap<(Key, LiveVersion, Digest), u64>,
     /// Objects whose change into a declaration was refused, because they cannot be changed.
     immutable: BTreeSet<(Key, Uid, Digest)>,
@@ -89,7 +95,8 @@ pub struct Monitor {
     pub notes: BTreeMap<NoteKind, u32>,
     /// Creates and updates that landed.
     pub writes: u64,
-    /// What our deletes removed. One that is repeated, because a lagging look still showed it, removes nothing more.
+    /// What our deletes removed. One that is repeated, because a lagging look still showed it,
+    /// removes nothing more.
     pub deleted: BTreeSet<(Key, Uid)>,
 }
 
@@ -105,7 +112,8 @@ pub struct Durable {
 
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 24 * 60 * MINUTE;
-/// How long after a fresh render and look a delete may land: both may be a minute old, the effect is 35 s under way.
+/// How long after a fresh render and look a delete may land: both may be a minute old, the effect
+/// is 35 s under way.
 const DELETE_WINDOW: u64 = 100_000;
 
 impl Monitor {
@@ -115,7 +123,8 @@ impl Monitor {
         }
     }
 
-    /// A new installation knows of nothing that came before; it may leave all of it. Gives the newest epoch that targets know of.
+    /// A new installation knows of nothing that came before; it may leave all of it. Gives the
+    /// newest epoch that targets know of.
     pub fn installed_anew(&mut self, targets: &[MemoryWorld]) -> u64 {
         let objects = targets.iter().flat_map(MemoryWorld::objects);
         self.let_go.extend(objects.map(|(key, object)| (key.clone(), object.live.uid.clone())));
@@ -138,7 +147,8 @@ impl Monitor {
         }
     }
 
-    /// An old copy of the ledger is in its place: what came after it is forgotten, and so is who made these objects.
+    /// An old copy of the ledger is in its place: what came after it is forgotten, and so is who
+    /// made these objects.
     pub fn brought_back(&mut self, durable: Durable, forgotten: Vec<(Key, Uid)>) {
         self.budgets = durable.budgets;
         self.orders.brought_back(durable.orders);
@@ -155,7 +165,8 @@ impl Monitor {
         self.forgotten_apps_cost_nothing();
     }
 
-    /// A fight is remembered for ten minutes. An engine whose clock runs twice as fast takes five for them.
+    /// A fight is remembered for ten minutes. An engine whose clock runs twice as fast takes five
+    /// for them.
     fn fight_window(&self) -> u64 {
         if self.clocks_ran_fast { 5 * MINUTE } else { 10 * MINUTE }
     }
@@ -171,7 +182,8 @@ impl Monitor {
         }
     }
 
-    /// A store said, or could not say, to an instance whether a version descends from what was accepted.
+    /// A store said, or could not say, to an instance whether a version descends from what was
+    /// accepted.
     pub fn history_told(&mut self, instance: usize, app: &AppId, version: &VersionId, known: bool) {
         let place = (instance, app.clone(), version.clone());
         if known {
@@ -188,7 +200,8 @@ impl Monitor {
         });
     }
 
-    /// An effect on an object was intended: no object is changed more often than this in a minute, whatever the reason.
+    /// An effect on an object was intended: no object is changed more often than this in a minute,
+    /// whatever the reason.
     fn effort(&mut self, app: &AppId, key: &Key, now: u64) {
         let most = self.most_in_a_minute(30, now);
         let often = too_often(self.intents.entry((app.clone(), key.clone())).or_default(), now, MINUTE, most);
@@ -209,7 +222,8 @@ impl Monitor {
         self.holds("L4", !often, || format!("more than {most} requests in a minute are about {about}"));
     }
 
-    /// Every new writer has forgotten the pauses of the one before it, and to a fast clock a minute is half as long.
+    /// Every new writer has forgotten the pauses of the one before it, and to a fast clock a minute
+    /// is half as long.
     fn most_in_a_minute(&self, most: usize, now: u64) -> usize {
         let times = if self.clocks_ran_fast { 2 } else { 1 };
         most * times * (1 + self.recent_tenures(now))

@@ -1,4 +1,5 @@
-//! What people ordered, and for how long it counts: a word of a person excuses what follows from it, and nothing after that.
+//! What people ordered, and for how long it counts: a word of a person excuses what follows from
+//! it, and nothing after that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,14 +38,16 @@ struct Permission {
 }
 
 impl Orders {
-    /// An old copy of the ledger is in its place: people remember what they said, and the engine what the copy says.
+    /// An old copy of the ledger is in its place: people remember what they said, and the engine
+    /// what the copy says.
     pub(super) fn brought_back(&mut self, old: Self) {
         self.blessed = old.blessed;
         self.permissions = old.permissions;
     }
 }
 
-/// The number of the order that a reason in the ledger belongs to; none where the engine itself had it.
+/// The number of the order that a reason in the ledger belongs to; none where the engine itself had
+/// it.
 fn order_of(reason: &str) -> Option<u64> {
     reason.strip_prefix("because ")?.split(' ').next()?.parse().ok()
 }
@@ -65,7 +68,8 @@ impl Monitor {
         self.orders.refused.insert((instance, order.0));
     }
 
-    /// An app's facts are about to be what these say: what of them people ordered must be what they ordered.
+    /// An app's facts are about to be what these say: what of them people ordered must be what they
+    /// ordered.
     pub(super) fn orders_followed(&mut self, scene: &Ledgered<'_>, entry: &Entry, app: &AppId, facts: &AppFacts) {
         let before = scene.facts.apps.get(app).map(AsRef::as_ref);
         self.refused_has_no_effect(scene.writer, app, facts);
@@ -93,7 +97,8 @@ impl Monitor {
         }
     }
 
-    /// Whether a person said, and nothing was accepted since, that this version is right, or one that it descends from.
+    /// Whether a person said, and nothing was accepted since, that this version is right, or one
+    /// that it descends from.
     pub(super) fn is_blessed(&self, scene: &Ledgered<'_>, store: usize, app: &AppId, revision: &Revision) -> bool {
         let name = &scene.universe.stores[store];
         let said = self.orders.blessed.get(app).and_then(|blessed| blessed.get(name)).zip(revision.get(name));

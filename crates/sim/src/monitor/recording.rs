@@ -59,7 +59,8 @@ impl Monitor {
     /// A claim changes hands: who held it has not declared the resource for a while.
     fn claim_taken(&mut self, scene: &Ledgered<'_>, entry: &Entry, claim: &Claim, from: &AppId) {
         let declared = self.declared_since.get(from).filter(|(_, keys)| keys.contains(&claim.key));
-        // While its window is closed, an app declares what its last good bundle does. A document that only just returned brings the window back.
+        // While its window is closed, an app declares what its last good bundle does. A document
+        // that only just returned brings the window back.
         let good = scene.facts.apps.get(from).and_then(|facts| facts.last_good.as_ref());
         let good = good.and_then(|good| scene.bundles.get(&good.bundle));
         let lacks = good.is_some_and(|good| !good.resources().contains_key(&claim.key));
@@ -108,7 +109,8 @@ impl Monitor {
         });
     }
 
-    /// An app that was forgotten and comes back is another owner: it does not know what was fought over before.
+    /// An app that was forgotten and comes back is another owner: it does not know what was fought
+    /// over before.
     fn begin_anew(&mut self, forgotten: &AppId) {
         for tries in [&mut self.heals, &mut self.refusals] {
             tries.retain(|(app, ..), _| app != forgotten);

@@ -1,4 +1,5 @@
-//! What comes in its turn: something new is begun only after the engine was shown that what has to be well before it is.
+//! What comes in its turn: something new is begun only after the engine was shown that what has to
+//! be well before it is.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,8 @@ impl Monitor {
         }
     }
 
-    /// Something lands: whatever it must not be begun without was shown to be as declared and healthy.
+    /// Something lands: whatever it must not be begun without was shown to be as declared and
+    /// healthy.
     pub(super) fn in_its_turn(&mut self, scene: &Scene<'_>, step: &Step, intent: &Intent) {
         let Some(bundle) = scene.bundles.get(&intent.bundle).filter(|bundle| bundle.waits_for_health()) else { return };
         let Some(own) = bundle.resources().get(&step.key) else { return };
@@ -52,7 +54,8 @@ impl Monitor {
 }
 
 impl Monitor {
-    /// A bundle becomes one to go back to: all of it was shown to be as declared and healthy just before.
+    /// A bundle becomes one to go back to: all of it was shown to be as declared and healthy just
+    /// before.
     pub(super) fn good_was_healthy(&mut self, scene: &Ledgered<'_>, app: &AppId, facts: &AppFacts) {
         let good = |facts: &AppFacts| facts.last_good.as_ref().map(|good| good.bundle);
         let before = scene.facts.apps.get(app).and_then(|facts| good(facts));
@@ -69,8 +72,8 @@ impl Monitor {
     }
 }
 
-/// What has to be well before something new: what is awaited and it comes after, and all of the earlier waves. What is put right waits for nobody's
-/// health.
+/// What has to be well before something new: what is awaited and it comes after, and all of the
+/// earlier waves. What is put right waits for nobody's health.
 fn before<'b>(bundle: &'b Bundle, own: &'b Declared, cause: Cause) -> impl Iterator<Item = (&'b Key, &'b Declared)> {
     let new = !matches!(cause, Cause::Drift | Cause::Addition);
     bundle.resources().iter().filter(move |(key, declared)| {

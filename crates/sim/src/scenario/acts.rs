@@ -1,6 +1,6 @@
-//! The vocabulary of scripts. Everything it asks is asked of the true world: targets, stores and ledger, not of what the engine believes.
-//! Resources are named by their app and the place of their key in the app's list; the last two places are shared with the other apps of
-//! the target.
+//! The vocabulary of scripts. Everything it asks is asked of the true world: targets, stores and
+//! ledger, not of what the engine believes. Resources are named by their app and the place of their
+//! key in the app's list; the last two places are shared with the other apps of the target.
 
 use std::ops::Range;
 
@@ -100,7 +100,8 @@ impl World {
         self.give(app, Order::Suspend { until });
     }
 
-    /// From now on a render gives only so many of the resources a folder declares, and says nothing of it.
+    /// From now on a render gives only so many of the resources a folder declares, and says nothing
+    /// of it.
     pub(super) fn lose_resources(&mut self, keeps: usize) {
         self.script.render_keeps = Some(keeps);
         self.monitor.renders_lie = true;

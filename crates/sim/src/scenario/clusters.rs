@@ -1,4 +1,5 @@
-//! What happens on a Kubernetes cluster: the shipped target between the engine and an API server in memory.
+//! What happens on a Kubernetes cluster: the shipped target between the engine and an API server in
+//! memory.
 
 use super::Scenario;
 use crate::universe::Universe;

@@ -1,4 +1,5 @@
-//! Control documents: what they change, what they must not be able to, and what their mistakes must not do.
+//! Control documents: what they change, what they must not be able to, and what their mistakes must
+//! not do.
 
 use super::Scenario;
 use super::acts::SHARED;

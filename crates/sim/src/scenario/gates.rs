@@ -46,7 +46,8 @@ fn window() -> Scenario {
         .expect(100, "it moves on when the window opens", |world| world.stand(0, 0..5, 2) && world.deletes() == 1)
 }
 
-/// The second rewritten head descends from what the person named, and not from what was accepted since.
+/// The second rewritten head descends from what the person named, and not from what was accepted
+/// since.
 fn blessing_is_spent() -> Scenario {
     Scenario::new("a person's word on a rewritten history is spent by the next acceptance")
         .given(|world| world.declare(0, 0..4, 1))
@@ -85,7 +86,8 @@ fn branch_set_back() -> Scenario {
         )
 }
 
-/// A delete within the budget, one that a person allows an hour later, and then none is left for that day.
+/// A delete within the budget, one that a person allows an hour later, and then none is left for
+/// that day.
 fn deletes_count_for_a_day() -> Scenario {
     Scenario::new("deletes count for a whole day")
         .exact()
@@ -124,7 +126,8 @@ fn suspension_after_restart() -> Scenario {
         })
 }
 
-/// The order is on its way into the ledger for three seconds when the timer of the old end fires, and there is something to heal.
+/// The order is on its way into the ledger for three seconds when the timer of the old end fires,
+/// and there is something to heal.
 fn suspension_extended() -> Scenario {
     Scenario::new("a suspension that is extended as it ends goes on")
         .exact()

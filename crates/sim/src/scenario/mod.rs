@@ -1,5 +1,6 @@
-//! Scenarios: incidents and the turns of an app's life as scripts. Each is run plainly, and then once for every place where a
-//! fault can strike: where the seeds search at random, these leave no gap.
+//! Scenarios: incidents and the turns of an app's life as scripts. Each is run plainly, and then
+//! once for every place where a fault can strike: where the seeds search at random, these leave no
+//! gap.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -127,7 +128,8 @@ impl Scenario {
         World::new(Tape::replay(Vec::new()), Some(Swarm::none()), Some(universe))
     }
 
-    /// Plays the script, then lets the world come to rest without any more faults. Gives how many places there were for them.
+    /// Plays the script, then lets the world come to rest without any more faults. Gives how many
+    /// places there were for them.
     fn play(&self, world: &mut World) -> Script {
         for step in &self.steps {
             if step.at > world.now {

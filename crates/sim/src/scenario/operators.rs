@@ -71,8 +71,8 @@ fn backup_restored() -> Scenario {
         .expect(100, "it goes on", |world| world.stand(0, 0..5, 2) && world.deletes() <= 1)
 }
 
-/// The neighbour creates the shared resource and gives it up again, all while the other app's read of it is under way. Each create makes one
-/// more object here.
+/// The neighbour creates the shared resource and gives it up again, all while the other app's read
+/// of it is under way. Each create makes one more object here.
 fn outdated_read() -> Scenario {
     Scenario::new("an app does not create what its neighbour created while it was reading")
         .exact()
@@ -101,8 +101,8 @@ fn outdated_read() -> Scenario {
         })
 }
 
-/// The app heals an edit, and neither that intent nor the acceptance that gives the resource up is known to be recorded yet. The edit made it what
-/// the neighbour declares.
+/// The app heals an edit, and neither that intent nor the acceptance that gives the resource up is
+/// known to be recorded yet. The edit made it what the neighbour declares.
 fn busy_claim() -> Scenario {
     Scenario::new("a claim does not change hands while its holder is changing the object")
         .exact()
@@ -127,7 +127,8 @@ fn busy_claim() -> Scenario {
         })
 }
 
-/// Its document is removed while the quarantine still keeps everything, and its neighbour cannot be rendered for a while.
+/// Its document is removed while the quarantine still keeps everything, and its neighbour cannot be
+/// rendered for a while.
 fn retiring_without_document() -> Scenario {
     Scenario::new("an app that is taken down leaves to its neighbour what that is about to declare")
         .exact()

@@ -77,8 +77,8 @@ impl Scenario {
         Played { violation: world.monitor.violation, timeline, places }
     }
 
-    /// Every way to run it: plainly, and with each kind of fault at each place where the plain run has one; plainly alone where its script rests on
-    /// exact instants.
+    /// Every way to run it: plainly, and with each kind of fault at each place where the plain run
+    /// has one; plainly alone where its script rests on exact instants.
     pub fn variations(&self) -> Vec<Variation> {
         if self.exact {
             return vec![Variation::Plain];

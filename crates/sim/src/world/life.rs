@@ -1,4 +1,5 @@
-//! The lives of instances: starting, dying, hearing, and one step of the shipped machine after the other.
+//! The lives of instances: starting, dying, hearing, and one step of the shipped machine after the
+//! other.
 
 use setpoint_engine::{Controls, Declined, Effect, Event, Machine};
 

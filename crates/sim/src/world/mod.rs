@@ -1,7 +1,8 @@
-//! The world: a queue of happenings in simulated time, the systems the engine talks to, and the instances of the engine.
+//! The world: a queue of happenings in simulated time, the systems the engine talks to, and the
+//! instances of the engine.
 //!
-//! No reconcile logic lives here. The world carries out the effects of the shipped [`Machine`](setpoint_engine::Machine), honestly or
-//! with faults, and tells it what happened.
+//! No reconcile logic lives here. The world carries out the effects of the shipped
+//! [`Machine`](setpoint_engine::Machine), honestly or with faults, and tells it what happened.
 
 mod life;
 mod operators;

@@ -1,4 +1,5 @@
-//! What only operators do, on purpose or by mistake: stop everything, start a process twice, lose the data, bring back an old copy of it.
+//! What only operators do, on purpose or by mistake: stop everything, start a process twice, lose
+//! the data, bring back an old copy of it.
 
 use setpoint_core::name::Actor;
 use setpoint_core::time::{Span, Timestamp};
@@ -87,8 +88,8 @@ impl World {
         self.after(LANDED, Happening::Operate { step: Operator::LoseData });
     }
 
-    /// Everything the engine remembers is lost, and it is installed again. Epochs go on: on a real target the marks of another installation
-    /// are not taken for one's own.
+    /// Everything the engine remembers is lost, and it is installed again. Epochs go on: on a real
+    /// target the marks of another installation are not taken for one's own.
     pub(crate) fn lose_data(&mut self) {
         self.remark("operator: the data are lost");
         // What a target showed late it shows by now: who remembers nothing could not tell.
@@ -121,7 +122,8 @@ impl World {
         }
     }
 
-    /// The backup takes the ledger's place; the anchor outside has seen more. `false`: it has not, or nothing is lost.
+    /// The backup takes the ledger's place; the anchor outside has seen more. `false`: it has not,
+    /// or nothing is lost.
     pub(crate) fn bring_back(&mut self) -> bool {
         let Some(backup) = self.backup.take() else { return false };
         let mut ledger = backup.ledger;
@@ -161,7 +163,8 @@ impl World {
             self.ledger.record_gap(&gap).is_ok()
         });
         if !recorded {
-            // The disk is full, or a lease was given out to who is not there any more: the operator tries again.
+            // The disk is full, or a lease was given out to who is not there any more: the operator
+            // tries again.
             self.after(MINUTE, Happening::Operate { step: Operator::RecordGap });
         }
     }

@@ -1,7 +1,8 @@
 //! Smart HTTP over TLS: our own client under gix's protocol.
 //!
-//! Ours, because the limits of [`Pace`] have to be under every read, because a redirect must not carry credentials to
-//! another host (cases 6 and 7), and because nothing may come from the environment: no proxy, no `.netrc`, no cookies.
+//! Ours, because the limits of [`Pace`] have to be under every read, because a redirect must not
+//! carry credentials to another host (cases 6 and 7), and because nothing may come from the
+//! environment: no proxy, no `.netrc`, no cookies.
 
 use std::any::Any;
 use std::io::{self, BufRead, Read, Write};
@@ -218,7 +219,8 @@ impl Http for HttpClient {
     }
 }
 
-/// One request and its answer. A `POST` is sent when its answer is first asked for: until then gix writes the body.
+/// One request and its answer. A `POST` is sent when its answer is first asked for: until then gix
+/// writes the body.
 #[derive(Clone)]
 pub(crate) struct Exchange {
     pace: Arc<Pace>,
@@ -242,7 +244,8 @@ impl Exchange {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is one assignment; after a panic in between the exchange is `Over`, which reads as an end.
+        // Every change is one assignment; after a panic in between the exchange is `Over`, which
+        // reads as an end.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

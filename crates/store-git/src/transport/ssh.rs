@@ -1,4 +1,5 @@
-//! Git over the `ssh` program, started with every choice made for it: this key, these hosts, no questions, no files of a user.
+//! Git over the `ssh` program, started with every choice made for it: this key, these hosts, no
+//! questions, no files of a user.
 
 use std::io::{self, Read, Write};
 use std::process::Stdio;
@@ -47,7 +48,8 @@ pub(crate) fn connect(
     Ok(Box::new(connection.custom_url(Some(format!("ssh://{}{}", to.host, to.path).into()))))
 }
 
-/// The one place of this crate where a process is started. Nothing is inherited; the host is behind `--`.
+/// The one place of this crate where a process is started. Nothing is inherited; the host is behind
+/// `--`.
 #[expect(clippy::disallowed_methods, reason = "the door: this crate's one child process")]
 fn command(to: &Destination<'_>, options: &SshOptions, pace: &Pace) -> Command {
     let mut command = Command::new("ssh");
@@ -96,7 +98,8 @@ impl Reader {
     fn complaint(&mut self) -> StoreError {
         let mut bytes = Vec::new();
         if let Some(stderr) = self.stderr.take() {
-            // What cannot be read leaves the text shorter and the class `Unreachable`, which is the cautious one.
+            // What cannot be read leaves the text shorter and the class `Unreachable`, which is the
+            // cautious one.
             let _ = self.pace.wait(stderr.take(COMPLAINT_BYTES).read_to_end(&mut bytes));
         }
         let text = String::from_utf8_lossy(&bytes);

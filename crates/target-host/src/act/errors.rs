@@ -37,7 +37,8 @@ pub(super) fn failed(path: &str, errno: Errno) -> Refusal {
     }
 }
 
-/// A change of names that failed. Most errors say that nothing was changed; a failing disk says nothing of the kind.
+/// A change of names that failed. Most errors say that nothing was changed; a failing disk says
+/// nothing of the kind.
 pub(super) fn not_put(path: &str, errno: Errno) -> Outcome {
     match errno {
         Errno::NOSPC

@@ -1,8 +1,9 @@
 //! Putting things in place: each checked, at that moment, to stand where the step was decided.
 //!
-//! Nothing can be compared and replaced in one call. So what waits and what stands there *change places*: what was displaced is then
-//! looked at, and put back if it is not what was checked a moment before. A stranger's write between the check and the exchange
-//! is thereby kept, and the step refused.
+//! Nothing can be compared and replaced in one call. So what waits and what stands there *change
+//! places*: what was displaced is then looked at, and put back if it is not what was checked a
+//! moment before. A stranger's write between the check and the exchange is thereby kept, and the
+//! step refused.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -67,7 +68,8 @@ impl Batch<'_> {
             }
             Err(outcome) => {
                 self.host.watch.no_own_write(&one.path);
-                // After an uncertain exchange, what waits there may be a stranger's: it stays until the intent is settled.
+                // After an uncertain exchange, what waits there may be a stranger's: it stays until
+                // the intent is settled.
                 if matches!(*outcome, Outcome::Refused { .. }) {
                     self.discard(&one.folder, &one.name);
                 }
@@ -190,7 +192,8 @@ impl Batch<'_> {
         }
     }
 
-    /// The outcome of a write that has landed: what stands there now, which is what we wrote unless somebody was quicker.
+    /// The outcome of a write that has landed: what stands there now, which is what we wrote unless
+    /// somebody was quicker.
     fn answer(&self, folder: &Folder, path: &HostPath, known: &Known, inode: Option<u64>) -> Outcome {
         let written =
             Stamp::at(folder.fd(), path.name()).ok().filter(|stamp| inode.is_none_or(|inode| inode == stamp.inode));
@@ -210,7 +213,8 @@ impl Batch<'_> {
         }
     }
 
-    /// Makes every folder durable in which something was changed; where that fails, nobody knows what a crash would leave.
+    /// Makes every folder durable in which something was changed; where that fails, nobody knows
+    /// what a crash would leave.
     pub(super) fn sync_folders(&mut self) {
         let mut folders: BTreeMap<Arc<str>, (Folder, Result<(), Errno>)> = BTreeMap::new();
         for landed in &self.landed {

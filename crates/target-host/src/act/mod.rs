@@ -1,13 +1,15 @@
 //! Acting: a batch of steps as one pass over the disk, with an outcome for each.
 //!
-//! 1. Everything that is to be put somewhere is written beside its place, under a name that says for which intent
-//!    (`temporary`).
+//! 1. Everything that is to be put somewhere is written beside its place, under a name that says
+//!    for which intent (`temporary`).
 //! 2. All of it is made durable at once.
-//! 3. Each is put in its place by renaming, and each is checked to be what the step was decided on at that moment (`landing`).
+//! 3. Each is put in its place by renaming, and each is checked to be what the step was decided on
+//!    at that moment (`landing`).
 //! 4. Each folder is made durable.
 //!
-//! So a reader sees the old file or the new one, after a crash too, and one bad step fails no other. What was not put in its
-//! place has changed nothing; what was, but may not be durable, is `Unknown`.
+//! So a reader sees the old file or the new one, after a crash too, and one bad step fails no
+//! other. What was not put in its place has changed nothing; what was, but may not be durable, is
+//! `Unknown`.
 
 use std::collections::BTreeSet;
 
@@ -36,8 +38,8 @@ pub(crate) use rights::NO_SEAL;
 use temporary::Prepared;
 pub(crate) use temporary::{mark_of, temporary_name};
 
-/// Above this many files or folders, one sync of the whole file system is faster than one for each: on ext4, 15 ms instead of 1 to
-/// 3 s for 1,000.
+/// Above this many files or folders, one sync of the whole file system is faster than one for each:
+/// on ext4, 15 ms instead of 1 to 3 s for 1,000.
 const FEW: usize = 4;
 
 /// How many folders one pass keeps open.

@@ -1,4 +1,5 @@
-//! Deleting: moved aside, looked at once more, and only then removed. A folder goes only when it is empty.
+//! Deleting: moved aside, looked at once more, and only then removed. A folder goes only when it is
+//! empty.
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
 use rustix::io::Errno;

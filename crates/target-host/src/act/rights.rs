@@ -1,4 +1,5 @@
-//! What the agent may not do is refused before anything is planned on it. Previews and effects ask the same function.
+//! What the agent may not do is refused before anything is planned on it. Previews and effects ask
+//! the same function.
 
 use rustix::process::{getegid, geteuid, getgroups};
 use setpoint_core::resource::Resource;
@@ -16,7 +17,8 @@ use crate::stamp::{Stamp, Type};
 
 pub(crate) const NO_SEAL: &str = "a sealed value cannot be opened: seal it for this target, and give the agent its key";
 
-/// In a folder with this bit, a name can be replaced only by the owner of the thing or of the folder.
+/// In a folder with this bit, a name can be replaced only by the owner of the thing or of the
+/// folder.
 const STICKY: u32 = 0o1000;
 
 impl Host {
@@ -102,7 +104,8 @@ fn may_put(root: &Root, path: &HostPath, declared: &HostResource) -> Result<(), 
     }
 }
 
-/// A folder is never replaced by something else, nor anything by a folder: what is in it, or what it was, would be lost.
+/// A folder is never replaced by something else, nor anything by a folder: what is in it, or what
+/// it was, would be lost.
 pub(super) fn fits(path: &HostPath, declared: &HostResource, standing: Type) -> Result<(), Refusal> {
     let folder_declared = matches!(declared, HostResource::Directory(_));
     let fits = match standing {

@@ -1,7 +1,9 @@
-//! Temporary files: what is to be put in place, written beside it under a name that says for which intent.
+//! Temporary files: what is to be put in place, written beside it under a name that says for which
+//! intent.
 //!
-//! The name begins with a dot and ends in `.tmp`, so that no service takes it for its configuration. What is left of one after a
-//! crash is swept when its intent is settled, or when a process first changes something in the folder.
+//! The name begins with a dot and ends in `.tmp`, so that no service takes it for its
+//! configuration. What is left of one after a crash is swept when its intent is settled, or when a
+//! process first changes something in the folder.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, PoisonError};
@@ -34,8 +36,9 @@ fn is_temporary(name: &str) -> bool {
     inner.is_some_and(|intent| intent.parse::<IntentId>().is_ok())
 }
 
-/// The nanoseconds of the time of modification of what an intent makes: the one place that every file system keeps, links
-/// have too, and any later write by anyone overwrites. By it a settlement knows our own from one that somebody made just like it.
+/// The nanoseconds of the time of modification of what an intent makes: the one place that every
+/// file system keeps, links have too, and any later write by anyone overwrites. By it a settlement
+/// knows our own from one that somebody made just like it.
 pub(crate) fn mark_of(intent: IntentId) -> u32 {
     let digest = Digest::of(intent.to_string().as_bytes());
     let [a, b, c, d, ..] = *digest.as_bytes();
@@ -133,8 +136,8 @@ impl Batch<'_> {
         }
     }
 
-    /// Makes everything that waits durable, and answers for what is not: whose bytes may be lost must not take the place of
-    /// bytes that are not.
+    /// Makes everything that waits durable, and answers for what is not: whose bytes may be lost
+    /// must not take the place of bytes that are not.
     pub(super) fn sync_temporaries(&mut self, prepared: Vec<Prepared>) -> Vec<Prepared> {
         if prepared.iter().all(|one| one.file.is_some() || matches!(one.known.declared, HostResource::Symlink(_))) {
             return prepared.into_iter().filter_map(|one| self.sync_one(one)).collect();
@@ -169,7 +172,8 @@ impl Batch<'_> {
     fn not_durable(&mut self, one: &Prepared, errno: Errno) {
         self.discard(&one.folder, &one.name);
         let outcome = match errno {
-            // Space is reserved late on some file systems: nothing was changed, and there may be some later.
+            // Space is reserved late on some file systems: nothing was changed, and there may be
+            // some later.
             Errno::NOSPC | Errno::DQUOT => Outcome::Refused { refusal: failed(one.path.as_str(), errno) },
             errno => {
                 let detail = format!("{} could not be made durable ({errno}): check the disk", one.path);
@@ -185,7 +189,8 @@ impl Batch<'_> {
     }
 }
 
-/// Removes what earlier processes left in a folder, once in the life of this one: what is there later is our own work.
+/// Removes what earlier processes left in a folder, once in the life of this one: what is there
+/// later is our own work.
 pub(super) fn sweep(host: &Host, folder: &Folder) {
     let mut swept = host.swept.lock().unwrap_or_else(PoisonError::into_inner);
     if swept.contains(&*folder.path) {

@@ -1,7 +1,9 @@
-//! The documents of `host.setpoint.dev/v1`: what may be declared of a host, and the one form everything else works with.
+//! The documents of `host.setpoint.dev/v1`: what may be declared of a host, and the one form
+//! everything else works with.
 //!
-//! [`check`] is the only reader. Rendering, previews and effects all go through it, so that nothing is accepted by one and
-//! refused by another. `kinds` says what each field means, for people and for the strict reading alike.
+//! [`check`] is the only reader. Rendering, previews and effects all go through it, so that nothing
+//! is accepted by one and refused by another. `kinds` says what each field means, for people and
+//! for the strict reading alike.
 
 use std::sync::Arc;
 

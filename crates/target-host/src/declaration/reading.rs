@@ -1,4 +1,5 @@
-//! Strict reading of declared values: every field is known, has the right type, and all that is wrong is told at once.
+//! Strict reading of declared values: every field is known, has the right type, and all that is
+//! wrong is told at once.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Reading what stands at one name, so that what was read was there at one instant, or else saying that it was not.
+//! Reading what stands at one name, so that what was read was there at one instant, or else saying
+//! that it was not.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -143,7 +144,8 @@ impl<'h> Eye<'h> {
         let mut filled = 0;
         while filled <= size {
             match rustix::io::read(file, &mut self.buffer[filled..]) {
-                // The common case needs no second read to find the end: the size is compared afterwards.
+                // The common case needs no second read to find the end: the size is compared
+                // afterwards.
                 Ok(count) if filled + count == size => {
                     filled = size;
                     break;

@@ -1,7 +1,8 @@
 //! Looking: what stands at each path, compared with what is declared there.
 //!
-//! Every file is opened and its bytes compared with the declaration's; what is equal is answered with the declaration's own value, so
-//! that nothing is hashed or copied where nothing differs. An error is `Unknown`, never absence.
+//! Every file is opened and its bytes compared with the declaration's; what is equal is answered
+//! with the declaration's own value, so that nothing is hashed or copied where nothing differs. An
+//! error is `Unknown`, never absence.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ mod shown;
 pub(crate) use found::{Eye, Found};
 pub(crate) use shown::Showing;
 
-/// A change this soon before a look may share its time of change with one right after it: the clock of the file system ticks.
+/// A change this soon before a look may share its time of change with one right after it: the clock
+/// of the file system ticks.
 const RACY: Span = Span::millis(20);
 
 impl Host {
@@ -130,7 +132,8 @@ impl Look<'_> {
                 return unresolved.blindness().map_or(Ok(None), Err);
             }
         };
-        // Watched before it is read: what happens in between is hinted at, and what happened before is seen.
+        // Watched before it is read: what happens in between is hinted at, and what happened before
+        // is seen.
         let same_folder = self.watched.as_ref().is_some_and(|watched| Arc::ptr_eq(watched, &folder.path));
         if !same_folder {
             self.host.watch.folder(self.root, &folder);

@@ -1,5 +1,6 @@
-//! What was found, in the shape of the declaration: the declaration's value itself where nothing differs, and the declaration
-//! with the real values put in where something does, so that a difference names its field.
+//! What was found, in the shape of the declaration: the declaration's value itself where nothing
+//! differs, and the declaration with the real values put in where something does, so that a
+//! difference names its field.
 
 use std::sync::Arc;
 
@@ -116,7 +117,8 @@ impl<'h> Showing<'h> {
         }
     }
 
-    /// Something of ours that is no longer declared. Whether it was sensitive is not known here, so its content is not shown.
+    /// Something of ours that is no longer declared. Whether it was sensitive is not known here, so
+    /// its content is not shown.
     fn alone(&self, path: &HostPath, found: &Found) -> Value {
         let stamp = &found.stamp;
         let mut spec = Fields::from([("path".into(), Value::str(path.as_str()))]);

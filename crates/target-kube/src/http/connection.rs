@@ -61,7 +61,8 @@ impl Connection {
         kubeconfig::read(file, context)
     }
 
-    /// What a pod is given: the address from its environment, the token and the authority from files.
+    /// What a pod is given: the address from its environment, the token and the authority from
+    /// files.
     pub fn in_cluster(host: &str, port: &str, token: &Path, authority: &Path) -> Result<Self, ConnectionError> {
         // An address of the sixth version of IP is written in brackets.
         let server =

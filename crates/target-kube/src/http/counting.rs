@@ -1,4 +1,5 @@
-//! Counts connections as they are made. A new connection may lead to another system, so that it must say who it is.
+//! Counts connections as they are made. A new connection may lead to another system, so that it
+//! must say who it is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +43,8 @@ impl<S: Service<R>, R> Service<R> for Counting<S> {
     }
 
     fn call(&mut self, to: R) -> S::Future {
-        // Counted before it is there: whoever reads the count later may ask once too often, never once too seldom.
+        // Counted before it is there: whoever reads the count later may ask once too often, never
+        // once too seldom.
         self.made.0.fetch_add(1, Ordering::SeqCst);
         self.connector.call(to)
     }

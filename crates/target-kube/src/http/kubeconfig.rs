@@ -1,4 +1,5 @@
-//! A kubeconfig, read strictly: what would run a program, reach elsewhere or look away is refused (case 70).
+//! A kubeconfig, read strictly: what would run a program, reach elsewhere or look away is refused
+//! (case 70).
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! Requests and streams over HTTP/2.
 //!
-//! Short requests share one connection. A stream takes a place on it for as long as it lasts, and servers give a connection a limited number
-//! of places: so streams have connections of their own, a few dozen on each. Nothing comes from the environment, no redirect is followed,
-//! and nothing is sent twice.
+//! Short requests share one connection. A stream takes a place on it for as long as it lasts, and
+//! servers give a connection a limited number of places: so streams have connections of their own,
+//! a few dozen on each. Nothing comes from the environment, no redirect is followed, and nothing is
+//! sent twice.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,7 +54,8 @@ impl HttpWire {
             clients.push(limited(builder).build().map_err(|source| ConnectionError::Tls { source })?);
         }
         if let Some(name) = &connection.server_name {
-            // The certificate is checked against the name in the URL; `Renamed` leads it to the address.
+            // The certificate is checked against the name in the URL; `Renamed` leads it to the
+            // address.
             base.set_host(Some(name)).map_err(|_| ConnectionError::Address { server: name.clone() })?;
         }
         let short = clients.pop().expect("there is one more than streams have");

@@ -52,7 +52,8 @@ impl Failure {
         }
     }
 
-    /// Whether the server said that the object of this name is not there. Another 404 says that the whole kind, or the path, is not.
+    /// Whether the server said that the object of this name is not there. Another 404 says that the
+    /// whole kind, or the path, is not.
     pub(crate) fn is_absence_of(&self, name: &str) -> bool {
         let said =
             |status: &Status| status.reason == "NotFound" && status.message.contains(&format!("\"{name}\" not found"));
@@ -101,7 +102,8 @@ impl Failure {
     }
 }
 
-/// What the engine does about a refusal; `None` where the server failed and cannot tell whether it happened.
+/// What the engine does about a refusal; `None` where the server failed and cannot tell whether it
+/// happened.
 fn class_of(status: &Status) -> Option<RefusalClass> {
     // Whoever set another UID than the object has spoke of another object.
     let of_another = |status: &Status| status.causes.iter().any(|cause| cause.field == "metadata.uid");
@@ -116,7 +118,8 @@ fn class_of(status: &Status) -> Option<RefusalClass> {
         422 if is_denied_by_policy(status) => Some(RefusalClass::Denied),
         422 if status.is_immutable() => Some(RefusalClass::Immutable),
         400..500 => Some(RefusalClass::Invalid),
-        // Admission comes before anything is stored. A conversion may be that of the answer, after it was.
+        // Admission comes before anything is stored. A conversion may be that of the answer, after
+        // it was.
         500 if is_admission_failing(status) => Some(RefusalClass::Unready),
         500 if is_too_large(status) => Some(RefusalClass::Invalid),
         // So the server says that a field is not in the schema.
@@ -170,7 +173,8 @@ fn is_over_quota(status: &Status) -> bool {
     status.message.contains("exceeded quota")
 }
 
-/// A ValidatingAdmissionPolicy refuses as if the object were invalid, also where nothing is to be stored.
+/// A ValidatingAdmissionPolicy refuses as if the object were invalid, also where nothing is to be
+/// stored.
 fn is_denied_by_policy(status: &Status) -> bool {
     status.message.contains("denied request: ")
 }
@@ -183,7 +187,8 @@ fn is_conversion_failing(status: &Status) -> bool {
     status.message.contains("conversion webhook for ")
 }
 
-/// The server lets through more than its storage takes, and has no word of its own for what that says.
+/// The server lets through more than its storage takes, and has no word of its own for what that
+/// says.
 fn is_too_large(status: &Status) -> bool {
     status.message.contains("request is too large") || status.message.contains("message larger than max")
 }

@@ -1,7 +1,8 @@
 //! How much is asked of the server at once: as much as it answers quickly, and no fixed rate.
 //!
-//! The number of requests in flight grows by one for each round of quick answers and halves when the server is slow, fails or says that it is
-//! busy. Who waits is let through by urgency, and nobody for ever behind those who are more urgent.
+//! The number of requests in flight grows by one for each round of quick answers and halves when
+//! the server is slow, fails or says that it is busy. Who waits is let through by urgency, and
+//! nobody for ever behind those who are more urgent.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,7 +37,8 @@ impl From<Priority> for Urgency {
 }
 
 impl Urgency {
-    /// How many that come later may go first. People are first always: a fifth of the room is theirs.
+    /// How many that come later may go first. People are first always: a fifth of the room is
+    /// theirs.
     fn lets_pass(self) -> u64 {
         match self {
             Self::People | Self::Bundle => 0,
@@ -83,7 +85,8 @@ struct State {
     pause_until: Timestamp,
 }
 
-/// Where somebody waits: in the order in which they go. Nobody waits for ever, however much there is to do that is more urgent.
+/// Where somebody waits: in the order in which they go. Nobody waits for ever, however much there
+/// is to do that is more urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     /// People before all others.

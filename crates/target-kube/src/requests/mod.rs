@@ -209,8 +209,8 @@ impl Api {
         understood(&reply)
     }
 
-    /// Deletes this very object in this very version; what it owns goes after it. Returns the object if something keeps it for
-    /// now, else a status.
+    /// Deletes this very object in this very version; what it owns goes after it. Returns the
+    /// object if something keeps it for now, else a status.
     pub(crate) async fn delete(
         &self,
         place: &Place,
@@ -261,7 +261,8 @@ impl Api {
         Ok(object::resource_version(&list).map(str::to_owned))
     }
 
-    /// What a container has logged; the query says how much. With `streams` it does not end by itself.
+    /// What a container has logged; the query says how much. With `streams` it does not end by
+    /// itself.
     pub(crate) async fn log(&self, pod: &Place, query: &str, streams: bool) -> Result<Body, Failure> {
         let path = format!("{}/log?{query}", pod.path());
         let errand = Errand { call: Call::Log, urgency: Urgency::People, app: None };

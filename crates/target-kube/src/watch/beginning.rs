@@ -1,5 +1,5 @@
-//! Waiting for streams that have begun to tell what is there: after a start that is one request for all that is remembered, where a look
-//! would be one for each object.
+//! Waiting for streams that have begun to tell what is there: after a start that is one request for
+//! all that is remembered, where a look would be one for each object.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;

@@ -1,4 +1,5 @@
-//! What an event means: that all is as it was, that only the health moved, or that somebody has to look.
+//! What an event means: that all is as it was, that only the health moved, or that somebody has to
+//! look.
 
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
@@ -90,7 +91,8 @@ impl Cluster {
                     record.move_to(named.version);
                     record.standing = standing;
                 });
-                // Health is for the engine to hear of, and so is that what was suspect may be well again.
+                // Health is for the engine to hear of, and so is that what was suspect may be well
+                // again.
                 if standing.health != record.standing.health || record.suspicions > 0 {
                     self.watches.tell(key.clone());
                 }
@@ -99,8 +101,8 @@ impl Cluster {
         }
     }
 
-    /// Whoever waits for an object to go hears when it goes, and when it waits for something else than before. There may be no
-    /// record of it.
+    /// Whoever waits for an object to go hears when it goes, and when it waits for something else
+    /// than before. There may be no record of it.
     fn told_of_leaving(&self, key: &Key, kind: Kind, object: &Value) {
         let is_news = match kind {
             Kind::Gone => self.records.is_leaving(key),
@@ -111,8 +113,8 @@ impl Cluster {
         }
     }
 
-    /// A definition was made, established, changed or removed. Before anything else is known of it: whoever goes by that must not be told of the time
-    /// before.
+    /// A definition was made, established, changed or removed. Before anything else is known of it:
+    /// whoever goes by that must not be told of the time before.
     pub(super) fn may_serve_others(&self, key: &Key) {
         let (group, kind) = group_and_kind(key.class());
         if is_awaited(group, kind) {
@@ -138,12 +140,14 @@ impl Cluster {
             Form::Whole => self.standing(object),
             Form::Metadata => record.standing,
         };
-        // What says how well it is may have other names in another version, too: a look in ours tells.
+        // What says how well it is may have other names in another version, too: a look in ours
+        // tells.
         let is_certain = is_in_ours || standing.health == record.standing.health;
         if is_same && is_certain { Judgement::Fits { standing } } else { Judgement::Suspect }
     }
 
-    /// Whether an object is in the version we applied it in. A stream speaks the preferred one, in which our fields may have other names.
+    /// Whether an object is in the version we applied it in. A stream speaks the preferred one, in
+    /// which our fields may have other names.
     fn is_as_applied(&self, object: &Value, entries: &[ManagedFields]) -> bool {
         let version = applied_by(entries, &self.api.manager).map(|entry| &*entry.api_version);
         version.is_none_or(|version| object::api_version(object) == Some(version))
@@ -218,8 +222,9 @@ impl Watches {
         state.writing.remove(key).and_then(|(_, last)| last)
     }
 
-    /// A kind may be watched only where we have rights: one stream for each namespace that was asked about. `false`: it is watched so already, and
-    /// what may not be watched has no namespace.
+    /// A kind may be watched only where we have rights: one stream for each namespace that was
+    /// asked about. `false`: it is watched so already, and what may not be watched has no
+    /// namespace.
     pub(super) fn restrict(&self, id: &StreamId) -> bool {
         let mut state = self.state();
         if state.restricted.contains(&id.class) {

@@ -1,4 +1,5 @@
-//! Cuts what comes in pieces into whole values: the lines of a stream, and the items of a list, none of which is ever held whole.
+//! Cuts what comes in pieces into whole values: the lines of a stream, and the items of a list,
+//! none of which is ever held whole.
 
 use futures_util::StreamExt;
 use setpoint_core::time::Span;

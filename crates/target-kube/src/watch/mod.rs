@@ -1,8 +1,9 @@
-//! How changes are noticed: one stream for each kind of what bears our label. What bears none is followed by name, or where there is much of it
-//! with all others of its kind.
+//! How changes are noticed: one stream for each kind of what bears our label. What bears none is
+//! followed by name, or where there is much of it with all others of its kind.
 //!
-//! What a stream tells is never an observation. An event that fits what is remembered is dropped; any other makes its object suspect, which
-//! is hinted at, and the look that follows is a read from the server. A stream that is not caught up means only that looks need requests.
+//! What a stream tells is never an observation. An event that fits what is remembered is dropped;
+//! any other makes its object suspect, which is hinted at, and the look that follows is a read from
+//! the server. A stream that is not caught up means only that looks need requests.
 //!
 //! - [`lines`]: bytes to events and items.
 //! - `pages`: lists.
@@ -49,9 +50,11 @@ pub struct Watching {
     pub caught_up: usize,
     /// Objects that are watched one by one, because they bear no label of ours.
     pub single: usize,
-    /// Objects without our label that are watched with all others of their kind, because there are many.
+    /// Objects without our label that are watched with all others of their kind, because there are
+    /// many.
     pub together: usize,
-    /// Kinds, or kinds in one namespace, that are listed from time to time, because there are streams enough.
+    /// Kinds, or kinds in one namespace, that are listed from time to time, because there are
+    /// streams enough.
     pub polled: usize,
     /// Why the streams that are not caught up are not.
     pub troubles: Vec<String>,

@@ -1,5 +1,5 @@
-//! Outages of the API server: one probe finds out for all streams when anything gets through again, so that none of them waits
-//! for its own next try.
+//! Outages of the API server: one probe finds out for all streams when anything gets through again,
+//! so that none of them waits for its own next try.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,8 @@ use crate::turns::Signal;
 /// The first pause of the probe, and the longest.
 const FIRST_PAUSE: Span = Span::seconds(1);
 const LONGEST_PAUSE: Span = Span::seconds(4);
-/// The longest where the server responds, and refuses the probe: that is not an outage, and ends when a person ends it.
+/// The longest where the server responds, and refuses the probe: that is not an outage, and ends
+/// when a person ends it.
 const LONGEST_REFUSED: Span = Span::minutes(1);
 
 /// Whether the server responds at all.

@@ -39,7 +39,8 @@ impl Cluster {
         state.ok_or_else(endless)
     }
 
-    /// Hands over each item of the first pages of a list. Answers the state it is of; `None` if there is more of it.
+    /// Hands over each item of the first pages of a list. Answers the state it is of; `None` if
+    /// there is more of it.
     pub(crate) async fn some_pages(
         &self,
         collection: &Collection,
@@ -77,8 +78,8 @@ impl Cluster {
         names.ok_or_else(endless)
     }
 
-    /// The names of all objects in the first pages of a list; `None` if there is more of it. An object without a name may be any: then the list
-    /// says nothing.
+    /// The names of all objects in the first pages of a list; `None` if there is more of it. An
+    /// object without a name may be any: then the list says nothing.
     pub(crate) async fn some_names_in(
         &self,
         collection: &Collection,

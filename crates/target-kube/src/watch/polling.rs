@@ -1,4 +1,5 @@
-//! What there is no stream left for: listed in turn, so that changes are noticed all the same, only later.
+//! What there is no stream left for: listed in turn, so that changes are noticed all the same, only
+//! later.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +29,8 @@ impl Cluster {
                 self.watches.to_poll.heard().await;
                 continue;
             };
-            // What cannot be listed now is listed in the next round; until then looks find out what is there.
+            // What cannot be listed now is listed in the next round; until then looks find out what
+            // is there.
             self.poll(&id, relists).await;
             last = Some(id);
             self.api.sender.wire.wait(pause).await;
@@ -72,8 +74,8 @@ impl Watches {
         (!told.is_empty()).then_some(told)
     }
 
-    /// Streams that broke off and could not go on when they were tried again: nothing is hinted at there until they do. One that goes on at
-    /// once has missed nothing, and is not worth a word.
+    /// Streams that broke off and could not go on when they were tried again: nothing is hinted at
+    /// there until they do. One that goes on at once has missed nothing, and is not worth a word.
     fn broken_off(&self) -> Option<String> {
         let state = self.state();
         let lasting = state.streams.iter().filter(|(_, progress)| progress.tries > 1);

@@ -1,8 +1,10 @@
-//! A server that shows an older state than it has shown before: somebody restored its etcd from a backup.
+//! A server that shows an older state than it has shown before: somebody restored its etcd from a
+//! backup.
 //!
-//! A stream that resumes at a version which the server does not have yet is silent until the server gets there, and misses all
-//! that happens before. And a version of an object may come back with another content. So the server is asked for its state before
-//! a stream resumes, and once that has gone back everything is listed again and compared, whatever its version is.
+//! A stream that resumes at a version which the server does not have yet is silent until the server
+//! gets there, and misses all that happens before. And a version of an object may come back with
+//! another content. So the server is asked for its state before a stream resumes, and once that has
+//! gone back everything is listed again and compared, whatever its version is.
 
 use setpoint_core::mutant::Mutant;
 
@@ -15,7 +17,8 @@ pub(super) const RESTORED: &str =
     "the server's state is older than before: its storage was restored, and all objects are compared again";
 
 impl Cluster {
-    /// Whether the server has lost what it showed up to this state. One that may not be listed is not known to have.
+    /// Whether the server has lost what it showed up to this state. One that may not be listed is
+    /// not known to have.
     pub(super) async fn has_gone_back(&self, collection: &Collection, from: &str) -> Result<bool, Failure> {
         if Mutant::ResumeUnchecked.is_on() {
             return Ok(false);
@@ -27,7 +30,8 @@ impl Cluster {
         }
     }
 
-    /// A list shows a state before that of an object we know: what was judged by its version has to be looked at.
+    /// A list shows a state before that of an object we know: what was judged by its version has to
+    /// be looked at.
     pub(super) fn compare_if_before(&self, id: &StreamId, state: &str, newest: Option<u64>) {
         let is_before = newest.zip(number(state)).is_some_and(|(newest, state)| state < newest);
         if is_before {

@@ -1,4 +1,5 @@
-//! Following one object by its name: what bears no label of ours is told of by no stream of its kind.
+//! Following one object by its name: what bears no label of ours is told of by no stream of its
+//! kind.
 
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ impl Cluster {
     /// Follows one object by its name, until it is watched with its kind.
     pub(super) async fn follow_single(&self, key: Key, over: Arc<Signal>) {
         let following = async {
-            // What is about to be created needs no stream of its own, and mostly that is why somebody looked.
+            // What is about to be created needs no stream of its own, and mostly that is why
+            // somebody looked.
             self.api.sender.wire.wait(GRACE).await;
             let mut tries = 0;
             loop {

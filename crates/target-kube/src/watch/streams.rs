@@ -172,8 +172,8 @@ impl Cluster {
         }
     }
 
-    /// Waits before the next try of a stream, but no longer than the server is away: returns whether an outage has ended since
-    /// the last try began. `suspected`: this may be an outage.
+    /// Waits before the next try of a stream, but no longer than the server is away: returns
+    /// whether an outage has ended since the last try began. `suspected`: this may be an outage.
     pub(super) async fn pause(&self, wait: Span, suspected: bool, outages: u64) -> bool {
         let outage = &self.watches.outage;
         if suspected {
@@ -246,7 +246,8 @@ impl Cluster {
             let version = object::resource_version(&object).map(str::to_owned);
             match kind {
                 Kind::Error => return Ok(ended_by(&object)),
-                // Nobody knows how much happened between two connections: what came before a bookmark has been told.
+                // Nobody knows how much happened between two connections: what came before a
+                // bookmark has been told.
                 Kind::Bookmark => {
                     if course.is_behind(version.as_deref()) {
                         return Ok(Ended::Restored);
@@ -304,7 +305,8 @@ impl Cluster {
         if id.whose == Whose::Ours { self.records.newest(&id.class, &id.namespace) } else { None }
     }
 
-    /// What a stream should have told of and did not may be gone, or may have lost its label: somebody has to look.
+    /// What a stream should have told of and did not may be gone, or may have lost its label:
+    /// somebody has to look.
     fn not_told_of(&self, id: &StreamId, keys: BTreeSet<Key>) {
         for key in keys {
             match id.whose {
@@ -330,8 +332,9 @@ impl Cluster {
         Ok(version)
     }
 
-    /// A kind is one stream in one version, the preferred one, though apps may declare it in several: what is told in another one than we
-    /// applied is judged by metadata, and looked at in ours if that is not enough.
+    /// A kind is one stream in one version, the preferred one, though apps may declare it in
+    /// several: what is told in another one than we applied is judged by metadata, and looked at in
+    /// ours if that is not enough.
     pub(super) async fn collection_of(&self, id: &StreamId) -> Result<Collection, Unplaced> {
         let (group, kind) = group_and_kind(&id.class);
         let served = self.discovery.find(&self.api, group, kind, None).await?;
@@ -347,10 +350,12 @@ impl StreamId {
     }
 }
 
-/// Kinds that are well by being there, and seldom written: their streams bring metadata only, and no Secret's content.
+/// Kinds that are well by being there, and seldom written: their streams bring metadata only, and
+/// no Secret's content.
 ///
-/// These are fewer than metadata is enough for (`is_known_by_metadata`). They count no generations, so that whatever is told of them costs a look: that
-/// would be one for each pod that a quota counts. And a rule about their health needs no more, since the look reads all of it.
+/// These are fewer than metadata is enough for (`is_known_by_metadata`). They count no generations,
+/// so that whatever is told of them costs a look: that would be one for each pod that a quota
+/// counts. And a rule about their health needs no more, since the look reads all of it.
 fn form_of(class: &str) -> Form {
     let (group, kind) = group_and_kind(class);
     let plain = match group {

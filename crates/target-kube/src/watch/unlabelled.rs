@@ -1,5 +1,6 @@
-//! What bears no label of ours, mostly because its app only observes: followed each by its name while that is few, else with all others of its kind.
-//! Of these nothing is kept but what was looked at, and their streams bring metadata only.
+//! What bears no label of ours, mostly because its app only observes: followed each by its name
+//! while that is few, else with all others of its kind. Of these nothing is kept but what was
+//! looked at, and their streams bring metadata only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use super::{Fresh, State, StreamId, Watches, Whose};
 use crate::cluster::Cluster;
 use crate::turns::{Places, Signal};
 
-/// What is about to be created bears no label for a moment, and mostly that is why somebody looked: a crowd is followed once it comes and goes no
-/// more.
+/// What is about to be created bears no label for a moment, and mostly that is why somebody looked:
+/// a crowd is followed once it comes and goes no more.
 const SETTLES: Span = Span::seconds(5);
 /// However restless it is, it is followed after so many times that.
 const MOST_WAITS: usize = 12;
@@ -36,7 +37,8 @@ pub(super) struct Crowd {
 }
 
 impl Cluster {
-    /// Follows all objects of a kind, for as long as some of those that bear no label of ours are looked at.
+    /// Follows all objects of a kind, for as long as some of those that bear no label of ours are
+    /// looked at.
     pub(super) async fn follow_crowd(&self, id: StreamId, over: Arc<Signal>, relists: &Places) {
         let following = async {
             let mut members = None;
@@ -56,7 +58,8 @@ impl Cluster {
 }
 
 impl Watches {
-    /// A look found an object like this, or nothing. What the stream of its kind does not tell of is followed otherwise.
+    /// A look found an object like this, or nothing. What the stream of its kind does not tell of
+    /// is followed otherwise.
     pub(crate) fn saw(&self, key: &Key, version: Option<&LiveVersion>, covered: bool) {
         let mut state = self.state();
         if covered {
@@ -78,7 +81,8 @@ impl Watches {
         self.state().let_go(key);
     }
 
-    /// By its name where there is room for it, or with its kind. Where there is none, the kind makes room of which most are followed by name.
+    /// By its name where there is room for it, or with its kind. Where there is none, the kind
+    /// makes room of which most are followed by name.
     fn place(&self, state: &mut State, key: &Key) {
         if state.crowds.contains_key(&state.crowd_of(key)) {
             return self.join(state, key);

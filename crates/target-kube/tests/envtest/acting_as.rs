@@ -1,4 +1,5 @@
-//! Changes in the name of a scope's own user: what that one may not do is refused, whatever the agent itself may.
+//! Changes in the name of a scope's own user: what that one may not do is refused, whatever the
+//! agent itself may.
 
 use std::sync::Arc;
 
@@ -139,7 +140,8 @@ async fn our_own_writes_in_another_name_are_known_for_ours_by_the_audit_trail() 
     let declared = scene.config_map("settings", &[("mode", "safe"), ("level", "1")]);
     scene.done(&of(scene.steps.create(&declared), &web)).await;
     for round in 0..2 {
-        // A field that is gone names nobody: whoever wrote since our own last write comes into question.
+        // A field that is gone names nobody: whoever wrote since our own last write comes into
+        // question.
         let patch = r#"[{"op":"remove","path":"/data/mode"}]"#;
         run_as(&jane(), &["patch", "configmap", "settings", "-n", &scene.namespace, "--type=json", "-p", patch], "");
         let drifted = scene.live(&declared).await;

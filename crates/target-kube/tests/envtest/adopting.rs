@@ -1,4 +1,5 @@
-//! Objects that other tools made: once they are applied, those let go of what is ours, and of nothing else.
+//! Objects that other tools made: once they are applied, those let go of what is ours, and of
+//! nothing else.
 
 use std::sync::Arc;
 

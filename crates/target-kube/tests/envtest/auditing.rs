@@ -1,4 +1,5 @@
-//! Who did it, by the audit trail of a real server: proven with user, address and audit id, whatever name a writer uses.
+//! Who did it, by the audit trail of a real server: proven with user, address and audit id,
+//! whatever name a writer uses.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};

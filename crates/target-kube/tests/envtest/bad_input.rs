@@ -1,5 +1,6 @@
-//! Input that a cluster does not take, and clusters that are themselves bad input. Numbers are those of the project's list of cases. One bad
-//! object never keeps the others back, and every refusal says what to do.
+//! Input that a cluster does not take, and clusters that are themselves bad input. Numbers are
+//! those of the project's list of cases. One bad object never keeps the others back, and every
+//! refusal says what to do.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use setpoint_testbed::kube::{Extension, Fault, Rule};
 use super::definitions::{fields, version};
 use super::scene::{Scene, now, until};
 
-/// Creates a bad object between two good ones: those are made, and the bad one is refused like this.
+/// Creates a bad object between two good ones: those are made, and the bad one is refused like
+/// this.
 async fn refusal_among_good_ones(scene: &Scene, bad: &Arc<Resource>) -> Refusal {
     let good = [scene.config_map("good-1", &[("mode", "1")]), scene.config_map("good-2", &[("mode", "1")])];
     let steps = vec![scene.steps.create(&good[0]), scene.steps.create(bad), scene.steps.create(&good[1])];
@@ -97,7 +99,8 @@ async fn what_a_server_of_its_own_keeps_is_not_gone_when_nobody_names_that_serve
     let placed = async || matches!(scene.observe_undeclared(&declared.key).await, Observed::Known { .. });
     until("the kind is found", placed).await;
     let made = scene.have(&declared).await;
-    // Somebody removes its APIService. Neither this process nor the next one takes that for a word about the object.
+    // Somebody removes its APIService. Neither this process nor the next one takes that for a word
+    // about the object.
     scene.remove(&service);
     let told = |seen: &Observed<Presence>| match seen {
         Observed::Known { value: Presence::Present(_), .. } => false,

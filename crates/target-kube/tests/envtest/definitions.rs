@@ -10,7 +10,8 @@ impl Scene {
         format!("{}.example.com", self.namespace)
     }
 
-    /// Defines a namespaced kind with this schema of its `spec`, and waits until it is served. Answers its apiVersion.
+    /// Defines a namespaced kind with this schema of its `spec`, and waits until it is served.
+    /// Answers its apiVersion.
     pub(crate) async fn define(&self, kind: &str, spec: &Json) -> String {
         let version = version("v1", true, spec);
         self.define_as(&self.definition(kind, "Namespaced", &json!([version]))).await;

@@ -1,4 +1,5 @@
-//! What others do to our objects: found, told with who did it, put right, and only as far as it is ours.
+//! What others do to our objects: found, told with who did it, put right, and only as far as it is
+//! ours.
 
 use std::sync::Arc;
 
@@ -129,7 +130,8 @@ async fn cleared_ownership_is_found_and_taken_back_with_the_same_values() {
     assert_eq!(scene.live(&declared).await.value, declared.body);
     let stored = scene.stored(&declared);
     assert_eq!(stored["metadata"]["managedFields"][0]["manager"], json!(field_manager(&scene.namespace)));
-    // What leaves the declaration leaves the object, which it would not if nobody had taken it back.
+    // What leaves the declaration leaves the object, which it would not if nobody had taken it
+    // back.
     let less = scene.config_map("settings", &[]);
     scene.done(&scene.steps.update(&less, &scene.live(&less).await)).await;
     assert_eq!(scene.stored(&declared)["data"], serde_json::Value::Null);

@@ -1,6 +1,7 @@
-//! The failures that users of another engine report again and again (F1 to F16 of docs/false-diffs.md), as invariants of a target on a real
-//! server. Those that are about apps and their claims stand with the agent, in `crates/setpoint/tests/running/cluster_failures.rs`; F11 in
-//! `webhooks.rs`.
+//! The failures that users of another engine report again and again (F1 to F16 of
+//! docs/false-diffs.md), as invariants of a target on a real server. Those that are about apps and
+//! their claims stand with the agent, in `crates/setpoint/tests/running/cluster_failures.rs`; F11
+//! in `webhooks.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! An API server that is away for a while, and is back: what happened meanwhile is noticed within seconds, however long it was away.
+//! An API server that is away for a while, and is back: what happened meanwhile is noticed within
+//! seconds, however long it was away.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Lists in several pages: what stands on a later one is there, and what could not be read to its end says nothing.
+//! Lists in several pages: what stands on a later one is there, and what could not be read to its
+//! end says nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,8 @@ use super::definitions::{fields, version};
 use super::scene::{Scene, now, until};
 
 impl Scene {
-    /// What a process that knows nothing finds of these, looked for at once; and how often it was asked for ConfigMaps by list and by name.
+    /// What a process that knows nothing finds of these, looked for at once; and how often it was
+    /// asked for ConfigMaps by list and by name.
     async fn found(&mut self, sought: &[Arc<Resource>]) -> (Vec<Observed<Presence>>, usize, usize) {
         self.restart(|_| {});
         self.proxy.take_seen();

@@ -1,4 +1,5 @@
-//! What others hold beside what is declared: told with who holds it, left alone, and done otherwise where a rule says so.
+//! What others hold beside what is declared: told with who holds it, left alone, and done otherwise
+//! where a rule says so.
 
 use std::sync::Arc;
 
@@ -183,7 +184,8 @@ async fn of_what_the_clusters_own_controllers_write_nothing_is_told_or_healed() 
     scene.resyncs(&[&declared]).await;
     scene.patch(&declared, "operator", &json!({"metadata": {"annotations": {"example.com/x": "1"}}}));
     assert_ne!(scene.live(&declared).await.value, declared.body, "what is not the cluster's has to go");
-    // The controller writes whenever we do, so that taking it out may come too late: then it is decided anew.
+    // The controller writes whenever we do, so that taking it out may come too late: then it is
+    // decided anew.
     until("it is taken out", async || {
         let seen = scene.live(&declared).await;
         let healed = seen.value == declared.body;

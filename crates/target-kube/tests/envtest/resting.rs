@@ -42,7 +42,8 @@ async fn looks_at_what_did_not_change_are_no_requests() {
     }
     let lists = scene.proxy.take_seen();
     assert!(lists.iter().any(Seen::streams_list), "lists are streamed: {lists:?}");
-    // What was asked for as a stream came as one: a server that does not know how is asked for pages.
+    // What was asked for as a stream came as one: a server that does not know how is asked for
+    // pages.
     let paged: Vec<_> = lists.iter().filter(|seen| seen.verb() == "list" && seen.resource() == "configmaps").collect();
     assert!(paged.is_empty(), "{paged:?}");
     for _ in 0..10 {
@@ -369,7 +370,8 @@ async fn many_new_objects_are_looked_for_by_one_list() {
     };
     let by_list = found().await;
     assert_eq!(by_list.len(), 2, "the list, and what it names: {by_list:?}");
-    // A list that is refused, breaks off or holds what has no name says nothing about what is not there.
+    // A list that is refused, breaks off or holds what has no name says nothing about what is not
+    // there.
     let nameless = r#"{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a3"}},{"metadata":{}}]}"#;
     let nameless = Fault::Answer { code: 200, body: nameless.to_owned() };
     for fault in [Fault::Status { code: 403, retry_after: None }, Fault::Half, nameless] {

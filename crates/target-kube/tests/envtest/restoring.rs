@@ -1,4 +1,5 @@
-//! A cluster whose etcd is restored from a backup under a running agent: the server's versions go back, and come a second time.
+//! A cluster whose etcd is restored from a backup under a running agent: the server's versions go
+//! back, and come a second time.
 
 use setpoint_testbed::kube::{ApiServer, Options};
 

@@ -1,5 +1,5 @@
-//! Ten resyncs: looks with what is remembered, looks of processes that remember nothing, and looks at rest. None of them finds a difference,
-//! and none writes.
+//! Ten resyncs: looks with what is remembered, looks of processes that remember nothing, and looks
+//! at rest. None of them finds a difference, and none writes.
 
 use std::sync::Arc;
 
@@ -58,7 +58,8 @@ impl Scene {
         resource
     }
 
-    /// What somebody else changes is drift, and healing it brings it back. Without this, no difference would say nothing.
+    /// What somebody else changes is drift, and healing it brings it back. Without this, no
+    /// difference would say nothing.
     pub(crate) async fn notices(&self, resource: &Arc<Resource>, patch: &Json) {
         self.patch(resource, "stranger", patch);
         let seen = self.live(resource).await;
@@ -68,7 +69,8 @@ impl Scene {
         assert_eq!(self.live(resource).await.value, resource.body);
     }
 
-    /// Where what is there differs from what is declared, and what is told of what others than people hold beside it.
+    /// Where what is there differs from what is declared, and what is told of what others than
+    /// people hold beside it.
     pub(crate) async fn differences(&self, resources: &[&Arc<Resource>]) -> Vec<String> {
         let wanted = resources.iter().map(|resource| (resource.key.clone(), Some(Arc::clone(resource)))).collect();
         let states = self.target.observe(wanted, Asker::default(), now()).await.states;

@@ -6,7 +6,8 @@ use setpoint_target_kube::KubeOptions;
 use super::scene::{Scene, wire};
 
 impl Scene {
-    /// A target that goes by a name of its own, with these rights in the scene's namespace, and the one to ask who the cluster is.
+    /// A target that goes by a name of its own, with these rights in the scene's namespace, and the
+    /// one to ask who the cluster is.
     pub(crate) async fn with_rights(name: &str, rules: &Json, adjust: impl FnOnce(&mut KubeOptions)) -> Self {
         let mut scene = Self::new(name).await;
         let (server, namespace) = (scene.server, scene.namespace.clone());

@@ -1,4 +1,5 @@
-//! A target on a real cluster, with a proxy between that breaks what it is told to, and a stranger's hands.
+//! A target on a real cluster, with a proxy between that breaks what it is told to, and a
+//! stranger's hands.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,7 +53,8 @@ impl Scene {
         let proxy = Proxy::before(server);
         let namespace = server.fresh_namespace(name);
         let wire = wire(&proxy.kubeconfig(server, server.admin_token()));
-        // Each scene is an installation of its own, so that no stream tells of another test's objects.
+        // Each scene is an installation of its own, so that no stream tells of another test's
+        // objects.
         let mut options = KubeOptions::new(wire, &namespace, Clock::new(Arc::new(now)), DigestKey::new([7; 32]));
         adjust(&mut options);
         let target = KubeTarget::new(options.clone());

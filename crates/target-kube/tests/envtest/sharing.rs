@@ -1,4 +1,5 @@
-//! Fields that others may set: neither compared nor written where they do, and held like all others where they do not.
+//! Fields that others may set: neither compared nor written where they do, and held like all others
+//! where they do not.
 
 use std::sync::Arc;
 
@@ -98,7 +99,8 @@ impl Scene {
         healed
     }
 
-    /// Ten looks find it in place by what streams have told since the proxy was last asked, and by them a stranger is noticed.
+    /// Ten looks find it in place by what streams have told since the proxy was last asked, and by
+    /// them a stranger is noticed.
     async fn is_watched_without_asking(&self, declared: &Arc<Resource>) {
         for _ in 0..10 {
             assert_eq!(self.live(declared).await.value, declared.body);
@@ -310,7 +312,8 @@ async fn what_is_scaled_to_nothing_costs_nothing_at_rest_and_wakes_again() {
 }
 
 impl Scene {
-    /// A Deployment that an autoscaler has set to another number, answered from what streams have told.
+    /// A Deployment that an autoscaler has set to another number, answered from what streams have
+    /// told.
     async fn autoscaled(name: &str, autoscale: impl AsyncFnOnce(&Self)) -> (Self, Arc<Resource>) {
         let scene = Self::with(name, |_| {}).await;
         let declared = scene.deployment("web:1");

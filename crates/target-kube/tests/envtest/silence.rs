@@ -1,4 +1,5 @@
-//! A stream on which nobody speaks any more: bookmarks come every minute, so that silence is an end.
+//! A stream on which nobody speaks any more: bookmarks come every minute, so that silence is an
+//! end.
 
 use setpoint_core::time::Span;
 use setpoint_testbed::kube::{Fault, Rule};

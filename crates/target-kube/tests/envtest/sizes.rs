@@ -1,4 +1,5 @@
-//! Case 71: how much a cluster may send in one answer. What is more is given up; it costs that cluster, and nobody else.
+//! Case 71: how much a cluster may send in one answer. What is more is given up; it costs that
+//! cluster, and nobody else.
 
 use std::time::Duration;
 

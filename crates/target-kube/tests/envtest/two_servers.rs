@@ -1,4 +1,5 @@
-//! Two API servers on one etcd, as every cluster has that must not stand still: one may lag behind the other, and either may go.
+//! Two API servers on one etcd, as every cluster has that must not stand still: one may lag behind
+//! the other, and either may go.
 
 use std::sync::OnceLock;
 
@@ -147,7 +148,8 @@ async fn when_one_server_dies_the_other_answers_for_everything() {
     scene.remove(&doomed);
     scene.edit(&scene.config_map("kept", &[("mode", "9")]), "stranger");
     scene.proxy.lead_to(second);
-    // As soon as anything is known again, it is that: also while the stream goes on and has not told of it yet.
+    // As soon as anything is known again, it is that: also while the stream goes on and has not
+    // told of it yet.
     let told = async {
         while scene.target.watching().caught_up == 0 {
             if let Observed::Known { value, .. } = scene.observe(&doomed).await {

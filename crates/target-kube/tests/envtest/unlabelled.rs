@@ -1,4 +1,5 @@
-//! What bears no label of ours, because nobody applied it: changes of it are told all the same, however much there is of it.
+//! What bears no label of ours, because nobody applied it: changes of it are told all the same,
+//! however much there is of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +52,8 @@ async fn what_is_much_is_followed_by_one_stream_of_its_kind() {
     let watching = scene.target.watching();
     assert_eq!((watching.streams, watching.single, watching.together), (2, 0, 7), "{watching:?}");
     are_told_of(&scene, &resources).await;
-    // Not even what happens while the stream is cut is missed, nor what the server no longer remembers.
+    // Not even what happens while the stream is cut is missed, nor what the server no longer
+    // remembers.
     scene.proxy.add(Rule::new("GET", "watch=true", Fault::ResetInsteadOfEvent).times(2));
     scene.proxy.add(Rule::new("GET", "watch=true", Fault::Expire).times(2));
     scene.edit(&scene.config_map("a3", &[("mode", "9")]), "stranger");

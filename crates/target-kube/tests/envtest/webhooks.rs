@@ -1,4 +1,5 @@
-//! Webhooks and controllers that write what we write: what the server stored is what we compare with, and nobody fights.
+//! Webhooks and controllers that write what we write: what the server stored is what we compare
+//! with, and nobody fights.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,8 @@ use setpoint_testbed::kube::{Verdict, Webhook};
 use super::definitions::{fields, version};
 use super::scene::{Scene, until};
 
-/// Registers a webhook for what is written to one resource in the scene's namespace, and waits until the server asks it.
+/// Registers a webhook for what is written to one resource in the scene's namespace, and waits
+/// until the server asks it.
 async fn register(scene: &Scene, webhook: &Webhook, kind: &str, resource: &str, operations: &[&str]) -> Arc<Resource> {
     let configuration = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": format!("{}-{resource}", scene.namespace)},
@@ -34,7 +36,8 @@ async fn register(scene: &Scene, webhook: &Webhook, kind: &str, resource: &str, 
     configuration
 }
 
-/// A webhook that rewrites ConfigMaps, in use. It is asked about every write of one that has a `mode`.
+/// A webhook that rewrites ConfigMaps, in use. It is asked about every write of one that has a
+/// `mode`.
 async fn rewriting(
     scene: &Scene,
     judge: impl Fn(&Json) -> Verdict + Send + Sync + 'static,
@@ -315,7 +318,8 @@ async fn f11_a_kind_of_two_versions_with_a_conversion_and_a_new_default_is_no_dr
     let definition = two_versions(&scene, &webhook);
     scene.define_as(&definition).await;
     scene.resyncs(&[&declared]).await;
-    // Declared in the new version it says the same, and its fields are still in managedFields under the old one.
+    // Declared in the new version it says the same, and its fields are still in managedFields under
+    // the old one.
     let newer = scene.resource(&plan(&scene, "v1", "extent", 3));
     assert_eq!(newer.key, declared.key);
     scene.resyncs(&[&newer]).await;
@@ -352,7 +356,8 @@ async fn a_write_whose_answer_cannot_be_converted_is_settled_by_looking() {
     scene.remove(&scene.resource(&definition));
 }
 
-/// A definition, and an object of it that is declared in another version than the stream of its kind speaks.
+/// A definition, and an object of it that is declared in another version than the stream of its
+/// kind speaks.
 async fn followed_in_another_version(scene: &Scene, webhook: &Webhook) -> (Json, Arc<Resource>) {
     let definition = two_versions(scene, webhook);
     scene.define_as(&definition).await;

@@ -30,7 +30,8 @@ pub(super) async fn what_was_updated_is_the_same_object_as_declared_now(stage: &
     ensure(same_write(answered.as_ref(), &after), || format!("answered {answered:?}, observed {after:?}"))
 }
 
-/// Whether both are the same state of the same object; its health may have moved on between two looks.
+/// Whether both are the same state of the same object; its health may have moved on between two
+/// looks.
 fn same_write(answered: Option<&Live>, observed: &Live) -> bool {
     answered.is_some_and(|live| live.uid == observed.uid && live.fingerprint == observed.fingerprint)
 }
@@ -79,7 +80,8 @@ pub(super) async fn an_update_or_delete_of_another_incarnation_is_refused(stage:
     refuse_both(stage, &same_version).await
 }
 
-/// Whether two objects that stood under one key can be told apart: by their UIDs, or by their versions where a UID is of a place.
+/// Whether two objects that stood under one key can be told apart: by their UIDs, or by their
+/// versions where a UID is of a place.
 fn is_another(stage: &Stage<'_>, one: &Live, other: &Live) -> bool {
     if stage.target().capabilities().incarnations { one.uid != other.uid } else { one.version != other.version }
 }

@@ -104,7 +104,8 @@ pub(super) async fn a_preview_changes_nothing(stage: &Stage<'_>) -> Verdict {
 
 pub(super) async fn what_others_change_is_hinted_at(stage: &Stage<'_>) -> Verdict {
     let key = stage.first(0).key;
-    // From the first look on it is watched. Our own writes need no hint, so others make all changes here.
+    // From the first look on it is watched. Our own writes need no hint, so others make all changes
+    // here.
     stage.absent(&key).await?;
     stage.subject.recreate(&stage.first(0)).await;
     hint_about(stage, &key).await;

@@ -1,7 +1,9 @@
-//! What every target must do, as a suite: an implementation brings a [`Subject`] and asks for [`failures`].
+//! What every target must do, as a suite: an implementation brings a [`Subject`] and asks for
+//! [`failures`].
 //!
-//! Each check states one sentence of the [`Target`] contract. The suite needs no runtime: it only awaits.
-//! A target that never hints waits for ever in its check: run the suite under the time limit of your tests.
+//! Each check states one sentence of the [`Target`] contract. The suite needs no runtime: it only
+//! awaits. A target that never hints waits for ever in its check: run the suite under the time
+//! limit of your tests.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -31,10 +33,12 @@ pub trait Subject {
     /// The present instant by the clock the target goes by.
     fn now(&self) -> Timestamp;
 
-    /// The sample object of this number, in one of two forms with the same key. Samples do not depend on each other.
+    /// The sample object of this number, in one of two forms with the same key. Samples do not
+    /// depend on each other.
     fn sample(&self, number: usize, form: Form) -> Resource;
 
-    /// Whether the target can tell an object it created from one that someone else made just like it.
+    /// Whether the target can tell an object it created from one that someone else made just like
+    /// it.
     fn tells_own_creates(&self) -> bool;
 
     /// Someone else writes the object of this key.
@@ -122,7 +126,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().map(|check| check.name)
 }
 
-/// Runs every check on a fresh subject and answers what does not hold: a target that conforms has no failures.
+/// Runs every check on a fresh subject and answers what does not hold: a target that conforms has
+/// no failures.
 pub async fn failures<S: Subject>(fresh: impl AsyncFn() -> S) -> Vec<Failure> {
     let mut failures = Vec::new();
     for check in CHECKS {

@@ -1,4 +1,5 @@
-//! Checks about settling: what happened, what did not, what cannot be told, and that looking is all it does.
+//! Checks about settling: what happened, what did not, what cannot be told, and that looking is all
+//! it does.
 
 use setpoint_core::live::Live;
 use setpoint_core::time::Span;
@@ -48,7 +49,8 @@ pub(super) async fn a_delete_that_happened_is_settled_as_done(stage: &Stage<'_>)
     ensure(settlement == done, || format!("{} was deleted and settled as {settlement:?}", work.step.key))?;
     stage.subject.recreate(&stage.first(0)).await;
     let settlement = stage.settle(&work).await;
-    // Where a UID is of a place, the old object may have been replaced instead: that may be left open, but not denied.
+    // Where a UID is of a place, the old object may have been replaced instead: that may be left
+    // open, but not denied.
     let open = !stage.target().capabilities().incarnations && matches!(settlement, Settlement::Unknown { .. });
     ensure(settlement == done || open, || format!("another object was taken for the deleted one: {settlement:?}"))
 }
@@ -107,7 +109,8 @@ pub(super) async fn what_cannot_be_looked_at_is_not_settled(stage: &Stage<'_>) -
     Ok(())
 }
 
-/// An update and a delete of sample 0, which was seen, and a create of sample 1, which is not there.
+/// An update and a delete of sample 0, which was seen, and a create of sample 1, which is not
+/// there.
 fn all_verbs(stage: &Stage<'_>, seen: &Live) -> [Work; 3] {
     [stage.create(&stage.first(1)), stage.update(&stage.second(0), seen), stage.delete(&stage.first(0).key, seen)]
 }

@@ -1,4 +1,5 @@
-//! Steps and intents as the engine would make them, for the suite and for the tests of a target beside it.
+//! Steps and intents as the engine would make them, for the suite and for the tests of a target
+//! beside it.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! How the world in memory carries out a step: in time, of the newest epoch, on what it was decided on, or not at all.
+//! How the world in memory carries out a step: in time, of the newest epoch, on what it was decided
+//! on, or not at all.
 
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use crate::contract::{Fence, Outcome, Refusal, RefusalClass, Work};
 const OUR_NAME: &str = "setpoint";
 
 impl MemoryWorld {
-    /// Carries out one step that leaves at `now`. It never answers [`Outcome::Unknown`]: who loses answers on the way
-    /// is the caller's business.
+    /// Carries out one step that leaves at `now`. It never answers [`Outcome::Unknown`]: who loses
+    /// answers on the way is the caller's business.
     pub fn execute_one(&mut self, work: &Work, fence: Fence, now: Timestamp) -> Outcome {
         match self.admit(&work.step, fence, now).and_then(|()| self.carry_out(work)) {
             Ok(live) => Outcome::Done { live },

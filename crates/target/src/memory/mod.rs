@@ -1,5 +1,6 @@
-//! The target in memory: [`MemoryWorld`] is plain, synchronous and deterministic (the simulator calls it directly; a
-//! clone of it is a snapshot), [`MemoryTarget`] puts it behind the [`crate::Target`] trait and adds faults.
+//! The target in memory: [`MemoryWorld`] is plain, synchronous and deterministic (the simulator
+//! calls it directly; a clone of it is a snapshot), [`MemoryTarget`] puts it behind the
+//! [`crate::Target`] trait and adds faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,11 +32,12 @@ pub struct MemoryOptions {
     pub granularity: Granularity,
     /// It refuses effects of an epoch older than the newest it has seen.
     pub checks_epochs: bool,
-    /// A repeated create under the same intent answers with the object it made. Without it, as with a cloud that hands
-    /// out ids, each create that arrives makes one *more* object: such a system breaks the contract, and the engine
-    /// must survive it by never repeating a create.
+    /// A repeated create under the same intent answers with the object it made. Without it, as with
+    /// a cloud that hands out ids, each create that arrives makes one *more* object: such a system
+    /// breaks the contract, and the engine must survive it by never repeating a create.
     pub idempotent_create: bool,
-    /// Objects carry the intents they were made and last written under, so that settling can tell whose they are.
+    /// Objects carry the intents they were made and last written under, so that settling can tell
+    /// whose they are.
     pub marks: bool,
     /// The health of a new object until [`MemoryWorld::set_health`] speaks for its controller.
     pub first_health: Health,
@@ -209,7 +211,8 @@ impl MemoryWorld {
         self.write_each(key, |live| live.health = health)
     }
 
-    /// Shows what stands under a key of a system that somebody else simulates: this world is then the image of that one.
+    /// Shows what stands under a key of a system that somebody else simulates: this world is then
+    /// the image of that one.
     pub fn mirror(&mut self, key: &Key, object: Option<Object>) {
         self.changes += 1;
         match object {

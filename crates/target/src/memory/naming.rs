@@ -1,4 +1,5 @@
-//! What a declaration is called in memory: group and kind, namespace and name, never the version of its API.
+//! What a declaration is called in memory: group and kind, namespace and name, never the version of
+//! its API.
 
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;

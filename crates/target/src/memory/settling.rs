@@ -1,7 +1,7 @@
 //! How the world in memory finds out, by looking only, how an intent ended.
 //!
-//! Where nothing of an effect is left and it can no longer land (its object is gone), the answer is `NotDone`: a person
-//! could not find out more, and the engine may decide anew.
+//! Where nothing of an effect is left and it can no longer land (its object is gone), the answer is
+//! `NotDone`: a person could not find out more, and the engine may decide anew.
 
 use setpoint_core::intent::{Intent, Verb};
 use setpoint_core::resource::Resource;
@@ -63,7 +63,8 @@ impl MemoryWorld {
                 _ => Settlement::NotDone,
             };
         }
-        // Whoever wrote it: it is the object we meant, as we declared it, and nothing is left to do.
+        // Whoever wrote it: it is the object we meant, as we declared it, and nothing is left to
+        // do.
         match declared {
             Some(resource) if resource.body == object.live.value => done(object),
             _ => {

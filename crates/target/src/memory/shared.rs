@@ -1,4 +1,5 @@
-//! The world in memory behind the [`Target`] trait, shared by its clones, with faults that tests inject.
+//! The world in memory behind the [`Target`] trait, shared by its clones, with faults that tests
+//! inject.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{poll_fn, ready};
@@ -97,7 +98,8 @@ impl MemoryTarget {
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        // A panic elsewhere leaves at worst a change without its hint, and the panic itself fails the test.
+        // A panic elsewhere leaves at worst a change without its hint, and the panic itself fails
+        // the test.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

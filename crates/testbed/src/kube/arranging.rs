@@ -1,4 +1,5 @@
-//! What tests arrange on a server, and how they look at it from outside: `kubectl`, single requests, namespaces, users and rights.
+//! What tests arrange on a server, and how they look at it from outside: `kubectl`, single
+//! requests, namespaces, users and rights.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,8 @@ impl ApiServer {
         self.cluster().keeper().run(sending).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    /// Applies an object on the server's side as the administrator under a manager's name, with force.
+    /// Applies an object on the server's side as the administrator under a manager's name, with
+    /// force.
     pub fn apply(&self, path: &str, manager: &str, object: &Value) -> Value {
         let path = format!("{path}?fieldManager={manager}&force=true");
         let body = object.to_string();
@@ -53,10 +55,12 @@ impl ApiServer {
         self.request("POST", collection, Some(("application/json", body.as_bytes()))).succeeded().json()
     }
 
-    /// Lets a user have a cluster role, in one namespace or everywhere, and waits until the server knows it.
+    /// Lets a user have a cluster role, in one namespace or everywhere, and waits until the server
+    /// knows it.
     ///
-    /// `admin`, `edit` and `view` are put together by a controller: without [`Options::controllers`](super::Options::controllers) they are
-    /// empty, and `system:aggregate-to-edit` and `system:aggregate-to-view` have what they are made of.
+    /// `admin`, `edit` and `view` are put together by a controller: without
+    /// [`Options::controllers`](super::Options::controllers) they are empty, and
+    /// `system:aggregate-to-edit` and `system:aggregate-to-view` have what they are made of.
     pub fn grant(&self, user: &str, role: &str, namespace: Option<&str>) {
         self.bind(role, namespace, "User", user);
         self.await_right(role, namespace, &json!({"user": user}));
@@ -154,7 +158,8 @@ impl ApiServer {
         panic!("the server does not take note that {operation} is forbidden in `{namespace}`");
     }
 
-    /// Makes a service account and gives a token of it; to the server it is `system:serviceaccount:<namespace>:<name>`.
+    /// Makes a service account and gives a token of it; to the server it is
+    /// `system:serviceaccount:<namespace>:<name>`.
     pub fn service_account(&self, namespace: &str, name: &str) -> String {
         let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
         self.create(&accounts, &json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}));
@@ -169,7 +174,8 @@ impl ApiServer {
         self.write_kubeconfig(&text)
     }
 
-    /// A kubeconfig with a client certificate, for any user and group: the server believes its authority.
+    /// A kubeconfig with a client certificate, for any user and group: the server believes its
+    /// authority.
     pub fn kubeconfig_with_certificate(&self, user: &str, group: Option<&str>) -> PathBuf {
         let pair = self.cluster().authority().for_client(user, group);
         let text = kubeconfig::self_contained(&self.url(), self.authority(), &Identity::Certificate(&pair));
@@ -182,7 +188,8 @@ impl ApiServer {
         file
     }
 
-    /// Runs `kubectl` as the administrator and gives what it says; its failure is a panic with what it complained about.
+    /// Runs `kubectl` as the administrator and gives what it says; its failure is a panic with what
+    /// it complained about.
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         let output = self.kubectl_as(&self.kubeconfig(), arguments, b"");
         let complaint = String::from_utf8_lossy(&output.stderr);
@@ -190,7 +197,8 @@ impl ApiServer {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Runs `kubectl` as whom a kubeconfig names, with something to read (`-f -`), whether it succeeds or not.
+    /// Runs `kubectl` as whom a kubeconfig names, with something to read (`-f -`), whether it
+    /// succeeds or not.
     pub fn kubectl_as(&self, kubeconfig: &Path, arguments: &[&str], input: &[u8]) -> Output {
         let mut command = program(&tool("kubectl").to_string_lossy());
         command.args(arguments).env("KUBECONFIG", kubeconfig).env("HOME", self.folder());

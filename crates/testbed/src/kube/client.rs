@@ -1,4 +1,5 @@
-//! Single requests to the API server as its administrator: to await that it is ready, and to arrange what a test needs.
+//! Single requests to the API server as its administrator: to await that it is ready, and to
+//! arrange what a test needs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +77,8 @@ impl Client {
     }
 }
 
-/// A connection to a server on loopback; it closes when the answer to the last request was read or dropped.
+/// A connection to a server on loopback; it closes when the answer to the last request was read or
+/// dropped.
 #[expect(clippy::disallowed_methods, reason = "hyper wants a connection to be driven beside its requests")]
 pub(super) async fn connect(port: u16, trust: Arc<ClientConfig>) -> Result<SendRequest<Full<Bytes>>, Cause> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;

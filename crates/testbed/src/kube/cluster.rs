@@ -1,4 +1,5 @@
-//! What the API servers of one cluster share: etcd, the authority, the users with their tokens, and a folder for all of it.
+//! What the API servers of one cluster share: etcd, the authority, the users with their tokens, and
+//! a folder for all of it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,13 +21,15 @@ const ROOM: u64 = 2 * 1024 * 1024 * 1024;
 /// Where etcd keeps what it stores, within the folder.
 const DATA: &str = "etcd";
 
-/// How many times is looked whether a server is there, with a pause each: a busy machine gets a minute and a half.
+/// How many times is looked whether a server is there, with a pause each: a busy machine gets a
+/// minute and a half.
 pub(super) const LOOKS: usize = 1800;
 
 /// A port may be taken by somebody else between being found free and being used.
 pub(super) const STARTS: usize = 3;
 
-/// Fields are dropped in this order: the servers, what cleans up behind them, the thread that keeps them.
+/// Fields are dropped in this order: the servers, what cleans up behind them, the thread that keeps
+/// them.
 #[derive(Debug)]
 pub(super) struct Cluster {
     /// `None` where another process runs it.
@@ -119,7 +122,8 @@ impl Cluster {
         });
     }
 
-    /// Stops etcd, lets something be done to its data and to the copy of it, and starts it again where it was.
+    /// Stops etcd, lets something be done to its data and to the copy of it, and starts it again
+    /// where it was.
     fn exchange_storage(&self, exchange: impl FnOnce(&Path, &Path)) {
         let etcd = self.etcd.as_ref().expect("the storage of a shared cluster is everybody's; use `ApiServer::own`");
         let mut process = etcd.process.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! An API server of somebody else's, which the real one hands the requests of a group on to. It keeps what it is given, and not who gave it.
+//! An API server of somebody else's, which the real one hands the requests of a group on to. It
+//! keeps what it is given, and not who gave it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

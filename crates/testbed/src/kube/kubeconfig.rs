@@ -1,4 +1,5 @@
-//! The file that says where a cluster is and who one is there, in the forms clients have to understand.
+//! The file that says where a cluster is and who one is there, in the forms clients have to
+//! understand.
 
 use std::path::Path;
 

@@ -1,6 +1,8 @@
-//! The part of a kubelet that an API server asks for logs: a node that says it is here, and what its containers have written.
+//! The part of a kubelet that an API server asks for logs: a node that says it is here, and what
+//! its containers have written.
 //!
-//! The API server is the real one, and asks as it would ask a real kubelet. It is given no authority for kubelets, so that it believes any.
+//! The API server is the real one, and asks as it would ask a real kubelet. It is given no
+//! authority for kubelets, so that it believes any.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,7 +73,8 @@ impl Kubelet {
         self.write(pod, container, false, line);
     }
 
-    /// Starts a container again: whoever follows it hears the end of its log, and what it said is of the run before.
+    /// Starts a container again: whoever follows it hears the end of its log, and what it said is
+    /// of the run before.
     pub fn restart(&self, pod: &str, container: &str) {
         let key = |before| (pod.to_owned(), container.to_owned(), before);
         let mut logs = self.state.logs();

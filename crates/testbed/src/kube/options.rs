@@ -13,7 +13,8 @@ pub struct Options {
     pub audit_log: bool,
     /// Sends who did what to a webhook.
     pub audit_webhook: Option<AuditWebhook>,
-    /// Runs kube-controller-manager too: garbage collection, namespaces that end, the status of Deployments.
+    /// Runs kube-controller-manager too: garbage collection, namespaces that end, the status of
+    /// Deployments.
     pub controllers: bool,
     /// Users with a token beside [`User::standing`].
     pub users: Vec<User>,
@@ -51,8 +52,9 @@ impl User {
         Self { name: name.to_owned(), groups: groups.iter().map(|&group| group.to_owned()).collect() }
     }
 
-    /// Those every server knows: `admin` may do everything, `viewer` may read what everybody may see (no Secrets),
-    /// `stranger` may do nothing until [`ApiServer::grant`](super::ApiServer::grant) says so.
+    /// Those every server knows: `admin` may do everything, `viewer` may read what everybody may
+    /// see (no Secrets), `stranger` may do nothing until
+    /// [`ApiServer::grant`](super::ApiServer::grant) says so.
     pub fn standing() -> [Self; 3] {
         [
             Self::new("admin", &["system:masters"]),

@@ -1,4 +1,5 @@
-//! Processes that cannot outlive the tests, however these end: dropped, panicking, killed or interrupted.
+//! Processes that cannot outlive the tests, however these end: dropped, panicking, killed or
+//! interrupted.
 
 use std::fs::{self, File};
 use std::future::Future;
@@ -17,7 +18,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// A thread that lives as long as the servers it keeps.
 ///
-/// The kernel kills each of them when the *thread* that started it ends, and the thread of a test ends with the test.
+/// The kernel kills each of them when the *thread* that started it ends, and the thread of a test
+/// ends with the test.
 #[derive(Debug)]
 pub(super) struct Keeper(Option<Runtime>);
 
@@ -26,7 +28,8 @@ impl Keeper {
         Self(Some(tls::runtime()))
     }
 
-    /// Does the work on the keeper's thread and waits for it; also where the caller is in a runtime of its own.
+    /// Does the work on the keeper's thread and waits for it; also where the caller is in a runtime
+    /// of its own.
     #[expect(clippy::disallowed_methods, reason = "the keeper's runtime is its own")]
     pub(super) fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
         let (done, result) = mpsc::channel();
@@ -102,8 +105,8 @@ impl Drop for Process {
 #[derive(Debug)]
 pub(super) struct Janitor(Child);
 
-/// Interrupting the tests interrupts their whole group of processes; the one that cleans up goes on. Servers may still be dying, and
-/// write, when it begins.
+/// Interrupting the tests interrupts their whole group of processes; the one that cleans up goes
+/// on. Servers may still be dying, and write, when it begins.
 const CLEANING: &str = r#"trap "" INT TERM HUP; cat >/dev/null; for pause in 0 1 5; do sleep "$pause"; rm -rf "$1" && exit 0; done; exit 1"#;
 
 impl Janitor {

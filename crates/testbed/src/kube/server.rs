@@ -36,9 +36,11 @@ struct Processes {
 }
 
 impl ApiServer {
-    /// The one that all tests of a run share. Use a [`fresh_namespace`](Self::fresh_namespace), and leave alone what has none.
+    /// The one that all tests of a run share. Use a [`fresh_namespace`](Self::fresh_namespace), and
+    /// leave alone what has none.
     ///
-    /// A run of `cargo xtask test` has one for all its binaries; in a plain `cargo test` each binary starts its own.
+    /// A run of `cargo xtask test` has one for all its binaries; in a plain `cargo test` each
+    /// binary starts its own.
     pub fn shared() -> &'static Self {
         static SERVER: OnceLock<ApiServer> = OnceLock::new();
         SERVER.get_or_init(|| match variable(SHARED) {
@@ -174,7 +176,8 @@ impl ApiServer {
         self.cluster.folder()
     }
 
-    /// What it wrote about who did what, one JSON document a line, if [`Options::audit_log`] asked for it.
+    /// What it wrote about who did what, one JSON document a line, if [`Options::audit_log`] asked
+    /// for it.
     pub fn audit_log(&self) -> PathBuf {
         self.folder().join(format!("{}-audit.log", self.name))
     }
@@ -229,7 +232,8 @@ impl ApiServer {
         panic!("kube-apiserver does not find its etcd again");
     }
 
-    /// Puts back what was stored at the time of the copy, as people do who lost their etcd. No other server may run on it.
+    /// Puts back what was stored at the time of the copy, as people do who lost their etcd. No
+    /// other server may run on it.
     pub fn restore(&self) {
         self.stop();
         self.cluster.restore();

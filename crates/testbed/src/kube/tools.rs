@@ -1,4 +1,5 @@
-//! Where the tools are: in the folder that `KUBEBUILDER_ASSETS` names, else where `cargo xtask envtest` keeps what it built.
+//! Where the tools are: in the folder that `KUBEBUILDER_ASSETS` names, else where `cargo xtask
+//! envtest` keeps what it built.
 
 use std::path::PathBuf;
 

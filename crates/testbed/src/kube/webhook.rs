@@ -1,4 +1,5 @@
-//! A webhook of the API server, served over TLS on loopback: admission of objects, and conversion between versions of a kind.
+//! A webhook of the API server, served over TLS on loopback: admission of objects, and conversion
+//! between versions of a kind.
 
 use std::convert::Infallible;
 use std::sync::Arc;

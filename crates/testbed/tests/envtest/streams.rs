@@ -1,4 +1,5 @@
-//! Watches through the proxy: lists are really streamed, and events are lost where they are told to be.
+//! Watches through the proxy: lists are really streamed, and events are lost where they are told to
+//! be.
 
 use setpoint_testbed::kube::proxy::Seen;
 use setpoint_testbed::kube::{Fault, Rule};

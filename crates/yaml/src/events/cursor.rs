@@ -77,7 +77,8 @@ impl Scanner<'_> {
         self.read_break().is_some()
     }
 
-    /// Skips a line break and returns what it contributes to a scalar: LF, or LS and PS as they are.
+    /// Skips a line break and returns what it contributes to a scalar: LF, or LS and PS as they
+    /// are.
     pub(super) fn read_break(&mut self) -> Option<&'static str> {
         let length = break_length(self.bytes, self.at);
         if length == 0 {

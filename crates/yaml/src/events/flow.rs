@@ -27,7 +27,8 @@ impl<'a> Parser<'a> {
         Ok(self.end())
     }
 
-    /// The key of a pair without braces: `[? a : 1]`. libyaml and go-yaml lose a token where it is left out; we refuse.
+    /// The key of a pair without braces: `[? a : 1]`. libyaml and go-yaml lose a token where it is
+    /// left out; we refuse.
     pub(super) fn flow_pair_key(&mut self) -> Scanned<Event<'a>> {
         match self.peek()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {

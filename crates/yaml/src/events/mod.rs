@@ -1,13 +1,16 @@
-//! From text to events: the only module that knows YAML's grammar. What is outside sees [`Parser`], [`Event`] and
-//! [`Fault`], so another parser could take its place.
+//! From text to events: the only module that knows YAML's grammar. What is outside sees [`Parser`],
+//! [`Event`] and [`Fault`], so another parser could take its place.
 //!
-//! The rules are those of go-yaml v3, and thus of libyaml, from which it was ported: what kubectl and Helm read is what
-//! we read. Where the two differ (`{a:}`), go-yaml decides, but for tabs: go-yaml v3 skips them before some comments, a
-//! side effect of keeping comments that v2 does not have either. Neither scanner nor grammar recurses: nesting lives in
-//! vectors, bounded by [`MAX_DEPTH`].
+//! The rules are those of go-yaml v3, and thus of libyaml, from which it was ported: what kubectl
+//! and Helm read is what we read. Where the two differ (`{a:}`), go-yaml decides, but for tabs:
+//! go-yaml v3 skips them before some comments, a side effect of keeping comments that v2 does not
+//! have either. Neither scanner nor grammar recurses: nesting lives in vectors, bounded by
+//! [`MAX_DEPTH`].
 //!
-//! - `scanner`: characters to tokens: indentation, simple keys, indicators; `cursor` moves, `token` is what comes out.
-//! - `plain`, `quoted`, `block_scalar`: the text of scalars, borrowed from the source where it can be.
+//! - `scanner`: characters to tokens: indentation, simple keys, indicators; `cursor` moves, `token`
+//!   is what comes out.
+//! - `plain`, `quoted`, `block_scalar`: the text of scalars, borrowed from the source where it can
+//!   be.
 //! - `properties`: anchors, tags and directives.
 //! - `grammar`: tokens to events; `flow` has the collections in brackets.
 
@@ -30,8 +33,8 @@ pub(crate) use grammar::Parser;
 use crate::diagnostic::Class;
 use crate::tree::{Properties, Span, Style};
 
-/// The deepest nesting of collections that is read, written or through aliases: enough for fifty Lists in each other, and less than what reads
-/// bundles back (128, with what stands around them).
+/// The deepest nesting of collections that is read, written or through aliases: enough for fifty
+/// Lists in each other, and less than what reads bundles back (128, with what stands around them).
 pub(crate) const MAX_DEPTH: usize = 110;
 
 /// A step of the walk through a stream.

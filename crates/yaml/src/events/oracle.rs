@@ -1,4 +1,5 @@
-//! Tests only: our events against libyaml's (through `libyaml-safer`), over written tables and generated text.
+//! Tests only: our events against libyaml's (through `libyaml-safer`), over written tables and
+//! generated text.
 
 use libyaml_safer::{EventData, MappingStyle, ScalarStyle, SequenceStyle};
 use proptest::prelude::*;
@@ -111,8 +112,9 @@ fn failed(lines: &[String]) -> bool {
     lines.last().is_some_and(|line| line.starts_with("error "))
 }
 
-/// Where libyaml and go-yaml part, we follow go-yaml, so libyaml is no oracle there: libyaml refuses `{a:}` and `"\\'"`, and
-/// go-yaml ends a scalar in brackets before `?`, which then lacks a comma.
+/// Where libyaml and go-yaml part, we follow go-yaml, so libyaml is no oracle there: libyaml
+/// refuses `{a:}` and `"\\'"`, and go-yaml ends a scalar in brackets before `?`, which then lacks a
+/// comma.
 fn is_disputed(text: &str, ours: &[String], theirs: &[String]) -> bool {
     let colon = theirs.last().is_some_and(|line| line.contains("found unexpected ':'"));
     colon || text.contains("\\'") || failed(ours) && text.contains(['[', '{']) && text.contains('?')
@@ -121,7 +123,8 @@ fn is_disputed(text: &str, ours: &[String], theirs: &[String]) -> bool {
 #[track_caller]
 fn compare(text: &str) {
     let ours = ours(text);
-    // libyaml-safer panics on some text, a block scalar without a last line break among it: no answer to compare with.
+    // libyaml-safer panics on some text, a block scalar without a last line break among it: no
+    // answer to compare with.
     let Ok(theirs) = std::panic::catch_unwind(|| theirs(text)) else { return };
     if is_disputed(text, &ours, &theirs) || failed(&ours) && failed(&theirs) {
         return;

@@ -75,7 +75,8 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Moves to where this line's part of the scalar is over and returns the end of its text (without trailing blanks).
+    /// Moves to where this line's part of the scalar is over and returns the end of its text
+    /// (without trailing blanks).
     fn plain_line_end(&mut self) -> usize {
         let mut end = self.at;
         loop {

@@ -9,7 +9,8 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// Characters of a URI; those that are indicators of flow collections only where brackets or a line end it.
+/// Characters of a URI; those that are indicators of flow collections only where brackets or a line
+/// end it.
 fn is_uri(byte: u8, delimited: bool) -> bool {
     is_word(byte) || b";/?:@&=+$.!~*'()%".contains(&byte) || delimited && b",[]".contains(&byte)
 }

@@ -1,5 +1,6 @@
-//! Characters to tokens. The difficulty of YAML sits here: a token's meaning depends on indentation, and a key is
-//! only known to be one when its `:` is found, so tokens wait in a queue until no key can be inserted before them.
+//! Characters to tokens. The difficulty of YAML sits here: a token's meaning depends on
+//! indentation, and a key is only known to be one when its `:` is found, so tokens wait in a queue
+//! until no key can be inserted before them.
 
 use std::collections::VecDeque;
 
@@ -8,7 +9,8 @@ use super::{Fault, MAX_DEPTH};
 use crate::source::{BYTE_ORDER_MARK, break_length};
 use crate::tree::Span;
 
-/// A key without `?` must end on its line and within this many bytes (YAML 1.1, 1.2: 1024 characters).
+/// A key without `?` must end on its line and within this many bytes (YAML 1.1, 1.2: 1024
+/// characters).
 const MAX_SIMPLE_KEY: usize = 1024;
 
 pub(super) type Scanned<T> = Result<T, Fault>;
@@ -193,7 +195,8 @@ impl<'a> Scanner<'a> {
         self.simple_keys.last_mut().expect("the block context has a slot that is never popped")
     }
 
-    /// Opens a block collection if `column` is further in than the innermost; `token` is the number its start gets.
+    /// Opens a block collection if `column` is further in than the innermost; `token` is the number
+    /// its start gets.
     fn open_block(&mut self, column: usize, token: Option<usize>, kind: TokenKind<'a>, mark: Mark) -> Scanned<()> {
         if self.in_flow() || self.indent >= column as isize {
             return Ok(());

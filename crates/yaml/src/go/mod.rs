@@ -1,4 +1,5 @@
-//! YAML as Go's libraries write it, byte for byte: what `sigs.k8s.io/yaml` makes of a value, and so kustomize and Helm.
+//! YAML as Go's libraries write it, byte for byte: what `sigs.k8s.io/yaml` makes of a value, and so
+//! kustomize and Helm.
 //!
 //! - `write`: a value as a document. `scalar`: how a text is quoted.
 //! - `order`: in which order keys stand.

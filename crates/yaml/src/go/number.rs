@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// A float as Go writes it as JSON: with an exponent only where it is very small or very large. `None` if JSON has no such number.
+/// A float as Go writes it as JSON: with an exponent only where it is very small or very large.
+/// `None` if JSON has no such number.
 pub fn json_float(value: f64) -> Option<String> {
     if !value.is_finite() {
         return None;
@@ -16,7 +17,8 @@ pub fn json_float(value: f64) -> Option<String> {
     })
 }
 
-/// A number of JSON as `sigs.k8s.io/yaml` writes it: integers of 64 bits as they are, everything else as a float, with an exponent from a million on.
+/// A number of JSON as `sigs.k8s.io/yaml` writes it: integers of 64 bits as they are, everything
+/// else as a float, with an exponent from a million on.
 pub fn written_number(json: &str) -> Cow<'_, str> {
     match (json.parse::<i64>(), json.parse::<u64>()) {
         (Ok(0), _) => "0".into(),
@@ -44,7 +46,8 @@ fn general(value: f64) -> String {
     }
 }
 
-/// The fewest digits of a float, of which the first stands before the point, times ten to the exponent.
+/// The fewest digits of a float, of which the first stands before the point, times ten to the
+/// exponent.
 struct Digits {
     negative: bool,
     digits: String,

@@ -1,4 +1,5 @@
-//! The order in which go-yaml writes the keys of a mapping: numbers within names by their value, letters after everything else.
+//! The order in which go-yaml writes the keys of a mapping: numbers within names by their value,
+//! letters after everything else.
 
 use std::cmp::Ordering;
 
@@ -59,8 +60,9 @@ fn is_digit(c: char) -> bool {
     }
 }
 
-/// Sorts by [`natural`]. That is no order: `110-`, `01010B` and `0B` go round in a circle. Where such keys meet, Go's output is left to chance, ours is always the
-/// same; a sort of the standard library might panic.
+/// Sorts by [`natural`]. That is no order: `110-`, `01010B` and `0B` go round in a circle. Where
+/// such keys meet, Go's output is left to chance, ours is always the same; a sort of the standard
+/// library might panic.
 pub(super) fn sort<T>(entries: Vec<T>, key: &impl Fn(&T) -> &str) -> Vec<T> {
     if entries.is_sorted_by(|one, other| natural(key(one), key(other)) != Ordering::Greater) {
         return entries;

@@ -20,7 +20,8 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// Reads a date, or a date and a time after `T`, `t` or spaces. Only after a letter does a zone follow, and then it must.
+    /// Reads a date, or a date and a time after `T`, `t` or spaces. Only after a letter does a zone
+    /// follow, and then it must.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let is_year = bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-';
@@ -51,7 +52,8 @@ impl Timestamp {
         }
     }
 
-    /// As Go writes it as JSON. `None` for a zone that is a day or more from Greenwich: Go reads it, and does not write it.
+    /// As Go writes it as JSON. `None` for a zone that is a day or more from Greenwich: Go reads
+    /// it, and does not write it.
     pub fn json(&self) -> Option<String> {
         (self.offset.abs() < DAY).then(|| self.to_string())
     }
@@ -120,7 +122,8 @@ impl Rest<'_> {
         nanos
     }
 
-    /// `Z`, or hours and minutes with two digits each. As in Go a day of 24 hours and an hour of 60 minutes will do.
+    /// `Z`, or hours and minutes with two digits each. As in Go a day of 24 hours and an hour of 60
+    /// minutes will do.
     fn zone(&mut self) -> Option<i32> {
         if let Some(rest) = self.0.strip_prefix(b"Z") {
             self.0 = rest;

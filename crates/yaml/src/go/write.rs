@@ -1,4 +1,5 @@
-//! A value as a document: keys in their natural order, sequences not indented below their key, lines folded after 80 columns.
+//! A value as a document: keys in their natural order, sequences not indented below their key,
+//! lines folded after 80 columns.
 
 use std::borrow::Cow;
 
@@ -42,7 +43,8 @@ pub trait Tree {
 pub enum Unwritable {
     /// A character that YAML takes nowhere, and that JSON does not escape.
     Control(char),
-    /// A key that holds a line break of YAML (U+0085), or that is longer than YAML has them on one line.
+    /// A key that holds a line break of YAML (U+0085), or that is longer than YAML has them on one
+    /// line.
     Key(String),
 }
 
@@ -261,7 +263,8 @@ impl Writer<'_> {
 
     fn double(&mut self, text: &str, is_key: bool) {
         self.mark("\"");
-        // go-yaml asks of the whole text whether it begins with a byte order mark, and not of each character.
+        // go-yaml asks of the whole text whether it begins with a byte order mark, and not of each
+        // character.
         let escapes_all = text.starts_with('\u{feff}');
         let last = text.len().saturating_sub(1);
         let mut after_space = false;
@@ -367,7 +370,8 @@ fn is_refused(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}') && c != NEXT_LINE
 }
 
-/// A text as it is read again between quotes: a line break of its own, which JSON does not know, is a space there, and blanks around it are nothing.
+/// A text as it is read again between quotes: a line break of its own, which JSON does not know, is
+/// a space there, and blanks around it are nothing.
 fn joined(text: Cow<'_, str>) -> Cow<'_, str> {
     if !text.contains(NEXT_LINE) {
         return text;

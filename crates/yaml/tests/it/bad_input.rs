@@ -1,4 +1,5 @@
-//! Input that is meant to hurt, and input that is merely odd. Case numbers are those of the project's list of bad input.
+//! Input that is meant to hurt, and input that is merely odd. Case numbers are those of the
+//! project's list of bad input.
 
 use setpoint_yaml::{Class, Dialect, Kind, Scalar, Source, parse};
 

@@ -1,5 +1,5 @@
-//! The recorded answers of go-yaml v3, our reference (`tests/baseline/record`): some written cases, and a sample of 1,500
-//! generated ones, a fifth of them errors.
+//! The recorded answers of go-yaml v3, our reference (`tests/baseline/record`): some written cases,
+//! and a sample of 1,500 generated ones, a fifth of them errors.
 
 use setpoint_yaml::{Document, Kind, Node, Source, Style, parse};
 

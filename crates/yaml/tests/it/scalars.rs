@@ -1,5 +1,6 @@
-//! What go-yaml makes of scalars without quotes, as it was recorded (`tests/baseline/record`): integers in every base and around the ends of 64 bits, floats,
-//! words, times, and what only looks like one of them.
+//! What go-yaml makes of scalars without quotes, as it was recorded (`tests/baseline/record`):
+//! integers in every base and around the ends of 64 bits, floats, words, times, and what only looks
+//! like one of them.
 
 use setpoint_yaml::go::{Timestamp, json_float};
 use setpoint_yaml::{Dialect, Node, Scalar, Source, parse};
@@ -40,7 +41,8 @@ fn in_v3(node: Node<'_>) -> (&'static str, String) {
         Scalar::Null => ("!!null", "null".to_owned()),
         Scalar::Bool(value) => ("!!bool", value.to_string()),
         Scalar::Int(digits) if is_of_64_bits(&digits) => ("!!int", digits.into_owned()),
-        // Go has no such integer and makes a float of it; we keep the digits, and whoever wants Go's value makes the float.
+        // Go has no such integer and makes a float of it; we keep the digits, and whoever wants
+        // Go's value makes the float.
         Scalar::Int(digits) | Scalar::Float(digits) => ("!!float", float(&digits)),
         Scalar::NonFinite(text) => ("!!float", non_finite(text)),
         Scalar::Str(text) if node.is_merge_key() => ("!!merge", json(text)),

@@ -1,4 +1,5 @@
-//! Extracts the texts that people read from sources and pages: by lines and quotes, without a parser.
+//! Extracts the texts that people read from sources and pages: by lines and quotes, without a
+//! parser.
 
 /// Returns the comments of a source, each run of comment lines as one text, without blocks of code.
 pub(super) fn comments(source: &str) -> Vec<String> {
@@ -18,7 +19,8 @@ pub(super) fn prose(page: &str) -> String {
     runs(page, |line| Some(line)).join("\n")
 }
 
-/// Returns the text of each run of lines for which `comment` returns a text, without blocks of code.
+/// Returns the text of each run of lines for which `comment` returns a text, without blocks of
+/// code.
 fn runs(text: &str, comment: fn(&str) -> Option<&str>) -> Vec<String> {
     let mut runs: Vec<String> = Vec::new();
     let (mut is_open, mut is_code) = (false, false);

@@ -74,7 +74,8 @@ impl Vocabulary {
         f64::from(self.avoided.values().sum::<u32>()) * 10_000.0 / f64::from(self.words.max(1))
     }
 
-    /// Describes the most frequent words to avoid, with better ones, and the files with most of them.
+    /// Describes the most frequent words to avoid, with better ones, and the files with most of
+    /// them.
     pub(super) fn details(&self) -> String {
         if self.avoided.is_empty() {
             return String::new();

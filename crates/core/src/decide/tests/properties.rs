@@ -160,7 +160,8 @@ fn carry_out(world: &World, decision: &Decision) -> World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// The linter, which shares no judgement with `decide`, finds nothing in any decided plan; asserted in `decide()`.
+    /// The linter, which shares no judgement with `decide`, finds nothing in any decided plan;
+    /// asserted in `decide()`.
     #[test]
     fn no_decided_plan_breaks_a_rule(world in any_world()) {
         world.decide();
@@ -192,7 +193,8 @@ proptest! {
         prop_assert!(false, "still busy after 12 rounds: {:?}", world.decide());
     }
 
-    /// Once everything is well, waves and what is awaited keep nothing back for good: it comes to rest as declared.
+    /// Once everything is well, waves and what is awaited keep nothing back for good: it comes to
+    /// rest as declared.
     #[test]
     fn order_delays_and_never_withholds(world in any_world()) {
         let mut world = world;

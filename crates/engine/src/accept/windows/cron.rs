@@ -1,4 +1,5 @@
-//! When the five fields of cron match, by local time. What a field may hold was checked when the document was read.
+//! When the five fields of cron match, by local time. What a field may hold was checked when the
+//! document was read.
 
 use setpoint_documents::Cron;
 

@@ -1,8 +1,9 @@
 //! When declared changes must wait: windows of cron, zone and length, worked out for a while ahead.
 //!
-//! A window begins at every instant whose local time matches. A local time that comes twice (clocks go back) begins it twice; one
-//! that never comes (clocks go forward) begins it when it would have come had the clocks not moved. It lasts its length in elapsed
-//! time. Where one window denies and another allows, denying wins.
+//! A window begins at every instant whose local time matches. A local time that comes twice (clocks
+//! go back) begins it twice; one that never comes (clocks go forward) begins it when it would have
+//! come had the clocks not moved. It lasts its length in elapsed time. Where one window denies and
+//! another allows, denying wins.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
@@ -15,7 +16,8 @@ mod cron;
 
 /// How far ahead windows are worked out.
 const HORIZON: Span = Span::hours(14 * 24);
-/// After this they should be worked out anew: half of the horizon is left if that fails for a while.
+/// After this they should be worked out anew: half of the horizon is left if that fails for a
+/// while.
 const RENEW: Span = Span::hours(7 * 24);
 /// The end of an interval without an end.
 const NEVER: Timestamp = Timestamp::from_millis(u64::MAX);
@@ -28,7 +30,8 @@ pub(super) fn renewed_by(now: Timestamp) -> Timestamp {
     now + RENEW
 }
 
-/// Whether a zone is in the database that comes with the binary. No other is asked: windows must be the same on every machine.
+/// Whether a zone is in the database that comes with the binary. No other is asked: windows must be
+/// the same on every machine.
 pub(super) fn is_known(zone: &Zone) -> bool {
     time_zone(zone).is_some()
 }
@@ -37,8 +40,8 @@ fn time_zone(zone: &Zone) -> Option<TimeZone> {
     TimeZoneDatabase::bundled().get(zone.as_str()).ok()
 }
 
-/// When declared changes must wait, from `now` on: sorted, apart from each other. Beyond the horizon an app with windows is closed,
-/// because nobody worked out that it is open.
+/// When declared changes must wait, from `now` on: sorted, apart from each other. Beyond the
+/// horizon an app with windows is closed, because nobody worked out that it is open.
 pub fn closed(windows: &[Window], now: Timestamp) -> Vec<Interval> {
     if windows.is_empty() {
         return Vec::new();
@@ -55,7 +58,8 @@ pub fn closed(windows: &[Window], now: Timestamp) -> Vec<Interval> {
             }
         };
         let length = window.length.span();
-        // A zone this binary does not know opens nothing: it was known when the document was accepted, by another binary.
+        // A zone this binary does not know opens nothing: it was known when the document was
+        // accepted, by another binary.
         let Some(zone) = time_zone(&window.zone) else { return vec![(now, NEVER)] };
         let begun = beginnings(&Times::of(times), &zone, now - length, horizon);
         list.extend(begun.into_iter().map(|from| (from, from + length)));

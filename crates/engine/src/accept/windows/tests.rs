@@ -1,4 +1,5 @@
-//! Windows against a model that looks at every minute, through changes of the clocks and across the date line.
+//! Windows against a model that looks at every minute, through changes of the clocks and across the
+//! date line.
 
 use proptest::prelude::*;
 use setpoint_documents::{Spec, read_documents};

@@ -1,4 +1,5 @@
-//! One strategic merge patch and one resource: what kustomize makes of the patch first, and what of the resource no patch changes.
+//! One strategic merge patch and one resource: what kustomize makes of the patch first, and what of
+//! the resource no patch changes.
 
 use std::sync::Arc;
 
@@ -68,8 +69,9 @@ impl Builder<'_> {
     }
 }
 
-/// A patch as kustomize copies one: its labels and annotations are texts, so that a null there takes nothing away; and its `apiVersion` is that of what it
-/// patches, for which a place is made here.
+/// A patch as kustomize copies one: its labels and annotations are texts, so that a null there
+/// takes nothing away; and its `apiVersion` is that of what it patches, for which a place is made
+/// here.
 pub(super) fn copied(mut patch: Resource) -> Result<Resource, BadBuild> {
     let origin = patch.node.origin;
     let Some(fields) = patch.node.as_map_mut() else { return Ok(patch) };
@@ -96,7 +98,8 @@ pub(super) fn as_texts(patch: &mut Resource, field: &str) -> Result<(), BadBuild
     Ok(())
 }
 
-/// Whether a patch puts other annotations in the place of all that there are, or none. Kustomize notes in them what a resource was called.
+/// Whether a patch puts other annotations in the place of all that there are, or none. Kustomize
+/// notes in them what a resource was called.
 fn takes_annotations(patch: &Node) -> bool {
     let paths: [&[&str]; 2] = [&["metadata"], &["metadata", "annotations"]];
     paths.iter().filter_map(|path| patch.at(path)).any(is_total)

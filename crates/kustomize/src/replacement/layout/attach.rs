@@ -1,5 +1,5 @@
-//! Which node each comment is for. A node takes what was read up to the token that it begins with, as in go-yaml; a collection without brackets takes nothing,
-//! so that its first entry does.
+//! Which node each comment is for. A node takes what was read up to the token that it begins with,
+//! as in go-yaml; a collection without brackets takes nothing, so that its first entry does.
 
 use setpoint_yaml::{Kind, Node as Written, Style};
 
@@ -78,7 +78,8 @@ struct Tokens<'s> {
     next: usize,
     /// What no node has taken yet.
     pending: Comments,
-    /// What stands above an item that is a collection: that is for the collection and not for its first entry.
+    /// What stands above an item that is a collection: that is for the collection and not for its
+    /// first entry.
     stem: String,
 }
 
@@ -279,7 +280,8 @@ impl Tokens<'_> {
     }
 }
 
-/// Adds an entry. What was read as the foot of a key is that of the entry before it, and what is the foot of a value is that of the entry.
+/// Adds an entry. What was read as the foot of a key is that of the entry before it, and what is
+/// the foot of a value is that of the entry.
 fn add<'d>(children: &mut Vec<Noted<'d>>, mut key: Noted<'d>, mut value: Noted<'d>, is_block: bool) {
     let before = children.len().checked_sub(2);
     if let Some(before) = before.and_then(|at| children.get_mut(at)).filter(|_| is_block)

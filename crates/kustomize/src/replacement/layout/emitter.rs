@@ -1,4 +1,5 @@
-//! The lines of a text on their way out, and when go-yaml begins a new one: comments wait until the node that they are for comes to its place.
+//! The lines of a text on their way out, and when go-yaml begins a new one: comments wait until the
+//! node that they are for comes to its place.
 
 use super::attach::Comments;
 

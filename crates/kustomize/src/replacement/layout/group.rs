@@ -1,5 +1,6 @@
-//! Comments on lines that follow each other, and where go-yaml parts them: what ends before a blank line, or stands further out than what is open, is the foot of
-//! what was before; the rest is the head of what follows.
+//! Comments on lines that follow each other, and where go-yaml parts them: what ends before a blank
+//! line, or stands further out than what is open, is the foot of what was before; the rest is the
+//! head of what follows.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -42,7 +43,8 @@ pub(super) struct Group {
     pub(super) indent: usize,
     /// The line below what was before, if that can have a foot.
     pub(super) foot_line: Option<usize>,
-    /// Where it is looked at. As go-yaml counts, a comment below another one is on the line of that one.
+    /// Where it is looked at. As go-yaml counts, a comment below another one is on the line of that
+    /// one.
     pub(super) line: usize,
     pub(super) column: usize,
     /// There was a blank line.

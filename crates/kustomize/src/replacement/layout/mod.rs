@@ -1,8 +1,10 @@
-//! YAML in a text, written anew as kyaml does it: fields in their order, quotes and brackets as they were, two spaces a level, lists not indented below their
-//! field, comments with the nodes that go-yaml takes them to be for.
+//! YAML in a text, written anew as kyaml does it: fields in their order, quotes and brackets as
+//! they were, two spaces a level, lists not indented below their field, comments with the nodes
+//! that go-yaml takes them to be for.
 //!
 //! - `scan`, `group`: where comments stand. `attach`: which node each of them is for.
-//! - `write`: collections. `scalar`: scalars. `emitter`: lines, blanks and comments on their way out.
+//! - `write`: collections. `scalar`: scalars. `emitter`: lines, blanks and comments on their way
+//!   out.
 //! - `check`: whether what was written says the same.
 //!
 //! What is not written the same is refused: whoever reads the result would miss it.
@@ -45,7 +47,8 @@ pub(super) enum Unwritten {
     Limit(Exceeded),
 }
 
-/// The text with what stands in it now, which was set at those places that a path leads to. No line break is at its end.
+/// The text with what stands in it now, which was set at those places that a path leads to. No line
+/// break is at its end.
 pub(super) fn write(now: &Node, text: &str, path: &[String], places: &[Vec<Step>]) -> Result<String, Unwritten> {
     let Ok(documents) = parse(Source::new("", text)) else { return Err(Unwritten::Lines) };
     let Some(document) = documents.first() else { return Err(Unwritten::Lines) };
@@ -108,7 +111,8 @@ impl Pieces {
     }
 }
 
-/// Whether a scalar stands at a place in the text itself, and not in what an alias or a merge key brings along; or nothing did.
+/// Whether a scalar stands at a place in the text itself, and not in what an alias or a merge key
+/// brings along; or nothing did.
 fn is_written_out(root: Written<'_>, place: &[Step]) -> bool {
     let mut node = root;
     for step in place {

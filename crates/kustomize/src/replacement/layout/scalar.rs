@@ -1,4 +1,5 @@
-//! How a scalar is written in a text that is laid out anew: with the quotes it had, or with those that it needs.
+//! How a scalar is written in a text that is laid out anew: with the quotes it had, or with those
+//! that it needs.
 
 use setpoint_yaml::{Node as Written, Style, Tag as WrittenTag};
 
@@ -23,7 +24,8 @@ fn shown_tag(tag: Tag) -> &'static str {
     }
 }
 
-/// The tag that is written before a scalar whatever becomes of its text. Err if it is none that is known.
+/// The tag that is written before a scalar whatever becomes of its text. Err if it is none that is
+/// known.
 pub(super) fn written_tag(written: Written<'_>) -> Result<Option<&'static str>, Unwritten> {
     Ok(Some(match written.tag() {
         _ if written.is_merge_key() => "!!merge",

@@ -1,5 +1,6 @@
-//! Where comments stand, as go-yaml finds them on its way from token to token: each one is for what follows it, for what it ends, or for the line that it is on.
-//! The tree of the text says where scalars are; all else between them are signs.
+//! Where comments stand, as go-yaml finds them on its way from token to token: each one is for what
+//! follows it, for what it ends, or for the line that it is on. The tree of the text says where
+//! scalars are; all else between them are signs.
 
 use setpoint_yaml::Style;
 
@@ -279,7 +280,8 @@ impl Scanner<'_> {
         true
     }
 
-    /// Ends collections that are further in. Comments that stand as far in as one of them belong to it no more.
+    /// Ends collections that are further in. Comments that stand as far in as one of them belong to
+    /// it no more.
     fn close(&mut self, column: isize, from: usize) {
         let mut end = from.saturating_sub(1);
         while self.flow == 0 && self.indent > column {

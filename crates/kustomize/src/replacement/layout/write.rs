@@ -176,7 +176,8 @@ impl<'n> Emitter<'n> {
         Ok(())
     }
 
-    /// A comment behind a key is that of its value if the value is on the line, or else it is written before the value.
+    /// A comment behind a key is that of its value if the value is on the line, or else it is
+    /// written before the value.
     fn key_comment(&mut self, value: Element<'n, '_>) {
         if self.comments.key_line.is_empty() || value.now.is_none() {
             return;
@@ -313,7 +314,8 @@ fn elements<'n, 'd>(items: &'n [Node], was: Option<&'n Noted<'d>>) -> impl Itera
     items.iter().enumerate().map(|(at, item)| Element::of(item, written.get(at)))
 }
 
-/// The fields as they were written, and those that are new behind them. What a merge key brings along is not written out.
+/// The fields as they were written, and those that are new behind them. What a merge key brings
+/// along is not written out.
 fn entries<'n, 'd>(map: &'n Map, was: Option<&'n Noted<'d>>) -> Result<Vec<Entry<'n, 'd>>, Unwritten> {
     let pairs = was.map_or(&[][..], |was| was.children.as_chunks::<2>().0);
     let is_merge = |[key, _]: &[Noted<'_>; 2]| key.written.is_merge_key();

@@ -1,4 +1,5 @@
-//! What is on the shelf and how much room it takes: a few renders for each app, and so many bytes in all. Whatever was not used for longest goes first.
+//! What is on the shelf and how much room it takes: a few renders for each app, and so many bytes
+//! in all. Whatever was not used for longest goes first.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,9 @@
-//! How a remembered render is written down: a seal, what it was made from, and what it gave, each on a line of its own.
+//! How a remembered render is written down: a seal, what it was made from, and what it gave, each
+//! on a line of its own.
 //!
-//! The seal is the keyed digest of the second line, which holds the digest of the third. So an entry is looked through without reading what it gave,
-//! and no byte of it is believed that this installation has not written.
+//! The seal is the keyed digest of the second line, which holds the digest of the third. So an
+//! entry is looked through without reading what it gave, and no byte of it is believed that this
+//! installation has not written.
 
 use std::io::{self, BufRead, Write};
 

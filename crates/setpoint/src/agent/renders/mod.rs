@@ -1,9 +1,12 @@
-//! Renders: made, or remembered from before, across restarts too. A file for each in a folder that may be lost at any time: that costs renders and
-//! nothing else. `entry.rs` has their form, `shelf.rs` how many there may be.
+//! Renders: made, or remembered from before, across restarts too. A file for each in a folder that
+//! may be lost at any time: that costs renders and nothing else. `entry.rs` has their form,
+//! `shelf.rs` how many there may be.
 //!
-//! They may not lead to a delete: whoever deletes asks [`Renders::render`], which believes nothing that is remembered.
+//! They may not lead to a delete: whoever deletes asks [`Renders::render`], which believes nothing
+//! that is remembered.
 //!
-//! Files, and not the database of what may be forgotten: that one is read through whenever it is opened, and what is removed from it stays on the disk.
+//! Files, and not the database of what may be forgotten: that one is read through whenever it is
+//! opened, and what is removed from it stays on the disk.
 
 mod cache;
 mod entry;
@@ -52,7 +55,8 @@ pub(super) struct Renders {
 }
 
 impl Renders {
-    /// Finds what is in the folder, which is made if it is not there. If that fails, nothing is remembered.
+    /// Finds what is in the folder, which is made if it is not there. If that fails, nothing is
+    /// remembered.
     pub(super) fn open(folder: PathBuf, key: DigestKey, log: Arc<dyn Log>) -> Self {
         Self::bounded(folder, key, Bounds::default(), log)
     }
@@ -70,7 +74,8 @@ impl Renders {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// Considers a revision: nothing if the last accepted render would come out again, from memory if an earlier one would, else rendered.
+    /// Considers a revision: nothing if the last accepted render would come out again, from memory
+    /// if an earlier one would, else rendered.
     pub(super) fn consider(
         &self,
         source: &AppSource,
@@ -175,7 +180,8 @@ impl Renders {
         }
     }
 
-    /// Whole or not at all: renders of one app may be made at the same time. Not synced, as what the power takes away is found out by its seal.
+    /// Whole or not at all: renders of one app may be made at the same time. Not synced, as what
+    /// the power takes away is found out by its seal.
     fn write(&self, name: &Name, bytes: &[u8]) -> io::Result<()> {
         let turn = self.begun.fetch_add(1, Ordering::Relaxed);
         let next = self.folder.join(format!("{}.{turn}.{UNFINISHED}", name.as_str()));
@@ -239,7 +245,8 @@ fn is_secret(resource: &Resource) -> bool {
     holds_secrets(&resource.kind, &resource.body)
 }
 
-/// For the next process, which knows by the times of files what was used last. If it cannot be noted, an older use counts.
+/// For the next process, which knows by the times of files what was used last. If it cannot be
+/// noted, an older use counts.
 fn now_used(file: &File) {
     let (last_access, last_modification) =
         (Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, Timespec { tv_sec: 0, tv_nsec: UTIME_NOW });

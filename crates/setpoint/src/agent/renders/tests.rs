@@ -77,7 +77,8 @@ impl Scene {
         self.documents.source(&app(name)).expect("the app is declared")
     }
 
-    /// What comes of an app whose folder holds one document with this text in it, and whether it was rendered for that.
+    /// What comes of an app whose folder holds one document with this text in it, and whether it
+    /// was rendered for that.
     fn considered(&self, renders: &Renders, name: &str, text: &str) -> (Considered, bool) {
         self.considered_as(renders, name, &thing("Thing", &format!("spec: {{ text: {text} }}")))
     }

@@ -1,7 +1,9 @@
-//! Apps whose versions another program renders, too: what it does otherwise is remembered, said and shown, and never acted on.
+//! Apps whose versions another program renders, too: what it does otherwise is remembered, said and
+//! shown, and never acted on.
 //!
-//! Ours is rendered and judged first. Then the version waits here, one for each app, for the one thread that compares; a newer one takes its place. What came of
-//! each is a small file for each app, which may be lost: then it is counted from the start again.
+//! Ours is rendered and judged first. Then the version waits here, one for each app, for the one
+//! thread that compares; a newer one takes its place. What came of each is a small file for each
+//! app, which may be lost: then it is counted from the start again.
 
 mod outcome;
 #[cfg(test)]
@@ -56,8 +58,9 @@ struct ComparisonQueue {
 }
 
 impl ComparisonQueue {
-    /// Whether a version that was taken is to be compared by now: the app may have another shadow, or none, it may be rendered from something else, and the version
-    /// may have been taken again while it was compared.
+    /// Whether a version that was taken is to be compared by now: the app may have another shadow,
+    /// or none, it may be rendered from something else, and the version may have been taken again
+    /// while it was compared.
     fn still_wants(&self, app: &AppId, job: &Job) -> bool {
         let Job { source, shadow, revision, .. } = job;
         self.known.get(app).is_some_and(|known| {
@@ -85,7 +88,8 @@ impl Shadows {
         !std::mem::replace(&mut desk.working, true)
     }
 
-    /// The same for the version that was accepted last, which others may have followed: one that waits is not passed over for it.
+    /// The same for the version that was accepted last, which others may have followed: one that
+    /// waits is not passed over for it.
     pub(super) fn take_accepted(&self, job: Job) -> bool {
         let mut desk = self.desk();
         self.known(&mut desk, &job.source, &job.shadow);
@@ -111,7 +115,8 @@ impl Shadows {
         }
     }
 
-    /// Works through what waits, and through what comes meanwhile. Takes as long as the other program does.
+    /// Works through what waits, and through what comes meanwhile. Takes as long as the other
+    /// program does.
     pub(super) fn work(&self) {
         let _unless_it_panics = Working(self);
         loop {
@@ -149,7 +154,8 @@ impl Shadows {
             different: different.collect(),
             trouble: None,
         };
-        // Last: trouble with a program that the app no longer names went with what was compared with it.
+        // Last: trouble with a program that the app no longer names went with what was compared
+        // with it.
         ShadowStanding { trouble: desk.troubles.get(&source.app).cloned(), ..standing }
     }
 
@@ -182,7 +188,8 @@ impl Shadows {
     fn note(&self, app: &AppId, job: &Job, outcome: Result<Outcome, String>) {
         let mut desk = self.desk();
         if desk.known.get(app).is_none_or(|known| !known.is_of(&job.source, &job.shadow)) {
-            // The app has another by now, or none, or is rendered from something else: nobody asks any more.
+            // The app has another by now, or none, or is rendered from something else: nobody asks
+            // any more.
             return;
         }
         let outcome = match outcome {
@@ -213,7 +220,8 @@ impl Shadows {
         }
     }
 
-    /// What was compared so far with this program; that of another, or of an app that was rendered from something else, is begun anew.
+    /// What was compared so far with this program; that of another, or of an app that was rendered
+    /// from something else, is begun anew.
     fn known<'d>(&self, desk: &'d mut ComparisonQueue, source: &AppSource, shadow: &Shadow) -> &'d mut Comparisons {
         let app = &source.app;
         let known = desk.known.entry(app.clone()).or_insert_with(|| {
@@ -252,8 +260,8 @@ impl Shadows {
     }
 }
 
-/// Somebody works through what waits. If a panic ends that, the next one who takes a version has somebody work again; who ends by himself has said so, and another
-/// may be at it already.
+/// Somebody works through what waits. If a panic ends that, the next one who takes a version has
+/// somebody work again; who ends by himself has said so, and another may be at it already.
 struct Working<'s>(&'s Shadows);
 
 impl Drop for Working<'_> {

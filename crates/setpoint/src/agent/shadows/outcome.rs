@@ -13,7 +13,8 @@ pub(super) enum Outcome {
     /// Byte for byte.
     Alike,
     Different(Vec<String>),
-    /// Nothing differs, but something of it neither renders: this tells nothing of what they would do with a version that is sound.
+    /// Nothing differs, but something of it neither renders: this tells nothing of what they would
+    /// do with a version that is sound.
     Refused(Vec<String>),
 }
 

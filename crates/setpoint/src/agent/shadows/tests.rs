@@ -1,4 +1,5 @@
-//! What is remembered of shadows belongs to what an app declares now, whoever is at work and whatever waits.
+//! What is remembered of shadows belongs to what an app declares now, whoever is at work and
+//! whatever waits.
 
 use setpoint_core::name::{StoreName, VersionId};
 use setpoint_core::time::Timestamp;
@@ -123,7 +124,8 @@ fn the_accepted_version_passes_none_over_that_waits_unless_nobody_asks_for_that_
 fn a_version_that_waited_for_another_program_is_not_compared_and_leaves_the_counts_alone() {
     let scene = Scene::new();
     assert!(scene.shadows.take(job("web", '1', 1)));
-    // The App names another program before anybody comes to it, and a version was compared with that.
+    // The App names another program before anybody comes to it, and a version was compared with
+    // that.
     let with_the_next = job("web", '2', 2);
     assert!(scene.shadows.wants(&with_the_next.source, &with_the_next.shadow, &with_the_next.revision));
     scene.shadows.note(&app(), &with_the_next, Ok(Outcome::Alike));

@@ -1,4 +1,5 @@
-//! What was compared for an app, and how that is written down: a file for each, whole or not at all.
+//! What was compared for an app, and how that is written down: a file for each, whole or not at
+//! all.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -29,7 +30,8 @@ const SHORT: usize = 32;
 pub(super) struct Comparisons {
     pub(super) app: AppId,
     pub(super) digest: String,
-    /// What the app's kustomizations are rendered from. Not known of what earlier builds wrote, which is therefore of another.
+    /// What the app's kustomizations are rendered from. Not known of what earlier builds wrote,
+    /// which is therefore of another.
     #[serde(default)]
     recipe: Option<Digest>,
     pub(super) compared: Vec<Compared>,
@@ -154,7 +156,8 @@ impl ComparisonFiles {
         fs::rename(&next, self.folder.join(file))
     }
 
-    /// Removes those of other apps, and what is no file of anybody's. What cannot be removed is not read either.
+    /// Removes those of other apps, and what is no file of anybody's. What cannot be removed is not
+    /// read either.
     pub(super) fn keep_only<'a>(&self, apps: impl Iterator<Item = &'a AppId>) {
         let kept: BTreeSet<String> = apps.map(name).collect();
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();

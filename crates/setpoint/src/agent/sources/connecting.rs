@@ -1,4 +1,5 @@
-//! Connections to the stores and targets that the control documents name: kept while their documents are as they were.
+//! Connections to the stores and targets that the control documents name: kept while their
+//! documents are as they were.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

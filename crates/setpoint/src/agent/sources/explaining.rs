@@ -1,4 +1,5 @@
-//! Who set what of a resource, asked of the version that an app is made of: one question at a time, and none for ever.
+//! Who set what of a resource, asked of the version that an app is made of: one question at a time,
+//! and none for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,6 +1,7 @@
-//! Where declared state comes from, in production: stores and targets as the accepted control documents name them, rendered by the
-//! accept plane. `connecting.rs` keeps their connections, `working.rs` has the threads; `shadowing.rs` and `explaining.rs` render beside it,
-//! for people only.
+//! Where declared state comes from, in production: stores and targets as the accepted control
+//! documents name them, rendered by the accept plane. `connecting.rs` keeps their connections,
+//! `working.rs` has the threads; `shadowing.rs` and `explaining.rs` render beside it, for people
+//! only.
 
 mod connecting;
 mod explaining;
@@ -131,7 +132,8 @@ impl Provider {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many renders there were: what everything an app reads resolves the same for is not rendered, nor what is remembered.
+    /// How many renders there were: what everything an app reads resolves the same for is not
+    /// rendered, nor what is remembered.
     pub(super) fn renders(&self) -> u64 {
         self.renders.made()
     }
@@ -294,7 +296,8 @@ impl Provider {
         let target = state.targets.get(&source.target).ok_or(UnknownReason::NotLooked)?;
         let identity = state.identities.get(&source.target).ok_or(UnknownReason::NotLooked)?.clone();
         let kinds = Arc::clone(&target.connection.kinds);
-        // Where the document names none, the kubeconfig may: an app is rendered again once that names another.
+        // Where the document names none, the kubeconfig may: an app is rendered again once that
+        // names another.
         source.namespace = kinds.namespace().map(str::to_owned);
         Ok((source, kinds, identity))
     }
@@ -312,7 +315,8 @@ impl Provider {
         Ok(worst)
     }
 
-    /// Forgets what is remembered of apps that are no longer declared. What cannot be forgotten now is, when other documents come.
+    /// Forgets what is remembered of apps that are no longer declared. What cannot be forgotten now
+    /// is, when other documents come.
     async fn forget_others(&self, documents: Arc<ControlDocuments>) {
         let (renders, shadows) = (Arc::clone(&self.renders), Arc::clone(&self.shadows));
         let forgotten = self.work.done(Bootstrap::root(), move |_| {
@@ -406,7 +410,8 @@ impl Sources for Provider {
                 (Candidate::Rendered(_) | Candidate::Refused(_), _) => {
                     self.shadow(app, revision, *documents, Shadows::take).await;
                 }
-                // The last version that gave something else may not be compared yet: the agent was stopped, or the program could not be run.
+                // The last version that gave something else may not be compared yet: the agent was
+                // stopped, or the program could not be run.
                 (Candidate::Unchanged, Some(accepted)) => {
                     self.shadow(app, &accepted.revision, *documents, Shadows::take_accepted).await;
                 }
@@ -434,7 +439,8 @@ impl Sources for Provider {
             match ControlDocuments::from_bundle(bundle) {
                 Ok(documents) => Some(self.governed(Arc::new(documents), bundle.digest(), known).await),
                 Err(problems) => {
-                    // They were read when they were accepted, by another version of this program perhaps.
+                    // They were read when they were accepted, by another version of this program
+                    // perhaps.
                     let problems = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
                     self.log.say(&format!("the accepted control documents cannot be read: {problems}"));
                     None

@@ -1,4 +1,5 @@
-//! Versions that another program renders, too: found for the apps that ask for it, and handed over without waiting.
+//! Versions that another program renders, too: found for the apps that ask for it, and handed over
+//! without waiting.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Work that takes a while, such as a render, on threads where it may block. Nobody else is harmed by it: what nobody waits for any more is told to stop, what does
-//! not stop is not begun a second time, and what panics is told as that.
+//! Work that takes a while, such as a render, on threads where it may block. Nobody else is harmed
+//! by it: what nobody waits for any more is told to stop, what does not stop is not begun a second
+//! time, and what panics is told as that.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,7 +1,8 @@
-//! `setpoint demo`: the main job in half a minute, with nothing to configure and nothing left behind.
+//! `setpoint demo`: the main job in half a minute, with nothing to configure and nothing left
+//! behind.
 //!
-//! `stage` is the temporary folder with a repository and a real agent in a process of its own; `story` is what happens on it;
-//! `teller` writes it down.
+//! `stage` is the temporary folder with a repository and a real agent in a process of its own;
+//! `story` is what happens on it; `teller` writes it down.
 
 mod stage;
 mod story;
@@ -19,8 +20,9 @@ use crate::exit::Exit;
 
 /// See what Setpoint does, in half a minute
 ///
-/// Makes a Git repository and a managed folder in a temporary folder, starts an agent, and lets things go wrong. Needs no
-/// configuration, no rights and no `git`; touches nothing outside the temporary folder, which is removed at the end.
+/// Makes a Git repository and a managed folder in a temporary folder, starts an agent, and lets
+/// things go wrong. Needs no configuration, no rights and no `git`; touches nothing outside the
+/// temporary folder, which is removed at the end.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,5 @@
-//! The stage of the demo: a temporary folder with a repository, a managed folder, and an agent in a process of its own.
+//! The stage of the demo: a temporary folder with a repository, a managed folder, and an agent in a
+//! process of its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Writes the story down: chapters, what was done, what was seen. Live on a terminal, plain lines elsewhere.
+//! Writes the story down: chapters, what was done, what was seen. Live on a terminal, plain lines
+//! elsewhere.
 
 use std::io::{self, Write};
 use std::path::Path;

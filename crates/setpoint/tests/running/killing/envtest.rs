@@ -25,10 +25,12 @@ fn an_agent_killed_while_it_changes_a_cluster_leaves_no_orphan_no_duplicate_and_
     let kubeconfig = proxy.kubeconfig(server, server.admin_token());
     let target = format!("{{ kind: kubernetes, kubeconfig: {}, namespace: {namespace} }}", kubeconfig.display());
     lab.control("machine", "Target", &target);
-    // Deletes are withheld for a while after installation, and a process of its own has no other settings.
+    // Deletes are withheld for a while after installation, and a process of its own has no other
+    // settings.
     lab.install_a_while_ago();
     let mut scene = Scene::new(lab, Cluster { server, proxy, namespace, guests: Guests::default() });
-    // What may still be made is waited for, so objects are made under few kills and changed under many.
+    // What may still be made is waited for, so objects are made under few kills and changed under
+    // many.
     let (creating, hosting) = (kills() / 10, kills() * 3 / 10);
     scene.kill(creating.max(1));
     scene.ends_well();
@@ -74,7 +76,8 @@ impl Cluster {
         (0..THINGS).map(move |number| found.get(&name(number)).copied().unwrap_or(0))
     }
 
-    /// Names and UIDs of what bears our label: everything that we have ever written and that is there.
+    /// Names and UIDs of what bears our label: everything that we have ever written and that is
+    /// there.
     fn written(&self) -> BTreeMap<String, String> {
         let objects = self.objects();
         let ours = objects.iter().filter(|object| object["metadata"]["labels"][LABEL].is_string());
@@ -105,8 +108,9 @@ impl World for Cluster {
         self.generation_of_each().collect()
     }
 
-    /// Some write reaches the server: mostly one of the change, of those that are still to come, else one that ends what a former agent had under
-    /// way. Its intent is recorded before it leaves.
+    /// Some write reaches the server: mostly one of the change, of those that are still to come,
+    /// else one that ends what a former agent had under way. Its intent is recorded before it
+    /// leaves.
     fn await_moment(&mut self, _: &Lab, generation: u64, dice: &mut Dice, start: &mut dyn FnMut()) {
         self.proxy.take_seen();
         let left = self.generation_of_each().filter(|found| *found != generation).count() as u64;

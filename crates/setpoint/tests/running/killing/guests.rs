@@ -1,4 +1,5 @@
-//! Guests: objects that others made. With each version some are taken over, and others that were are deleted again; the agent is killed meanwhile.
+//! Guests: objects that others made. With each version some are taken over, and others that were
+//! are deleted again; the agent is killed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -118,7 +119,8 @@ impl Scene<Cluster> {
         self.head = self.lab.commit();
     }
 
-    /// Lets the agent follow the version with a person's leave, and kills it at some write. Answers the intents that this left open.
+    /// Lets the agent follow the version with a person's leave, and kills it at some write. Answers
+    /// the intents that this left open.
     fn host_and_kill(&mut self) -> Vec<Intent> {
         self.world.proxy.take_seen();
         let mut child = spawn(&self.lab);

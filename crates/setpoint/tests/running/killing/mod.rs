@@ -1,4 +1,5 @@
-//! An agent is killed again and again in the middle of a change. Nothing is lost, nothing is half done, nothing is left over.
+//! An agent is killed again and again in the middle of a change. Nothing is lost, nothing is half
+//! done, nothing is left over.
 //!
 //! | Module | What is changed meanwhile |
 //! | --- | --- |
@@ -115,7 +116,8 @@ impl<W: World> Scene<W> {
         self.head = self.lab.commit();
     }
 
-    /// Kills the agent until it was killed so often in the middle of a change, at moments that count.
+    /// Kills the agent until it was killed so often in the middle of a change, at moments that
+    /// count.
     #[expect(clippy::print_stdout, reason = "`cargo xtask kill` shows it")]
     fn kill(&mut self, wanted: u64) {
         self.seen.clear();
@@ -209,7 +211,8 @@ impl<W: World> Scene<W> {
         self.generations() == [self.generation].into() && self.lab.facts().is_some_and(|facts| facts.intents.is_empty())
     }
 
-    /// Left alone, or with a person's leave where deletes need one, the agent comes to what is declared, and its ledger is sound.
+    /// Left alone, or with a person's leave where deletes need one, the agent comes to what is
+    /// declared, and its ledger is sound.
     fn ends_well(&mut self) {
         self.declare_the_next();
         let runtime = Runtime::new().expect("a runtime");

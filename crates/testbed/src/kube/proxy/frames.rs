@@ -14,7 +14,8 @@ use super::rule::Fault;
 use super::seen::Seen;
 use crate::kube::client::Cause;
 
-/// The socket of a connection, to hang up with. It is a second handle: the first is deep inside TLS and HTTP.
+/// The socket of a connection, to hang up with. It is a second handle: the first is deep inside TLS
+/// and HTTP.
 #[derive(Clone, Debug)]
 pub(super) struct Socket(Arc<OwnedFd>);
 

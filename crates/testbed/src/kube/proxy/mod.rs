@@ -1,7 +1,9 @@
-//! A proxy between a client and the API server that breaks what it is told to, and counts everything.
+//! A proxy between a client and the API server that breaks what it is told to, and counts
+//! everything.
 //!
-//! It ends TLS with an authority of its own, so clients come with tokens; client certificates do not reach the server. Reading order:
-//! [`Fault`] says what can go wrong, [`Rule`] when, [`Seen`] what came; `serving.rs` does it, `frames.rs` writes answers that are not whole.
+//! It ends TLS with an authority of its own, so clients come with tokens; client certificates do
+//! not reach the server. Reading order: [`Fault`] says what can go wrong, [`Rule`] when, [`Seen`]
+//! what came; `serving.rs` does it, `frames.rs` writes answers that are not whole.
 
 mod frames;
 mod rule;
@@ -85,7 +87,8 @@ impl Proxy {
         server.write_kubeconfig(&text)
     }
 
-    /// Breaks what the rule says until it has struck as often as it says, or is removed. Of several that match the first counts.
+    /// Breaks what the rule says until it has struck as often as it says, or is removed. Of several
+    /// that match the first counts.
     pub fn add(&self, rule: Rule) -> RuleId {
         locked(&self.state.rules).add(rule)
     }
@@ -114,7 +117,8 @@ impl Proxy {
         std::mem::take(&mut *locked(&self.state.seen))
     }
 
-    /// Waits until so many requests of some kind were seen since they were last taken; not if none comes for so long. Whether they came.
+    /// Waits until so many requests of some kind were seen since they were last taken; not if none
+    /// comes for so long. Whether they came.
     pub fn await_seen(&self, is_meant: impl Fn(&Seen) -> bool, wanted: u64, quiet: Duration) -> bool {
         let count = |seen: &[Seen]| seen.iter().filter(|seen| is_meant(seen)).count() as u64;
         let mut seen = locked(&self.state.seen);

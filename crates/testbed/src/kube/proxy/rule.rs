@@ -9,7 +9,8 @@ use hyper::body::Bytes;
 
 use super::seen::Seen;
 
-/// What the proxy does. "Before" is before the server has seen the request, "after" is when it has answered: what it changed, is changed.
+/// What the proxy does. "Before" is before the server has seen the request, "after" is when it has
+/// answered: what it changed, is changed.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// Answers in the server's place, with a `Status` object as the server writes it.
@@ -32,7 +33,8 @@ pub enum Fault {
     HangBefore,
     /// Passes the request on and never answers.
     HangAfter,
-    /// Answers each path as it was answered the first time since the rule was added: stale from then on.
+    /// Answers each path as it was answered the first time since the rule was added: stale from
+    /// then on.
     Stale,
     /// Answers with a list that never ends.
     Endless,
@@ -66,7 +68,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// For requests with this method (`*` is any) and with this text in their path or query, always.
+    /// For requests with this method (`*` is any) and with this text in their path or query,
+    /// always.
     pub fn new(method: &str, part: &str, fault: Fault) -> Self {
         Self { method: method.to_owned(), part: part.to_owned(), fault, line: String::new(), left: None }
     }

@@ -50,7 +50,8 @@ impl Seen {
         self.query.split('&').any(|part| part == parameter)
     }
 
-    /// The verb as the server authorises it, with `apply` for a patch that applies. Dry runs count as what they try.
+    /// The verb as the server authorises it, with `apply` for a patch that applies. Dry runs count
+    /// as what they try.
     pub fn verb(&self) -> &'static str {
         let named = self.parts().is_some_and(|parts| parts.name.is_some());
         match self.method.as_str() {
@@ -67,7 +68,8 @@ impl Seen {
         }
     }
 
-    /// The resource with its group and subresource, as in `deployments.apps/scale`; the path of what is none.
+    /// The resource with its group and subresource, as in `deployments.apps/scale`; the path of
+    /// what is none.
     pub fn resource(&self) -> String {
         let Some(parts) = self.parts() else { return self.path.clone() };
         let group = if parts.group.is_empty() { String::new() } else { format!(".{}", parts.group) };

@@ -1,4 +1,5 @@
-//! Serves one connection of a client: each request is passed on to the server, unless a rule says otherwise.
+//! Serves one connection of a client: each request is passed on to the server, unless a rule says
+//! otherwise.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
