@@ -145,7 +145,7 @@ impl Flow {
         let mut state = self.state();
         match taken {
             RequestOutcome::Answered { after } if after <= QUICK => {
-                state.limit = (state.limit + 1.0 / state.limit).min(MOST)
+                state.limit = (state.limit + 1.0 / state.limit).min(MOST);
             }
             RequestOutcome::Answered { .. } => state.halve(now),
             RequestOutcome::Burdened { retry_after } => {
