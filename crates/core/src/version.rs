@@ -28,6 +28,12 @@ impl Revision {
         self.0.iter().map(|(store, version)| (store, version))
     }
 
+    /// Returns this revision with the versions of another one in place of its own.
+    pub fn overlaid(&self, other: &Self) -> Self {
+        let versions = self.iter().chain(other.iter());
+        versions.map(|(store, version)| (store.clone(), version.clone())).collect::<BTreeMap<_, _>>().into()
+    }
+
     pub fn versions(&self) -> impl Iterator<Item = &VersionId> {
         self.iter().map(|(_, version)| version)
     }
@@ -95,6 +101,8 @@ mod tests {
         assert_eq!(read, revision);
         assert_eq!((read.get(&a), read.get(&b), read.get(&c)), (Some(&one), Some(&two), None));
         assert_eq!(revision.to_string(), "a@1111, b@2222");
+        assert_eq!(Revision::of(&b, &one).overlaid(&revision), revision);
+        assert_eq!(Revision::of(&c, &one).overlaid(&revision).to_string(), "a@1111, b@2222, c@1111");
         assert_eq!(Revision::of(&a, &one).iter().collect::<Vec<_>>(), [(&a, &one)]);
     }
 }

@@ -1,17 +1,21 @@
 //! What stands between a version and its acceptance, and between a bundle and what counts as
 //! converged.
 
+use std::collections::BTreeMap;
+
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
 use setpoint_core::hold::HoldReason;
 use setpoint_core::live::{Health, Presence};
+use setpoint_core::name::StoreName;
 use setpoint_core::observed::Observed;
-use setpoint_core::time::Timestamp;
+use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
-use setpoint_engine::{AppControl, Event, Mode, NoteKind, OnFailure, Order, RenderOutcome};
+use setpoint_engine::{AppControl, Effect, Event, Mode, NoteKind, OnFailure, Order, RenderOutcome, StoreControl};
 use setpoint_ledger::Kind;
 
 use crate::holding::{resource, stands, target, unseen};
-use crate::stage::{Before, Stage, app, document, revision};
+use crate::stage::{Before, Stage, app, document, revision, version};
 
 fn at_rest() -> Stage {
     let mut before = Before::new();
@@ -82,6 +86,37 @@ fn what_a_person_said_is_right_counts_for_one_acceptance() {
     assert_eq!(offer(&mut stage, "v3", descended(&["a", "b"])), Some(revision("v2")));
     assert_eq!(stage.status("shop").facts.blessed, None);
     assert_eq!(offer(&mut stage, "v4", descended(&["a"])), Some(revision("v3")));
+}
+
+#[test]
+fn a_version_named_for_one_store_says_nothing_about_another() {
+    let [code, values] = ["platform", "values"].map(|name| StoreName::new(name).unwrap());
+    let both =
+        |one, other| Revision::from(BTreeMap::from([(code.clone(), version(one)), (values.clone(), version(other))]));
+    let mut before = Before::new();
+    let mut facts = before.held("shop", &["a"]);
+    facts.accepted.as_mut().expect("it is held").revision = both("c1", "v1");
+    let repository = Digest::of(b"values");
+    before.controls.stores.insert(values.clone(), StoreControl { interval: Span::seconds(30), repository });
+    let document = AppControl { stores: [code.clone(), values.clone()].into(), ..document(Mode::Auto) };
+    before.app("shop", facts, Some(document));
+    let mut stage = before.begin();
+    let release = |stage: &mut Stage, id, accept| {
+        stage.order(id, "shop", "it was rebased", Order::Release { accept: Some(accept) });
+        stage.record();
+    };
+    release(&mut stage, 1, Revision::of(&code, &version("c2")));
+    let polls = stage.take(|effect| match effect {
+        Effect::Poll { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    for ticket in polls {
+        stage.step(Event::Polled { ticket, head: Observed::known(version("new"), stage.now) });
+    }
+    let descends_from = stage.renders().pop().expect("it is rendered").2;
+    assert_eq!(descends_from, Some(both("c2", "v1")));
+    release(&mut stage, 2, Revision::of(&values, &version("v2")));
+    assert_eq!(stage.status("shop").facts.blessed, Some(both("c2", "v2")), "both were corrected");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use setpoint_core::hold::{HoldReason, Suspension};
 use setpoint_core::name::Actor;
 use setpoint_core::time::Span;
 use setpoint_core::version::Ancestry;
-use setpoint_engine::{Declined, LONGEST_REASON, LONGEST_SUSPENSION, Mode, NoteKind, Order, RenderOutcome};
+use setpoint_engine::{Declined, Effect, LONGEST_REASON, LONGEST_SUSPENSION, Mode, NoteKind, Order, RenderOutcome};
 use setpoint_ledger::{Class, Kind};
 
 use crate::holding::{claim, resource};
@@ -250,4 +250,29 @@ fn a_suspension_that_was_recorded_before_the_agent_began_ends_by_itself() {
     stage.wait(1);
     stage.record();
     assert_eq!(stage.status("shop").facts.suspension, None);
+}
+
+#[test]
+fn a_document_whose_record_is_refused_is_recorded_later() {
+    let mut before = Before::new();
+    let facts = before.held("shop", &["a"]);
+    before.app("shop", AppFacts { frozen: true, ..facts }, None);
+    before.controls.root = Some(app("root"));
+    let facts = before.held("root", &["b"]);
+    before.controls.of = facts.held_at();
+    before.app("root", facts, Some(document(Mode::Auto)));
+    let mut stage = before.begin();
+    stage.record();
+    stage.control_unrecorded(|controls| {
+        controls.apps.insert(app("shop"), Arc::new(document(Mode::Auto)));
+    });
+    let append = stage.appends().remove(0);
+    stage.refused(append, Class::Input);
+    stage.record();
+    assert!(stage.status("shop").facts.frozen, "nothing of a refused record counts");
+    stage.wait(60);
+    let asked = stage.take(|effect| matches!(effect, Effect::Control { .. }).then_some(()));
+    assert_eq!(asked.len(), 1, "the documents are loaded again");
+    stage.control(|_| {});
+    assert!(!stage.status("shop").facts.frozen);
 }

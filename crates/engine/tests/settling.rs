@@ -12,6 +12,7 @@ use setpoint_core::observed::Observed;
 use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
 use setpoint_engine::{BundleCache, Controls, Effect, Event, Machine, Mode, Settings, Ticket};
+use setpoint_ledger::Class;
 use setpoint_target::{Settlement, Work};
 
 use crate::holding::{at, claim, control, key, reach, resource, stands, target};
@@ -170,4 +171,19 @@ fn what_cannot_be_told_still_waits_for_a_person() {
     let settlement = Settlement::Unknown { detail: "no answer".into() };
     step(&mut machine, 100, Event::Settled { ticket, settlement });
     assert_eq!(machine.status(&app()).expect("it is known").unsettled.len(), 1);
+}
+
+#[test]
+fn a_settlement_that_the_ledger_refuses_is_looked_up_again() {
+    let (mut machine, ticket) = taking_over(Verb::Update);
+    let effects = machine.step(at(100), Event::Settled { ticket, settlement: Settlement::NotDone });
+    let append = effects.iter().find_map(|effect| match effect {
+        Effect::Append { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    let ticket = append.expect("its end is recorded");
+    machine.step(at(100), Event::AppendFailed { ticket, class: Class::Conflict, detail: String::new() });
+    assert_eq!(machine.status(&app()).expect("it is known").unsettled.len(), 1);
+    let effects = machine.step(at(101), Event::Woke);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Settle { .. })), "{effects:?}");
 }

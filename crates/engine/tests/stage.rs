@@ -241,9 +241,14 @@ impl Stage {
 
     /// Other documents come into force.
     pub(crate) fn control(&mut self, change: impl FnOnce(&mut Controls)) {
+        self.control_unrecorded(change);
+        self.record();
+    }
+
+    /// Other documents come into force, and the ledger has not recorded them yet.
+    pub(crate) fn control_unrecorded(&mut self, change: impl FnOnce(&mut Controls)) {
         change(&mut self.controls);
         self.step(Event::Controls(self.controls.clone()));
-        self.record();
     }
 
     /// The work that has left.

@@ -478,8 +478,12 @@ impl Machine {
     }
 }
 
-/// What the next version must descend from: what a person said is right, or else what was accepted.
+/// Returns the revision that the next one must descend from: for each store the version that a
+/// person named, else the accepted one. To name a version of one store says nothing about others.
 pub(super) fn to_descend_from(facts: &AppFacts) -> Option<Revision> {
-    let accepted = || facts.accepted.as_ref().map(|accepted| accepted.revision.clone());
-    facts.blessed.clone().or_else(accepted)
+    let accepted = facts.accepted.as_ref().map(|accepted| &accepted.revision);
+    match (accepted, &facts.blessed) {
+        (Some(accepted), Some(blessed)) => Some(accepted.overlaid(blessed)),
+        (accepted, blessed) => accepted.or(blessed.as_ref()).cloned(),
+    }
 }

@@ -316,7 +316,11 @@ impl Machine {
                     return self.answer_order(Some(*id), Err(Declined::Refused(problem)));
                 }
                 facts.hold = None;
-                facts.blessed.clone_from(accept);
+                // The history of another store may have been corrected before.
+                facts.blessed = accept.as_ref().map(|accept| match &facts.blessed {
+                    Some(earlier) => earlier.overlaid(accept),
+                    None => accept.clone(),
+                });
                 self.apps.entry(app.clone()).and_modify(|kept| kept.considered = None);
                 changes = self.trusted_again(app);
                 then = Then::Accepted { app: app.clone(), priority: Priority::Person };

@@ -25,6 +25,8 @@ use super::{Awaited, Machine};
 
 /// When the end of a suspension is recorded again that the ledger refused.
 const AGAIN: Span = Span::seconds(1);
+/// The pause before documents are loaded again whose record the ledger refused.
+const LATER: Span = Span::minutes(1);
 
 /// A batch on its way into the ledger.
 #[derive(Clone, Debug)]
@@ -213,6 +215,7 @@ impl Machine {
             Then::Accepted { app, .. } if is_acceptance(&entries) => self.acceptance_refused(&app, &entries),
             Then::Look { app, priority } | Then::Accepted { app, priority } => {
                 self.report_unrecorded(order, &entries);
+                self.try_again(&entries);
                 self.wants_look(&app, priority);
             }
             Then::Nothing => self.report_unrecorded(order, &entries),
@@ -263,6 +266,21 @@ impl Machine {
         let suspended = self.holdings.facts().apps.get(app).and_then(|facts| facts.suspension.as_ref());
         if let Some(until) = suspended.map(|suspension| suspension.until) {
             self.timers.set(Timer::SuspensionEnds(app.clone()), until.max(self.now + AGAIN));
+        }
+    }
+
+    /// Prepares another try of records that nothing else makes again: how an open intent ended, and
+    /// that the document of an app is in force.
+    fn try_again(&mut self, entries: &[Entry]) {
+        let again = self.now + AGAIN;
+        for change in entries.iter().flat_map(|entry| &entry.changes) {
+            let Change::CloseIntent { intent, .. } = change else { continue };
+            if self.holdings.facts().intents.contains_key(intent) {
+                self.settle_from(*intent, again);
+            }
+        }
+        if entries.iter().any(|entry| entry.kind == Kind::ConfigChanged) {
+            self.timers.set_no_later(Timer::Control, self.now + LATER);
         }
     }
 

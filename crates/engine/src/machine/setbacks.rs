@@ -38,10 +38,22 @@ pub(super) struct Setbacks {
 
 #[derive(Debug)]
 struct Failure {
-    times: u32,
+    times: Times,
     until: Timestamp,
     /// It was about what is there, which cannot be changed, and not about the declaration.
     immutable: bool,
+}
+
+/// The number of refusals of each kind. They are counted apart, because eight lost races say
+/// nothing about a declaration that is denied once.
+#[derive(Debug, Default)]
+struct Times {
+    /// Another writer was faster.
+    conflicts: u32,
+    /// The target cannot take the change now.
+    delays: u32,
+    /// The target does not take this declaration.
+    rejections: u32,
 }
 
 #[derive(Debug)]
@@ -64,22 +76,24 @@ impl Setbacks {
         now: Timestamp,
     ) -> Timestamp {
         self.forget_old(now);
-        let failure =
-            self.failures.entry((key.clone(), input)).or_insert(Failure { times: 0, until: now, immutable: false });
+        let failure = self.failures.entry((key.clone(), input)).or_insert(Failure {
+            times: Times::default(),
+            until: now,
+            immutable: false,
+        });
+        let times = failure.times.of(class);
         let pause = match class {
-            RefusalClass::Conflict if failure.times < AT_ONCE => Span::ZERO,
-            RefusalClass::Conflict => FIRST_AFTER_CONFLICTS.doubled(failure.times - AT_ONCE, LONGEST_BUSY),
+            RefusalClass::Conflict if *times < AT_ONCE => Span::ZERO,
+            RefusalClass::Conflict => FIRST_AFTER_CONFLICTS.doubled(*times - AT_ONCE, LONGEST_BUSY),
             // Nothing is wrong with the declaration. But a target that takes us for late, or for an
             // older holder, may do so for long.
             RefusalClass::Fenced | RefusalClass::Contested | RefusalClass::Unavailable | RefusalClass::Unready => {
-                FIRST.doubled(failure.times, LONGEST_BUSY)
+                FIRST.doubled(*times, LONGEST_BUSY)
             }
-            RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied if failure.times >= ENOUGH => RARELY,
-            RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied => {
-                FIRST.doubled(failure.times, LONGEST)
-            }
+            RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied if *times >= ENOUGH => RARELY,
+            RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied => FIRST.doubled(*times, LONGEST),
         };
-        failure.times += 1;
+        *times += 1;
         failure.immutable = class == RefusalClass::Immutable;
         failure.until = now + pause.max(at_least);
         if Mutant::ForgetFailures.is_on() {
@@ -145,6 +159,19 @@ impl Setbacks {
     }
 }
 
+impl Times {
+    /// Returns the count that a refusal of this class belongs to.
+    fn of(&mut self, class: RefusalClass) -> &mut u32 {
+        match class {
+            RefusalClass::Conflict => &mut self.conflicts,
+            RefusalClass::Fenced | RefusalClass::Contested | RefusalClass::Unavailable | RefusalClass::Unready => {
+                &mut self.delays
+            }
+            RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied => &mut self.rejections,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +208,18 @@ mod tests {
         assert_eq!(pauses[14..], [60_000, 60_000]);
         let mut setbacks = Setbacks::default();
         assert_eq!(setbacks.failed(&key(), RefusalClass::Contested, None, Span::ZERO, at(0)), at(1));
+    }
+
+    #[test]
+    fn lost_races_do_not_lengthen_the_pause_after_a_denied_request() {
+        let mut setbacks = Setbacks::default();
+        let mut pause = |class| setbacks.failed(&key(), class, None, Span::ZERO, at(0));
+        for _ in 0..ENOUGH {
+            pause(RefusalClass::Conflict);
+            pause(RefusalClass::Unavailable);
+        }
+        assert_eq!(pause(RefusalClass::Denied), at(1));
+        assert_eq!(pause(RefusalClass::Denied), at(2));
     }
 
     #[test]
