@@ -1,5 +1,5 @@
-//! What goes with what is deleted: the content of a namespace, the objects of a definition, what an
-//! owner leaves behind.
+//! Cascading deletes: the content of a namespace, the objects of a definition, the dependents of an
+//! owner.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::schema::KINDS;
 use crate::server::{Place, Server, definition, kind_of};
 
 impl Server {
-    /// Does what the cluster's own controllers do. Whether there was anything to do.
+    /// Does the work of the cluster's own controllers. Returns whether there was anything to do.
     pub fn clean_up(&mut self) -> bool {
         let before = self.revision;
         self.empty_namespaces();
@@ -17,7 +17,7 @@ impl Server {
         self.revision != before
     }
 
-    /// The definition of the custom kinds goes, and everything of those kinds with it.
+    /// Removes the definition of the custom kinds, and every object of those kinds with it.
     pub fn undefine(&mut self) {
         let custom: Vec<Place> = self.objects.keys().filter(|place| KINDS[place.kind].custom).cloned().collect();
         for place in custom {
@@ -48,7 +48,7 @@ impl Server {
         }
     }
 
-    /// What all owners of are gone goes too.
+    /// Removes the objects all of whose owners are gone.
     fn collect_orphans(&mut self) {
         let uids: BTreeSet<String> = self.objects.values().map(|stored| stored.uid().to_owned()).collect();
         let orphaned = |body: &Json| {

@@ -1,21 +1,21 @@
-//! Sets of fields, as `managedFields` has them.
+//! Sets of fields, as `managedFields` represents them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-/// Comes before each step of a path. It sorts before anything a step may contain, so that what is
-/// below a path follows it in a set.
+/// The separator before each step of a path. It sorts before any character that a step may contain,
+/// so the descendants of a path follow it in a set.
 const APART: char = '\u{1}';
 
-/// A path on the way down into a value: its steps in the words of `fieldsV1` (`f:spec`,
-/// `k:{"name":"main"}`, `v:"one"`).
+/// A path into a value: its steps in the syntax of `fieldsV1` (`f:spec`, `k:{"name":"main"}`,
+/// `v:"one"`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Path(String);
 
 impl Path {
-    /// The path of these fields.
+    /// Returns the path of these fields.
     pub(crate) fn of_fields(names: &[&str]) -> Self {
         let mut path = Self::default();
         for name in names {
@@ -30,12 +30,12 @@ impl Path {
         self.0.push_str(rest);
     }
 
-    /// Goes down to a field for as long as `visit` takes.
+    /// Descends into a field for the duration of `visit`.
     pub(crate) fn in_field<T>(&mut self, name: &str, visit: impl FnOnce(&mut Self) -> T) -> T {
         self.within("f:", name, visit)
     }
 
-    /// Goes down to an item of a list for as long as `visit` takes.
+    /// Descends into an item of a list for the duration of `visit`.
     pub(crate) fn in_item<T>(&mut self, step: &str, visit: impl FnOnce(&mut Self) -> T) -> T {
         self.within("", step, visit)
     }
@@ -53,14 +53,14 @@ impl Path {
     }
 }
 
-/// The step to an item of a list that is told apart by these fields.
+/// Returns the step to an item of a list whose items are identified by these fields.
 pub(crate) fn item_step(keys: &[&str], item: &Json) -> String {
     let keys: BTreeMap<&str, &Json> =
         keys.iter().filter_map(|key| Some((*key, item.get(key).filter(|value| !value.is_null())?))).collect();
     format!("k:{}", serde_json::to_string(&keys).expect("JSON can be written"))
 }
 
-/// The step to a value of a set.
+/// Returns the step to a value of a set.
 pub(crate) fn member_step(value: &Json) -> String {
     format!("v:{value}")
 }
@@ -69,7 +69,7 @@ fn steps_of(path: &str) -> impl Iterator<Item = &str> {
     path.split(APART).skip(1)
 }
 
-/// As conflicts name it: `.spec.replicas`.
+/// Formats a path as conflict messages name it: `.spec.replicas`.
 pub(crate) fn text_of(path: &str) -> String {
     steps_of(path).map(step_text).collect()
 }
@@ -96,7 +96,7 @@ fn is_at_or_below(path: &str, root: &str) -> bool {
 pub(crate) struct Fields(BTreeSet<Arc<str>>);
 
 impl Fields {
-    /// Those of these paths.
+    /// Returns the set of these paths.
     pub(crate) fn of(paths: impl Iterator<Item = Path>) -> Self {
         Self(paths.map(|path| path.0.into()).collect())
     }
@@ -113,13 +113,13 @@ impl Fields {
         self.0.contains(path.0.as_str())
     }
 
-    /// Whether it has this path or any below it.
+    /// Reports whether the set has this path or any path below it.
     pub(crate) fn reaches(&self, path: &Path) -> bool {
         let from = (std::ops::Bound::Included(path.0.as_str()), std::ops::Bound::Unbounded);
         self.0.range::<str, _>(from).next().is_some_and(|first| is_at_or_below(first, &path.0))
     }
 
-    /// Its paths as conflicts name them.
+    /// Returns the paths as conflict messages name them.
     pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|path| text_of(path))
     }
@@ -141,8 +141,8 @@ impl Fields {
         Self(self.0.intersection(&other.0).cloned().collect())
     }
 
-    /// With every named field above its paths. An item of a list is held by who holds the item
-    /// itself, not by who holds something in it.
+    /// Returns the set with every named field above its paths. An item of a list belongs to the
+    /// manager that holds the item itself, not to the manager of a field inside it.
     pub(crate) fn with_parents(&self) -> Self {
         let mut all = self.0.clone();
         for path in &self.0 {
@@ -157,18 +157,18 @@ impl Fields {
         Self(all)
     }
 
-    /// Less these paths and all below them.
+    /// Returns the set without these paths and all paths below them.
     pub(crate) fn outside(&self, roots: &[Path]) -> Self {
         let outside = |path: &&Arc<str>| !roots.iter().any(|root| is_at_or_below(path, &root.0));
         Self(self.0.iter().filter(outside).cloned().collect())
     }
 
-    /// Reads the form of `fieldsV1`; `None` if it is none.
+    /// Reads the `fieldsV1` form; returns `None` if the value does not have that form.
     pub(crate) fn from_json(fields: &Json) -> Option<Self> {
         fn read(node: &Json, path: &mut Path, found: &mut Fields) -> Option<()> {
             let below = node.as_object()?;
-            // A leaf is `{}`, and a path with something below it says by a dot that it is a member
-            // itself.
+            // A leaf is `{}`. A path with something below it marks with a dot that it is itself a
+            // member.
             if !path.0.is_empty() && (below.is_empty() || below.contains_key(".")) {
                 found.insert(path);
             }
@@ -182,7 +182,7 @@ impl Fields {
         Some(found)
     }
 
-    /// The form of `fieldsV1`.
+    /// Writes the `fieldsV1` form.
     pub(crate) fn to_json(&self) -> Json {
         let mut root = Map::new();
         for path in &self.0 {
@@ -201,7 +201,8 @@ impl Fields {
     }
 }
 
-/// A leaf is `{}`; only what has something below it says that it is itself a member.
+/// Removes the dot from leaves: a leaf is `{}`, and only a node with something below it marks that
+/// it is itself a member.
 fn plain(node: &mut Map<String, Json>) {
     if node.len() == 1 && node.contains_key(".") {
         node.clear();

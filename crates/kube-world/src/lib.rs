@@ -1,14 +1,14 @@
-//! A Kubernetes API server in memory, for the simulator: one thread, no clock, no randomness; a
-//! clone of it is a snapshot.
+//! An in-memory Kubernetes API server for the simulator: one thread, no clock, no randomness. A
+//! clone is a snapshot.
 //!
-//! It is written from the server's own rules and shares no code with what it tests. That it answers
-//! as the real one does is tested: the same requests, drawn from seeds, go to both
-//! (`tests/envtest`).
+//! It is written from the API server's own rules and shares no code with the crates it tests.
+//! `tests/envtest` checks that it responds as the real server does: both get the same requests,
+//! drawn from seeds.
 //!
-//! Reading order: [`schema`] (what kinds there are and how their fields merge), `fields` (sets of
-//! fields), `merge` (merging and comparing), `managed` (who holds which field), `write` (what a
-//! write makes of an object), `stored` (objects and how they are shown), [`Server`] (requests),
-//! `cascade` (what goes with what is deleted).
+//! Reading order: [`schema`] (the kinds and how their fields merge), `fields` (sets of fields),
+//! `merge` (merging and comparing), `managed` (managers and their fields), `write` (the effect of a
+//! write on an object), `stored` (objects and their rendering), [`Server`] (requests), `cascade`
+//! (cascading deletes).
 
 mod cascade;
 mod fields;

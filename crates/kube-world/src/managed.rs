@@ -1,4 +1,4 @@
-//! Who holds which field: what each write makes of `managedFields`.
+//! Field ownership: the effect of each write on `managedFields`.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::merge::{Comparison, Undeclared, check, fields_of, merged, with_bones,
 use crate::refusal::Refused;
 use crate::schema::Kind;
 
-/// How a writer came to hold fields.
+/// The way in which a writer came to hold fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
     Apply,
@@ -21,13 +21,13 @@ pub(crate) enum Operation {
 pub(crate) struct Entry {
     pub(crate) manager: String,
     pub(crate) operation: Operation,
-    /// Of the status, where it was written apart.
+    /// The subresource through which the fields were written, for example the status.
     pub(crate) subresource: &'static str,
     pub(crate) time: String,
     pub(crate) fields: Fields,
 }
 
-/// A write as its writer names itself.
+/// A writer, as it names itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer<'a> {
     pub(crate) manager: &'a str,
@@ -40,7 +40,7 @@ impl Entry {
         self.manager == writer.manager && self.operation == operation && self.subresource == writer.subresource
     }
 
-    /// Reads what somebody says an entry is; `None` if it is none.
+    /// Reads a `managedFields` entry as a client sent it; returns `None` if it is not an entry.
     pub(crate) fn from_json(entry: &Json) -> Option<Self> {
         let text = |field: &str| entry[field].as_str().unwrap_or_default();
         Some(Self {
@@ -69,14 +69,15 @@ impl Entry {
     }
 }
 
-/// What says who an object is, and is nobody's.
+/// The fields that identify an object. No manager holds them.
 static IDENTITY: LazyLock<Fields> = LazyLock::new(|| {
     let top = ["apiVersion", "kind", "metadata"].iter().map(|name| Path::of_fields(&[name]));
     let of_metadata = ["creationTimestamp", "generation", "name", "namespace", "resourceVersion", "uid"];
     Fields::of(top.chain(of_metadata.iter().map(|name| Path::of_fields(&["metadata", name]))))
 });
 
-/// What writers of the object itself cannot write, or those of the status alone.
+/// Returns the fields that a write cannot set: the status for writers of the object itself,
+/// everything else for writers of the status.
 fn reset(kind: &Kind, subresource: &str) -> Vec<Path> {
     let field = |name: &str| Path::of_fields(&[name]);
     match (kind.has_status || kind.kind == "Namespace", subresource) {
@@ -86,7 +87,7 @@ fn reset(kind: &Kind, subresource: &str) -> Vec<Path> {
     }
 }
 
-/// The fields of a written value that somebody can hold.
+/// Returns the fields of a written value that a manager can hold.
 fn held(kind: &Kind, fields: &Fields, subresource: &str) -> Fields {
     fields.without(&IDENTITY).outside(&reset(kind, subresource))
 }
@@ -99,7 +100,7 @@ pub(crate) fn boned(kind: &Kind, value: &Json) -> Json {
     value
 }
 
-/// Somebody writes an object by any other way than applying. `before` is none for a new object.
+/// Records a write by any other method than apply. `before` is `None` for a new object.
 pub(crate) fn update(
     kind: &Kind,
     before: Option<&Json>,
@@ -108,7 +109,7 @@ pub(crate) fn update(
     writer: &Writer<'_>,
 ) -> Vec<Entry> {
     if before.is_some() && entries.is_empty() {
-        // Of what was cleared nothing is kept until somebody applies.
+        // Once `managedFields` was cleared, nothing is recorded until the next apply.
         return Vec::new();
     }
     let nothing = json!({});
@@ -133,7 +134,7 @@ pub(crate) fn update(
     entries
 }
 
-/// All entries, less what others lose by a write.
+/// Returns all entries without the fields that others lose by a write.
 fn taken_by(entries: &[Entry], comparison: &Comparison, is_own: impl Fn(&Entry) -> bool) -> Vec<Entry> {
     let written = comparison.written();
     let left = |entry: &Entry| {
@@ -145,13 +146,13 @@ fn taken_by(entries: &[Entry], comparison: &Comparison, is_own: impl Fn(&Entry) 
     entries.iter().map(left).filter(|entry| !entry.fields.is_empty()).collect()
 }
 
-/// What an apply makes of an object, and of who holds what.
+/// The result of an apply: the object, and its managers with their fields.
 pub(crate) struct Applied {
     pub(crate) body: Json,
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Somebody applies. `before` is none for a new object.
+/// Applies a configuration. `before` is `None` for a new object.
 pub(crate) fn apply(
     kind: &Kind,
     before: Option<(&Json, &[Entry])>,
@@ -207,7 +208,8 @@ pub(crate) fn apply(
     Ok(Applied { body, entries })
 }
 
-/// Without what the applier held, applies no more, and nobody else holds.
+/// Returns the object without the fields that the applier held, no longer applies, and no other
+/// manager holds.
 fn pruned(kind: &Kind, whole: &Json, last: &Fields, now: &Fields, others: &[Entry]) -> Json {
     let managed = others.iter().fold(now.clone(), |all, entry| all.union(&entry.fields)).with_parents();
     let mut there = Fields::default();

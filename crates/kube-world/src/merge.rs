@@ -1,4 +1,4 @@
-//! Merging, comparing and cutting values by their schema, as structured-merge-diff does it.
+//! Merges, compares and prunes values by their schema, as structured-merge-diff does.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use crate::fields::{Fields, Path, item_step, member_step};
 use crate::schema::Schema;
 
-/// A field that no schema has.
+/// A field that the schema does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Undeclared(pub(crate) String);
 
@@ -19,7 +19,7 @@ fn below<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
     }
 }
 
-/// Checks that a value has no field that its schema does not have.
+/// Checks that a value has no field that is missing from its schema.
 pub(crate) fn check(schema: &Schema, value: &Json, path: &mut Path) -> Result<(), Undeclared> {
     match (schema, value) {
         (Schema::Struct(..) | Schema::Map(_), Json::Object(fields)) => fields.iter().try_for_each(|(name, value)| {
@@ -39,7 +39,7 @@ fn is_nothing(value: &Json) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
-/// The step to each item of a list.
+/// Returns each item of a list with the step to it.
 fn steps<'v>(schema: &Schema, items: &'v [Json]) -> impl Iterator<Item = (String, &'v Json)> {
     items.iter().map(move |item| match schema {
         Schema::Keyed(keys, _) => (item_step(keys, item), item),
@@ -47,7 +47,7 @@ fn steps<'v>(schema: &Schema, items: &'v [Json]) -> impl Iterator<Item = (String
     })
 }
 
-/// The fields that somebody who applies this takes hold of.
+/// Collects the fields that a manager holds after it applies this value.
 pub(crate) fn fields_of(schema: &Schema, value: &Json, path: &mut Path, fields: &mut Fields) {
     match (schema, value) {
         (Schema::Scalar | Schema::Atomic, _) => fields.insert(path),
@@ -76,7 +76,7 @@ pub(crate) fn fields_of(schema: &Schema, value: &Json, path: &mut Path, fields: 
     }
 }
 
-/// What is there, with what is applied over it.
+/// Merges an applied value over the live one.
 pub(crate) fn merged(schema: &Schema, live: Option<&Json>, applied: &Json) -> Json {
     match (schema, live, applied) {
         (Schema::Struct(..) | Schema::Map(_), Some(Json::Object(live)), Json::Object(applied)) => {
@@ -97,7 +97,8 @@ pub(crate) fn merged(schema: &Schema, live: Option<&Json>, applied: &Json) -> Js
     }
 }
 
-/// Items of both lists, in the order of what is applied, with the others where they stood between.
+/// Merges the items of both lists in the order of the applied list. The other items stay at their
+/// places in between.
 fn merged_items(schema: &Schema, live: &[Json], applied: &[Json]) -> Vec<Json> {
     let left: Vec<(String, &Json)> = steps(schema, live).collect();
     let right: Vec<(String, &Json)> = steps(schema, applied).collect();
@@ -120,7 +121,7 @@ fn merged_items(schema: &Schema, live: &[Json], applied: &[Json]) -> Vec<Json> {
                     l += 1;
                     continue;
                 }
-                // It was taken with the applied one already.
+                // It was already taken together with the applied item.
                 Some(at) if at < r => {
                     l += 1;
                     continue;
@@ -136,7 +137,7 @@ fn merged_items(schema: &Schema, live: &[Json], applied: &[Json]) -> Vec<Json> {
     out
 }
 
-/// How two values differ.
+/// The difference between two values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) removed: Fields,
@@ -215,7 +216,7 @@ impl Comparison {
     }
 }
 
-/// The value without these paths.
+/// Returns the value without these paths.
 pub(crate) fn without(schema: &Schema, value: &Json, remove: &Fields, path: &mut Path) -> Json {
     if !remove.reaches(path) {
         return value.clone();
@@ -248,7 +249,7 @@ pub(crate) fn without(schema: &Schema, value: &Json, remove: &Fields, path: &mut
     }
 }
 
-/// The value with what the server's own types always have.
+/// Adds the fields that the server's own types always have.
 pub(crate) fn with_bones(schema: &Schema, value: &mut Json) {
     let Schema::Struct(fields, bones) = schema else {
         if let (Schema::Keyed(_, of_item), Json::Array(items)) = (schema, value) {

@@ -1,4 +1,4 @@
-//! What patches make of objects: JSON merge patches, JSON patches, and whole objects.
+//! Patches of objects: JSON merge patches, JSON patches, and whole objects.
 
 use serde_json::{Value as Json, json};
 
@@ -7,7 +7,7 @@ use crate::schema::Kind;
 use crate::server::Place;
 use crate::stored::Stored;
 
-/// What a patch, or a whole object, makes of what is stored.
+/// Applies a patch, or a whole object, to a stored object.
 pub(crate) fn patched(kind: &Kind, place: &Place, stored: &Stored, how: &str, sent: Json) -> Result<Json, Refused> {
     let mut object = stored.render(place);
     match how {
@@ -18,7 +18,7 @@ pub(crate) fn patched(kind: &Kind, place: &Place, stored: &Stored, how: &str, se
             }
         }
         _ => {
-            // Who brings no word of who holds what leaves it as it is.
+            // A write without `managedFields` leaves them unchanged.
             let managed = object["metadata"].get("managedFields").cloned();
             object = sent;
             if let (Some(managed), None) = (managed, object["metadata"].get("managedFields")) {
@@ -47,7 +47,7 @@ fn merge(object: &mut Json, patch: &Json) {
     }
 }
 
-/// One step of a JSON patch.
+/// Applies one step of a JSON patch.
 fn patch(object: &mut Json, step: &Json) -> Option<()> {
     let (pointer, value) = (step["path"].as_str()?, &step["value"]);
     let (parent, last) = pointer.rsplit_once('/')?;

@@ -1,14 +1,14 @@
-//! How the server says no, in its own words.
+//! Refusals, in the words of the real server.
 
 use serde_json::{Value as Json, json};
 
 use crate::schema::Kind;
 
-/// A request that is not carried out.
+/// A request that is rejected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
     pub code: u16,
-    /// A `Status`, or text where nothing is served.
+    /// A `Status`, or plain text for a path that is not served.
     pub body: Json,
 }
 
@@ -35,7 +35,7 @@ impl Refused {
         Self::status(409, "AlreadyExists", &message, &json!({"name": name, "kind": kind.plural}))
     }
 
-    /// What a write was made for is not what is there.
+    /// Builds the refusal of a write whose precondition no longer holds.
     pub(crate) fn outdated(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource());
         Self::status(409, "Conflict", &message, &json!({"name": name, "kind": kind.plural}))
@@ -59,13 +59,13 @@ impl Refused {
         Self::status(422, "Invalid", &message, &json!({"name": name, "kind": kind.kind, "causes": causes}))
     }
 
-    /// A patch that does not fit what is there.
+    /// Builds the refusal of a patch that does not fit the object.
     pub(crate) fn unpatchable(kind: &Kind, name: &str) -> Self {
         let message = "the server rejected our request due to an error in our request";
         Self::status(422, "Invalid", message, &json!({"name": name, "kind": kind.kind}))
     }
 
-    /// A field that the schema does not have.
+    /// Builds the refusal of a field that the schema does not have.
     pub(crate) fn untyped(kind: &Kind, field: &str) -> Self {
         let (group, version, kind) = (kind.group, kind.version, kind.kind);
         let message = format!(
@@ -93,7 +93,7 @@ impl Refused {
         Self::status(400, "BadRequest", message, &json!({}))
     }
 
-    /// The server fails or is busy, and says so.
+    /// Builds the response of a server that fails or is busy.
     pub fn burdened(code: u16) -> Self {
         let (reason, message) = match code {
             429 => ("TooManyRequests", "the server has received too many requests"),
@@ -102,12 +102,12 @@ impl Refused {
         Self::status(code, reason, message, &json!({}))
     }
 
-    /// The server takes the client for nobody.
+    /// Builds the response to a client that the server cannot authenticate.
     pub fn unknown_client() -> Self {
         Self::status(401, "Unauthorized", "Unauthorized", &json!({}))
     }
 
-    /// The event of a stream that cannot go on where it was.
+    /// Builds the event of a stream that cannot resume where it ended.
     pub(crate) fn expired() -> Json {
         Self::status(410, "Expired", "too old resource version", &json!({})).body
     }

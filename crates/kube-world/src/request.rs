@@ -1,4 +1,4 @@
-//! Requests, and what their paths and queries say.
+//! Requests, with their parsed paths and queries.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,30 @@ pub enum Method {
     Delete,
 }
 
-/// One request, as it comes over the wire.
+/// One request, as it arrives over the wire.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: Method,
     accept: String,
-    /// The type of what is sent, and its bytes.
+    /// The content type of the body, and the body's bytes.
     pub content: Option<(String, Vec<u8>)>,
     path: String,
     query: BTreeMap<String, String>,
     route: Option<Route>,
 }
 
-/// What a path leads to.
+/// The resource that a path names.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) kind: usize,
     pub(crate) namespace: String,
-    /// None for all of them.
+    /// The name of the object, or `None` for the whole list.
     pub(crate) name: Option<String>,
     pub(crate) status: bool,
 }
 
 impl Request {
-    /// A request for a path with its query.
+    /// Parses a request from a path with its query.
     pub fn new(method: Method, path: &str, accept: &str, content: Option<(String, Vec<u8>)>) -> Self {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let pairs = query.split('&').filter(|part| !part.is_empty()).map(|part| {
@@ -48,12 +48,12 @@ impl Request {
         Self { method, accept: accept.to_owned(), content, path: path.to_owned(), query, route }
     }
 
-    /// The path without its query.
+    /// Returns the path without its query.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Where it leads, if that is an object or a list of them.
+    /// Returns the route of the path, if it names an object or a list of objects.
     pub(crate) fn route(&self) -> Option<&Route> {
         self.route.as_ref()
     }
@@ -62,27 +62,28 @@ impl Request {
         self.accept.contains("as=PartialObjectMetadata")
     }
 
-    /// The object it is about.
+    /// Returns the place of the object that the request is about.
     pub fn place(&self) -> Option<Place> {
         place_of(self.route()?)
     }
 
-    /// Whether it may change something.
+    /// Reports whether the request may change something.
     pub fn is_change(&self) -> bool {
         self.method != Method::Get && !self.says("dryRun", "All")
     }
 
-    /// Whether its query says this.
+    /// Reports whether the query sets a parameter to this value.
     pub fn says(&self, name: &str, value: &str) -> bool {
         self.said(name) == Some(value)
     }
 
-    /// What its query says under a name.
+    /// Returns the value of a query parameter.
     pub(crate) fn said(&self, name: &str) -> Option<&str> {
         self.query.get(name).map(String::as_str)
     }
 
-    /// Within how many seconds it must have landed, if it says so.
+    /// Returns the number of seconds within which the request must have its effect, if the query
+    /// sets it.
     pub fn timeout(&self) -> Option<u64> {
         self.said("timeout").and_then(|text| text.strip_suffix('s')?.parse().ok())
     }
@@ -119,7 +120,7 @@ fn route(path: &str) -> Option<Route> {
     Some(Route { kind, namespace: namespace.to_owned(), name, status })
 }
 
-/// A part of a path or query without its escapes.
+/// Decodes the percent escapes of a part of a path or query.
 fn plain(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();

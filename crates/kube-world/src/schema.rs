@@ -1,35 +1,35 @@
-//! The kinds that are served, and how their fields merge.
+//! The kinds that the server serves, and how their fields merge.
 
-/// How a value merges.
+/// The way in which a value merges.
 #[derive(Debug)]
 pub enum Schema {
     /// One value.
     Scalar,
-    /// A list or map that is one value.
+    /// A list or map that merges as a single value.
     Atomic,
-    /// Named fields, and no others. Those of the second list are there even when nobody set them,
-    /// as the server's own types have it.
+    /// Named fields, and no others. The fields of the second list are always present, as in the
+    /// server's own types, even if no client set them.
     Struct(&'static [(&'static str, Schema)], &'static [&'static str]),
-    /// Any names.
+    /// A map with arbitrary names.
     Map(&'static Schema),
-    /// A list of items that are told apart by these fields.
+    /// A list of items that are identified by these fields.
     Keyed(&'static [&'static str], &'static Schema),
-    /// A list of values that are told apart by themselves.
+    /// A list of values that are identified by the values themselves.
     Set,
 }
 
-/// A kind that is served.
+/// A kind that the server serves.
 #[derive(Debug)]
 pub struct Kind {
     pub group: &'static str,
     pub version: &'static str,
     pub kind: &'static str,
-    /// The word of paths.
+    /// The plural word used in paths.
     pub plural: &'static str,
     pub namespaced: bool,
-    /// It counts its generations, and its status is written apart.
+    /// The kind counts generations, and its status is written through a subresource.
     pub has_status: bool,
-    /// It comes with a definition: everything of it goes when that goes.
+    /// The kind comes from a definition: all of its objects go when the definition goes.
     pub custom: bool,
     pub schema: &'static Schema,
 }
@@ -39,13 +39,13 @@ impl Kind {
         if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// `deployments.apps`, `configmaps`: how errors name it.
+    /// Returns the name that errors use: `deployments.apps`, `configmaps`.
     pub fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 }
 
-/// The name of the definition that custom kinds come with.
+/// The name of the definition of the custom kinds.
 pub const DEFINITION: &str = "widgets.sim.setpoint.dev";
 
 pub static KINDS: &[Kind] = &[

@@ -1,4 +1,4 @@
-//! The server: objects in revisions, and what is answered to each request.
+//! The server: objects in revisions, and the response to each request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use crate::stored::Stored;
 use crate::watch::{Selection, Watch};
 use crate::write::{Write, Written};
 
-/// Where an object is.
+/// The place of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Its number among [`KINDS`].
+    /// The index of its kind in [`KINDS`].
     pub kind: usize,
     pub namespace: String,
     pub name: String,
 }
 
-/// The number of a kind.
+/// Returns the index of a kind.
 pub(crate) fn kind_of(group: &str, kind: &str) -> usize {
     KINDS.iter().position(|known| known.group == group && known.kind == kind).expect("it is among the kinds")
 }
 
-/// What a cluster's own rules do to writes of one object.
+/// A rule of the cluster for writes of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
-    /// Whatever is written is found invalid.
+    /// Every write is rejected as invalid.
     Invalid,
     DenyWrites,
     DenyDeletes,
-    /// Something else is stored at this JSON pointer than was given.
+    /// The server stores another value at this JSON pointer than the client sent.
     Rewrite {
         pointer: String,
         value: Json,
@@ -58,27 +58,27 @@ pub(crate) struct Logged {
     pub(crate) after: Option<Arc<Stored>>,
 }
 
-/// What is answered.
+/// The response to a request.
 #[derive(Debug)]
 pub enum Reply {
     Answer { code: u16, bytes: Vec<u8> },
     Stream(Watch),
 }
 
-/// What a cluster had stored at some time.
+/// A copy of everything that a cluster had stored at some time.
 #[derive(Clone, Debug)]
 pub struct Backup {
     revision: u64,
     objects: BTreeMap<Place, Arc<Stored>>,
 }
 
-/// Revisions between two changes: the last digits count the restores, so that no revision is given
-/// out twice. A real server counts on from the backup, but has so many revisions that no object
-/// gets the one it had before the restore; this one, with its few, would hand it out within
+/// The step between two revisions. The last digits count the restores, so no revision is assigned
+/// twice. A real server counts on from the backup, but it has so many revisions that no object gets
+/// the same one as before the restore. This server has few, and would reuse that revision within
 /// seconds.
 const STRIDE: u64 = 16;
 
-/// A cluster.
+/// A simulated cluster.
 #[derive(Clone, Debug)]
 pub struct Server {
     pub(crate) revision: u64,
@@ -86,17 +86,18 @@ pub struct Server {
     uids: u64,
     pub(crate) objects: BTreeMap<Place, Arc<Stored>>,
     pub(crate) log: Vec<Logged>,
-    /// What came before is no longer told.
+    /// The revision up to which the log is compacted: streams no longer report earlier changes.
     pub(crate) compacted: u64,
     rules: BTreeMap<Place, Vec<Rule>>,
     committed: Vec<Committed>,
-    /// Seconds since the beginning of a day.
+    /// The time, in seconds since the beginning of a day.
     now: u64,
     identity: String,
 }
 
 impl Server {
-    /// A cluster with a namespace of this UID for itself, and the definition of the custom kinds.
+    /// Builds a cluster whose `kube-system` namespace has this UID, with the definition of the
+    /// custom kinds.
     pub fn new(identity: &str) -> Self {
         let mut server = Self {
             // A store never begins at 1: the server itself writes first.
@@ -118,7 +119,7 @@ impl Server {
         server
     }
 
-    /// The definition of the custom kinds is there.
+    /// Creates the definition of the custom kinds if it is missing.
     pub fn define(&mut self) {
         if !self.is_defined() {
             let spec = json!({"spec": {"group": "sim.setpoint.dev"}});
@@ -143,7 +144,7 @@ impl Server {
         }
     }
 
-    /// It is so many seconds after the beginning.
+    /// Sets the time, in seconds after the beginning.
     pub fn set_now(&mut self, seconds: u64) {
         self.now = seconds;
     }
@@ -153,7 +154,7 @@ impl Server {
         format!("2026-01-{days:02}T{hours:02}:{:02}:{:02}Z", self.now / 60 % 60, self.now % 60)
     }
 
-    /// The newest revision.
+    /// Returns the newest revision.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -162,19 +163,19 @@ impl Server {
         (self.revision / STRIDE + 1) * STRIDE + self.restores % STRIDE
     }
 
-    /// Forgets what happened up to now: streams that were further behind have to begin anew.
+    /// Drops the history up to now: streams that were further behind have to start over.
     pub fn compact(&mut self) {
         self.compacted = self.revision;
     }
 
-    /// A copy of what is stored now.
+    /// Returns a copy of everything that is stored now.
     pub fn back_up(&self) -> Backup {
         Backup { revision: self.revision, objects: self.objects.clone() }
     }
 
-    /// Goes back to what was stored then, and to the revision of then: lower ones than were given
-    /// out come next. Nobody hears of it; streams that were further than that are silent until the
-    /// server gets there.
+    /// Restores a backup, together with its revision. The next revisions are lower than some that
+    /// were already assigned. No stream reports the restore; streams that had read further stay
+    /// silent until the server reaches their revision again.
     pub fn restore(&mut self, backup: &Backup) {
         let places: BTreeSet<Place> = self.objects.keys().chain(backup.objects.keys()).cloned().collect();
         let before = std::mem::replace(&mut self.objects, backup.objects.clone());
@@ -192,7 +193,7 @@ impl Server {
         }
     }
 
-    /// The object at a place.
+    /// Returns the object at a place.
     pub fn object(&self, place: &Place) -> Option<&Stored> {
         self.objects.get(place).map(|stored| &**stored)
     }
@@ -201,7 +202,7 @@ impl Server {
         self.objects.iter().map(|(place, stored)| (place, &**stored))
     }
 
-    /// What has changed since this was last asked, oldest first.
+    /// Returns the changes since the previous call, oldest first.
     pub fn take_committed(&mut self) -> Vec<Committed> {
         std::mem::take(&mut self.committed)
     }
@@ -210,19 +211,19 @@ impl Server {
         self.rules.entry(place.clone()).or_default().push(rule);
     }
 
-    /// Lifts one rule on an object.
+    /// Removes one rule of an object.
     pub fn lift(&mut self, place: &Place, rule: &Rule) {
         if let Some(rules) = self.rules.get_mut(place) {
             rules.retain(|known| known != rule);
         }
     }
 
-    /// Lifts every rule on an object.
+    /// Removes every rule of an object.
     pub fn allow(&mut self, place: &Place) {
         self.rules.remove(place);
     }
 
-    /// Lifts all rules.
+    /// Removes all rules.
     pub fn allow_everything(&mut self) {
         self.rules.clear();
     }
@@ -231,13 +232,13 @@ impl Server {
         self.rules.get(place).cloned().unwrap_or_default()
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub fn answer(&mut self, request: &Request) -> Reply {
         said(self.carry_out(request))
     }
 
-    /// The same by a server that knows nothing later than a revision, where it would answer from
-    /// what it remembers.
+    /// Responds like [`Server::answer`], but serves reads that allow a cached state as of an older
+    /// revision.
     pub fn answer_as_of(&mut self, request: &Request, revision: u64) -> Reply {
         let cached = request.says("resourceVersion", "0");
         match request.route().filter(|_| cached).and_then(|route| Some((route, place_of(route)?))) {
@@ -250,7 +251,7 @@ impl Server {
         }
     }
 
-    /// The same by a server that does not know the custom kinds yet.
+    /// Responds like [`Server::answer`], but as a server that does not know the custom kinds yet.
     pub fn answer_undefined(&mut self, request: &Request) -> Reply {
         let served: Vec<&Kind> = KINDS.iter().filter(|kind| !kind.custom).collect();
         match about(&served, request.path()).filter(|_| request.method == Method::Get) {
@@ -260,7 +261,7 @@ impl Server {
         }
     }
 
-    /// An object as it was at a revision.
+    /// Returns an object as it was at a revision.
     fn recalled(&self, place: &Place, revision: u64) -> Option<&Stored> {
         let later = self.log.iter().find(|logged| logged.place == *place && logged.revision > revision);
         match later {
@@ -351,7 +352,7 @@ impl Server {
             return Ok(object(code, &self.stored(before.as_deref(), written, version), place, false));
         }
         let freed = self.commit(place, Some(written));
-        // The last that held it may have let go.
+        // The write may have removed the last finalizer.
         let stored = self.objects.get(place).cloned().or(freed).expect("it was written just now");
         Ok(object(code, &stored, place, false))
     }
@@ -389,7 +390,7 @@ impl Server {
         }
     }
 
-    /// Deletes an object: at once, or as soon as nobody holds it any more.
+    /// Deletes an object: at once, or as soon as nothing holds it any more.
     pub(crate) fn remove(&mut self, place: &Place) {
         let Some(stored) = self.objects.get(place) else { return };
         let kind = &KINDS[place.kind];
@@ -428,8 +429,9 @@ impl Server {
         Stored::new(body, version, managed)
     }
 
-    /// Stores what was written, or removes what stands there. What changes nothing makes no
-    /// revision. Gives back what was written and went at once, because nothing held it any more.
+    /// Stores a written object, or removes the stored one. A write that changes nothing makes no
+    /// revision. Returns the written object if it was removed at once because nothing held it any
+    /// more.
     pub(crate) fn commit(&mut self, place: &Place, written: Option<Written>) -> Option<Arc<Stored>> {
         let before = self.objects.get(place).cloned();
         let after = written.map(|written| Arc::new(self.stored(before.as_deref(), written, self.next_revision())));
@@ -461,7 +463,8 @@ impl Server {
     }
 }
 
-/// What a server of these kinds says of itself: what it serves, and under which schemas.
+/// Returns the discovery documents of a server with these kinds: the kinds it serves, and their
+/// schemas.
 fn about(served: &[&Kind], path: &str) -> Option<Json> {
     if !matches!(path, "/api" | "/apis" | "/openapi/v3") {
         return None;
@@ -514,7 +517,7 @@ fn answer(code: u16, about: &Json) -> Reply {
     Reply::Answer { code, bytes: about.to_string().into_bytes() }
 }
 
-/// An answer that shows an object.
+/// Builds a response with an object.
 fn object(code: u16, stored: &Stored, place: &Place, metadata: bool) -> Reply {
     Reply::Answer { code, bytes: stored.text(place, metadata).as_bytes().to_vec() }
 }

@@ -1,4 +1,4 @@
-//! Objects as they are stored, and how they are shown.
+//! Stored objects, and their rendering.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,11 +12,11 @@ use crate::server::Place;
 /// An object in one version.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// Without its version, and without who holds what.
+    /// The object without its version and without `managedFields`.
     pub body: Json,
     pub version: u64,
     pub(crate) managed: Vec<Entry>,
-    /// Many ask for the same version: it is written once.
+    /// The rendered texts. Many clients read the same version, so each text is rendered once.
     texts: Texts,
 }
 
@@ -35,12 +35,12 @@ impl Stored {
         self.body["metadata"]["uid"].as_str().unwrap_or_default()
     }
 
-    /// It is being deleted.
+    /// Reports whether the object is being deleted.
     pub fn is_leaving(&self) -> bool {
         self.body["metadata"].get("deletionTimestamp").is_some()
     }
 
-    /// The object as it is shown.
+    /// Renders the object as clients see it.
     pub fn render(&self, place: &Place) -> Json {
         self.rendered(place, self.version)
     }
@@ -56,29 +56,29 @@ impl Stored {
         object
     }
 
-    /// The object as it is sent: whole, or its metadata alone.
+    /// Returns the text of the object: whole, or its metadata alone.
     pub(crate) fn text(&self, place: &Place, metadata: bool) -> &str {
         let text = if metadata { &self.texts.metadata } else { &self.texts.whole };
         text.get_or_init(|| written(&self.render(place), metadata).into())
     }
 
-    /// The same, in the version in which it went.
+    /// Returns the same text, with the version in which the object was removed.
     pub(crate) fn last_text(&self, place: &Place, metadata: bool, version: u64) -> String {
         written(&self.rendered(place, version), metadata)
     }
 
-    /// Whether a manager that applies holds anything of it.
+    /// Reports whether a manager holds any field by apply.
     pub fn is_applied_by(&self, manager: &str) -> bool {
         self.managed.iter().any(|entry| entry.manager == manager && entry.operation == Operation::Apply)
     }
 
-    /// Who but this manager holds a field: `.spec.replicas`.
+    /// Reports whether a manager other than this one holds a field, such as `.spec.replicas`.
     pub fn others_hold(&self, field: &str, manager: &str) -> bool {
         let holds = |entry: &Entry| entry.fields.texts().any(|text| text == field);
         self.managed.iter().any(|entry| entry.manager != manager && holds(entry))
     }
 
-    /// The fields that both hold: `.data.content`.
+    /// Returns the fields that both managers hold, such as `.data.content`.
     pub fn held_by_both(&self, one: &str, other: &str) -> Vec<String> {
         let of = |manager: &str| {
             let entries = self.managed.iter().filter(|entry| entry.manager == manager && entry.subresource.is_empty());
@@ -87,20 +87,20 @@ impl Stored {
         of(one).both(&of(other)).texts().collect()
     }
 
-    /// Whether it is the same but for an annotation, holders included.
+    /// Reports whether both objects are the same except for an annotation, managers included.
     pub fn is_same_beside(&self, other: &Self, annotation: &str) -> bool {
         let (one, other) = (self.without(annotation), other.without(annotation));
         one.is_as(&other.body, &other.managed)
     }
 
-    /// The same, whoever holds what: the first apply after the holders were cleared names one for
-    /// everything.
+    /// Like `is_same_beside`, but ignores the managers: the first apply after `managedFields` was
+    /// cleared names one manager for everything.
     pub fn has_same_body_beside(&self, other: &Self, annotation: &str) -> bool {
         self.without(annotation).body == other.without(annotation).body
     }
 
-    /// Without an annotation, and without its generation: of some kinds a new one comes with any
-    /// annotation.
+    /// Returns the object without an annotation, and without its generation: for some kinds each
+    /// annotation makes a new generation.
     fn without(&self, annotation: &str) -> Self {
         let path = Path::of_fields(&["metadata", "annotations", annotation]);
         let mut managed = self.managed.clone();
@@ -121,7 +121,7 @@ impl Stored {
         Self::new(body, self.version, managed)
     }
 
-    /// Whether it is the same, whatever the times at which its fields were written.
+    /// Reports whether the object is the same, ignoring the times at which its fields were written.
     pub(crate) fn is_as(&self, body: &Json, managed: &[Entry]) -> bool {
         let plain = |entries: &[Entry]| {
             let mut entries: Vec<_> = entries

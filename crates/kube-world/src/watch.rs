@@ -1,4 +1,4 @@
-//! Streams of changes: from everything that is there, or from a version on.
+//! Streams of changes: from the current state, or from a version on.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::schema::KINDS;
 use crate::server::{Logged, Place, Server};
 use crate::stored::Stored;
 
-/// A stream that somebody has open.
+/// A stream that a client has open.
 #[derive(Clone, Debug)]
 pub struct Watch {
     pub(crate) selection: Selection,
-    /// Lines that were not told yet, before those of the log.
+    /// Lines that were not sent yet and come before those of the log.
     first: Vec<String>,
-    /// How much of the log was told.
+    /// The position in the log up to which changes were sent.
     next: usize,
-    /// Of revisions up to this one nothing is told.
+    /// Changes up to this revision are not sent.
     after: u64,
-    /// It cannot go on.
+    /// The stream cannot continue.
     ended: bool,
 }
 
-/// Which objects, and how much of each.
+/// The selected objects, and how much of each is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     pub(crate) kind: usize,
@@ -78,14 +78,14 @@ impl Server {
         watch
     }
 
-    /// The lines to be told since this was last asked; `None` once the stream is over.
+    /// Returns the lines since the previous call; `None` once the stream has ended.
     pub fn events(&self, watch: &mut Watch) -> Option<Vec<String>> {
         let mut told = std::mem::take(&mut watch.first);
         if watch.ended {
             return (!told.is_empty()).then_some(told);
         }
         let (selection, metadata) = (&watch.selection, watch.selection.metadata);
-        // A stream may have been opened on another server, which had more to tell.
+        // The stream may have been opened on another server whose log was longer.
         let news = self.log.get(watch.next..).unwrap_or_default().iter().filter(|logged| logged.revision > watch.after);
         for Logged { revision, place, before, after } in news {
             let taken =
@@ -101,8 +101,8 @@ impl Server {
         Some(told)
     }
 
-    /// A line that says how far a stream is; `None` while it waits for a revision that the server
-    /// does not have yet.
+    /// Returns a bookmark with the stream's progress; `None` while the stream waits for a revision
+    /// that the server does not have yet.
     pub fn bookmark(&self, watch: &Watch) -> Option<String> {
         (self.revision >= watch.after).then(|| self.mark(watch, &json!({})))
     }

@@ -1,5 +1,4 @@
-//! What a write makes of an object: preconditions, defaults, generations, what the server alone
-//! sets.
+//! The effect of a write on an object: preconditions, defaults, generations, server-set fields.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -11,17 +10,17 @@ use crate::schema::Kind;
 use crate::server::{Rule, Server};
 use crate::stored::Stored;
 
-/// The label that every namespace bears.
+/// The label of every namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// What is to become of an object.
+/// An object as it is to be stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     pub(crate) body: Json,
     pub(crate) managed: Vec<Entry>,
 }
 
-/// One write under way.
+/// One write in progress.
 pub(crate) struct Write<'a> {
     pub(crate) kind: &'static Kind,
     pub(crate) name: &'a str,
@@ -31,7 +30,7 @@ pub(crate) struct Write<'a> {
 }
 
 impl Write<'_> {
-    /// Somebody applies.
+    /// Applies a configuration.
     pub(crate) fn apply(&self, applied: &Json, force: bool) -> Result<Written, Refused> {
         self.check_names(applied)?;
         let mut applied = applied.clone();
@@ -51,7 +50,7 @@ impl Write<'_> {
         Ok(Written { body: self.finished(done.body), managed: done.entries })
     }
 
-    /// Somebody writes the whole object, by whatever way; it may bring `managedFields`.
+    /// Writes the whole object, by update or patch; the object may bring `managedFields`.
     pub(crate) fn update(&self, mut after: Json) -> Result<Written, Refused> {
         self.check_names(&after)?;
         if let Err(undeclared) = check(self.kind.schema, &without_managed(&after), &mut Path::default()) {
@@ -63,7 +62,7 @@ impl Write<'_> {
         self.check_uid(after["metadata"].get("uid").cloned().as_ref())?;
         let managed = after["metadata"].as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
         let cleared = managed.as_ref().is_some_and(|entries| *entries == json!([]) || *entries == json!([{}]));
-        // Who brings the account of who holds what is believed, if it can be read.
+        // The server accepts the `managedFields` of a client if it can read them.
         let brought = managed.as_ref().and_then(Json::as_array);
         let brought: Option<Vec<Entry>> = brought.and_then(|entries| entries.iter().map(Entry::from_json).collect());
         let body = self.finished(after);
@@ -103,7 +102,7 @@ impl Write<'_> {
         }
     }
 
-    /// With what only the server sets, and what it fills in.
+    /// Returns the object with the server-set fields and the defaults.
     fn finished(&self, mut body: Json) -> Json {
         body["apiVersion"] = json!(self.kind.api_version());
         body["kind"] = json!(self.kind.kind);
@@ -157,7 +156,7 @@ fn text(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The field as it was before.
+/// Sets a field to its earlier value.
 fn keep(body: &mut Json, before: Option<&Json>, field: &str) {
     let value = before.and_then(|before| before.get(field)).cloned();
     put(body, field, value);
@@ -190,7 +189,7 @@ fn drop_empty_field(fields: &mut Map<String, Json>, field: &str) {
     }
 }
 
-/// A generation more where anything but metadata and status moved.
+/// Sets the generation, which grows by one if anything except metadata and status changed.
 fn count(kind: &Kind, before: Option<&Json>, body: &mut Json) {
     let spec = |object: &Json| {
         let mut object = boned(kind, object);
@@ -201,7 +200,7 @@ fn count(kind: &Kind, before: Option<&Json>, body: &mut Json) {
     let generation = match before {
         None => 1,
         Some(before) => {
-            // Of a deployment the annotations count too: its controller copies them.
+            // For deployments, annotations count too: their controller copies them.
             let noted =
                 kind.kind == "Deployment" && before["metadata"]["annotations"] != body["metadata"]["annotations"];
             let moved = noted || spec(before) != spec(body);
@@ -211,7 +210,7 @@ fn count(kind: &Kind, before: Option<&Json>, body: &mut Json) {
     body["metadata"]["generation"] = json!(generation);
 }
 
-/// What the server fills in where nobody said anything.
+/// Fills in the server's defaults for fields that the client omitted.
 fn default(kind: &Kind, body: &mut Json) {
     match kind.kind {
         "ConfigMap" | "Secret" => {
@@ -271,7 +270,7 @@ fn default_deployment(body: &mut Json) {
 }
 
 impl Server {
-    /// What the rules of the cluster make of a write, or that they forbid it.
+    /// Checks a write against the rules of the cluster: changes it, or returns the refusal.
     pub(crate) fn admit(&self, write: &Write<'_>, written: &mut Written, rules: &[Rule]) -> Result<(), Refused> {
         if write.before.is_none() && write.kind.namespaced {
             self.admit_into_namespace(write)?;

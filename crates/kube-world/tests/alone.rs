@@ -1,5 +1,4 @@
-//! What the server in memory promises by itself: finalizers, namespaces, owners, definitions,
-//! streams.
+//! The in-memory server's own guarantees: finalizers, namespaces, owners, definitions, streams.
 
 use serde_json::{Value as Json, json};
 use setpoint_kube_world::{Method, Reply, Request, Server, Watch};

@@ -1,5 +1,5 @@
-//! The same requests, drawn from seeds, to the server in memory and to the real one: both must
-//! answer alike, code by code, field by field, holder by holder.
+//! Sends the same requests, drawn from seeds, to the in-memory server and to the real one. Both
+//! must respond alike, code by code, field by field, manager by manager.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use setpoint_testbed::kube::ApiServer;
 const SEEDS: u64 = 30;
 const REQUESTS: usize = 40;
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 struct Draw(u64);
 
 impl Draw {
@@ -31,22 +31,22 @@ impl Draw {
     }
 }
 
-/// What is sent: its type, and its bytes.
+/// The body of a request: its type and its bytes.
 type Content<'c> = Option<(&'c str, &'c [u8])>;
 
-/// Sends a request, and gives the code and the body of what came back.
+/// Sends a request and returns the code and body of the response.
 type Send<'s> = dyn FnMut(&str, &str, Content<'_>) -> (u16, Json) + 's;
 
-/// One server and what it last said of each object.
+/// One server, and the last version it returned of each object.
 struct Side<'s> {
     send: Box<Send<'s>>,
-    /// UID and version by path.
+    /// The UID and version by path.
     seen: BTreeMap<String, (String, String)>,
 }
 
 impl Side<'_> {
-    /// Sends what was drawn, with its own names for the object, and answers what is comparable of
-    /// what came back.
+    /// Sends a drawn request with this server's own UID and version of the object, and returns the
+    /// comparable part of the response.
     fn ask(&mut self, drawn: &Drawn) -> Json {
         let (uid, version) = self.seen.get(&drawn.path).cloned().unwrap_or(("none".into(), "1".into()));
         let real = |text: &str| text.replace("THE-UID", &uid).replace("THE-VERSION", &version);
@@ -62,12 +62,12 @@ impl Side<'_> {
     }
 }
 
-/// What of an answer does not depend on the server.
+/// Returns the part of a response that does not depend on the server.
 fn plain(body: &Json, code: u16) -> Json {
     if code >= 400 || body["kind"] == "Status" {
         let mut causes: Vec<String> = body["details"]["causes"].as_array().into_iter().flatten().map(cause).collect();
         causes.sort();
-        // Of a UID that is another the real server complains twice.
+        // For a mismatched UID the real server reports the cause twice.
         causes.dedup();
         return json!({"reason": body["reason"], "causes": causes});
     }
@@ -85,7 +85,7 @@ fn plain(body: &Json, code: u16) -> Json {
     json!({"object": object, "holders": holders, "leaving": leaving})
 }
 
-/// Conflicts of fields are told exactly; other refusals by what they are about.
+/// Keeps conflicts of fields exactly, and of other refusals only the reason and the field.
 fn cause(cause: &Json) -> String {
     let field = cause["field"].as_str().unwrap_or_default();
     match cause["reason"].as_str() {
@@ -105,7 +105,8 @@ fn without_nulls(value: &Json) -> Json {
     }
 }
 
-/// A request, with `THE-UID` and `THE-VERSION` for what the object has on the server that is asked.
+/// A request, with `THE-UID` and `THE-VERSION` in place of the values that the object has on the
+/// server.
 #[derive(Debug)]
 struct Drawn {
     method: &'static str,
@@ -203,7 +204,8 @@ fn draw(draw: &mut Draw, namespace: &str) -> Drawn {
 
 const JSON: &str = "application/json";
 
-/// Something to apply or create: some of the fields, with few values, so that writers meet.
+/// Draws an object to apply or create: some of the fields, with few values, so that writers
+/// collide.
 fn object(draw: &mut Draw, kind: &str, name: &str) -> Json {
     let mut object = match kind {
         "ConfigMap" => {
@@ -255,7 +257,7 @@ fn deployment(draw: &mut Draw, name: &str) -> Json {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec})
 }
 
-/// A change somebody makes by hand.
+/// Draws a manual edit.
 fn edit(draw: &mut Draw, kind: &str) -> Json {
     if draw.chance(25) {
         return json!({"metadata": {"labels": {"l": draw.of(&[json!("1"), json!("3"), Json::Null])}}});
@@ -305,7 +307,7 @@ fn define(server: &ApiServer, namespace: &str) {
     let probe = json!({"apiVersion": "sim.setpoint.dev/v1", "kind": "Widget", "metadata": {"name": "none"},
         "spec": {"content": 1}})
     .to_string();
-    // Whether its schema is known too shows in what is filled in.
+    // The defaults show whether its schema is known too.
     let is_served = |_| server.request("PATCH", &widgets, Some((APPLY, probe.as_bytes()))).body.contains("\"size\":3");
     assert!((0..5_000).any(is_served), "the definition is not served");
 }

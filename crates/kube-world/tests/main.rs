@@ -1,5 +1,5 @@
-//! The server in memory from outside: what it promises by itself, and that it answers as the real
-//! one does.
+//! External tests of the in-memory server: its own guarantees, and its equality with the real
+//! server.
 
 mod alone;
 mod envtest;
