@@ -1,8 +1,7 @@
-//! Which of many objects are not there, by one list of their names instead of a request for each.
+//! Finds missing objects by one list of names instead of a request for each object.
 //!
-//! An app that is new on a cluster mostly finds nothing of what it declares. A list is a quorum
-//! read like any other; one that could not be read to its end says nothing, and then each object is
-//! asked for.
+//! An app that is new on a cluster mostly finds none of its objects. A list is a quorum read like
+//! any other. One that could not be read to its end proves nothing, and then each object is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,17 +13,17 @@ use crate::cluster::Cluster;
 use crate::requests::{Collection, Form, PAGE, Urgency};
 use crate::watch::pages::Listing;
 
-/// From so many objects of a kind in one place on, a list costs less than asking for each.
+/// From this many objects of a kind in one namespace on, a list costs less than reading each.
 const WORTH_A_LIST: usize = 8;
-/// A list brings what else is there too: with so many times as many beside them, asking for each
-/// costs less.
+/// A list also returns the other objects of the kind. With this many times as many of them, reading
+/// each object costs less.
 const MOST_BESIDE: usize = 16;
 
-/// What is looked for under a key.
+/// A key to look up, with its declaration if it has one.
 pub(crate) type Sought = (Key, Option<Arc<Resource>>);
 
 impl Cluster {
-    /// Those of which a list says that they are not there.
+    /// Returns the keys that are missing according to a list.
     pub(crate) async fn absent_by_lists(&self, sought: &[Sought]) -> BTreeSet<Key> {
         let mut absent = BTreeSet::new();
         for kind in self.unknown_by_kind(sought).into_values().filter(|kind| kind.len() >= WORTH_A_LIST) {
@@ -40,7 +39,7 @@ impl Cluster {
         absent
     }
 
-    /// What there is no record of, by kind and namespace.
+    /// Returns the keys without a record, by kind and namespace.
     fn unknown_by_kind<'s>(&self, sought: &'s [Sought]) -> BTreeMap<(&'s str, &'s str), Vec<&'s Sought>> {
         let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for one in sought {
@@ -51,8 +50,8 @@ impl Cluster {
         kinds
     }
 
-    /// The names of all objects of a kind; `None` if there are so many more than these that asking
-    /// for each costs less, or if nobody can tell.
+    /// Returns the names of all objects of a kind. Returns `None` if there are so many more than
+    /// the keys sought that reading each costs less, or if the list fails.
     async fn few_names_in(&self, collection: &Collection, sought: usize) -> Option<BTreeSet<String>> {
         let listing = Listing {
             selection: None,

@@ -1,11 +1,11 @@
-//! Acting: each step as one request that says what it was decided on, so that the server refuses it
-//! when that no longer holds.
+//! Executes steps. Each is one request that names the state it was decided on, so that the server
+//! refuses it if that state no longer holds.
 //!
-//! A create names a version that no object ever has: the server creates where nothing is, and
-//! answers Conflict where something is. An update names the UID and the version, and leaves others
-//! their fields; only where all that conflicts is ours by the record, or newly declared, is it sent
-//! again to take the fields over. What strangers added to lists that are meant to be complete is
-//! taken out after that.
+//! A create names a version that no object ever has: the server creates the object if there is
+//! none, and responds with Conflict if there is one. An update names the UID and the version, and
+//! does not touch the fields of others. Only if every conflicting field is ours by the record, or
+//! newly declared, is it sent again with force. Additions of strangers to lists that have to be
+//! complete are removed after that.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -37,10 +37,11 @@ use crate::remarks::additions;
 use crate::requests::{Applied, Behalf, Deadline, Failure, Form, Manner, Place, Urgency};
 use crate::sharing::unreadable;
 
-/// Steps of one rank that are sent at once, before the flow of the cluster says less.
+/// The number of steps of one rank that are sent at the same time, if the flow of the cluster
+/// allows as many.
 const AT_ONCE: usize = 64;
 
-/// No object has this version: the first write to a new store already makes a later one.
+/// A version that no object has: the first write to a new store already makes a later one.
 const NEVER: &str = "1";
 
 impl Cluster {
@@ -49,7 +50,7 @@ impl Cluster {
         let now = self.now();
         if now > fence.leave_by || now > fence.land_by {
             let late = now.since(fence.leave_by.min(fence.land_by));
-            return vec![refused(RefusalClass::Fenced, format!("the effect is {late} late: decide anew")); steps];
+            return vec![refused(RefusalClass::Fenced, format!("the effect is {late} late: decide again")); steps];
         }
         let identity = match self.visit().await {
             Ok(identity) => identity,
@@ -94,8 +95,8 @@ impl Cluster {
         {
             self.schemas.current(&self.api, &resource.api_version).await;
         }
-        // What a stream tells of our own write, before its answer is here, must not be taken for
-        // somebody else's.
+        // A stream may report our own write before its response is here. That event must not be
+        // taken for the write of another client.
         let _writing = self.writing(&step.key);
         match (step.verb, &step.resource, &step.expect) {
             (Verb::Create, Some(resource), _) => self.create(work, resource, &place, deadline).await,
@@ -105,7 +106,7 @@ impl Cluster {
             (Verb::Update, Some(resource), Some(expect)) => self.update(work, resource, expect, &place, deadline).await,
             (Verb::Delete, _, Some(expect)) => self.delete(work, expect, &place, deadline).await,
             _ => {
-                refused(RefusalClass::Invalid, format!("a step to {} {} does not say what to do", step.verb, step.key))
+                refused(RefusalClass::Invalid, format!("a step to {} {} lacks its resource or its precondition", step.verb, step.key))
             }
         }
     }
@@ -115,14 +116,15 @@ impl Cluster {
             Ok(sharing) => sharing,
             Err(error) => return refused(RefusalClass::Invalid, unreadable(&error).to_string()),
         };
-        // All of it is sent: what others may set has a value from the beginning.
+        // All of it is sent, so that the fields that others may set have a value from the
+        // beginning.
         let sending = Sending { installation: &self.installation, intent: Some(work.intent), expect: None };
         let body = never_there(for_request(resource, &sending));
         let manner = Manner { force: false, dry_run: false };
         match self.api.apply(place, &body, manner, deadline, behalf(work)).await {
             Ok(applied) if applied.created => self.applied(work, resource, place, applied, &sharing, deadline).await,
             Ok(_) => Outcome::Unknown {
-                detail: format!("{} was there, and the server changed it all the same", resource.key),
+                detail: format!("{} already existed, and the server changed it nevertheless", resource.key),
             },
             Err(failure) => failure.outcome(),
         }
@@ -185,8 +187,8 @@ impl Cluster {
         answer.map(|applied| (applied, shared.sharing)).map_err(|failure| failure.outcome())
     }
 
-    /// What of the object that is to be updated others may set. Nothing is sent if it has moved on
-    /// since.
+    /// Reads the object that is to be updated, and returns the fields that others may set. Fails if
+    /// the object has changed since the decision; then nothing is sent.
     async fn shared_now(
         &self,
         work: &Work,
@@ -195,7 +197,7 @@ impl Cluster {
         place: &Place,
     ) -> Result<Shared, Outcome> {
         let moved_on = || {
-            let detail = format!("{} is not what it was when this was decided: decide anew", resource.key);
+            let detail = format!("{} has changed since this was decided: decide again", resource.key);
             refused(RefusalClass::Conflict, detail)
         };
         let object = match self.api.get(place, Form::Whole, behalf(work)).await {
@@ -213,7 +215,7 @@ impl Cluster {
         Ok(Shared { expect, sharing, over: Some(object) })
     }
 
-    /// Whether all that conflicts is ours to set.
+    /// Reports whether every conflicting field is ours to set.
     fn may_take_over(&self, resource: &Arc<Resource>, expect: &Expect, found: &[Conflict]) -> Result<(), Refusal> {
         let record = self.records.get(&resource.key);
         let record = record.filter(|record| record.uid == expect.uid && record.is_of(resource));
@@ -232,7 +234,7 @@ impl Cluster {
         Err(Refusal { class: RefusalClass::Contested, detail, retry_after: None })
     }
 
-    /// What an apply left behind, with a record of it.
+    /// Records the result of an apply, and returns the outcome.
     async fn applied(
         &self,
         work: &Work,
@@ -248,7 +250,7 @@ impl Cluster {
             Err(reason) => return Outcome::Unknown { detail: reason.to_string() },
         };
         let Some((mut record, entries)) = self.recorded(resource, &named, &object, sharing) else {
-            // The server dropped who owns what: the next look asks anew.
+            // The server dropped the field owners: the next look asks for them again.
             self.records.forget(&resource.key);
             return Outcome::Done { live: Some(self.as_declared(resource, named, &object)) };
         };
@@ -258,12 +260,11 @@ impl Cluster {
         self.watches.let_go(&resource.key);
         self.records.put(&resource.key, record);
         if added.is_empty() {
-            // The record was taken from this very object: there is nothing in which they could
-            // differ.
+            // The record was taken from this very object, so the two cannot differ.
             return Outcome::Done { live: Some(live) };
         }
-        // What could not be taken out is still there, which the answer shows: it will be decided
-        // anew.
+        // If the removal failed, the additions are still in the response: the next decision covers
+        // them.
         let without = self.take_out(work, place, (&object, &named), &added, deadline).await;
         match self.after_write(resource, &without.ok().flatten().unwrap_or(object), sharing) {
             Ok(live) => Outcome::Done { live: Some(live) },
@@ -271,8 +272,8 @@ impl Cluster {
         }
     }
 
-    /// Takes what is declared out of the hands of the tools that the object was adopted from.
-    /// Nothing of what is declared changes.
+    /// Takes the declared fields from the tools that the object was adopted from. No declared value
+    /// changes.
     async fn fold(
         &self,
         work: &Work,
@@ -283,7 +284,7 @@ impl Cluster {
     ) -> Result<Outcome, Outcome> {
         let Shared { expect, sharing, over: Some(object) } = self.shared_now(work, resource, expect, place).await?
         else {
-            return Err(refused(RefusalClass::Unavailable, format!("{} was not seen: decide anew", resource.key)));
+            return Err(refused(RefusalClass::Unavailable, format!("{} was not read: decide again", resource.key)));
         };
         let tools: Vec<Arc<str>> = work.step.claim.folding.iter().flat_map(|folding| folding.names()).collect();
         let unreadable = |error: BadManagedFields| refused(RefusalClass::Unavailable, error.to_string());
@@ -302,8 +303,8 @@ impl Cluster {
         ))
     }
 
-    /// The record of what was applied, and who holds what by the server's answer; `None` if it does
-    /// not tell.
+    /// Returns the record of an applied object, and the managers by the server's response; `None`
+    /// if the response does not name them.
     fn recorded(
         &self,
         resource: &Arc<Resource>,
@@ -328,7 +329,7 @@ impl Cluster {
         self.live_of(named, object, Arc::clone(&resource.body), Writer::Unknown)
     }
 
-    /// The object after our own write, compared with the record of it.
+    /// Compares an object after our own write with its record.
     fn after_write(&self, resource: &Arc<Resource>, object: &Value, sharing: &Sharing) -> Result<Live, UnknownReason> {
         let named = Named::of(object)?;
         let Some(record) = self.records.get(&resource.key).filter(|record| record.uid == named.uid) else {
@@ -350,8 +351,8 @@ impl Cluster {
         }
     }
 
-    /// Takes out what strangers added to lists that are meant to be complete; `None` if none of it
-    /// is to be found.
+    /// Removes the additions of strangers from lists that have to be complete; returns `None` if
+    /// none of them is found.
     async fn take_out(
         &self,
         work: &Work,
@@ -364,7 +365,7 @@ impl Cluster {
         if pointers.is_empty() {
             return Ok(None);
         }
-        // From the back, so that what is still to be taken out of a list stays where it is.
+        // Starts from the back, so that the remaining items of a list keep their positions.
         pointers.sort_by(|one, other| by_place(other, one));
         self.api.take_out(place, named.version.as_str(), &pointers, deadline, behalf(work)).await.map(Some)
     }
@@ -381,11 +382,11 @@ impl Cluster {
     }
 }
 
-/// What is left to others by an update.
+/// The fields that an update leaves to others.
 struct Shared {
     expect: Expect,
     sharing: Sharing,
-    /// The object as it stands, if anything is.
+    /// The object as read now, if it was read.
     over: Option<Value>,
 }
 
@@ -396,7 +397,7 @@ fn conflicts_of(answer: &Result<Applied, Failure>) -> Vec<Conflict> {
     }
 }
 
-/// Says that nothing may be there.
+/// Adds the precondition that no object exists under the name.
 pub(crate) fn never_there(mut body: Value) -> Value {
     if let Value::Map(fields) = &mut body
         && let Some(Value::Map(metadata)) = fields.get_mut("metadata")
@@ -406,7 +407,7 @@ pub(crate) fn never_there(mut body: Value) -> Value {
     body
 }
 
-/// JSON pointers in the order of the document: places of lists by number.
+/// Compares JSON pointers in document order: indexes of lists as numbers.
 fn by_place(one: &str, other: &str) -> Ordering {
     let mut pairs = one.split('/').zip(other.split('/'));
     let parts = pairs.find(|(one, other)| one != other);
@@ -426,7 +427,7 @@ fn behalf(Work { step, acting_as, priority, .. }: &Work) -> Behalf<'_> {
 
 fn urgency(cause: Cause, priority: Priority) -> Urgency {
     match cause {
-        // Whatever it is, somebody ordered it and waits for it.
+        // Whatever the step is, a person ordered it and waits for it.
         _ if priority == Priority::Person => Urgency::People,
         Cause::Drift | Cause::Addition => Urgency::Drift,
         Cause::Prune | Cause::Retire => Urgency::Prune,
@@ -438,7 +439,8 @@ fn refused(class: RefusalClass, detail: String) -> Outcome {
     Outcome::Refused { refusal: Refusal { class, detail, retry_after: None } }
 }
 
-/// Which objects a refusal is about is known to whoever asked: here only its words are kept.
+/// Converts a failure to a refusal. The caller knows the object already, so only the words of the
+/// failure are kept.
 pub(crate) fn refusal_of(failure: &Failure, key: &Key) -> Refusal {
     failure.refusal().unwrap_or_else(|| Refusal {
         class: RefusalClass::Unavailable,

@@ -1,5 +1,5 @@
-//! The cluster itself: what every call shares, where objects are, and what is read off each of
-//! them.
+//! The cluster itself: state that all calls share, the places of objects, and the properties that
+//! are read from each object.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU16;
@@ -33,7 +33,7 @@ use crate::requests::{Api, Collection, Place, Sender};
 use crate::schemas::Schemas;
 use crate::watch::Watches;
 
-/// Everything one target knows.
+/// The whole state of one target.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) api: Api,
@@ -44,18 +44,18 @@ pub(crate) struct Cluster {
     pub(crate) records: Records,
     pub(crate) watches: Watches,
     pub(crate) autoscalers: Autoscalers,
-    /// How well kinds are that say so in their own words.
+    /// The health rules for kinds that report their health in their own way.
     pub(crate) health: Arc<HealthRules>,
     pub(crate) hash_key: HashKey,
     pub(crate) digest_key: DigestKey,
     pub(crate) installation: Arc<str>,
-    /// Of what declares none.
+    /// The namespace of resources that declare none.
     pub(crate) namespace: Arc<str>,
     pub(crate) trust_streams: bool,
-    /// Where audit events are collected, if there are any to come.
+    /// The audit events, if any will arrive.
     pub(crate) audit: Option<Arc<Audit>>,
     memory: Arc<dyn Memory>,
-    /// What was remembered has been recalled.
+    /// The stored records have been loaded.
     recalled: futures_util::lock::Mutex<bool>,
 }
 
@@ -94,16 +94,16 @@ impl Cluster {
         self.api.sender.now()
     }
 
-    /// Who is expected, if that is who answers; and what was remembered of it.
+    /// Verifies the identity of the cluster, and loads its stored records on the first call.
     pub(crate) async fn visit(&self) -> Result<TargetIdentity, UnknownReason> {
         let identity = self.identity.verify(&self.api).await?;
         let mut recalled = self.recalled.lock().await;
         if !*recalled {
-            // What cannot be recalled is found out again, at the price of requests.
+            // State that cannot be loaded is found out again, at the cost of requests.
             if let Ok(stored) = self.memory.load(&identity).await {
                 self.origins.recall(&stored);
                 let judged = |key: &Key| self.health.fingerprint(key.class());
-                // How well they are by the rules of now is for a look to find out.
+                // A look finds their health by the current rules.
                 self.records.recall(stored, judged).into_iter().for_each(|key| self.watches.tell(key));
             }
             *recalled = true;
@@ -111,7 +111,7 @@ impl Cluster {
         Ok(identity)
     }
 
-    /// Remembers what has moved since this was last done.
+    /// Stores the records that changed since the last call.
     pub(crate) async fn remember(&self) {
         let Some(identity) = self.identity.expected() else { return };
         let mut moved = self.records.take_moved(|key| self.health.fingerprint(key.class()));
@@ -121,14 +121,13 @@ impl Cluster {
         }
         let names: Vec<String> = moved.iter().map(|(name, _)| name.clone()).collect();
         if self.memory.store(&identity, moved).await.is_err() {
-            // The next process would believe what was stored before.
+            // Otherwise the next process would believe the older stored state.
             self.records.store_again(&names);
             self.origins.store_again(&names);
         }
     }
 
-    /// Where the objects of a kind are, in the version the declaration speaks or else in the
-    /// preferred one.
+    /// Returns the path of a kind's objects, in the declared version or else in the preferred one.
     pub(crate) async fn collection(&self, key: &Key, resource: Option<&Resource>) -> Result<Collection, Unplaced> {
         let (group, kind) = group_and_kind(key.class());
         let version = resource.map(|resource| resource.api_version.rsplit('/').next().unwrap_or_default());
@@ -149,7 +148,7 @@ impl Cluster {
         Ok(collection.object(key.name()))
     }
 
-    /// What an answer needs of an object besides its value.
+    /// Reads the properties of an object, other than its value, that an observation needs.
     pub(crate) fn standing(&self, object: &Value) -> Standing {
         Standing {
             health: assess(object, &self.health).health,
@@ -162,13 +161,13 @@ impl Cluster {
         }
     }
 
-    /// Whether the stream of its kind tells of an object.
+    /// Reports whether the stream of its kind reports an object.
     pub(crate) fn is_covered(&self, object: &Value) -> bool {
         object::label(object, INSTALLATION_LABEL) == Some(&*self.installation)
     }
 }
 
-/// Why there is no place for an object.
+/// The reason why an object has no place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unplaced {
     #[error("{0}")]
@@ -178,8 +177,8 @@ pub(crate) enum Unplaced {
 }
 
 impl Unplaced {
-    /// What a step is answered with that has no place. Only the last two are the declaration's
-    /// fault.
+    /// Returns the refusal of a step whose object has no place. Only the last two variants are
+    /// errors of the declaration.
     pub(crate) fn refusal(&self) -> Refusal {
         let class = match self {
             Self::Unserved(Unserved::NoSuchKind { .. } | Unserved::Silent { .. }) => RefusalClass::Unready,
@@ -190,7 +189,7 @@ impl Unplaced {
     }
 }
 
-/// What every object has.
+/// The UID and version of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) uid: Uid,
@@ -208,14 +207,14 @@ impl Named {
     }
 }
 
-/// The second in which an object was made, by the server's clock.
+/// Returns the second in which an object was created, by the server's clock.
 fn made(object: &Value) -> Option<u32> {
     let time = object::at(object, &["metadata", "creationTimestamp"]).and_then(Value::as_str)?;
     u32::try_from(micros(time)? / 1_000_000).ok()
 }
 
-/// Tells whether anything but the status moved, together with the generation: what a status update
-/// leaves alone.
+/// Hashes the metadata that a status update does not change. Together with the generation it shows
+/// whether anything except the status changed.
 pub(crate) fn metadata_hash(object: &Value) -> u64 {
     let fields = ["labels", "annotations", "ownerReferences", "finalizers", "deletionTimestamp"];
     let mut told: Vec<Option<&Value>> = fields.iter().map(|field| object::at(object, &["metadata", field])).collect();

@@ -1,6 +1,6 @@
-//! A live object compared with its declaration. What is compared is what the server says is ours
-//! ([`Record`]); for a declaration that has no record the server is asked what applying it would
-//! give, which changes nothing.
+//! Compares a live object with its declaration: the fields that the server records as ours
+//! ([`Record`]). For a declaration without a record, a dry-run asks the server for the result of
+//! applying it, which changes nothing.
 
 use std::sync::Arc;
 
@@ -31,12 +31,12 @@ use crate::requests::{Applied, Behalf, Deadline, Failure, Manner, Place};
 
 const DRY_RUN_TIME: Span = Span::seconds(10);
 
-/// What is left alone on an object in place; else the object in the declaration's shape, and the
-/// paths that are not as they should be.
+/// The remarks on an object that is in place; otherwise the object in the declaration's shape, and
+/// the paths that differ.
 pub(crate) type Difference = Result<Arc<[Remark]>, (Value, Vec<FieldPath>)>;
 
 impl Cluster {
-    /// A live object compared with its declaration.
+    /// Compares a live object with its declaration.
     pub(crate) async fn compared(
         &self,
         look: &Look<'_>,
@@ -54,7 +54,7 @@ impl Cluster {
         let sharing = self.sharing(resource, object).await?;
         match self.records.get(key).filter(|record| record.uid == named.uid) {
             Some(record) if record.is_of(resource) => {
-                // Where co-owners hold something else than they did, what is ours is taken anew.
+                // If co-owners hold other fields than before, the set of our fields is taken again.
                 if record.lent == *sharing.lent()
                     && let Some(live) = self.by_record(look, resource, object, &record, &sharing)?
                     && (live.value == resource.body || !self.has_schema_moved(resource, &record).await)
@@ -77,8 +77,8 @@ impl Cluster {
         self.by_dry_run(look, resource, place, (object, &sharing), on).await
     }
 
-    /// Compares with the record of this declaration. `None` where the object says literally what is
-    /// declared, but not what the record says: then the record has to be taken anew.
+    /// Compares with the record of this declaration. Returns `None` if the object equals the
+    /// declaration literally but not the record: then the record has to be taken again.
     fn by_record(
         &self,
         look: &Look<'_>,
@@ -118,8 +118,8 @@ impl Cluster {
         Ok(Some(Live { holders, ..self.live_of(named, object, Arc::new(value), writer) }))
     }
 
-    /// An object on which the server no longer names us as the owner of anything: what differs of
-    /// it, and who likely took it over.
+    /// Builds the state of an object on which the server no longer names us as the owner of any
+    /// field: the fields that differ, and who likely took it over.
     fn disowned(
         &self,
         key: &Key,
@@ -146,7 +146,7 @@ impl Cluster {
         applied_by(entries, &self.api.manager).is_some()
     }
 
-    /// The tools that declared an object which we have not applied.
+    /// Returns the tools that declared an object which we have not applied.
     fn holders_of(
         &self,
         resource: &Resource,
@@ -163,15 +163,17 @@ impl Cluster {
         Some(Box::new(holders(entries, Some(&record.ours), &undone, &resource.api_version)))
     }
 
-    /// Whether what seems to have drifted may only show other defaults: then it has to be compared
-    /// with what applying would give now.
+    /// Reports whether the schema has changed since the record was taken. If so, an apparent drift
+    /// may be only a changed default: then the object has to be compared with the result of
+    /// applying it now.
     async fn has_schema_moved(&self, resource: &Resource, record: &Record) -> bool {
         let Some(before) = record.schema else { return false };
         self.schemas.current(&self.api, &resource.api_version).await.is_some_and(|now| now != before)
     }
 
-    /// Whether the server no longer names us as the owner of anything: somebody cleared that, or a
-    /// write was too large to keep it. What is then removed from the declaration would stay.
+    /// Reports whether the server no longer names us as the owner of any field: a client cleared
+    /// the ownership, or a write was too large to keep it. Fields that are then removed from the
+    /// declaration would stay.
     pub(crate) fn lost_ownership(&self, record: &Record, entries: &[ManagedFields]) -> bool {
         record.owned && !self.has_applied(entries)
     }
@@ -193,8 +195,8 @@ impl Cluster {
         Err((value, drifted.into_iter().map(|drifted| drifted.path).chain(added).collect()))
     }
 
-    /// What of ours is not as it was applied, and what strangers added that has to go; if there is
-    /// nothing, what they added that is only told.
+    /// Returns the fields of ours that differ from what was applied, and the additions of strangers
+    /// that have to be removed. If there are none, returns the additions that are only reported.
     pub(crate) fn strayed(
         &self,
         object: &Value,
@@ -207,7 +209,8 @@ impl Cluster {
         if drifted.is_empty() && complete.is_empty() { Ok(beside) } else { Err((drifted, complete)) }
     }
 
-    /// Asks the server what applying the declaration would give, and compares with that.
+    /// Compares an object with the result of applying the declaration, which a dry-run asks the
+    /// server for.
     async fn by_dry_run(
         &self,
         look: &Look<'_>,
@@ -221,8 +224,8 @@ impl Cluster {
         let answer = match self.dry_run(resource, place, Some((object, sharing)), on).await {
             Ok(applied) if Mutant::BaselineFromLook.is_on() => held_as(object, &applied.object),
             Ok(applied) => applied.object,
-            // It would be refused: whoever applies it will hear why. Until then it is compared as
-            // it is written.
+            // The apply would be refused, and its caller will get the reason. Until then the object
+            // is compared as it is written.
             Err(failure) if failure.refusal().is_some() && !failure.is_passing() => {
                 return self.as_written(named, resource, object, sharing);
             }
@@ -231,8 +234,8 @@ impl Cluster {
         let not_ours = sharing.not_ours();
         let taken = match project::take(&answer, &self.api.manager, &resource.body, &not_ours, &self.hash_key) {
             Ok(taken) => taken,
-            // The server does not keep who owns what of objects that are too large for it: they are
-            // compared as they are written.
+            // The server does not record the field owners of objects that are too large for it.
+            // These are compared as they are written.
             Err(_) => return self.as_written(named, resource, object, sharing),
         };
         let standing = self.standing(object);
@@ -248,8 +251,8 @@ impl Cluster {
             self.file_additions(key, &named, &entries, before.as_ref().unwrap_or(&record), remarks);
             record.set_remarks(Arc::clone(remarks));
         }
-        // The baseline holds whatever is there now; only what is there now in place may be answered
-        // without a look.
+        // The baseline holds every current value. Only an object that is in place with them may be
+        // reported without a look.
         let settled = difference.is_ok() && self.is_covered(object) && self.records.suspicions(key) == look.told;
         record.suspicions = u32::from(!settled);
         record.schema = self.schemas.known(&resource.api_version);
@@ -270,7 +273,7 @@ impl Cluster {
         Ok(Live { holders, ..live })
     }
 
-    /// An object compared with the declaration leaf by leaf, as both are written.
+    /// Compares an object with the declaration leaf by leaf, as both are written.
     fn as_written(
         &self,
         named: Named,
@@ -281,15 +284,15 @@ impl Cluster {
         let not_ours = sharing.not_ours();
         let value = shape::moved(&resource.body, object, &FieldSet::empty(), &not_ours, &self.digest_key);
         let entries = entries_of(object)?;
-        // What is as declared is left alone: the server may not keep that we wrote it, and would be
-        // told so for ever.
+        // An object that equals its declaration is left alone: the server may not record that we
+        // wrote it, and we would write it again for ever.
         let unwritten = value != *resource.body && !self.has_applied(&entries);
         let holders = unwritten.then(|| Box::new(holders(&entries, None, &[], &resource.api_version)));
         let writer = self.writer_as_written(&entries, resource, &value, sharing);
         Ok(Live { holders, ..self.live_of(named, object, Arc::new(value), writer) })
     }
 
-    /// What applying would give over what is there. Nothing is changed.
+    /// Returns the object that an apply would make of the live one. Changes nothing.
     pub(crate) async fn dry_run(
         &self,
         resource: &Resource,
@@ -333,7 +336,8 @@ impl Cluster {
     }
 }
 
-/// A mistake to be caught: what is there, with the word of the answer on who holds what.
+/// Builds a wrong baseline for a mutant: the live object, with the field owners that the dry-run
+/// returned.
 fn held_as(object: &Value, answer: &Value) -> Value {
     let mut taken = object.clone();
     if let (Value::Map(fields), Some(held)) = (&mut taken, object::at(answer, &["metadata", "managedFields"]))
@@ -348,8 +352,8 @@ pub(crate) fn entries_of(object: &Value) -> Result<Vec<ManagedFields>, UnknownRe
     managed_fields(object).map_err(|error| UnknownReason::Malformed { detail: error.to_string() })
 }
 
-/// What is declared, on an object that does not name us any more: applying the same values again
-/// corrects it.
+/// Returns the declared value of an object that no longer names us as an owner, with the problem in
+/// it: applying the same values again corrects that.
 fn unowned(declared: &Value, by_other_installation: bool) -> Value {
     let problem = match by_other_installation {
         true => "another installation of Setpoint owns the fields",
@@ -364,13 +368,13 @@ fn unowned(declared: &Value, by_other_installation: bool) -> Value {
     value
 }
 
-/// The finalizers of an object that is being deleted.
+/// Returns the finalizers of an object that is being deleted.
 pub(crate) fn deleting(object: &Value) -> Option<Arc<[Arc<str>]>> {
     object::deletion_timestamp(object)?;
     Some(object::finalizers(object).into_iter().map(Arc::from).collect())
 }
 
-/// An object in place is what is declared.
+/// Builds the state of an object that is in place: its value is the declared one.
 pub(crate) fn in_place(resource: &Resource, record: &Record) -> Live {
     Live {
         uid: record.uid.clone(),

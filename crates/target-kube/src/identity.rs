@@ -1,7 +1,9 @@
-//! Which cluster answers: the UID of its `kube-system` namespace, which no two clusters share.
+//! Verifies the identity of the cluster: the UID of its `kube-system` namespace, which is unique to
+//! the cluster.
 //!
-//! A kubeconfig that suddenly leads elsewhere must neither be believed nor written to (case 72). So
-//! the cluster is asked on every new connection, and from time to time on an old one.
+//! A kubeconfig that suddenly leads to another cluster must neither be believed nor written to
+//! (case 72). So the identity is checked on every new connection, and from time to time on an old
+//! one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,29 +16,29 @@ use setpoint_kube::object;
 use crate::requests::{Api, Collection, Failure};
 use crate::wire::within;
 
-/// How the identities of clusters begin.
+/// The prefix of the identities of clusters.
 pub const IDENTITIES: &str = "kube-";
 
-/// Whoever asks all targets in turn does not wait for a cluster that hangs.
+/// The limit for one check: a caller that checks all targets in turn must not wait for a cluster
+/// that hangs.
 const PATIENCE: Span = Span::seconds(4);
 
-/// What is known of who answers.
+/// The state of the identity check.
 #[derive(Debug)]
 pub(crate) struct Identity {
     known: Mutex<Known>,
-    /// How long an answer holds on the same connection.
+    /// How long a check holds on the same connection.
     holds: Span,
-    /// One question at a time: whoever comes meanwhile takes its answer.
+    /// One check at a time: callers that arrive meanwhile share its result.
     asking: futures_util::lock::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     expected: Option<TargetIdentity>,
-    /// When it last was the one that is expected, and how many connections there had been before it
-    /// was asked.
+    /// The time of the last successful check, and the number of connections made before it.
     verified: Option<(u64, Timestamp)>,
-    /// How often it was asked, and why there was no answer the last time.
+    /// The number of checks, and the reason why the last one failed.
     asked: u64,
     failed: Option<UnknownReason>,
 }
@@ -50,7 +52,7 @@ impl Identity {
         }
     }
 
-    /// Asks the cluster itself. The first answer is what is expected from then on.
+    /// Asks the cluster for its identity. The first identity is expected from then on.
     pub(crate) async fn ask(&self, api: &Api) -> Result<TargetIdentity, Failure> {
         let answer = self.ask_once(api).await;
         let mut known = self.known();
@@ -68,20 +70,20 @@ impl Identity {
         let before = sender.wire.connections();
         let answer = within(&*sender.wire, PATIENCE, api.get_identifying(&place)).await;
         let answer =
-            answer.ok_or_else(|| Failure::Unanswered { detail: format!("nothing came within {PATIENCE}") })??;
+            answer.ok_or_else(|| Failure::Unanswered { detail: format!("no response within {PATIENCE}") })??;
         let malformed = |detail: String| Failure::Malformed { detail };
         let uid = object::uid(&answer).ok_or_else(|| malformed("its kube-system namespace has no UID".to_owned()))?;
         let found = TargetIdentity::new(&format!("{IDENTITIES}{uid}")).map_err(|error| malformed(error.to_string()))?;
         let mut known = self.known();
         if known.expected.get_or_insert_with(|| found.clone()) == &found {
-            // A connection that was made meanwhile may not be the one that answered: it is asked
+            // A connection that was made meanwhile may not be the one that responded: it is checked
             // the next time.
             known.verified = Some((before, sender.now()));
         }
         Ok(found)
     }
 
-    /// Who is expected, if the cluster that answers now is known to be it.
+    /// Returns the expected identity, if the cluster that responds now is known to have it.
     pub(crate) async fn verify(&self, api: &Api) -> Result<TargetIdentity, UnknownReason> {
         if let Some(identity) = self.expected().filter(|_| Mutant::SkipIdentity.is_on()) {
             return Ok(identity);
@@ -95,8 +97,8 @@ impl Identity {
             return Ok(identity);
         }
         if let Some(failed) = self.failed_since(asked) {
-            // All streams ask at once when a server goes away, and each would wait for a time-out
-            // of its own.
+            // All streams check at the same time when a server goes away, and each would wait for a
+            // time-out of its own.
             return Err(failed);
         }
         let found = self.ask(api).await.map_err(|failure| failure.blindness())?;
@@ -113,7 +115,7 @@ impl Identity {
         known.failed.clone().filter(|_| known.asked > asked)
     }
 
-    /// Who is expected, once anyone has answered.
+    /// Returns the expected identity, once a cluster has responded.
     pub(crate) fn expected(&self) -> Option<TargetIdentity> {
         self.known().expected.clone()
     }

@@ -1,6 +1,6 @@
-//! Which declarations were looked at last, so that the same one is known again without its digest.
-//! Not in the records: a weak reference keeps the room of what it refers to, and of most objects
-//! nobody has the declaration at hand.
+//! The declarations of the latest looks, so that the same declaration is recognized without its
+//! digest. They are not part of the records: a weak reference retains the memory of its object, and
+//! for most objects no caller has the declaration at hand.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -8,21 +8,21 @@ use std::sync::{Arc, Weak};
 use setpoint_core::key::Key;
 use setpoint_core::resource::Resource;
 
-/// So many need not be cleared of those that are gone.
+/// Up to this many entries, expired ones are not removed.
 const FEW: usize = 4_096;
 
-/// The declaration of each object's record, as long as anyone has it.
+/// The declaration of each object's record, for as long as a caller holds it.
 #[derive(Debug, Default)]
 pub(crate) struct Latest {
     declarations: BTreeMap<Key, Weak<Resource>>,
-    /// How many were still there when they were last cleared.
+    /// The number of entries that were still alive at the last cleanup.
     held: usize,
 }
 
 impl Latest {
-    /// Whether this is the very declaration that was put there.
+    /// Reports whether this is the very declaration that was put.
     pub(crate) fn is(&self, key: &Key, resource: &Arc<Resource>) -> bool {
-        // While it is there its place is taken, so that no other declaration can have the same.
+        // While the allocation is alive, no other declaration can have the same address.
         self.declarations.get(key).is_some_and(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(resource)))
     }
 
@@ -34,7 +34,7 @@ impl Latest {
         }
     }
 
-    /// The record is of another declaration now, or gone.
+    /// Forgets a declaration, because the record belongs to another one now, or is gone.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.declarations.remove(key);
     }

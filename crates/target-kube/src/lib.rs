@@ -1,15 +1,16 @@
-//! A Kubernetes cluster as a target: server-side apply, drift by what the server itself says is
-//! ours, and streams instead of polling.
+//! A Kubernetes cluster as a target: server-side apply, drift detection by the server's own record
+//! of field owners, and streams instead of polling.
 //!
-//! Reading order: [`wire`] (the only way out), `requests` (what is asked of a server), `identity`,
-//! `discovery` and `origins` (who it is, what it serves, and where that comes from), `records`
-//! (what is remembered of each object), `sharing` and `autoscalers` (what of it others may set),
-//! `look`, `dropped`, `act`, `replacing`, `settling` (the [`Target`](setpoint_target::Target)
-//! trait's calls), `watch` (how changes are noticed), `audit`, `audit_log` and `audit_webhook` (who
-//! made them), `tree` and `logs` (what people ask), [`KubeTarget`]. The network is behind the
-//! feature `http`; without it the caller brings a [`Wire`](wire::Wire).
+//! Reading order: [`wire`] (the only way out), `requests` (the requests to an API server),
+//! `identity`, `discovery` and `origins` (the identity of the cluster, the kinds it serves, and
+//! where they come from), `records` (the state that is remembered of each object), `sharing` and
+//! `autoscalers` (the fields that others may set), `look`, `dropped`, `act`, `replacing`,
+//! `settling` (the calls of the [`Target`](setpoint_target::Target) trait), `watch` (how changes
+//! are noticed), `audit`, `audit_log` and `audit_webhook` (who made them), `tree` and `logs` (for
+//! people), [`KubeTarget`]. The network is behind the feature `http`; without it the caller
+//! provides a [`Wire`](wire::Wire).
 //!
-//! What objects mean is `setpoint-kube`'s to know; nothing here interprets a field.
+//! `setpoint-kube` interprets objects; nothing here interprets a field.
 
 mod absent;
 mod act;

@@ -1,8 +1,8 @@
-//! Looking: what stands under a key.
+//! Looks: reads the live object under a key.
 //!
-//! An object in place by its record, of which a caught-up stream has told nothing since, is
-//! answered without a request. Everything else is read from the server by a quorum read: absence is
-//! never believed from anything less.
+//! An object that is in place by its record, and about which a caught-up stream has reported
+//! nothing since, needs no request. Everything else is read from the server by a quorum read:
+//! absence is never believed from anything less.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,10 +26,11 @@ use crate::records::Record;
 use crate::requests::{Behalf, Form, Urgency};
 use crate::wire::within;
 
-/// How many objects of one look are asked for at once, before the flow of the cluster says less.
+/// The number of objects of one look that are read at the same time, if the flow of the cluster
+/// allows as many.
 const AT_ONCE: usize = 64;
-/// How long a look waits for streams to tell what is there before it asks for each object: less
-/// than whoever looks waits for it.
+/// How long a look waits for streams to report the current state before it reads each object. It is
+/// less than the caller of a look waits.
 const BEGINNING: Span = Span::seconds(20);
 
 impl Cluster {
@@ -46,7 +47,7 @@ impl Cluster {
             return Observation { at: now, states };
         }
         if let Err(reason) = self.visit().await {
-            // What was remembered is not believed either while another system may be answering.
+            // Remembered state is not believed either while another system may be responding.
             let keys = states.into_keys().chain(unseen.into_iter().map(|(key, _)| key));
             return blind(keys, &reason, now);
         }
@@ -68,12 +69,12 @@ impl Cluster {
                     return (key.clone(), Observed::known(self.saw_nothing(&key, declared.is_some()), now));
                 }
                 let seen = self.look_at(&key, declared.as_ref(), on).await;
-                // No stream has told of it where an event was lost: what is remembered is not
-                // believed before it is seen in place.
+                // No stream reported the difference, so an event may have been lost: the record is
+                // not believed before the object was read in place.
                 let is_doubtful = match (&seen, &declared) {
                     (Ok(Presence::Present(live)), Some(resource)) => live.value != resource.body,
                     (Ok(_), _) => false,
-                    // This look was the net under lost events.
+                    // This look was the safety net for lost events.
                     (Err(_), _) => afresh,
                 };
                 if is_doubtful {
@@ -84,14 +85,15 @@ impl Cluster {
         });
         let seen: Vec<_> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
         states.extend(seen);
-        // A look may take a while, and a connection that was made meanwhile may lead elsewhere.
+        // A look may take a while, and a connection that was made meanwhile may lead to another
+        // cluster.
         match self.visit().await {
             Ok(_) => Observation { at: now, states },
             Err(reason) => blind(states.into_keys(), &reason, now),
         }
     }
 
-    /// What can be answered without a request, and the rest.
+    /// Splits the keys into states that are known without a request, and the rest.
     fn split_remembered(
         &self,
         wanted: impl IntoIterator<Item = Sought>,
@@ -108,7 +110,7 @@ impl Cluster {
         (states, unseen)
     }
 
-    /// Waits for streams that are about to tell whether what is remembered is still so.
+    /// Waits for streams that are about to report whether the records still hold.
     async fn hear_streams_out(&self, unseen: &[Sought]) {
         let is_remembered = |(key, declared): &&Sought| self.records.trusted(key, declared.as_ref()).is_some();
         let awaited = unseen.iter().filter(|(key, _)| self.trust_streams && self.watches.begins(key));
@@ -118,7 +120,7 @@ impl Cluster {
         }
     }
 
-    /// The answer for an object that is in place by all that is known, if what is known can be
+    /// Returns the remembered state of an object that is in place by its record, if the record is
     /// trusted.
     fn remembered(&self, key: &Key, declared: Option<&Arc<Resource>>) -> Option<Live> {
         if !self.trust_streams || !self.watches.covers(key) {
@@ -126,18 +128,18 @@ impl Cluster {
         }
         let record = self.records.trusted(key, declared)?;
         if record.standing.deleting {
-            // What it waits for is not remembered.
+            // The record does not hold the finalizers that the object waits for.
             return None;
         }
         Some(match declared {
-            // Who holds what we have not applied is for a look to find out.
+            // Only a look can find the managers of an object that we have not applied.
             Some(_) if !record.owned => return None,
             Some(resource) => in_place(resource, &record),
             None => nameable(key, &record),
         })
     }
 
-    /// Reads what stands under a key.
+    /// Reads the live object under a key.
     pub(crate) async fn look_at(
         &self,
         key: &Key,
@@ -146,11 +148,11 @@ impl Cluster {
     ) -> Result<Presence, UnknownReason> {
         let place = match self.place(key, declared.map(|resource| &**resource)).await {
             Ok(place) => place,
-            // One server of several may not serve yet what another has long stored. Absence makes
-            // us create, and a create that is refused gives the claim up: so it is believed only
-            // where nothing can be there.
+            // One API server of several may not serve yet a kind whose objects another has long
+            // stored. Absence makes us create, and a create that is refused gives the claim up. So
+            // absence is believed only where no object can exist.
             Err(Unplaced::Unserved(error @ Unserved::NoSuchKind { .. })) => {
-                // Where nothing is declared there is a claim, and so there was an object.
+                // Without a declaration there is a claim, so the object existed.
                 return match Mutant::PathIsAbsence.is_on()
                     || self.is_gone_with_its_kind(key, declared.is_none()).await?
                 {
@@ -171,7 +173,7 @@ impl Cluster {
                 let live = self.compared(&look, declared, &place, &object, on).await?;
                 self.records.note_leaving(key, live.deleting.clone());
                 if live.deleting.is_some() && self.records.has_news(&look, &live.version) {
-                    // It may have gone before anybody waited for that.
+                    // The object may have gone before the wait for that began.
                     self.watches.tell(key.clone());
                 }
                 self.watches.saw(key, Some(&live.version), self.is_covered(&object));
@@ -180,7 +182,7 @@ impl Cluster {
             Err(failure) if failure.is_absence_of(key.name()) => Ok(self.saw_nothing(key, declared.is_some())),
             Err(failure) => {
                 if failure.code() == Some(404) {
-                    // The path is not there, so what is served has changed.
+                    // The path does not exist, so the set of served kinds has changed.
                     self.discovery.forget();
                 }
                 Err(failure.blindness())
@@ -192,7 +194,8 @@ impl Cluster {
         self.file_gone(key, self.records.get(key).as_ref());
         self.records.forget(key);
         self.records.note_leaving(key, None);
-        // Whether what its app declares no more comes back concerns nobody: it is not followed.
+        // An object that its app no longer declares is not followed: it does not matter whether it
+        // comes back.
         if declared {
             self.watches.saw(key, None, false);
         }
@@ -200,12 +203,12 @@ impl Cluster {
     }
 }
 
-/// Of these nothing is known.
+/// Builds an observation in which these keys are unknown.
 fn blind(keys: impl Iterator<Item = Key>, reason: &UnknownReason, now: Timestamp) -> Observation {
     Observation { at: now, states: keys.map(|key| (key, Observed::unknown(reason.clone()))).collect() }
 }
 
-/// An object of which no more is asked than whether it is there.
+/// Builds the state of an object of which only its existence matters.
 fn nameable(key: &Key, record: &Record) -> Live {
     let value = identifying(key);
     Live {
@@ -223,7 +226,7 @@ fn nameable(key: &Key, record: &Record) -> Live {
     }
 }
 
-/// What stands for an object that nobody declares: what it is, nothing it holds.
+/// Builds the value that stands for an undeclared object: its identity without its content.
 pub(crate) fn identifying(key: &Key) -> Value {
     let (_, kind) = setpoint_kube::key::group_and_kind(key.class());
     let mut metadata = vec![("name", Value::str(key.name()))];

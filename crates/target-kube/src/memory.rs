@@ -1,5 +1,5 @@
-//! What a target may remember beyond its own life. Disposable: losing it costs requests, never
-//! truth.
+//! State that a target may remember beyond its own life. It is disposable: losing it costs
+//! requests, never correctness.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,29 +8,29 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use setpoint_core::name::TargetIdentity;
 
-/// Nothing is remembered, and why.
+/// The reason why nothing is remembered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what was remembered cannot be used: {detail}")]
+#[error("cannot use the stored state of the target: {detail}")]
 pub struct Forgotten {
     pub detail: String,
 }
 
-/// Bytes by name.
+/// The stored bytes by name.
 pub type Remembered = Vec<(String, Vec<u8>)>;
 
-/// What to remember under which name; without bytes, what to forget.
+/// The bytes to store under each name; `None` deletes the name.
 pub type Changes = Vec<(String, Option<Vec<u8>>)>;
 
-/// Bytes by name for each cluster, in whatever the caller keeps such things in.
+/// A store of bytes by name for each cluster, provided by the caller.
 pub trait Memory: Send + Sync + fmt::Debug {
-    /// Everything remembered of a cluster.
+    /// Loads everything that is stored for a cluster.
     fn load<'a>(&'a self, target: &'a TargetIdentity) -> BoxFuture<'a, Result<Remembered, Forgotten>>;
 
-    /// Remembers these, and forgets those without bytes.
+    /// Stores these bytes, and deletes the names without bytes.
     fn store<'a>(&'a self, target: &'a TargetIdentity, changes: Changes) -> BoxFuture<'a, Result<(), Forgotten>>;
 }
 
-/// Remembers nothing.
+/// A memory that stores nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMemory;
 
@@ -44,7 +44,7 @@ impl Memory for NoMemory {
     }
 }
 
-/// Remembers for as long as it lives: for tests and the simulator.
+/// A memory that lasts as long as the value: for tests and the simulator.
 #[derive(Debug, Default)]
 pub struct ShortMemory(Mutex<BTreeMap<(TargetIdentity, String), Vec<u8>>>);
 

@@ -1,5 +1,4 @@
-//! What a Kubernetes target is given: the way to its server, the clock to go by, and what it may
-//! remember.
+//! The options of a Kubernetes target: the wire to its server, the clock, and the memory.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use setpoint_kube::health::Rules as HealthRules;
 use crate::memory::{Memory, NoMemory};
 use crate::wire::Wire;
 
-/// Reads the clock the engine goes by.
+/// The clock of the engine.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -32,38 +31,39 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// How a cluster is held. Made with [`KubeOptions::new`], then adjusted.
+/// The settings of a cluster. Create them with [`KubeOptions::new`], then adjust them.
 #[derive(Clone, Debug)]
 pub struct KubeOptions {
     pub wire: Arc<dyn Wire>,
-    /// Names this installation of Setpoint: part of our field manager, and the label of everything
-    /// we apply.
+    /// The name of this installation of Setpoint: part of our field manager, and the value of the
+    /// label on every object we apply.
     pub installation: Arc<str>,
-    /// The namespace of what declares none.
+    /// The namespace of resources that declare none.
     pub namespace: Arc<str>,
     pub clock: Clock,
-    /// The installation's key: values are compared by hashes made with it, and secrets shown by
+    /// The installation's key: values are compared by hashes made with it, and secrets are shown as
     /// digests.
     pub digest_key: DigestKey,
     pub memory: Arc<dyn Memory>,
-    /// How well kinds are that say so in their own words.
+    /// The health rules for kinds that report their health in their own way.
     pub health: Arc<HealthRules>,
-    /// Which cluster it must be. If unsaid, the one that answers first.
+    /// The identity that the cluster must have. If omitted, the first identity it reports.
     pub identity: Option<TargetIdentity>,
-    /// How long a cluster that said who it is need not say it again on the same connection.
+    /// How long a cluster's identity holds on the same connection before it is checked again.
     pub identity_holds: Span,
-    /// Believe that what a caught-up stream tells nothing about is as it was when last seen.
-    /// Without it every look is a request.
+    /// Trust that an object is unchanged while a caught-up stream reports nothing about it. Without
+    /// it every look is a request.
     pub trust_streams: bool,
-    /// Streams of kinds that are open at once. What there is none left for is listed from time to
-    /// time.
+    /// The most streams of kinds that are open at the same time. Kinds beyond this are listed from
+    /// time to time.
     pub most_streams: usize,
-    /// All of that is listed once in this time.
+    /// The period in which all of these kinds are listed once.
     pub poll_round: Span,
-    /// Objects without our label that are followed each by its name. More are followed with all
-    /// others of their kind.
+    /// The most objects without our label that are each followed by name. More are followed with
+    /// all others of their kind.
     pub most_by_name: usize,
-    /// Audit events will come, and all about one instant within this long of each other.
+    /// Audit events will arrive. All events about one instant arrive within this span of each
+    /// other.
     pub audit: Option<Span>,
 }
 

@@ -1,5 +1,5 @@
-//! What is remembered of each object as it stood right after it was applied: whose fields are
-//! whose, and hashes of ours. No values.
+//! Records of objects, each as it was right after it was applied: the managers of its fields, and
+//! hashes of our values. Records hold no values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,66 +20,67 @@ use crate::latest::Latest;
 use crate::memory::{Changes, Remembered};
 use crate::remarks::Aside;
 
-/// No object ever has this version.
+/// A version that no object ever has.
 const NO_VERSION: &str = "0";
 
-/// What is remembered of one object.
+/// The record of one object.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) uid: Uid,
-    /// The newest version that is known to be as the record says.
+    /// The newest version that is known to agree with the record.
     pub(crate) version: LiveVersion,
-    /// The one before it: a stream that lags behind our own writes may still tell of it.
+    /// The version before that one: a stream that lags behind our own writes may still report it.
     passed: Option<LiveVersion>,
-    /// Digest of the declaration.
+    /// The digest of the declaration.
     pub(crate) declared: Digest,
-    /// Digest of the declared body: what an object in place answers with.
+    /// The digest of the declared body, which is the fingerprint of an object in place.
     pub(crate) fingerprint: Digest,
-    /// Our fields.
+    /// The fields that we own.
     pub(crate) ours: FieldSet,
-    /// Those of others at that moment.
+    /// The fields that others held when the record was taken.
     pub(crate) beside: FieldSet,
     pub(crate) baseline: Baseline,
-    /// What is declared and co-owners held then: not among ours.
+    /// The declared fields that co-owners held when the record was taken. They are not in `ours`.
     pub(crate) lent: FieldSet,
-    /// Who had set the scale then, with an autoscaler aiming at the object.
+    /// The manager that had set the scale then, while an autoscaler targeted the object.
     pub(crate) scaler: Option<Arc<str>>,
-    /// What is lent is an autoscaler's, and only for as long as there is one.
+    /// The lent fields belong to an autoscaler, and only for as long as it exists.
     pub(crate) autoscaled: bool,
     pub(crate) standing: Standing,
-    /// The schema the baseline was taken under, if it was known.
+    /// The schema under which the baseline was taken, if it was known.
     pub(crate) schema: Option<Digest>,
-    /// It was applied: the server names us as the owner of our fields, unless somebody cleared
-    /// that.
+    /// We have applied the object: the server names us as the owner of our fields, unless a client
+    /// cleared that.
     pub(crate) owned: bool,
-    /// The declaration itself where the app has rules about what others set or add: what streams
-    /// tell of the object is judged by it.
+    /// The declaration itself, if the app has rules about fields that others set or add. Events of
+    /// streams are judged by it.
     pub(crate) kept: Option<Arc<Resource>>,
-    /// What is left alone of what others hold.
+    /// The fields of others that are left alone.
     aside: Option<Box<Aside>>,
-    /// What a stream told that does not fit. Only a look clears it, and only if nothing was told
-    /// meanwhile.
+    /// The number of events that do not agree with the record. Only a look clears it, and only if
+    /// no event arrived meanwhile.
     pub(crate) suspicions: u32,
 }
 
-/// What else an answer needs of an object that is in place.
+/// The other properties that an observation of an object in place needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) health: Health,
     pub(crate) controlled: bool,
-    /// A delete of it was accepted.
+    /// A delete of the object was accepted.
     pub(crate) deleting: bool,
-    /// It has run to its end and is going to be removed.
+    /// The object has run to its end and will be removed.
     pub(crate) ended: bool,
-    /// The second in which it was made, by the server's clock.
+    /// The second in which the object was created, by the server's clock.
     pub(crate) made: Option<u32>,
-    /// Tells whether only the status moved, where a stream brings no more than metadata.
+    /// The generation. Where a stream brings only metadata, it shows whether only the status
+    /// changed.
     pub(crate) generation: Option<i64>,
     pub(crate) metadata: u64,
 }
 
 impl Record {
-    /// What the answer of an apply gives, or that of a dry-run, for the declaration that was sent.
+    /// Builds the record from the response to an apply or a dry-run of this declaration.
     pub(crate) fn new(
         resource: &Arc<Resource>,
         (uid, version): (Uid, LiveVersion),
@@ -114,7 +115,7 @@ impl Record {
         self.aside.as_ref().map(|aside| Arc::clone(&aside.remarks)).unwrap_or_default()
     }
 
-    /// What was ours and others hold still, if there is anything.
+    /// Returns the fields that were ours and that others still hold, if there are any.
     pub(crate) fn left(&self) -> Option<&FieldSet> {
         self.aside.as_ref().map(|aside| &aside.left).filter(|left| !left.is_empty())
     }
@@ -127,7 +128,7 @@ impl Record {
         self.aside = Aside::of(remarks, self.left().cloned().unwrap_or_default());
     }
 
-    /// The same, seen in a later version.
+    /// Returns the record for a later version of the object.
     pub(crate) fn at(mut self, version: LiveVersion, standing: Standing) -> Self {
         self.move_to(version);
         Self { standing, ..self }
@@ -139,13 +140,13 @@ impl Record {
         }
     }
 
-    /// Whether this version is what is remembered, or what was before it. Versions never come back,
-    /// so nothing is news in either.
+    /// Reports whether the version is the recorded one or the one before it. Versions never come
+    /// back, so neither brings news.
     pub(crate) fn knows(&self, version: &LiveVersion) -> bool {
         self.version == *version || self.passed.as_ref() == Some(version)
     }
 
-    /// Remembers what co-owners hold.
+    /// Records the fields that co-owners hold.
     pub(crate) fn share(&mut self, resource: &Arc<Resource>, sharing: &Sharing) {
         self.lent = sharing.lent().clone();
         self.scaler.clone_from(&sharing.scaler);
@@ -158,37 +159,38 @@ impl Record {
         self.kept = (has_rules || !self.lent.is_empty()).then(|| Arc::clone(resource));
     }
 
-    /// It is of no declaration that anybody knows, of which this was ours too.
+    /// Marks the record as belonging to an earlier, unknown declaration, to which these fields
+    /// belonged too.
     pub(crate) fn be_of_an_earlier_declaration(&mut self, undeclared: &[FieldPath]) {
         self.declared = Digest::of(b"");
         self.ours = self.ours.union(&FieldSet::from_paths(undeclared.iter().cloned()));
     }
 
-    /// Whether it is of this declaration.
+    /// Reports whether the record belongs to this declaration.
     pub(crate) fn is_of(&self, resource: &Resource) -> bool {
         self.declared == resource.digest()
     }
 }
 
-/// How a look found an object that is in place.
+/// A look's result for an object that is in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen<'a> {
     pub(crate) resource: &'a Arc<Resource>,
     pub(crate) version: &'a LiveVersion,
     pub(crate) standing: Standing,
-    /// It bears our label, so that the stream of its kind tells of it.
+    /// The object has our label, so the stream of its kind reports it.
     pub(crate) covered: bool,
-    /// The server names us as the owner of something.
+    /// The server names us as the owner of at least one field.
     pub(crate) owned: bool,
     pub(crate) remarks: Arc<[Remark]>,
 }
 
-/// A look at an object that is under way.
+/// A look in progress.
 #[derive(Debug)]
 pub(crate) struct Look<'a> {
     records: &'a Records,
     number: (Key, u64),
-    /// How many suspicions there were when it began.
+    /// The number of suspicions when the look began.
     pub(crate) told: u32,
 }
 
@@ -210,19 +212,21 @@ pub(crate) struct Records(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Boxed: the nodes of a tree are half empty, and there may be a hundred thousand.
+    /// Boxed, because the nodes of a tree are half empty, and there may be a hundred thousand
+    /// records.
     records: BTreeMap<Key, Box<Record>>,
-    /// Most looks are about the very same declaration: that need not be found out by its digest.
+    /// The latest declarations. Most looks are about the very same declaration, which is recognized
+    /// here without its digest.
     latest: Latest,
     sets: FieldSets,
-    /// What has to be remembered or forgotten beyond our life.
+    /// The keys whose records have to be stored or removed for the next process.
     moved: BTreeSet<Key>,
-    /// What is being looked at, with the version in which a stream told of it meanwhile though
-    /// there is no record of it: the look may have seen an older one. By who looks.
+    /// The looks in progress, by look. The value is the version that a stream reported meanwhile
+    /// for an object without a record: the look may have read an older one.
     looks: BTreeMap<(Key, u64), Option<LiveVersion>>,
-    /// How many looks have begun.
+    /// The number of looks that have begun.
     begun: u64,
-    /// Objects that are being deleted, with the finalizers they wait for: streams tell when they
+    /// Objects that are being deleted, with the finalizers they wait for: streams report when they
     /// are gone.
     leaving: BTreeMap<Key, Arc<[Arc<str>]>>,
 }
@@ -251,12 +255,12 @@ impl Records {
         self.state().records.contains_key(key)
     }
 
-    /// Looks at a record in its place.
+    /// Calls a function with a record, without copying it.
     pub(crate) fn with<T>(&self, key: &Key, look: impl FnOnce(&mut Record) -> T) -> Option<T> {
         self.state().records.get_mut(key).map(|record| look(record))
     }
 
-    /// What is remembered of an object that is in place by all that was told of it, for this
+    /// Returns the record of an object that is in place by all reports about it, for this
     /// declaration or for none.
     pub(crate) fn trusted(&self, key: &Key, resource: Option<&Arc<Resource>>) -> Option<Record> {
         let State { records, latest, .. } = &mut *self.state();
@@ -273,21 +277,21 @@ impl Records {
         Some(Record::clone(record))
     }
 
-    /// Those of the keys whose scale was an autoscaler's when they were last looked at.
+    /// Returns the keys whose scale belonged to an autoscaler at their last look.
     pub(crate) fn autoscaled<'k>(&self, keys: impl Iterator<Item = &'k Key>) -> Vec<Key> {
         let state = self.state();
         let is_autoscaled = |key: &&Key| state.records.get(*key).is_some_and(|record| record.autoscaled);
         keys.filter(is_autoscaled).cloned().collect()
     }
 
-    /// The same for all of a namespace.
+    /// Returns the same for all keys of a namespace.
     pub(crate) fn autoscaled_in(&self, namespace: &str) -> Vec<Key> {
         let state = self.state();
         let autoscaled = state.records.iter().filter(|(key, record)| key.namespace() == namespace && record.autoscaled);
         autoscaled.map(|(key, _)| key.clone()).collect()
     }
 
-    /// A look begins: what streams tell of the object until it ends may be news to it.
+    /// Begins a look. Changes that streams report until its end may be news to it.
     pub(crate) fn begin_look(&self, key: &Key) -> Look<'_> {
         let mut state = self.state();
         state.begun += 1;
@@ -297,8 +301,8 @@ impl Records {
         Look { records: self, number, told }
     }
 
-    /// Takes the record of a look. Whether a stream has told of another version while there was
-    /// none: then it stays suspect.
+    /// Stores the record that a look took. Returns whether a stream reported another version while
+    /// there was no record: then the record stays suspect.
     pub(crate) fn put_seen(&self, look: &Look<'_>, mut record: Record) -> bool {
         let key = &look.number.0;
         let mut state = self.state();
@@ -309,12 +313,12 @@ impl Records {
         news
     }
 
-    /// Takes the record of a write of ours.
+    /// Stores the record of one of our own writes.
     pub(crate) fn put(&self, key: &Key, record: Record) {
         self.state().put(key, record);
     }
 
-    /// A stream tells of an object that there is no record of. Whether there still is none.
+    /// Notes that a stream reported an object without a record. Returns whether it still has none.
     pub(crate) fn told_of_unknown(&self, key: &Key, version: &LiveVersion) -> bool {
         let mut state = self.state();
         let unknown = !state.records.contains_key(key);
@@ -333,8 +337,9 @@ impl Records {
         }
     }
 
-    /// A look found it in place. `told` is how many suspicions there were before the look began:
-    /// later ones are about what came after. What no stream tells of stays suspect.
+    /// Notes that a look found the object in place. `told` is the number of suspicions before the
+    /// look began: later ones are about later changes. An object that no stream reports stays
+    /// suspect.
     pub(crate) fn seen_in_place(&self, key: &Key, seen: Seen<'_>, told: u32) {
         let mut state = self.state();
         let Some(record) = state.records.get_mut(key) else { return };
@@ -355,12 +360,12 @@ impl Records {
         self.state().records.get(key).map_or(0, |record| record.suspicions)
     }
 
-    /// Something does not fit: the next answer needs a look.
+    /// Notes an event that does not agree with the record: the next observation needs a look.
     pub(crate) fn suspect(&self, key: &Key) {
         self.count_suspicions(key, |suspicions| suspicions.wrapping_add(1).max(1));
     }
 
-    /// A look has found that it is not as it is remembered, or could not see whether it is.
+    /// Notes that a look found the object different from its record, or could not read it.
     pub(crate) fn doubt(&self, key: &Key) {
         self.count_suspicions(key, |suspicions| suspicions.max(1));
     }
@@ -369,27 +374,27 @@ impl Records {
         let State { records, moved, .. } = &mut *self.state();
         let Some(record) = records.get_mut(key) else { return };
         if record.suspicions == 0 {
-            // Whoever goes on with these records has to know it too.
+            // The next process that uses these records must know it too.
             moved.insert(key.clone());
         }
         record.suspicions = count(record.suspicions);
     }
 
-    /// The keys of a kind, in a namespace or in all.
+    /// Returns the keys of a kind, in one namespace or in all.
     pub(crate) fn keys_of(&self, class: &str, namespace: &str) -> BTreeSet<Key> {
         let within = |key: &&Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);
         let state = self.state();
         state.records.keys().chain(state.leaving.keys()).filter(within).cloned().collect()
     }
 
-    /// Whether a stream told of another version while a look was under way, of an object without a
-    /// record.
+    /// Reports whether a stream reported another version of an object without a record while a look
+    /// was in progress.
     pub(crate) fn has_news(&self, look: &Look<'_>, version: &LiveVersion) -> bool {
         self.state().looks.get(&look.number).is_some_and(|told| told.as_ref().is_some_and(|told| told != version))
     }
 
-    /// Notes whether an object is being deleted, and what it waits for. Returns whether that is
-    /// news.
+    /// Notes whether an object is being deleted, and the finalizers it waits for. Returns whether
+    /// that is news.
     pub(crate) fn note_leaving(&self, key: &Key, finalizers: Option<Arc<[Arc<str>]>>) -> bool {
         let leaving = &mut self.state().leaving;
         match finalizers {
@@ -398,12 +403,12 @@ impl Records {
         }
     }
 
-    /// Whether an object is known to be being deleted.
+    /// Reports whether an object is known to be in deletion.
     pub(crate) fn is_leaving(&self, key: &Key) -> bool {
         self.state().leaving.contains_key(key)
     }
 
-    /// The newest version that is known of an object of a kind, where versions are numbers.
+    /// Returns the newest known version among the objects of a kind, if versions are numbers.
     pub(crate) fn newest(&self, class: &str, namespace: &str) -> Option<u64> {
         let within = |key: &Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);
         let state = self.state();
@@ -411,31 +416,32 @@ impl Records {
         versions.filter_map(|version| version.as_str().parse().ok()).max()
     }
 
-    /// Versions of this kind mean nothing any more: what is told next is compared, whatever its
-    /// version is.
+    /// Forgets the versions of a kind, because they no longer mean anything: the next event of each
+    /// object is compared, whatever its version is.
     pub(crate) fn forget_versions(&self, class: &str, namespace: &str) {
         let within = |key: &Key| key.class() == class && (namespace.is_empty() || key.namespace() == namespace);
         let State { records, moved, .. } = &mut *self.state();
         for (key, record) in records.iter_mut().filter(|(key, _)| within(key)) {
             record.version = LiveVersion::new(NO_VERSION).expect("it is short");
             record.passed = None;
-            // Whether only the status moved cannot be said either.
+            // The generation cannot show any more whether only the status changed.
             record.standing.generation = None;
             moved.insert(key.clone());
         }
     }
 
-    /// Whether there are records of more than so many objects of a key's kind and namespace.
+    /// Reports whether there are records of more than this many objects of a key's kind and
+    /// namespace.
     pub(crate) fn are_beyond(&self, key: &Key, most: usize) -> bool {
-        // No object's name begins with a space, or with anything before it.
+        // No object's name begins with a space, or with a character before it.
         let Ok(first) = Key::new(key.class(), key.namespace(), " ") else { return false };
         let beside = |other: &&Key| other.class() == key.class() && other.namespace() == key.namespace();
         let state = self.state();
         state.records.range(first..).map(|(other, _)| other).take_while(beside).nth(most).is_some()
     }
 
-    /// What has moved since this was last asked, in the form that is stored. `judged`: the rule of
-    /// a user by which an object's health is judged.
+    /// Returns the changes since the previous call, in the form that is stored. `judged` returns
+    /// the user's rule by which an object's health is judged.
     pub(crate) fn take_moved(&self, judged: impl Fn(&Key) -> Option<Digest>) -> Changes {
         let mut state = self.state();
         let moved = std::mem::take(&mut state.moved);
@@ -443,14 +449,15 @@ impl Records {
         moved.into_iter().map(|key| (key.to_text(), stored(&key))).collect()
     }
 
-    /// Takes these, which could not be stored, for moved again. Names of other things are left.
+    /// Marks keys as changed again because they could not be stored. Ignores names that are not
+    /// keys.
     pub(crate) fn store_again(&self, names: &[String]) {
         self.state().moved.extend(names.iter().filter_map(|name| name.parse::<Key>().ok()));
     }
 
-    /// Takes over what was remembered; what cannot be read was never there. Nothing of it is
-    /// believed before it was compared. Answers those whose health was judged by another rule than
-    /// today's: they need a look.
+    /// Loads the stored records, and ignores unreadable ones. None of them is believed before it
+    /// was compared. Returns the keys whose health was judged by another rule than today's: they
+    /// need a look.
     pub(crate) fn recall(&self, stored: Remembered, judged: impl Fn(&Key) -> Option<Digest>) -> Vec<Key> {
         let mut outdated = Vec::new();
         for (name, bytes) in stored {
@@ -473,7 +480,7 @@ impl Records {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each change is complete before the next begins, and all of it may be lost.
+        // Each change is complete before the next begins, and all of the state may be lost.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -481,7 +488,7 @@ impl Records {
 /// Bytes in base64.
 type Text = String;
 
-/// The stored form.
+/// The stored form of a record.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     uid: Uid,
@@ -509,13 +516,13 @@ struct Stored {
     owned: bool,
     #[serde(default, skip_serializing_if = "<[Remark]>::is_empty")]
     remarks: Vec<Remark>,
-    /// What was ours and others hold still.
+    /// The fields that were ours and that others still hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<Text>,
-    /// The rule of a user by which its health was judged.
+    /// The user's rule by which the object's health was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judged: Option<Digest>,
-    /// It was not as the record says, or nobody knew: only a look clears that.
+    /// The object differed from the record, or could not be read: only a look clears that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     suspect: bool,
 }
@@ -572,7 +579,7 @@ fn read(bytes: &[u8]) -> Option<(Record, Option<Digest>)> {
         beside: FieldSet::from_bytes(&BASE64.decode(stored.beside.as_bytes()).ok()?).ok()?,
         baseline: Baseline::from_bytes(&BASE64.decode(stored.baseline.as_bytes()).ok()?).ok()?,
         lent: FieldSet::from_bytes(&BASE64.decode(stored.lent.as_bytes()).ok()?).ok()?,
-        // Earlier versions have stored the scaler alone.
+        // Earlier versions of Setpoint stored only the scaler.
         autoscaled: stored.autoscaled || stored.scaler.is_some(),
         scaler: stored.scaler,
         standing: Standing { health, controlled, deleting, ended, made, generation, metadata },

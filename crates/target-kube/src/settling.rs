@@ -1,12 +1,12 @@
-//! Settling: how an intent nobody answered for ended, found out by looking.
+//! Settles intents without a known result: finds out from the object how each ended.
 //!
 //! Every apply writes the number of its intent on the object, in the same write as everything else.
-//! So whoever finds it there finds our write. A delete is done when that very object is gone, or on
-//! its way out; a fold, when who was to let go has.
+//! So the number on the object proves our write. A delete is done when that very object is gone or
+//! being deleted. A fold is done when the former managers no longer hold the fields.
 //!
-//! What has not happened may still be under way. Where it names the version it was decided on, the
-//! object is moved on by a mark, so that the server refuses it from then on: no clock is asked, and
-//! nobody waits. What names none is waited for.
+//! An effect that has not happened may still be in flight. If it names the version it was decided
+//! on, the object gets a mark that changes its version, so the server refuses the effect from then
+//! on: this needs no clock and no waiting. If it names no version, settling waits for it.
 
 use std::sync::Arc;
 
@@ -28,17 +28,17 @@ use crate::discovery::Unserved;
 use crate::origins::not_known_to_be_gone;
 use crate::requests::{Behalf, Collection, Deadline, Form, Place, Urgency};
 
-/// From so long after its time on, no clock is wrong enough for an effect to be still under way.
+/// This long after its deadline, an effect cannot still be in flight, however wrong a clock is.
 const LONG_OVER: Span = Span::minutes(10);
-/// How long moving an object on may take.
+/// How long it may take to mark an object.
 const FENCE_TIME: Span = Span::seconds(10);
-/// So often an object may change between being looked at and being moved on.
+/// How often an object may change between the read and the mark.
 const MOST_LOOKS: u32 = 3;
 
 impl Cluster {
     pub(crate) async fn settle(&self, intent: &Intent, declared: Option<&Resource>) -> Settlement {
         let settlement = self.find_end(intent, declared).await.unwrap_or_else(|detail| Settlement::Unknown { detail });
-        // A connection that was made meanwhile may lead elsewhere.
+        // A connection that was made meanwhile may lead to another cluster.
         match self.visit().await {
             Ok(_) => settlement,
             Err(reason) => Settlement::Unknown { detail: reason.to_string() },
@@ -64,10 +64,10 @@ impl Cluster {
                 return Ok(settlement);
             }
         }
-        Err(format!("{} changes faster than it can be looked at", intent.key))
+        Err(format!("{} changes faster than it can be read", intent.key))
     }
 
-    /// `None` where it has to be looked again.
+    /// Settles an intent by reading its object. Returns `None` if it has to be read again.
     async fn look_for_end(
         &self,
         intent: &Intent,
@@ -90,7 +90,7 @@ impl Cluster {
                 None => end_of_update(intent, expect, &named, &object),
             },
             (Verb::Delete, Some(expect)) => Ok(end_of_delete(intent, expect, &named, &object)),
-            _ => Err(format!("intent {} does not say which object it was to {}", intent.id, intent.verb)),
+            _ => Err(format!("intent {} does not name the object that it was to {}", intent.id, intent.verb)),
         }?;
         let names_version = intent.expect.as_ref().is_some_and(|expect| expect.version.is_some());
         match end {
@@ -108,8 +108,8 @@ impl Cluster {
         }
     }
 
-    /// Makes sure that an effect can no longer land which names the version that the object is in;
-    /// `None` where it no longer is.
+    /// Makes sure that an effect which names the object's current version can no longer land.
+    /// Returns `None` if the object has another version by now.
     async fn move_on(&self, intent: &Intent, place: &Place, named: Named) -> Result<Option<Settlement>, String> {
         let Collection { group, version, .. } = &place.collection;
         let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
@@ -120,17 +120,18 @@ impl Cluster {
         match self.api.fence(place, &mark, Deadline { leave_by: by, land_by: by }, behalf(intent)).await {
             Ok(()) => Ok(Some(Settlement::NotDone)),
             Err(failure) => match failure.refusal() {
-                // Whoever was first: the next look tells.
+                // The effect or the mark came first; the next look finds out which.
                 Some(refusal) if refusal.class == RefusalClass::Conflict => Ok(None),
-                // It may not be marked, so it is waited for.
+                // The mark is not allowed, so settling waits for the deadline instead.
                 Some(_) if self.now() > intent.land_by => Ok(Some(Settlement::NotDone)),
                 _ => Err(format!("intent {} may still land: ask again later ({failure})", intent.id)),
             },
         }
     }
 
-    /// Nothing is written by which a fold could be known. It names a version, so once that has
-    /// passed, whoever was to let go either has or will not by it.
+    /// Settles a fold, which leaves no mark of its own. It names a version: once the object has
+    /// another one, the former managers have either lost the fields or will not lose them by this
+    /// fold.
     async fn end_of_fold(
         &self,
         intent: &Intent,
@@ -156,13 +157,13 @@ impl Cluster {
         if intent_of(object) == Some(intent.id) || Mutant::SettleByPresence.is_on() {
             return Ok(End::Written);
         }
-        // What we made names us among its writers, even where somebody took our mark away.
+        // An object that we created names us among its managers, even if a client removed our mark.
         let entries = managed_fields(object).map_err(|error| error.to_string())?;
         let ours = applied_by(&entries, &self.api.manager).is_some() && intent_of(object).is_none();
         if ours && Mutant::NameIsProof.is_on() {
             Ok(End::Written)
         } else if ours {
-            Err(format!("{} is there, and nothing on it says which write made it", intent.key))
+            Err(format!("{} exists, and nothing on it shows which write created it", intent.key))
         } else {
             self.has_landed(intent).map(|()| End::NotDone)
         }
@@ -171,25 +172,26 @@ impl Cluster {
     fn end_of_absent(&self, intent: &Intent, declared: Option<&Resource>) -> Result<Settlement, String> {
         match intent.verb {
             Verb::Delete => Ok(Settlement::Done { live: None }),
-            // It may have been made, have ended, and have been removed since: whoever runs a
-            // migration twice wants to be asked before.
+            // The object may have been created, have ended, and have been removed since. Whoever
+            // runs a migration twice wants to be asked before.
             Verb::Create if self.may_have_run(intent, declared) => Err(format!(
-                "{} is not there, and it may have run and been removed since, for it has a time to live: look whether it ran",
+                "{} does not exist, but it has a time to live, so it may have run and been removed since: check whether it ran",
                 intent.key
             )),
             Verb::Create => self.has_landed(intent).map(|()| Settlement::NotDone),
-            // It names an object that is gone for good.
+            // The effect names an object that is gone for good.
             Verb::Update => Ok(Settlement::NotDone),
         }
     }
 
-    /// Whether there was time enough for what was to be made to run, to end, and to be removed.
+    /// Reports whether there was enough time for the object to be created, to run, to end, and to
+    /// be removed.
     fn may_have_run(&self, intent: &Intent, declared: Option<&Resource>) -> bool {
         let lives = declared.and_then(|resource| object::time_to_live(&resource.body));
         lives.is_some_and(|lives| self.now() >= intent.at + lives)
     }
 
-    /// An error while an effect may still land that names no version.
+    /// Fails while an effect that names no version may still land.
     fn has_landed(&self, intent: &Intent) -> Result<(), String> {
         let over = self.now() > intent.land_by;
         over.then_some(()).ok_or_else(|| format!("intent {} may still land: ask again later", intent.id))
@@ -200,12 +202,12 @@ fn behalf(Intent { app, acting_as, .. }: &Intent) -> Behalf<'_> {
     Behalf { urgency: Urgency::Bundle, app: Some(app), acting_as: acting_as.as_ref() }
 }
 
-/// How an effect ended that met an object.
+/// The result of an effect on an object that exists.
 enum End {
     Written,
     Gone,
     NotDone,
-    /// The object is as it was when the effect was decided.
+    /// The object is in the state in which the effect was decided.
     NotYet,
 }
 
@@ -221,7 +223,7 @@ fn end_of_update(intent: &Intent, expect: &Expect, named: &Named, object: &Value
     }
     match intent_of(object) {
         Some(_) => Ok(End::NotDone),
-        None => Err(format!("{} was written, and nothing on it says by whom", intent.key)),
+        None => Err(format!("{} was written, and nothing on it shows which write it was", intent.key)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The cluster behind the [`Target`] trait.
+//! The [`Target`] trait for a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 #[cfg(feature = "http")]
@@ -33,65 +33,62 @@ use crate::options::KubeOptions;
 use crate::requests::{Behalf, Form, Tally, Urgency};
 use crate::watch::Watching;
 
-/// A Kubernetes cluster as a system under management. Clones are one target.
+/// A Kubernetes cluster as a system under management. Clones share one target.
 #[derive(Clone, Debug)]
 pub struct KubeTarget(Arc<Cluster>);
 
 impl KubeTarget {
-    /// Nothing is asked of the cluster before the first call.
+    /// Creates a target. It sends no request before the first call.
     pub fn new(options: KubeOptions) -> Self {
         Self(Arc::new(Cluster::new(options)))
     }
 
-    /// Keeps the streams of changes open, and what is known of them remembered. Never ends; without
-    /// it every look is a request and nothing is hinted at. To be driven by whoever owns the
-    /// target, once.
+    /// Keeps the streams of changes open, and stores the records of objects. Never ends. Without it
+    /// every look is a request and there are no hints. The owner of the target runs it, once.
     pub fn watch_task(&self) -> impl Future<Output = ()> + Send + 'static {
         let cluster = Arc::clone(&self.0);
         async move { cluster.watch().await }
     }
 
-    /// Keeps what is known of the cluster for the next process; the task of the streams does so
+    /// Stores the records of the cluster for the next process. The task of the streams does so
     /// every few seconds.
     pub async fn remember(&self) {
         self.0.remember().await;
     }
 
-    /// How far changes are hinted at.
+    /// Returns the state of the streams that hints come from.
     pub fn watching(&self) -> Watching {
         self.0.watches.watching()
     }
 
-    /// The namespace of what declares none.
+    /// Returns the namespace of resources that declare none.
     pub fn namespace(&self) -> &str {
         &self.0.namespace
     }
 
-    /// How many requests were sent, by what they do.
+    /// Returns the number of requests sent, by call.
     pub fn requests(&self) -> Tally {
         self.0.api.sender.counts.all()
     }
 
-    /// How many of them were effects of an app.
+    /// Returns the number of requests sent for the effects of an app, by call.
     pub fn requests_of(&self, app: &AppId) -> Tally {
         self.0.api.sender.counts.of_app(app)
     }
 
-    /// How far the cluster's audit trail is known.
+    /// Returns how much of the cluster's audit trail is known.
     pub fn trail(&self) -> Trail {
         self.0.audit.as_ref().map(|audit| audit.trail()).unwrap_or_default()
     }
 
-    /// Takes audit events from a file that an API server writes them to, as they are written. Never
-    /// ends; to be driven by whoever owns the target, once for each file, where
-    /// [`KubeOptions::audit`] says that events will come.
+    /// Reads audit events from a file as an API server writes them. Never ends. The owner of the
+    /// target runs it, once for each file, if [`KubeOptions::audit`] announces events.
     #[cfg(feature = "http")]
     pub fn audit_log_task(&self, file: PathBuf, complain: Complaint) -> impl Future<Output = ()> + Send + 'static {
         Arc::clone(&self.0).follow_audit_log(file, complain)
     }
 
-    /// Takes audit events from API servers that post them. Never ends; to be driven like the task
-    /// of a log.
+    /// Receives audit events that API servers post. Never ends; run it like the task of a log.
     #[cfg(feature = "http")]
     pub fn audit_webhook_task(
         &self,
@@ -101,7 +98,8 @@ impl KubeTarget {
         Arc::clone(&self.0).listen_for_audit(webhook, complain)
     }
 
-    /// How many objects are known well enough to be answered for without a request.
+    /// Returns the number of objects with a record. If a record is trusted, a look needs no
+    /// request.
     pub fn remembered(&self) -> usize {
         self.0.records.len()
     }
@@ -112,21 +110,21 @@ impl Cluster {
         let scope = match built_in(group_of(api_version), kind) {
             Some(BuiltIn::Namespaced) => Scope::Namespaced { default: &self.namespace },
             Some(BuiltIn::Cluster) => Scope::Cluster,
-            // What a definition says may come later, and a key never changes.
+            // The object's definition may arrive later, and a key never changes.
             None => Scope::Unknown,
         };
         setpoint_kube::key::key(api_version, kind, body, scope)
             .map_err(|error| Unidentifiable { problem: error.to_string() })
     }
 
-    /// What the server would make of a declaration over what is there; `None` before it where
-    /// nothing is.
+    /// Returns the live object (`None` if there is none) and the object that the server would make
+    /// of a declaration by applying it.
     async fn tried(&self, resource: &Resource, form: Form, asker: &Asker) -> Result<(Option<Value>, Value), Refusal> {
         let on = Behalf::of(asker, Urgency::People);
         let unavailable = |detail: String| Refusal { class: RefusalClass::Unavailable, detail, retry_after: None };
         self.visit().await.map_err(|reason| unavailable(reason.to_string()))?;
         let place = self.place(&resource.key, Some(resource)).await.map_err(|error| error.refusal())?;
-        // What others may set below the items of lists is found by the items that are there.
+        // The fields that others may set below the items of a list depend on the live items.
         let form = if resource.shared.is_empty() { form } else { Form::Whole };
         let is = match self.api.get(&place, form, on).await {
             Ok(object) => Some(object),
@@ -144,8 +142,8 @@ impl Cluster {
 
     async fn forecast(&self, resource: &Resource, asker: &Asker) -> Result<Option<Vec<Difference>>, Refusal> {
         let (is, would_be) = self.tried(resource, Form::Whole, asker).await?;
-        // Of what is not there yet the whole declaration is the difference, and that is what the
-        // step says.
+        // For an object that does not exist yet, the whole declaration is the difference, and the
+        // step already shows it.
         Ok(is.map(|is| forecast(&would_be, &is, &self.digest_key)))
     }
 }

@@ -1,14 +1,14 @@
-//! Waiting for one another without a runtime: a signal that is not lost, and a number of places.
+//! Synchronization without a runtime: a signal that is not lost, and a limited number of places.
 //!
-//! Whoever drives this crate's futures may be a runtime, or the simulator by hand. So nothing here
-//! knows one.
+//! A runtime may drive this crate's futures, or the simulator by hand. So nothing here depends on a
+//! runtime.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-/// Something happened. Told once, it is kept until somebody hears of it; told several times
-/// meanwhile, it is heard of once.
+/// A signal that something happened. It is kept until a waiter receives it; raised several times
+/// meanwhile, it is received once.
 #[derive(Debug, Default)]
 pub(crate) struct Signal(Mutex<Raised>);
 
@@ -28,7 +28,7 @@ impl Signal {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Ends when it was raised. One of those who wait hears of it; the others wait on.
+    /// Waits until the signal is raised. One waiter receives it; the others wait on.
     pub(crate) fn heard(&self) -> impl Future<Output = ()> + Send + '_ {
         poll_fn(|context| {
             let mut state = self.state();
@@ -47,14 +47,14 @@ impl Signal {
     }
 }
 
-/// A number of places, of which each is somebody's for a while.
+/// A limited number of places, each held by one caller for a while.
 #[derive(Debug)]
 pub(crate) struct Places {
     free: Mutex<usize>,
     freed: Signal,
 }
 
-/// A place, until it is dropped.
+/// A place, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct PlaceGuard<'p>(&'p Places);
 
@@ -71,7 +71,7 @@ impl Places {
                 if *free > 0 {
                     *free -= 1;
                     if *free > 0 {
-                        // The signal was for one place; whoever else waits takes the next.
+                        // The signal was for one place; another waiter takes the next.
                         self.freed.raise();
                     }
                     return PlaceGuard(self);

@@ -1,8 +1,8 @@
-//! The seam between the target and whatever answers it: a network in production, an API server in
-//! memory in the simulator.
+//! The interface between the target and an API server: a network in production, an in-memory API
+//! server in the simulator.
 //!
-//! Everything this crate asks of the outside goes through [`Wire`], waiting included. So nothing
-//! else here knows a runtime.
+//! Every request of this crate goes through [`Wire`], and so does all waiting. So nothing else here
+//! depends on a runtime.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use futures_util::stream::BoxStream;
 use setpoint_core::acting::ActingAs;
 use setpoint_core::time::Span;
 
-/// What a request does.
+/// The HTTP method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     Get,
@@ -24,31 +24,31 @@ pub enum Method {
 #[derive(Clone)]
 pub struct Request {
     pub method: Method,
-    /// Path and query: `/api/v1/namespaces/kube-system`.
+    /// The path and query, such as `/api/v1/namespaces/kube-system`.
     pub path: String,
     pub accept: &'static str,
-    /// The type of what is sent, and its bytes.
+    /// The content type of the body, and the body's bytes.
     pub content: Option<(&'static str, Vec<u8>)>,
-    /// In whose name it is made, where not in that of the connection.
+    /// The impersonated user, if it is not the user of the connection.
     pub impersonate: Option<Arc<ActingAs>>,
-    /// What a change is written down under in the server's audit trail.
+    /// The id under which the server's audit trail records a change.
     pub audit_id: Option<String>,
-    /// Its answer does not end by itself, so it must not share a connection's limited room with
-    /// short ones.
+    /// The response does not end by itself, so it must not take the limited room of a connection
+    /// with short ones.
     pub streams: bool,
 }
 
-/// Without the content: it may be a Secret's.
+/// Omits the content: it may be that of a Secret.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("method", &self.method).field("path", &self.path).finish_non_exhaustive()
     }
 }
 
-/// The head of an answer, and its body as it comes.
+/// The head of a response, and its body as it arrives.
 pub struct Response {
     pub status: u16,
-    /// The server asked to be left alone for this long.
+    /// How long the server asks clients to wait.
     pub retry_after: Option<Span>,
     pub body: Body,
 }
@@ -59,34 +59,34 @@ impl fmt::Debug for Response {
     }
 }
 
-/// Chunks of an answer. An error ends it.
+/// The chunks of a response. An error ends it.
 pub type Body = BoxStream<'static, Result<Vec<u8>, WireError>>;
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Nothing has reached the server.
     #[error("nothing was sent: {detail}")]
     NotSent { detail: String },
-    /// What was sent may have had its effect.
-    #[error("no answer came: {detail}")]
+    /// The request may have had its effect.
+    #[error("no response: {detail}")]
     Unanswered { detail: String },
 }
 
-/// Carries requests, and time.
+/// The transport of requests, and the passing of time.
 pub trait Wire: Send + Sync + fmt::Debug {
-    /// Sends a request and answers when the head of the response is there. Dropping it abandons the
-    /// request.
+    /// Sends a request and returns once the head of the response is there. Dropping the future
+    /// abandons the request.
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WireError>>;
 
-    /// Ends after this long.
+    /// Ends after this span.
     fn wait(&self, span: Span) -> BoxFuture<'static, ()>;
 
-    /// How many connections were made so far. A new one may lead to another system.
+    /// Returns the number of connections made so far. A new one may lead to another system.
     fn connections(&self) -> u64;
 }
 
-/// Waits for an answer, but not for longer than this; `None` if it did not come.
+/// Waits for a response, but not for longer than this span; returns `None` after that.
 pub(crate) async fn within<T>(wire: &dyn Wire, span: Span, answer: impl Future<Output = T>) -> Option<T> {
     match select(std::pin::pin!(answer), wire.wait(span)).await {
         Either::Left((answer, _)) => Some(answer),

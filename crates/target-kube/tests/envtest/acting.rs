@@ -34,7 +34,7 @@ async fn a_job_with_a_time_to_live_that_may_have_run_is_for_a_person_to_settle()
     let Settlement::Unknown { detail } = scene.settle(&scene.steps.create(&job(0))).await else {
         panic!("nobody can tell")
     };
-    assert!(detail.contains("look whether it ran"), "{detail}");
+    assert!(detail.contains("check whether it ran"), "{detail}");
     let made = scene.steps.create(&job(0));
     scene.done(&made).await;
     assert!(matches!(scene.settle(&made).await, Settlement::Done { live: Some(_) }));
