@@ -19,7 +19,7 @@ const WORTH_A_LIST: usize = 8;
 /// each object costs less.
 const MOST_BESIDE: usize = 16;
 
-/// A key to look up, with its declaration if it has one.
+/// A key to find, with its declaration if it has one.
 pub(crate) type Sought = (Key, Option<Arc<Resource>>);
 
 impl Cluster {

@@ -250,7 +250,7 @@ impl Cluster {
             Err(reason) => return Outcome::Unknown { detail: reason.to_string() },
         };
         let Some((mut record, entries)) = self.recorded(resource, &named, &object, sharing) else {
-            // The server dropped the field owners: the next look asks for them again.
+            // The server dropped the field owners: the next read asks for them again.
             self.records.forget(&resource.key);
             return Outcome::Done { live: Some(self.as_declared(resource, named, &object)) };
         };

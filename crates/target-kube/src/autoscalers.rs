@@ -1,12 +1,12 @@
-//! Whether an autoscaler aims at an object: then what is set by its scale subresource is the
-//! autoscaler's, and no drift.
+//! Determines whether an autoscaler targets an object: then the fields set by its scale subresource
+//! belong to the autoscaler and are no drift.
 //!
-//! Asked only where somebody has set the scale of an object of ours, and then each time, since a
-//! heal or its absence follows from it: whoever waits for an answer about a namespace shares it
-//! with those who came before it was asked for.
+//! Autoscalers are listed only if another client has set the scale of an object of ours, and then
+//! each time, since a heal or its absence depends on it. Callers that wait for the same namespace
+//! share a list that was requested after they arrived.
 //!
-//! No event of a scaled object tells that its autoscaler is gone. So a look that would believe what
-//! is remembered of such an object asks for the autoscalers first, unless that was done within the
+//! No event of a scaled object reports that its autoscaler is gone. So an observation that would
+//! trust the record of such an object lists the autoscalers first, unless that was done within the
 //! last minute.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,22 +26,23 @@ use crate::cluster::Cluster;
 use crate::discovery::Unserved;
 use crate::requests::{Collection, Form};
 
-/// Nobody waits for longer than this.
+/// No caller waits for longer than this.
 const KEPT: Span = Span::minutes(1);
 
-/// How many objects of one look are asked about at once.
+/// The number of objects of one observation that are checked at the same time.
 const AT_ONCE: usize = 64;
 
-/// Kinds of autoscalers. That of KEDA brings one of the first kind with it, but not always.
+/// The kinds of autoscalers. A ScaledObject of KEDA usually brings a HorizontalPodAutoscaler with
+/// it, but not always.
 const KINDS: [(&str, &str); 2] = [("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject")];
 
-/// The autoscalers of a cluster's namespaces, as they were last heard of.
+/// The autoscalers of a cluster's namespaces, by the latest lists.
 #[derive(Debug, Default)]
 pub(crate) struct Autoscalers {
     heard: Mutex<BTreeMap<Arc<str>, Heard>>,
     asking: futures_util::lock::Mutex<()>,
-    /// Whose scale was an autoscaler's when it was last looked at, though nobody holds it: a write
-    /// of ours would meet no conflict.
+    /// The objects whose scale belonged to an autoscaler at their last read, though no manager
+    /// holds it: a write of ours would meet no conflict.
     unheld: Mutex<BTreeSet<Key>>,
 }
 
@@ -50,14 +51,14 @@ struct Heard {
     aims: BTreeSet<Aim>,
     /// Some of them may not be listed.
     denied: bool,
-    /// When it was asked for.
+    /// The time of the request.
     at: Timestamp,
 }
 
-/// What an autoscaler aims at.
+/// The target of an autoscaler.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Aim {
-    /// Whatever it is, if unsaid.
+    /// Any group if omitted.
     group: Option<Arc<str>>,
     kind: Arc<str>,
     name: Arc<str>,
@@ -69,7 +70,7 @@ impl Aim {
         let text = |field| target.get(field).and_then(Value::as_str);
         Some(Self {
             group: text("apiVersion").map(|api_version| group_of(api_version).into()),
-            // So KEDA has it.
+            // The default of KEDA.
             kind: text("kind").unwrap_or("Deployment").into(),
             name: text("name")?.into(),
         })
@@ -92,14 +93,14 @@ impl Heard {
 }
 
 impl Cluster {
-    /// Whether an autoscaler aims at an object. Where that may not be asked nobody knows; where it
-    /// cannot be asked now, nor can the object be judged.
+    /// Reports whether an autoscaler targets an object. If the agent may not list autoscalers, the
+    /// result is unknown; if the list fails now, the object cannot be judged either.
     pub(crate) async fn autoscaler_of(&self, key: &Key) -> Result<Autoscaler, UnknownReason> {
         self.autoscaler_since(key, self.now()).await
     }
 
-    /// Doubts what is remembered of objects whose autoscaler is gone. Whoever waits for the look
-    /// wants to know how it is now.
+    /// Doubts the records of objects whose autoscaler is gone. The caller of the observation wants
+    /// the current state.
     pub(crate) async fn doubt_autoscaled(&self, wanted: &Wanted, priority: Priority) {
         let came = self.now();
         let since = if priority <= Priority::NewBundle { came } else { came - KEPT };
@@ -111,7 +112,7 @@ impl Cluster {
         gone.iter().flatten().for_each(|key| self.records.doubt(key));
     }
 
-    /// An autoscaler is gone: the objects that it may have scaled have to be looked at.
+    /// Handles a removed autoscaler: the objects that it may have scaled need a read.
     pub(crate) fn autoscaler_gone(&self, key: &Key) {
         if KINDS.contains(&group_and_kind(key.class())) {
             self.autoscalers.locked().remove(key.namespace());
@@ -119,7 +120,7 @@ impl Cluster {
         }
     }
 
-    /// What was asked for after an instant counts.
+    /// Accepts only a list that was requested after this instant.
     async fn autoscaler_since(&self, key: &Key, since: Timestamp) -> Result<Autoscaler, UnknownReason> {
         let came = self.now();
         let _turn = self.autoscalers.asking.lock().await;

@@ -103,7 +103,7 @@ impl Cluster {
             if let Ok(stored) = self.memory.load(&identity).await {
                 self.origins.recall(&stored);
                 let judged = |key: &Key| self.health.fingerprint(key.class());
-                // A look finds their health by the current rules.
+                // A read finds their health by the current rules.
                 self.records.recall(stored, judged).into_iter().for_each(|key| self.watches.tell(key));
             }
             *recalled = true;

@@ -252,7 +252,7 @@ impl Cluster {
             record.set_remarks(Arc::clone(remarks));
         }
         // The baseline holds every current value. Only an object that is in place with them may be
-        // reported without a look.
+        // reported without a read.
         let settled = difference.is_ok() && self.is_covered(object) && self.records.suspicions(key) == look.told;
         record.suspicions = u32::from(!settled);
         record.schema = self.schemas.known(&resource.api_version);

@@ -1,8 +1,8 @@
-//! What the cluster serves: from a group and a kind to the path of its objects.
+//! Discovery: maps a group and a kind to the path of its objects.
 //!
-//! Asked when first needed and again when a kind is not found, but not more often than every few
-//! seconds. A group whose own server is down leaves its kinds unknown, never absent; the others
-//! work.
+//! The catalogue is read when it is first needed, and again when a kind is not found, but at most
+//! every few seconds. If the server of a group is down, its kinds are unknown, never absent; the
+//! others work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,34 +14,34 @@ use setpoint_kube::object;
 
 use crate::requests::{Api, Failure, Urgency};
 
-/// How often a cluster is asked at most what it serves.
+/// The shortest interval between two reads of the catalogue.
 const ASK_EVERY: Span = Span::seconds(2);
 
 /// A kind in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) version: Arc<str>,
-    /// The plural word of the path.
+    /// The plural word in the path.
     pub(crate) resource: Arc<str>,
     pub(crate) namespaced: bool,
 }
 
-/// Why a kind cannot be reached.
+/// The reason why a kind cannot be reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unserved {
-    #[error("the cluster serves no `{kind}` of `{group}`: install what defines it")]
+    #[error("the cluster serves no `{kind}` of `{group}`: install its definition")]
     NoSuchKind { group: String, kind: String },
     #[error("`{kind}` of `{group}` is not served in version `{version}`, but in {served}: declare one of these")]
     NoSuchVersion { group: String, kind: String, version: String, served: String },
-    /// The group has a server of its own, and that one is down.
-    #[error("the server of the group `{group}` does not answer: see to the APIService that names it")]
+    /// The group has a server of its own, and that server is down.
+    #[error("the API server of the group `{group}` does not respond: check its APIService")]
     Silent { group: String },
-    /// Whether there is such a kind is not known.
+    /// It is unknown whether the kind exists.
     #[error("{0}")]
     Unknown(UnknownReason),
 }
 
-/// What was last heard.
+/// The catalogue of the cluster, as last read.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
     catalogue: Mutex<Option<Arc<Catalogue>>>,
@@ -50,15 +50,15 @@ pub(crate) struct Discovery {
 
 #[derive(Debug)]
 struct Catalogue {
-    /// By group and kind; the preferred version first.
+    /// The kinds by group and kind; the preferred version comes first.
     kinds: BTreeMap<(Arc<str>, Arc<str>), Vec<Served>>,
-    /// Groups that could not be asked, or whose answer is old.
+    /// Groups that could not be read, or whose entry is stale.
     silent: BTreeSet<Arc<str>>,
     asked_at: Timestamp,
 }
 
 impl Discovery {
-    /// The kind in the given version, or in the preferred one.
+    /// Finds a kind in the given version, or in the preferred one.
     pub(crate) async fn find(
         &self,
         api: &Api,
@@ -74,7 +74,7 @@ impl Discovery {
         found.expect("it was asked for")
     }
 
-    /// The kinds of a group that live in namespaces, as far as anybody has heard.
+    /// Returns the namespaced kinds of a group, as far as the catalogue is known.
     pub(crate) fn namespaced_in(&self, group: &str) -> Vec<String> {
         let Some(catalogue) = self.known() else { return Vec::new() };
         let served = catalogue.kinds.iter().filter(|((of, _), _)| **of == *group);
@@ -82,7 +82,7 @@ impl Discovery {
         namespaced.map(|((_, kind), _)| kind.to_string()).collect()
     }
 
-    /// What is served may have changed.
+    /// Discards the catalogue, because the served kinds may have changed.
     pub(crate) fn forget(&self) {
         *self.locked() = None;
     }
@@ -121,7 +121,7 @@ impl Catalogue {
                         catalogue.learn_group(api, name, &versions_of(group)).await;
                     }
                 }
-                other => return Err(Failure::Malformed { detail: format!("`{path}` answered with {other:?}") }),
+                other => return Err(Failure::Malformed { detail: format!("`{path}` returned {other:?}") }),
             }
         }
         Ok(catalogue)
@@ -147,7 +147,7 @@ impl Catalogue {
         }
     }
 
-    /// Asks a server that does not tell everything at once.
+    /// Reads the kinds of a group from a server without aggregated discovery.
     async fn learn_group(&mut self, api: &Api, group: &str, versions: &[String]) {
         for version in versions {
             let path = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
@@ -157,7 +157,7 @@ impl Catalogue {
             };
             for resource in items(answer.get("resources")) {
                 let text = |field| resource.get(field).and_then(Value::as_str);
-                // With a slash it is a part of another (`deployments/scale`).
+                // A name with a slash is a subresource (`deployments/scale`).
                 if let (Some(kind), Some(path)) = (text("kind"), text("name").filter(|name| !name.contains('/'))) {
                     let namespaced = resource.get("namespaced") == Some(&Value::Bool(true));
                     self.add(
@@ -208,7 +208,7 @@ fn texts(value: Option<&Value>) -> Vec<String> {
     items(value).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The versions of a group, the preferred one first.
+/// Returns the versions of a group, the preferred one first.
 fn versions_of(group: &Value) -> Vec<String> {
     let preferred = object::at(group, &["preferredVersion", "version"]).and_then(Value::as_str);
     let all = items(group.get("versions")).iter().filter_map(|version| version.get("version").and_then(Value::as_str));

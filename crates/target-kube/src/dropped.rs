@@ -1,5 +1,5 @@
-//! What we hold of an object and no longer declare, where nothing is remembered of the declaration
-//! before: it was changed while the memory was lost.
+//! Finds fields that we hold and no longer declare when the record of the earlier declaration is
+//! lost: the declaration changed while the memory was lost.
 
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
@@ -11,8 +11,8 @@ use crate::compared::Difference;
 use crate::records::Record;
 
 impl Cluster {
-    /// A difference with what has to go as well. The record is then not of this declaration: until
-    /// it is applied, every look finds the same.
+    /// Adds the fields that have to be removed to a difference. The record then does not belong to
+    /// this declaration: until it is applied, every observation finds the same.
     pub(crate) fn with_dropped(
         &self,
         resource: &Resource,
@@ -26,7 +26,7 @@ impl Cluster {
             Err((value, paths)) => (value, paths.clone()),
         };
         let value = shape::in_declared_shape(shown, object, &[], dropped, &self.digest_key);
-        // What a webhook would take out stands there as declared.
+        // A field that a webhook would remove still has its declared value.
         if dropped.is_empty() || value == *resource.body {
             return difference;
         }

@@ -1,9 +1,8 @@
-//! Logs that go on: those of the pods that are there, and of what is started later, until whoever
-//! asked goes away.
+//! Follows logs: of the pods that exist, and of pods that start later, until the reader goes away.
 //!
-//! What is there is looked at again every few seconds, objects that can own pods and no others. A
-//! container is read from its beginning when it is taken up later; one that cannot be read yet is
-//! tried again with each look.
+//! The objects that can own pods, and no others, are read again every few seconds. A container that
+//! starts later is read from its beginning. One that cannot be read yet is tried again after each
+//! of these reads.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -21,36 +20,36 @@ use crate::cluster::Cluster;
 use crate::logs::{Run, Source, note, unreadable, unseen_note};
 use crate::tree::Grown;
 
-/// Containers that are followed at the same time: each is a stream of its own.
+/// The most containers that are followed at the same time: each is a stream of its own.
 const MOST_FOLLOWED: usize = 50;
-/// How soon what was started shows.
+/// The interval after which new containers show.
 const LOOK_AGAIN: Span = Span::seconds(5);
 
-/// What comes of a container that is followed.
+/// An item of the log of a followed container.
 enum Heard {
     Part(LogPart),
-    /// It could not be read, which may change.
+    /// The container could not be read, which may change.
     Unread(Run, LogPart),
 }
 
-/// What a later look found.
+/// The result of a later read.
 type Look = BoxFuture<'static, Grown>;
 
 /// Logs that are followed.
 pub(crate) struct Following {
     cluster: Arc<Cluster>,
-    /// Of what was asked for, what pods can come from.
+    /// The requested objects that can own pods.
     wanted: Wanted,
-    /// What is asked of containers that are taken up later: all they have written.
+    /// The query for containers that start later: everything they have written.
     question: LogQuestion,
     streams: SelectAll<BoxStream<'static, Heard>>,
     look: Look,
-    /// Parts that are to be handed on first.
+    /// Parts that are returned first.
     parts: VecDeque<LogPart>,
-    /// What is read, or was to its end.
+    /// The containers that are being read, or were read to the end.
     taken: BTreeSet<Run>,
     names: BTreeSet<String>,
-    /// What was said once is not said with every look.
+    /// Notes that were returned already, so that they are not repeated with every read.
     said: BTreeSet<String>,
 }
 
@@ -95,14 +94,14 @@ impl Following {
             said: BTreeSet::new(),
         };
         if sources.is_empty() {
-            following.say_once(note("there is no pod yet: what comes is shown".to_owned()));
+            following.say_once(note("there is no pod yet: its log is shown once it starts".to_owned()));
         }
         following.take_up(grown, sources);
         following
     }
 
     async fn go_on(&mut self) {
-        // Nothing that is followed is no end: something may start.
+        // Logs without a stream have not ended: a container may start.
         if self.streams.is_empty() {
             let grown = (&mut self.look).await;
             return self.looked(grown).await;
@@ -121,13 +120,13 @@ impl Following {
     }
 
     async fn looked(&mut self, grown: Grown) {
-        // An object that was asked for and is gone may come back: it has no pods meanwhile.
+        // A requested object that is gone may come back: it has no pods meanwhile.
         let sources = self.cluster.sources(&grown, &self.question).await.unwrap_or_default();
         self.take_up(&grown, sources);
         self.look = look(&self.cluster, &self.wanted);
     }
 
-    /// Follows what is not followed yet.
+    /// Follows the containers that are not followed yet.
     fn take_up(&mut self, grown: &Grown, sources: Vec<Source>) {
         let known = self.names.len();
         for source in sources.into_iter().filter(|source| !self.taken.contains(&source.run)).collect::<Vec<_>>() {
@@ -142,7 +141,7 @@ impl Following {
             self.streams.push(heard_of(Arc::clone(&self.cluster), source));
         }
         if self.names.len() > known {
-            // Before what they say.
+            // The names come before the lines of their logs.
             self.parts.push_front(LogPart::Sources { names: self.names.iter().cloned().collect() });
         }
         for line in grown.not_looked_at() {
@@ -159,7 +158,7 @@ impl Following {
     }
 }
 
-/// Looks at what is there, a while from now.
+/// Reads the objects again after a pause.
 fn look(cluster: &Arc<Cluster>, wanted: &Wanted) -> Look {
     let (cluster, wanted) = (Arc::clone(cluster), wanted.clone());
     Box::pin(async move {
@@ -179,7 +178,7 @@ fn heard_of(cluster: Arc<Cluster>, source: Source) -> BoxStream<'static, Heard> 
     stream::once(opened).flatten().boxed()
 }
 
-/// Whether pods may be found through an object of this class.
+/// Reports whether pods may be found through an object of this class.
 pub(crate) fn can_own_pods(class: &str) -> bool {
     let (group, kind) = group_and_kind(class);
     class == "Pod" || offspring(group, kind).contains(&("", "Pod"))

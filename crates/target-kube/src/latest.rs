@@ -1,6 +1,6 @@
-//! The declarations of the latest looks, so that the same declaration is recognized without its
-//! digest. They are not part of the records: a weak reference retains the memory of its object, and
-//! for most objects no caller has the declaration at hand.
+//! The declarations of the latest observations, so that the same declaration is recognized without
+//! its digest. They are not part of the records: a weak reference retains the memory of its object,
+//! and for most objects no caller has the declaration at hand.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! Looks: reads the live object under a key.
+//! Observes objects: returns the live state under each key.
 //!
 //! An object that is in place by its record, and about which a caught-up stream has reported
 //! nothing since, needs no request. Everything else is read from the server by a quorum read:
@@ -26,11 +26,11 @@ use crate::records::Record;
 use crate::requests::{Behalf, Form, Urgency};
 use crate::wire::within;
 
-/// The number of objects of one look that are read at the same time, if the flow of the cluster
-/// allows as many.
+/// The number of objects of one observation that are read at the same time, if the flow of the
+/// cluster allows as many.
 const AT_ONCE: usize = 64;
-/// How long a look waits for streams to report the current state before it reads each object. It is
-/// less than the caller of a look waits.
+/// How long an observation waits for streams to report the current state before it reads each
+/// object. It is less than the caller of an observation waits.
 const BEGINNING: Span = Span::seconds(20);
 
 impl Cluster {
@@ -74,7 +74,7 @@ impl Cluster {
                 let is_doubtful = match (&seen, &declared) {
                     (Ok(Presence::Present(live)), Some(resource)) => live.value != resource.body,
                     (Ok(_), _) => false,
-                    // This look was the safety net for lost events.
+                    // This observation was the safety net for lost events.
                     (Err(_), _) => afresh,
                 };
                 if is_doubtful {
@@ -85,8 +85,8 @@ impl Cluster {
         });
         let seen: Vec<_> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
         states.extend(seen);
-        // A look may take a while, and a connection that was made meanwhile may lead to another
-        // cluster.
+        // An observation may take a while, and a connection that was made meanwhile may lead to
+        // another cluster.
         match self.visit().await {
             Ok(_) => Observation { at: now, states },
             Err(reason) => blind(states.into_keys(), &reason, now),
@@ -132,7 +132,7 @@ impl Cluster {
             return None;
         }
         Some(match declared {
-            // Only a look can find the managers of an object that we have not applied.
+            // Only a read can find the managers of an object that we have not applied.
             Some(_) if !record.owned => return None,
             Some(resource) => in_place(resource, &record),
             None => nameable(key, &record),

@@ -52,7 +52,7 @@ pub struct KubeOptions {
     /// How long a cluster's identity holds on the same connection before it is checked again.
     pub identity_holds: Span,
     /// Trust that an object is unchanged while a caught-up stream reports nothing about it. Without
-    /// it every look is a request.
+    /// it every observation is a request.
     pub trust_streams: bool,
     /// The most streams of kinds that are open at the same time. Kinds beyond this are listed from
     /// time to time.

@@ -1,9 +1,8 @@
-//! Where kinds come from that not every cluster has: from a definition, or from a server of their
-//! own.
+//! The origin of each kind that is not built in: a definition, or an API server of its own.
 //!
-//! What a definition brought goes with it. What another server serves (an APIService) may be kept
-//! there long after nobody names that server any more. Once a kind is not served, the two look the
-//! same: so it is found out, and remembered, while the kind is served.
+//! Objects of a definition go with it. Objects that another API server serves (an APIService) may
+//! still exist there long after the APIService was removed. Once a kind is no longer served, the
+//! two cases look alike: so the origin is determined and stored while the kind is served.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,10 +19,9 @@ use crate::memory::{Changes, Remembered};
 use crate::requests::{Collection, Failure, Form, Selection, Urgency};
 use crate::watch::pages::Listing;
 
-/// How often it is asked at most where a kind comes from that no definition is known of.
+/// The shortest interval between two lookups of the origin of a kind without a known definition.
 const ASK_EVERY: Span = Span::minutes(1);
-/// What is remembered of kinds bears names that begin like this; they have no colons, as all keys
-/// do.
+/// The prefix of the names under which origins are stored. It has no colon, as all keys do.
 const NAMES: &str = "kind ";
 
 /// The kinds that were served at some time.
@@ -33,22 +31,22 @@ pub(crate) struct Origins(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     kinds: BTreeMap<String, Origin>,
-    /// What has to be remembered.
+    /// The kinds whose origin has to be stored.
     moved: BTreeSet<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Definition,
-    /// It was served, and no definition of it was seen.
+    /// The kind was served, and no definition of it was found.
     Unproven {
         asked_at: Option<Timestamp>,
     },
 }
 
 impl Origins {
-    /// Whether it has to be asked where a kind comes from that is served. From then on it counts as
-    /// one of a server of its own, until a definition of it was seen.
+    /// Reports whether the origin of a served kind has to be determined. From then on the kind
+    /// counts as one of an API server of its own, until a definition of it is found.
     fn is_to_be_asked(&self, class: &str, now: Timestamp) -> bool {
         let mut state = self.state();
         let known = state.kinds.get(class).copied();
@@ -73,7 +71,7 @@ impl Origins {
         self.state().kinds.get(class).copied()
     }
 
-    /// What has moved since this was last asked, in the form that is stored.
+    /// Returns the changes since the previous call, in the form that is stored.
     pub(crate) fn take_moved(&self) -> Changes {
         let mut state = self.state();
         let moved = std::mem::take(&mut state.moved);
@@ -81,12 +79,12 @@ impl Origins {
         moved.into_iter().map(|class| (format!("{NAMES}{class}"), Some(vec![u8::from(defined(&class))]))).collect()
     }
 
-    /// Takes these, which could not be stored, for moved again. Names of objects are left.
+    /// Marks kinds as changed again because they could not be stored. Ignores the names of objects.
     pub(crate) fn store_again(&self, names: &[String]) {
         self.state().moved.extend(names.iter().filter_map(|name| name.strip_prefix(NAMES)).map(ToOwned::to_owned));
     }
 
-    /// Takes over what was remembered of kinds, and leaves what was of objects.
+    /// Loads the stored origins of kinds, and ignores the names of objects.
     pub(crate) fn recall(&self, stored: &Remembered) {
         for (name, bytes) in stored {
             let Some(class) = name.strip_prefix(NAMES) else { continue };
@@ -102,7 +100,7 @@ impl Origins {
 }
 
 impl Cluster {
-    /// Finds out where a kind comes from that is served, if that is not known.
+    /// Determines the origin of a served kind, if it is not known.
     pub(crate) async fn learn_origin(&self, class: &str, collection: &Collection) {
         let (group, kind) = group_and_kind(class);
         if built_in(group, kind).is_some() || !self.origins.is_to_be_asked(class, self.now()) {
@@ -111,7 +109,7 @@ impl Cluster {
         let name = format!("{}.{group}", collection.resource);
         let named = Selection { selector: "fieldSelector", expression: format!("metadata.name={name}") };
         let listing = Listing { selection: Some(&named), form: Form::Metadata, urgency: Urgency::Bundle, pages: 1 };
-        // What cannot be told now stays unproven.
+        // An origin that cannot be determined now stays unproven.
         if let Ok(Some(names)) = self.some_names_in(&definitions(), listing).await
             && names.contains(&name)
         {
@@ -119,10 +117,10 @@ impl Cluster {
         }
     }
 
-    /// Whether there can be no object of a kind that is not served. One server of several may not
-    /// serve yet what another has long stored, so the definitions are read: only where none is of
-    /// this group is everything of it gone. That holds for a kind that came from a definition, and
-    /// for one that was never served, of which there is nothing that was `seen`.
+    /// Reports whether no object of an unserved kind can exist. One API server of several may not
+    /// serve yet a kind whose objects another has long stored, so the definitions are read: only if
+    /// none is of this group is everything of it gone. That holds for a kind that came from a
+    /// definition, and for one that was never served and of which no object was `seen`.
     pub(crate) async fn is_gone_with_its_kind(&self, key: &Key, seen: bool) -> Result<bool, UnknownReason> {
         let (group, kind) = group_and_kind(key.class());
         let can_be_told = match self.origins.get(key.class()) {
@@ -134,17 +132,17 @@ impl Cluster {
             return Ok(false);
         }
         let names = self.names_in(&definitions()).await.map_err(|failure: Failure| failure.blindness())?;
-        // A definition is called by its plural and its group; another group may only end like this
-        // one.
+        // The name of a definition is its plural and its group; another group may only end like
+        // this one.
         let is_of_group = |name: &String| name.split_once('.').is_some_and(|(_, of)| of == group);
         Ok(!names.iter().any(is_of_group))
     }
 }
 
-/// Why an object of a kind that is not served is not taken for gone, and what to do.
+/// Explains why an object of an unserved kind is not taken for gone, and what to do.
 pub(crate) fn not_known_to_be_gone(unserved: &Unserved) -> String {
-    let why = "it may only not be served now, or be kept by a server that no APIService names any more";
-    format!("{unserved}, or its APIService again; whether this object is gone is not known: {why}")
+    let why = "its kind may be unserved only for now, or a server without an APIService may still store it";
+    format!("{unserved}, or its APIService again; it is unknown whether this object is gone: {why}")
 }
 
 fn definitions() -> Collection {

@@ -57,8 +57,8 @@ pub(crate) struct Record {
     pub(crate) kept: Option<Arc<Resource>>,
     /// The fields of others that are left alone.
     aside: Option<Box<Aside>>,
-    /// The number of events that do not agree with the record. Only a look clears it, and only if
-    /// no event arrived meanwhile.
+    /// The number of events that do not agree with the record. Only a read of the object clears it,
+    /// and only if no event arrived meanwhile.
     pub(crate) suspicions: u32,
 }
 
@@ -172,7 +172,7 @@ impl Record {
     }
 }
 
-/// A look's result for an object that is in place.
+/// The result of reading an object that is in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen<'a> {
     pub(crate) resource: &'a Arc<Resource>,
@@ -185,12 +185,12 @@ pub(crate) struct Seen<'a> {
     pub(crate) remarks: Arc<[Remark]>,
 }
 
-/// A look in progress.
+/// A read of an object in progress.
 #[derive(Debug)]
 pub(crate) struct Look<'a> {
     records: &'a Records,
     number: (Key, u64),
-    /// The number of suspicions when the look began.
+    /// The number of suspicions when the read began.
     pub(crate) told: u32,
 }
 
@@ -215,16 +215,16 @@ struct State {
     /// Boxed, because the nodes of a tree are half empty, and there may be a hundred thousand
     /// records.
     records: BTreeMap<Key, Box<Record>>,
-    /// The latest declarations. Most looks are about the very same declaration, which is recognized
-    /// here without its digest.
+    /// The latest declarations. Most observations are about the very same declaration, which is
+    /// recognized here without its digest.
     latest: Latest,
     sets: FieldSets,
     /// The keys whose records have to be stored or removed for the next process.
     moved: BTreeSet<Key>,
-    /// The looks in progress, by look. The value is the version that a stream reported meanwhile
-    /// for an object without a record: the look may have read an older one.
+    /// The reads in progress. The value is the version that a stream reported meanwhile for an
+    /// object without a record: the read may return an older one.
     looks: BTreeMap<(Key, u64), Option<LiveVersion>>,
-    /// The number of looks that have begun.
+    /// The number of reads that have begun.
     begun: u64,
     /// Objects that are being deleted, with the finalizers they wait for: streams report when they
     /// are gone.
@@ -277,7 +277,7 @@ impl Records {
         Some(Record::clone(record))
     }
 
-    /// Returns the keys whose scale belonged to an autoscaler at their last look.
+    /// Returns the keys whose scale belonged to an autoscaler at their last read.
     pub(crate) fn autoscaled<'k>(&self, keys: impl Iterator<Item = &'k Key>) -> Vec<Key> {
         let state = self.state();
         let is_autoscaled = |key: &&Key| state.records.get(*key).is_some_and(|record| record.autoscaled);
@@ -291,7 +291,7 @@ impl Records {
         autoscaled.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Begins a look. Changes that streams report until its end may be news to it.
+    /// Begins a read. Changes that streams report until its end may be news to it.
     pub(crate) fn begin_look(&self, key: &Key) -> Look<'_> {
         let mut state = self.state();
         state.begun += 1;
@@ -301,7 +301,7 @@ impl Records {
         Look { records: self, number, told }
     }
 
-    /// Stores the record that a look took. Returns whether a stream reported another version while
+    /// Stores the record that a read took. Returns whether a stream reported another version while
     /// there was no record: then the record stays suspect.
     pub(crate) fn put_seen(&self, look: &Look<'_>, mut record: Record) -> bool {
         let key = &look.number.0;
@@ -337,8 +337,8 @@ impl Records {
         }
     }
 
-    /// Notes that a look found the object in place. `told` is the number of suspicions before the
-    /// look began: later ones are about later changes. An object that no stream reports stays
+    /// Notes that a read found the object in place. `told` is the number of suspicions before the
+    /// read began: later ones are about later changes. An object that no stream reports stays
     /// suspect.
     pub(crate) fn seen_in_place(&self, key: &Key, seen: Seen<'_>, told: u32) {
         let mut state = self.state();
@@ -360,12 +360,12 @@ impl Records {
         self.state().records.get(key).map_or(0, |record| record.suspicions)
     }
 
-    /// Notes an event that does not agree with the record: the next observation needs a look.
+    /// Notes an event that does not agree with the record: the next observation needs a read.
     pub(crate) fn suspect(&self, key: &Key) {
         self.count_suspicions(key, |suspicions| suspicions.wrapping_add(1).max(1));
     }
 
-    /// Notes that a look found the object different from its record, or could not read it.
+    /// Notes that a read found the object different from its record, or failed.
     pub(crate) fn doubt(&self, key: &Key) {
         self.count_suspicions(key, |suspicions| suspicions.max(1));
     }
@@ -387,7 +387,7 @@ impl Records {
         state.records.keys().chain(state.leaving.keys()).filter(within).cloned().collect()
     }
 
-    /// Reports whether a stream reported another version of an object without a record while a look
+    /// Reports whether a stream reported another version of an object without a record while a read
     /// was in progress.
     pub(crate) fn has_news(&self, look: &Look<'_>, version: &LiveVersion) -> bool {
         self.state().looks.get(&look.number).is_some_and(|told| told.as_ref().is_some_and(|told| told != version))
@@ -457,7 +457,7 @@ impl Records {
 
     /// Loads the stored records, and ignores unreadable ones. None of them is believed before it
     /// was compared. Returns the keys whose health was judged by another rule than today's: they
-    /// need a look.
+    /// need a read.
     pub(crate) fn recall(&self, stored: Remembered, judged: impl Fn(&Key) -> Option<Digest>) -> Vec<Key> {
         let mut outdated = Vec::new();
         for (name, bytes) in stored {
@@ -522,7 +522,7 @@ struct Stored {
     /// The user's rule by which the object's health was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judged: Option<Digest>,
-    /// The object differed from the record, or could not be read: only a look clears that.
+    /// The object differed from the record, or could not be read: only a read clears that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     suspect: bool,
 }

@@ -1,5 +1,5 @@
-//! What stands on an object of ours undeclared and is left alone: what strangers added where a
-//! declaration need not be complete, and what was declared before and others hold still.
+//! Remarks on undeclared fields of our objects that are left alone: additions of strangers where a
+//! declaration need not be complete, and formerly declared fields that others still hold.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use setpoint_kube::shared::Sharing;
 use crate::cluster::{Cluster, Named};
 use crate::records::Record;
 
-/// Remarks on one object, at the most: they are kept with its claim.
+/// The most remarks on one object: they are stored with its claim.
 const MOST: usize = 50;
 
-/// What is remembered of an object for the sake of remarks. Few objects have any of it.
+/// The part of a record that remarks need. Few objects have any of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Aside {
-    /// What was left alone when it was last looked at.
+    /// The remarks of the last read.
     pub(crate) remarks: Arc<[Remark]>,
-    /// What was ours and others hold still.
+    /// The fields that were ours and that others still hold.
     pub(crate) left: FieldSet,
 }
 
@@ -37,20 +37,21 @@ impl Aside {
     }
 }
 
-/// What strangers added, by the rules of the app. What is left over was not added.
+/// Returns the additions of strangers, by the rules of the app. Leftovers are no additions.
 pub(crate) fn additions(object: &Value, record: &Record, entries: &[ManagedFields], sharing: &Sharing) -> Additions {
     let known = record.left().map(|left| record.beside.union(left));
     let known = known.as_ref().unwrap_or(&record.beside);
     additions_among(object, entries, &record.ours, known, &sharing.additions())
 }
 
-/// Whether nothing came and nothing went.
+/// Reports whether both lists have the same remarks.
 pub(crate) fn are_same(one: &[Remark], other: &[Remark]) -> bool {
     one.len() == other.len() && one.iter().all(|remark| other.iter().any(|other| remark.is_same(other)))
 }
 
 impl Cluster {
-    /// Remarks on an object that is in place. `added`: what strangers added that is only told.
+    /// Builds the remarks on an object that is in place. `added` holds the additions of strangers
+    /// that are only reported.
     pub(crate) fn remarks(
         &self,
         object: &Value,
@@ -82,7 +83,7 @@ impl Cluster {
         left_over(entries, left, ours, &self.api.manager)
     }
 
-    /// Keeps what was added since for the audit trail to explain. `before`: what was known.
+    /// Files new additions for the audit trail to explain. `before` is the earlier record.
     pub(crate) fn file_additions(
         &self,
         key: &Key,
@@ -100,9 +101,8 @@ impl Cluster {
         }
     }
 
-    /// Makes a new record go on where the one before it ended: what others held when the object
-    /// became ours is no addition, and everything they came to hold since stays one. `entries` are
-    /// those of the object.
+    /// Continues an earlier record: fields that others held when the object became ours are no
+    /// additions, and every field they took since remains one. `entries` are those of the object.
     pub(crate) fn go_on_from(
         &self,
         before: Option<&Record>,
@@ -114,8 +114,8 @@ impl Cluster {
         let first = first.fold(FieldSet::empty(), |all, entry| all.union(&entry.fields));
         match before {
             Some(before) => record.beside = before.beside.union(&first),
-            // Where we have applied it and remember nothing, nobody knows what was there first:
-            // then it is told rather than hidden.
+            // We have applied it but have no record, so it is unknown which fields existed first:
+            // then they are reported rather than hidden.
             None if applied_by(entries, &self.api.manager).is_some() => record.beside = first,
             None => {}
         }

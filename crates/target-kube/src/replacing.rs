@@ -1,9 +1,10 @@
-//! Whether the server would take a declaration as a new object, while the old one still stands
-//! under its name.
+//! Checks whether the server would accept a declaration as a new object while the old one still
+//! exists under its name.
 //!
-//! The new one is tried by a dry-run under another name, through the server's validation and all
-//! admission. What the old one holds (a port, an address, a place in a quota) may be refused though
-//! it would be free by then: nothing is deleted then.
+//! The new object is tried by a dry-run under another name, through the server's validation and all
+//! admission. The server may refuse it because of something the old object holds (a port, an
+//! address, a share of a quota), although that would be free by then: in this case nothing is
+//! deleted.
 
 use std::sync::Arc;
 
@@ -19,9 +20,9 @@ use crate::act::{never_there, refusal_of};
 use crate::cluster::Cluster;
 use crate::requests::{Behalf, Form, Manner, Place, Urgency};
 
-/// So many characters of a stand-in's name are unlike the real one's.
+/// The number of characters in which a stand-in's name differs from the real one.
 const UNLIKE: usize = 8;
-/// From so many characters on a name may be near to what a kind finds too long.
+/// From this length on, a name may be close to the limit of its kind.
 const LONG: usize = 24;
 
 impl Cluster {
@@ -33,7 +34,7 @@ impl Cluster {
         let found = self.api.get(&place, Form::Metadata, on).await;
         let stands = found.map_err(|failure| refusal_of(&failure, &resource.key))?;
         if let Some(since) = object::deletion_timestamp(&stands) {
-            let detail = format!("{} is being deleted since {since}: it is made anew once it is gone", resource.key);
+            let detail = format!("{} has been in deletion since {since}: it is recreated once it is gone", resource.key);
             return Err(refusal(RefusalClass::Unready, detail));
         }
         let name = stand_in(&resource.key);
@@ -50,8 +51,8 @@ impl Cluster {
     }
 }
 
-/// A name that nobody has. It begins like the real one, and is as long where that is long: what the
-/// server says of names, it says of both.
+/// Builds an unused name. It begins like the real one, and has the same length if the real one is
+/// long: the server judges both names alike.
 fn stand_in(key: &Key) -> String {
     let digest = Digest::of(key.to_text().as_bytes()).to_string();
     let unlike: String = digest.chars().filter(char::is_ascii_hexdigit).rev().take(UNLIKE - 1).collect();

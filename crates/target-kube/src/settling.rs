@@ -120,7 +120,7 @@ impl Cluster {
         match self.api.fence(place, &mark, Deadline { leave_by: by, land_by: by }, behalf(intent)).await {
             Ok(()) => Ok(Some(Settlement::NotDone)),
             Err(failure) => match failure.refusal() {
-                // The effect or the mark came first; the next look finds out which.
+                // The effect or the mark came first; the next read finds out which.
                 Some(refusal) if refusal.class == RefusalClass::Conflict => Ok(None),
                 // The mark is not allowed, so settling waits for the deadline instead.
                 Some(_) if self.now() > intent.land_by => Ok(Some(Settlement::NotDone)),

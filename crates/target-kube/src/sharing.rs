@@ -1,5 +1,5 @@
-//! What of an object others may set, as it stands: by the app's rules, and by autoscalers that aim
-//! at it.
+//! The fields of an object that others may set, by its current state: by the app's rules, and by
+//! autoscalers that target it.
 
 use setpoint_core::diff::{Difference, diff};
 use setpoint_core::live::Writer;
@@ -16,7 +16,7 @@ use crate::compared::entries_of;
 use crate::records::Record;
 
 impl Cluster {
-    /// What of an object is not ours, as it stands.
+    /// Returns the fields of an object that are not ours, by its current state.
     pub(crate) async fn sharing(&self, resource: &Resource, object: &Value) -> Result<Sharing, UnknownReason> {
         let entries = entries_of(object)?;
         let holding = Holding { object, entries: &entries };
@@ -31,14 +31,13 @@ impl Cluster {
         })
     }
 
-    /// The same by what is remembered, without asking anybody; `None` where that does not hold any
-    /// more.
+    /// Returns the same from the record, without a request; `None` if the record no longer holds.
     pub(crate) fn sharing_as_recorded(&self, record: &Record, holding: Holding<'_>) -> Option<Sharing> {
         let Some(resource) = &record.kept else {
             return record.lent.is_empty().then(Sharing::default);
         };
         let scalers = scalers(resource, holding).ok()?;
-        // Another one who sets the scale may be a person, and the autoscaler may be gone.
+        // Another manager that sets the scale may be a person, and the autoscaler may be gone.
         if scalers.iter().any(|scaler| record.scaler.as_ref() != *scaler) {
             return None;
         }
@@ -47,22 +46,23 @@ impl Cluster {
         (*sharing.lent() == record.lent).then_some(sharing)
     }
 
-    /// Who likely wrote these paths, with what could not be found out about it.
+    /// Returns the likely writer of these paths, with a note if the autoscaler could not be
+    /// determined.
     pub(crate) fn writer_of(&self, entries: &[ManagedFields], paths: &[FieldPath], sharing: &Sharing) -> Writer {
         let writer = attribute::writer(entries, paths, &self.api.manager);
         let of_scale =
             |entry: &ManagedFields| *entry.subresource == *SCALE && paths.iter().any(|path| entry.fields.touches(path));
         match writer {
             Writer::Likely { who } if sharing.autoscaler == Autoscaler::Unknown && entries.iter().any(of_scale) => {
-                let doubt = "whether an autoscaler aims at it may not be asked: let the agent list them";
+                let doubt = "it is unknown whether an autoscaler targets it: let the agent list autoscalers";
                 Writer::Likely { who: format!("{who}; {doubt}") }
             }
             writer => writer,
         }
     }
 
-    /// The same where an object is compared with its declaration as both are written. What only we
-    /// hold may be what we wrote ourselves.
+    /// Returns the same for an object that is compared with its declaration as both are written.
+    /// Fields that only we hold may be what we wrote ourselves.
     pub(crate) fn writer_as_written(
         &self,
         entries: &[ManagedFields],
@@ -76,11 +76,11 @@ impl Cluster {
     }
 }
 
-/// Where an object differs from its declaration as both are written, as far as lists, whose items
-/// only the server can tell apart.
+/// Returns the paths at which an object differs from its declaration as both are written. Paths end
+/// at lists, whose items only the server can match.
 fn differing(resource: &Resource, value: &Value) -> Vec<FieldPath> {
     let field = |segment: &Segment| match segment {
-        // The server knows the other only.
+        // The server only knows `data`.
         Segment::Field(name) if **name == *"stringData" => Some(Element::field("data")),
         Segment::Field(name) => Some(Element::field(name)),
         Segment::Index(_) => None,
@@ -89,8 +89,8 @@ fn differing(resource: &Resource, value: &Value) -> Vec<FieldPath> {
     diff(&resource.body, value).iter().map(path).collect()
 }
 
-/// Rules are read before they are accepted. One that this version does not understand is no reason
-/// to write over what others may set.
+/// Reports an invalid rule. Rules are validated before they are accepted; one that this version
+/// does not understand is no reason to overwrite fields that others may set.
 pub(crate) fn unreadable(error: &NotShareable) -> UnknownReason {
     UnknownReason::Malformed {
         detail: format!("a field that others may set cannot be read: {error}; {}", error.help()),

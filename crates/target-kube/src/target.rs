@@ -44,7 +44,8 @@ impl KubeTarget {
     }
 
     /// Keeps the streams of changes open, and stores the records of objects. Never ends. Without it
-    /// every look is a request and there are no hints. The owner of the target runs it, once.
+    /// every observation is a request and there are no hints. The owner of the target runs it,
+    /// once.
     pub fn watch_task(&self) -> impl Future<Output = ()> + Send + 'static {
         let cluster = Arc::clone(&self.0);
         async move { cluster.watch().await }
@@ -98,7 +99,7 @@ impl KubeTarget {
         Arc::clone(&self.0).listen_for_audit(webhook, complain)
     }
 
-    /// Returns the number of objects with a record. If a record is trusted, a look needs no
+    /// Returns the number of objects with a record. If a record is trusted, an observation needs no
     /// request.
     pub fn remembered(&self) -> usize {
         self.0.records.len()

@@ -1,4 +1,4 @@
-//! Requests by what they do, for the cluster and for each app whose effects they are.
+//! Counts requests by call, for the cluster and for each app whose effects they are.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,25 +6,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use setpoint_core::name::AppId;
 use setpoint_target::Requests;
 
-/// What a request does.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Call {
     Get,
     List,
     Watch,
     Apply,
-    /// An apply that changes nothing.
+    /// An apply with `dryRun`, which changes nothing.
     DryRun,
     Patch,
     Delete,
-    /// Who the cluster is and what it serves.
+    /// Requests for the identity of the cluster and the kinds it serves.
     Discovery,
-    /// What a container has logged.
+    /// Requests for the log of a container.
     Log,
 }
 
 impl Call {
-    /// The word for people.
+    /// Returns the word shown to people.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -40,10 +40,10 @@ impl Call {
     }
 }
 
-/// How many requests were sent, by what they do.
+/// The number of requests sent, by call.
 pub type Tally = BTreeMap<Call, u64>;
 
-/// Counts that grow as requests are sent.
+/// The counters of a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Counts(Mutex<Counted>);
 
@@ -75,7 +75,7 @@ impl Counts {
         self.counted().of_apps.get(app).cloned().unwrap_or_default()
     }
 
-    /// All of them in words, for people.
+    /// Returns all counts in words, for people.
     pub(crate) fn told(&self) -> Requests {
         let words = |tally: &Tally| tally.iter().map(|(call, count)| (call.word(), *count)).collect();
         let counted = self.counted();

@@ -1,4 +1,4 @@
-//! Why a request did not bring what was asked for.
+//! Failures of requests, and how the engine treats them.
 
 use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::UnknownReason;
@@ -8,29 +8,29 @@ use setpoint_target::{Outcome, Refusal, RefusalClass};
 
 use crate::wire::WireError;
 
-/// Why a request did not bring what was asked for.
+/// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    /// It came too late to be sent: the effect must not leave any more.
-    #[error("it could not leave in time: decide anew")]
+    /// It was too late to send the effect.
+    #[error("the request could not leave in time: decide again")]
     Late,
-    /// What is declared cannot be written down for the server.
-    #[error("it cannot be sent: {detail}")]
+    /// The declaration cannot be written as a request.
+    #[error("the object cannot be sent: {detail}")]
     Unsendable { detail: String },
     /// Nothing reached the server.
     #[error("the API server could not be reached: {detail}")]
     NotSent { detail: String },
-    /// The server said no.
+    /// The server refused the request.
     #[error("{status}: {}", advice(status))]
     Refused { status: Box<Status>, retry_after: Option<Span> },
-    /// It may have had its effect.
-    #[error("the API server did not answer: {detail}")]
+    /// The request may have had its effect.
+    #[error("the API server did not respond: {detail}")]
     Unanswered { detail: String },
-    /// An answer came that is none. What was asked for may have happened.
-    #[error("the API server's answer could not be understood: {detail}")]
+    /// The response cannot be parsed. The request may have had its effect.
+    #[error("the API server's response cannot be parsed: {detail}")]
     Malformed { detail: String },
-    /// The server leads elsewhere. Nothing was done, and it was not followed.
-    #[error("the API server redirects ({code}), which is not followed: declare the address it has now")]
+    /// The server redirects. Nothing was done, and the redirect was not followed.
+    #[error("the API server redirects ({code}), which is not followed: declare its new address")]
     Redirected { code: u16 },
 }
 
@@ -44,7 +44,7 @@ impl From<WireError> for Failure {
 }
 
 impl Failure {
-    /// The HTTP status of a refusal.
+    /// Returns the HTTP status of a refusal.
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(status.code),
@@ -52,8 +52,8 @@ impl Failure {
         }
     }
 
-    /// Whether the server said that the object of this name is not there. Another 404 says that the
-    /// whole kind, or the path, is not.
+    /// Reports whether the server said that the object of this name does not exist. Another 404
+    /// means that the whole kind, or the path, does not exist.
     pub(crate) fn is_absence_of(&self, name: &str) -> bool {
         let said =
             |status: &Status| status.reason == "NotFound" && status.message.contains(&format!("\"{name}\" not found"));
@@ -61,7 +61,7 @@ impl Failure {
         matches!(self, Self::Refused { status, .. } if status.code == 404 && said(status))
     }
 
-    /// Whether asking again may help: nothing is known to be wrong with what was asked.
+    /// Reports whether a retry may help: nothing is known to be wrong with the request itself.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::NotSent { .. } | Self::Unanswered { .. } => true,
@@ -70,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// Why nothing was seen.
+    /// Returns the reason why a read failed.
     pub(crate) fn blindness(&self) -> UnknownReason {
         let detail = self.to_string();
         match self {
@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    /// How a step ended that failed like this.
+    /// Returns the outcome of a step that failed in this way.
     pub(crate) fn outcome(&self) -> Outcome {
         match self.refusal() {
             Some(refusal) => Outcome::Refused { refusal },
@@ -89,7 +89,7 @@ impl Failure {
         }
     }
 
-    /// Why it certainly did not happen; `None` where it may have.
+    /// Returns the refusal if the effect certainly did not happen; `None` if it may have.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         let refusal = |class, retry_after| Some(Refusal { class, detail: self.to_string(), retry_after });
         match self {
@@ -102,15 +102,15 @@ impl Failure {
     }
 }
 
-/// What the engine does about a refusal; `None` where the server failed and cannot tell whether it
-/// happened.
+/// Classifies a refusal for the engine; returns `None` if the server failed and does not know
+/// whether the effect happened.
 fn class_of(status: &Status) -> Option<RefusalClass> {
-    // Whoever set another UID than the object has spoke of another object.
+    // A request that set another UID than the object's was about another object.
     let of_another = |status: &Status| status.causes.iter().any(|cause| cause.field == "metadata.uid");
     match status.code {
         401 | 403 if is_terminating(status) || is_over_quota(status) => Some(RefusalClass::Unready),
         401 | 403 => Some(RefusalClass::Denied),
-        // Its namespace or its kind is not there, or not yet.
+        // Its namespace or its kind does not exist, or not yet.
         404 => Some(RefusalClass::Unready),
         429 => Some(RefusalClass::Unavailable),
         409 => Some(RefusalClass::Conflict),
@@ -118,63 +118,64 @@ fn class_of(status: &Status) -> Option<RefusalClass> {
         422 if is_denied_by_policy(status) => Some(RefusalClass::Denied),
         422 if status.is_immutable() => Some(RefusalClass::Immutable),
         400..500 => Some(RefusalClass::Invalid),
-        // Admission comes before anything is stored. A conversion may be that of the answer, after
-        // it was.
+        // Admission comes before anything is stored. A failed conversion may be that of the
+        // response, after the object was stored.
         500 if is_admission_failing(status) => Some(RefusalClass::Unready),
         500 if is_too_large(status) => Some(RefusalClass::Invalid),
-        // So the server says that a field is not in the schema.
+        // The server's way to report a field that is not in the schema.
         500 if status.message.starts_with("failed to create typed patch object") => Some(RefusalClass::Invalid),
         _ => None,
     }
 }
 
-/// What a person can do about it: the server says what is wrong, and mostly no more.
+/// Returns what a person can do: the server reports the error, and mostly no remedy.
 fn advice(status: &Status) -> &'static str {
     match status.code {
         401 => "renew the credentials of the target",
-        403 if is_terminating(status) => "it is made once the old namespace is gone",
-        403 if is_over_quota(status) => "free something there, or raise the quota",
+        403 if is_terminating(status) => "it is created once the old namespace is gone",
+        403 if is_over_quota(status) => "free resources in the namespace, or raise the quota",
         403 if may_not_impersonate(status) => {
             "grant the agent the verb `impersonate` on the user, group or service account that `actAs` of the Scope names"
         }
-        403 if status.message.contains(" cannot ") => "grant that to this user",
-        403 => "change the declaration, or what forbids it",
+        403 if status.message.contains(" cannot ") => "grant this permission to the user",
+        403 => "change the declaration, or the rule that forbids it",
         404 if status.message.starts_with("namespaces ") => "declare the namespace, or create it",
-        404 => "it is tried again as soon as it is served",
-        409 => "it is looked at and decided anew",
+        404 => "it is tried again once it exists",
+        409 => "it is read and decided again",
         413 => TOO_LARGE,
         422 if is_denied_by_policy(status) => "change the declaration, or the policy",
         422 if status.is_immutable() => {
-            "declare what it was, or another name; or delete it by hand, and it is made anew"
+            "declare its former values, or another name; or delete it by hand, and it is created again"
         }
         429 => "it is tried again when the server has time",
         400..500 => "correct the declaration",
-        _ if is_admission_failing(status) => "mend the webhook, or exempt the object from it",
-        _ if is_conversion_failing(status) => "mend the webhook that converts this kind",
+        _ if is_admission_failing(status) => "fix the webhook, or exempt the object from it",
+        _ if is_conversion_failing(status) => "fix the webhook that converts this kind",
         _ if is_too_large(status) => TOO_LARGE,
-        _ => "see what the API server logged",
+        _ => "check the log of the API server",
     }
 }
 
 const TOO_LARGE: &str = "split it, or keep its content elsewhere";
 
-/// Nothing is made in a namespace that is being deleted; it may be made again once that is gone.
+/// Reports whether the namespace is being deleted. Nothing can be created in it until it is gone.
 fn is_terminating(status: &Status) -> bool {
     status.causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// The agent may not act in the name it was to act in, which says nothing of what that one may do.
+/// Reports whether the agent may not impersonate the user. This does not show what that user may
+/// do.
 fn may_not_impersonate(status: &Status) -> bool {
     status.message.contains(" cannot impersonate")
 }
 
-/// There is no reason of its own for it.
+/// Reports whether a quota is exceeded. The server has no separate reason for it.
 fn is_over_quota(status: &Status) -> bool {
     status.message.contains("exceeded quota")
 }
 
-/// A ValidatingAdmissionPolicy refuses as if the object were invalid, also where nothing is to be
-/// stored.
+/// Reports whether a policy denied the request. A ValidatingAdmissionPolicy refuses as if the
+/// object were invalid, even if nothing is to be stored.
 fn is_denied_by_policy(status: &Status) -> bool {
     status.message.contains("denied request: ")
 }
@@ -187,8 +188,8 @@ fn is_conversion_failing(status: &Status) -> bool {
     status.message.contains("conversion webhook for ")
 }
 
-/// The server lets through more than its storage takes, and has no word of its own for what that
-/// says.
+/// Reports whether the object is too large. The server accepts more than its storage does, and has
+/// no separate reason for the storage's error.
 fn is_too_large(status: &Status) -> bool {
     status.message.contains("request is too large") || status.message.contains("message larger than max")
 }
@@ -216,7 +217,7 @@ mod tests {
                 403,
                 r#"secrets is forbidden: User "a" cannot create resource"#,
                 RefusalClass::Denied,
-                "grant that to this user",
+                "grant this permission to the user",
             ),
             (
                 403,
@@ -228,9 +229,9 @@ mod tests {
             (403, r#"admission webhook "a" denied the request: no"#, RefusalClass::Denied, "change the declaration"),
             (404, r#"namespaces "a" not found"#, RefusalClass::Unready, "declare the namespace"),
             (404, "the server could not find the requested resource", RefusalClass::Unready, "tried again"),
-            (409, "the object has been modified", RefusalClass::Conflict, "decided anew"),
+            (409, "the object has been modified", RefusalClass::Conflict, "decided again"),
             (413, "Request entity too large: limit is 3145728", RefusalClass::Invalid, "split it"),
-            // A message alone is no proof of it.
+            // The message alone does not prove an immutable field.
             (
                 422,
                 "spec.selector: Invalid value: x: field is immutable",
@@ -240,7 +241,7 @@ mod tests {
             (422, "ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no", RefusalClass::Denied, "policy"),
             (422, "spec.replicas: Invalid value: -1", RefusalClass::Invalid, "correct the declaration"),
             (429, "too many requests", RefusalClass::Unavailable, "has time"),
-            (500, r#"Internal error occurred: failed calling webhook "a""#, RefusalClass::Unready, "mend the webhook"),
+            (500, r#"Internal error occurred: failed calling webhook "a""#, RefusalClass::Unready, "fix the webhook"),
             (500, "etcdserver: request is too large", RefusalClass::Invalid, "split it"),
         ] {
             let refusal = refused(code, message).refusal().unwrap();

@@ -1,8 +1,8 @@
-//! How much is asked of the server at once: as much as it answers quickly, and no fixed rate.
+//! Adaptive concurrency: as many requests at once as the server answers quickly, and no fixed rate.
 //!
-//! The number of requests in flight grows by one for each round of quick answers and halves when
-//! the server is slow, fails or says that it is busy. Who waits is let through by urgency, and
-//! nobody for ever behind those who are more urgent.
+//! The number of requests in flight grows by one for each round of quick responses, and halves when
+//! the server is slow, fails or reports that it is busy. Waiting requests go in the order of their
+//! urgency, but none waits for ever behind more urgent ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,16 @@ use futures_channel::oneshot;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_target::Priority;
 
-/// Who goes first when not everybody can.
+/// The urgency of a request, which decides the order when not all can be sent at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// A person waits for the answer.
+    /// A person waits for the response.
     People,
-    /// A new bundle is brought about.
+    /// The rollout of a new bundle.
     Bundle,
-    /// What drifted is looked at and put right.
+    /// The read of a drifted object, and its heal.
     Drift,
-    /// Nobody asked: the regular look.
+    /// The regular observation, which no caller waits for.
     Sweep,
     Prune,
 }
@@ -37,8 +37,8 @@ impl From<Priority> for Urgency {
 }
 
 impl Urgency {
-    /// How many that come later may go first. People are first always: a fifth of the room is
-    /// theirs.
+    /// Returns how many later requests may go first. Requests of people always go first: a fifth of
+    /// the capacity is reserved for them.
     fn lets_pass(self) -> u64 {
         match self {
             Self::People | Self::Bundle => 0,
@@ -52,26 +52,26 @@ impl Urgency {
 const FIRST: f64 = 16.0;
 const MOST: f64 = 128.0;
 const LEAST: f64 = 1.0;
-/// An answer that took longer means that we ask too much.
+/// A response that took longer means that too many requests are in flight.
 const QUICK: Span = Span::seconds(1);
-/// One slow moment shows in many answers: the limit is halved once for all of them.
+/// A slow moment shows in many responses: the limit is halved once for all of them.
 const ONCE_PER: Span = Span::seconds(1);
-/// The longest a server may ask to be left alone.
+/// The longest pause that a server may ask for.
 const LONGEST_PAUSE: Span = Span::minutes(5);
 
-/// How the server took a request.
+/// The server's reaction to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOutcome {
     Answered {
         after: Span,
     },
-    /// It is busy (429), failing (5xx) or silent.
+    /// The server is busy (429), failing (5xx) or silent.
     Burdened {
         retry_after: Option<Span>,
     },
 }
 
-/// The turns of one cluster. Clones are one.
+/// The limiter of one cluster. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Flow(Arc<Mutex<State>>);
 
@@ -85,19 +85,19 @@ struct State {
     pause_until: Timestamp,
 }
 
-/// Where somebody waits: in the order in which they go. Nobody waits for ever, however much there
-/// is to do that is more urgent.
+/// The position of a waiting request. Positions sort in the order in which requests go; each
+/// request goes eventually, however many more urgent ones there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    /// People before all others.
+    /// Requests of people come before all others.
     is_other: bool,
-    /// After so many who came.
+    /// The number of arrivals after which the request goes.
     after: u64,
     number: u64,
     urgency: Urgency,
 }
 
-/// A place among those in flight, until it is dropped.
+/// A slot among the requests in flight, held until it is dropped.
 #[derive(Debug)]
 pub struct Turn(Option<Flow>);
 
@@ -115,7 +115,7 @@ impl Default for Flow {
 }
 
 impl Flow {
-    /// Waits for a turn.
+    /// Waits for a slot.
     pub async fn take(&self, urgency: Urgency) -> Turn {
         let turn = {
             let mut state = self.state();
@@ -135,12 +135,12 @@ impl Flow {
         turn.await.expect("whoever waits is kept until the flow itself is gone")
     }
 
-    /// How long the server wants to be left alone.
+    /// Returns how long the server still wants clients to wait.
     pub fn pause(&self, now: Timestamp) -> Span {
         self.state().pause_until.since(now)
     }
 
-    /// Takes note of how the server took a request.
+    /// Adjusts the limit by the server's reaction to a request.
     pub fn learn(&self, taken: RequestOutcome, now: Timestamp) {
         let mut state = self.state();
         match taken {
@@ -161,7 +161,8 @@ impl Flow {
 
     fn let_through(&self) {
         loop {
-            // Let go of before it is sent: a turn that nobody takes gives its place back.
+            // The lock is released before the slot is sent: a slot that its waiter abandoned is
+            // returned.
             let next = self.state().next();
             let Some(sender) = next else { return };
             drop(sender.send(Turn(Some(self.clone()))));
@@ -174,7 +175,7 @@ impl Flow {
 }
 
 impl State {
-    /// The next one who may go; its place is taken.
+    /// Returns the next waiter that may go, and takes its slot.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         loop {
             let entry = self.waiting.first_entry()?;
@@ -198,10 +199,10 @@ impl State {
     }
 }
 
-/// How many may be in flight. A fifth is kept for people.
+/// Returns how many requests may be in flight. A fifth of the limit is reserved for people.
 fn room(limit: f64, urgency: Urgency) -> usize {
     let share = if urgency == Urgency::People { limit } else { limit * 0.8 };
-    // Between 1 and 128, so nothing is lost.
+    // The value is between 1 and 128, so the cast loses nothing.
     (share as usize).max(1)
 }
 
@@ -284,7 +285,7 @@ mod tests {
         let mut sweep = Box::pin(flow.take(Urgency::Sweep));
         assert!((&mut sweep).now_or_never().is_none());
         let mut passed = 0;
-        // Somebody more urgent is always waiting already when a turn ends.
+        // A more urgent request is always waiting already when a slot is returned.
         loop {
             let mut bundle = Box::pin(flow.take(Urgency::Bundle));
             assert!((&mut bundle).now_or_never().is_none());

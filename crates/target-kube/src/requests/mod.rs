@@ -1,10 +1,10 @@
-//! What is asked of an API server. The only place that knows how requests are written.
+//! The requests to an API server. The only place that knows how they are written.
 //!
-//! - [`place`]: where objects are.
-//! - [`sending`]: a request's turn, its time and its bounds.
-//! - [`flow`]: how much is asked at once, and who goes first.
-//! - [`counts`]: how many requests were made.
-//! - [`failure`]: why one did not bring what was asked for.
+//! - [`place`]: the paths of objects.
+//! - [`sending`]: a request's turn, its deadline and its limits.
+//! - [`flow`]: the number of requests in flight, and their order.
+//! - [`counts`]: the number of requests made.
+//! - [`failure`]: the failures of requests.
 
 mod counts;
 mod failure;
@@ -33,37 +33,38 @@ use crate::wire::{Body, Method, Request};
 const JSON: &str = "application/json";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-/// Everything a server serves, in two answers. Old servers answer with what they have.
+/// The media type for all kinds that a server serves, in two responses. Old servers respond with
+/// the types they know.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 const TEXT: &str = "text/plain, */*";
 const APPLY: &str = "application/apply-patch+yaml";
 const JSON_PATCH: &str = "application/json-patch+json";
 
-/// How much of each object is wanted.
+/// The wanted part of each object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Form {
     Whole,
     Metadata,
 }
 
-/// How an apply is meant.
+/// The options of an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Manner {
-    /// Take fields over from whoever has them.
+    /// Takes fields over from any other manager.
     pub(crate) force: bool,
-    /// Say what would be, change nothing.
+    /// Returns the result without storing it.
     pub(crate) dry_run: bool,
 }
 
-/// What an apply brought about.
+/// The result of an apply.
 #[derive(Debug)]
 pub(crate) struct Applied {
-    /// The object was not there before.
+    /// The object did not exist before.
     pub(crate) created: bool,
     pub(crate) object: Value,
 }
 
-/// Which changes a stream tells of.
+/// The objects that a list or a stream selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
     /// `labelSelector` or `fieldSelector`.
@@ -71,37 +72,38 @@ pub(crate) struct Selection {
     pub(crate) expression: String,
 }
 
-/// Where a stream begins.
+/// The point at which a stream begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Beginning {
-    /// With everything that is there, as events, and a bookmark behind it.
+    /// The current state as events, followed by a bookmark.
     Everything,
-    /// With what is there, as the server likes it: old servers, and single objects.
+    /// The current state without a bookmark, for old servers and single objects.
     Present,
-    /// After this state.
+    /// The changes after this version.
     After(String),
 }
 
-/// The verbs of one cluster.
+/// The API of one cluster.
 #[derive(Debug)]
 pub(crate) struct Api {
     pub(crate) sender: Sender,
     /// Our field manager.
     pub(crate) manager: String,
-    /// The one we put marks on objects under that end what may be under way to them.
+    /// The manager of our fencing marks, which end the effects that may still be in flight to an
+    /// object.
     pub(crate) fencing_manager: String,
     pub(crate) signature: Signature,
-    /// Tells the audit ids of one instant apart.
+    /// The counter that distinguishes audit ids of the same instant.
     pub(crate) signed: AtomicU16,
 }
 
 impl Api {
-    /// A quorum read: what is there, not what some cache remembers.
+    /// Reads an object by a quorum read, never from a cache.
     pub(crate) async fn get(&self, place: &Place, form: Form, on: Behalf<'_>) -> Result<Value, Failure> {
         self.read_object(place, form, Call::Get, on).await
     }
 
-    /// The same for the object that tells which cluster this is.
+    /// Reads the object that identifies the cluster.
     pub(crate) async fn get_identifying(&self, place: &Place) -> Result<Value, Failure> {
         self.read_object(place, Form::Metadata, Call::Discovery, Behalf::agent(Urgency::People)).await
     }
@@ -115,14 +117,14 @@ impl Api {
         understood(&reply)
     }
 
-    /// Something about the server itself.
+    /// Reads a document about the server itself.
     pub(crate) async fn ask(&self, path: String, urgency: Urgency) -> Result<Value, Failure> {
         let errand = Errand { call: Call::Discovery, urgency, app: None };
         let reply = self.sender.read(&read(path, AGGREGATED), errand, MOST_OF_DISCOVERY).await?;
         understood(&reply)
     }
 
-    /// Applies what is declared. Of a dry-run nothing is stored, but everything is checked.
+    /// Applies a declaration. A dry-run stores nothing, but checks everything.
     pub(crate) async fn apply(
         &self,
         place: &Place,
@@ -154,7 +156,7 @@ impl Api {
         Ok(Applied { created: reply.code == 201, object: understood(&reply)? })
     }
 
-    /// Puts on an object what says that it moved on.
+    /// Writes a fencing mark to an object, which changes its version.
     pub(crate) async fn fence(
         &self,
         place: &Place,
@@ -166,7 +168,7 @@ impl Api {
         self.apply_as(&self.fencing_manager, place, mark, manner, deadline, on).await.map(drop)
     }
 
-    /// Takes out what stands at these JSON pointers, if the object is still in this version.
+    /// Removes the values at these JSON pointers, if the object still has this version.
     pub(crate) async fn take_out(
         &self,
         place: &Place,
@@ -180,7 +182,7 @@ impl Api {
         self.patch(place, patch, deadline, on).await
     }
 
-    /// Says who holds which field, if the object is still in this version.
+    /// Replaces the managed fields of an object, if it still has this version.
     pub(crate) async fn fold(
         &self,
         place: &Place,
@@ -209,8 +211,8 @@ impl Api {
         understood(&reply)
     }
 
-    /// Deletes this very object in this very version; what it owns goes after it. Returns the
-    /// object if something keeps it for now, else a status.
+    /// Deletes this very object in this very version; the objects it owns are deleted after it.
+    /// Returns the object if something still holds it, otherwise a status.
     pub(crate) async fn delete(
         &self,
         place: &Place,
@@ -230,11 +232,11 @@ impl Api {
         let bytes = object::write(&options).map_err(|error| Failure::Unsendable { detail: error.to_string() })?;
         let (path, content) = (format!("{}?", place.path()), Some((JSON, bytes)));
         let reply = self.change((Method::Delete, place), path, content, deadline, (Call::Delete, on)).await?;
-        // The delete was accepted, whatever is said about it.
+        // The delete was accepted, whatever the response contains.
         Ok(understood(&reply).unwrap_or_default())
     }
 
-    /// One page of a list, as it is now.
+    /// Reads one page of a list in its current state.
     pub(crate) async fn page(
         &self,
         collection: &Collection,
@@ -253,7 +255,8 @@ impl Api {
         self.sender.open(read(path, accept), errand).await
     }
 
-    /// The state of a server as far as a kind goes: the version of a list of it, if it has one.
+    /// Returns the version of a list of a kind, which is the server's state for this kind, if the
+    /// list has one.
     pub(crate) async fn state(&self, collection: &Collection) -> Result<Option<String>, Failure> {
         let request = read(format!("{}?limit=1", collection.path()), METADATA_LIST);
         let errand = Errand { call: Call::List, urgency: Urgency::Sweep, app: None };
@@ -261,7 +264,7 @@ impl Api {
         Ok(object::resource_version(&list).map(str::to_owned))
     }
 
-    /// What a container has logged; the query says how much. With `streams` it does not end by
+    /// Opens the log of a container; the query selects the part. With `streams` it does not end by
     /// itself.
     pub(crate) async fn log(&self, pod: &Place, query: &str, streams: bool) -> Result<Body, Failure> {
         let path = format!("{}/log?{query}", pod.path());
@@ -269,7 +272,7 @@ impl Api {
         self.sender.open(Request { streams, ..read(path, TEXT) }, errand).await
     }
 
-    /// A stream of changes.
+    /// Opens a stream of changes.
     pub(crate) async fn watch(
         &self,
         collection: &Collection,
@@ -295,14 +298,15 @@ impl Api {
         self.sender.open(Request { streams: true, ..read(path, accept) }, errand).await
     }
 
-    /// What the server is to write down a change of ours under, so that it is known for ours.
+    /// Signs the id under which the server audits a change of ours, so that it is recognized as
+    /// ours.
     fn audit_id(&self, method: Method, place: &Place) -> String {
         let verb = if method == Method::Delete { Verb::Delete } else { Verb::Patch };
         let number = self.signed.fetch_add(1, Ordering::Relaxed);
         self.signature.sign(self.sender.now(), number, verb, &place.audited())
     }
 
-    /// Sends an effect once. The server too is told when it must have landed.
+    /// Sends an effect once. The request states its deadline to the server.
     async fn change(
         &self,
         (method, place): (Method, &Place),
@@ -324,11 +328,12 @@ impl Api {
     }
 }
 
-/// Servers close a stream by themselves; asked for a length, they do so in good order.
+/// Servers close a stream by themselves. With a requested length they close it in good order.
 const STREAM_SECONDS: u32 = 1_800;
 pub(crate) const PAGE: usize = 500;
 
-/// Set to what it was, the server refuses a patch as soon as it is another.
+/// The pointer to the version. A patch that sets it to the expected value is refused if the object
+/// has another one.
 const VERSION: &str = "/metadata/resourceVersion";
 
 fn replacing(pointer: &str, value: Value) -> Value {

@@ -1,18 +1,18 @@
-//! Where objects are on the server: paths and queries.
+//! Places of objects on the server: paths and queries.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use setpoint_kube::audit::ObjectName;
 
-/// A kind as it is served: all of its objects, or those of one namespace.
+/// A kind as the server serves it: all of its objects, or those of one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Collection {
     pub(crate) group: Arc<str>,
     pub(crate) version: Arc<str>,
     /// The plural word of the path: `deployments`.
     pub(crate) resource: Arc<str>,
-    /// Empty for all namespaces, and for kinds that have none.
+    /// The namespace; empty for all namespaces, and for cluster-scoped kinds.
     pub(crate) namespace: Arc<str>,
 }
 
@@ -37,7 +37,7 @@ impl Collection {
     }
 }
 
-/// Where one object is.
+/// The place of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) collection: Collection,
@@ -45,7 +45,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// As audit events name it.
+    /// Returns the name that audit events use.
     pub(crate) fn audited(&self) -> ObjectName {
         let Collection { group, resource, namespace, .. } = self.collection.clone();
         ObjectName { group, resource, namespace, name: Arc::clone(&self.name) }
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-/// A part of a path or of a query that means itself.
+/// Percent-escapes a part of a path or query.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! One request from its turn to the end of its answer: in time, bounded, counted.
+//! Sends one request, from its turn to the end of its response: in time, bounded, counted.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ use super::flow::{Flow, RequestOutcome, Urgency};
 use crate::options::Clock;
 use crate::wire::{Body, Request, Response, Wire, within};
 
-/// An object is at most 1.5 MB; the server's own bookkeeping may be as much again.
+/// An object has at most 1.5 MB; the server's own metadata may have as much again.
 pub(crate) const MOST_OF_OBJECT: usize = 3 << 20;
-/// What a server serves, with ten thousands of definitions.
+/// The limit of a discovery document, with tens of thousands of definitions.
 pub(crate) const MOST_OF_DISCOVERY: usize = 32 << 20;
-/// How long a read may take.
+/// The limit for a read.
 const READ_TIME: Span = Span::seconds(10);
-/// A read that failed in passing is made again this often.
+/// The number of retries of a read after a temporary failure.
 const READS_AGAIN: u32 = 2;
 const FIRST_WAIT: Span = Span::millis(200);
 const LONGEST_WAIT: Span = Span::seconds(2);
 
-/// Until when a request may leave, and when its answer no longer matters.
+/// The deadlines of a request: the last moment to send it, and the moment from which its response
+/// no longer matters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     pub(crate) leave_by: Timestamp,
@@ -39,18 +40,18 @@ impl From<Fence> for Deadline {
     }
 }
 
-/// On whose behalf a request is made, and in whose name.
+/// The app and the user for whom a request is made, and its urgency.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behalf<'a> {
     pub(crate) urgency: Urgency,
-    /// Whose request it is; `None` where it serves several.
+    /// The app; `None` if the request serves several.
     pub(crate) app: Option<&'a AppId>,
-    /// The agent's own name if `None`.
+    /// The impersonated user; the agent's own if `None`.
     pub(crate) acting_as: Option<&'a Arc<ActingAs>>,
 }
 
 impl<'a> Behalf<'a> {
-    /// The agent's own, for whoever it may be.
+    /// Builds the behalf of the agent itself, for any app.
     pub(crate) fn agent(urgency: Urgency) -> Self {
         Self { urgency, app: None, acting_as: None }
     }
@@ -59,13 +60,13 @@ impl<'a> Behalf<'a> {
         Self { urgency, app: asker.app.as_ref(), acting_as: asker.acting_as.as_ref() }
     }
 
-    /// The same in the agent's own name: looks are the agent's, whatever an app may read.
+    /// Returns the same without impersonation: reads are the agent's, whatever an app may read.
     pub(crate) fn looking(self) -> Self {
         Self { acting_as: None, ..self }
     }
 }
 
-/// What a request does, and for whom.
+/// The call of a request, its urgency and its app.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errand<'a> {
     pub(crate) call: Call,
@@ -73,14 +74,14 @@ pub(crate) struct Errand<'a> {
     pub(crate) app: Option<&'a AppId>,
 }
 
-/// A whole answer that is no error.
+/// A complete response that is no error.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) code: u16,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Sends requests to one cluster.
+/// The sender of requests to one cluster.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) wire: Arc<dyn Wire>,
@@ -98,7 +99,7 @@ impl Sender {
         self.clock.now()
     }
 
-    /// Reads, again where it failed in passing.
+    /// Reads, with retries after temporary failures.
     pub(crate) async fn read(&self, request: &Request, errand: Errand<'_>, most: usize) -> Result<Reply, Failure> {
         let mut tries = 0;
         loop {
@@ -118,7 +119,7 @@ impl Sender {
         }
     }
 
-    /// Sends once, and answers what came back in time.
+    /// Sends once, and returns the response if it arrives in time.
     pub(crate) async fn exchange(
         &self,
         request: Request,
@@ -141,12 +142,12 @@ impl Sender {
             judged(response, most).await
         };
         let answer = within(&*self.wire, deadline.land_by.since(sent_at), answer).await;
-        let answer = answer.unwrap_or_else(|| Err(Failure::Unanswered { detail: "its time is over".to_owned() }));
+        let answer = answer.unwrap_or_else(|| Err(Failure::Unanswered { detail: "no response in time".to_owned() }));
         self.flow.learn(taken(&answer, self.now().since(sent_at)), self.now());
         answer
     }
 
-    /// Opens an answer that does not end by itself. It takes a turn only until it begins.
+    /// Opens a response that does not end by itself. It holds a slot only until it begins.
     pub(crate) async fn open(&self, request: Request, errand: Errand<'_>) -> Result<Body, Failure> {
         let turn = self.flow.take(errand.urgency).await;
         let sent_at = self.now();
@@ -158,7 +159,7 @@ impl Sender {
         self.counts.count(errand.call, errand.app);
         let opened = within(&*self.wire, READ_TIME, self.wire.send(request)).await;
         let response =
-            opened.unwrap_or_else(|| Err(crate::wire::WireError::Unanswered { detail: "its time is over".to_owned() }));
+            opened.unwrap_or_else(|| Err(crate::wire::WireError::Unanswered { detail: "no response in time".to_owned() }));
         let response = response.map_err(Failure::from);
         let answer = match response {
             Ok(response) if (200..300).contains(&response.status) => return Ok(response.body),
@@ -168,17 +169,18 @@ impl Sender {
         self.flow.learn(taken(&answer, Span::ZERO), self.now());
         match answer {
             Err(failure) => Err(failure),
-            Ok(reply) => Err(Failure::Malformed { detail: format!("a stream was answered with {}", reply.code) }),
+            Ok(reply) => Err(Failure::Malformed { detail: format!("the response to a stream has the status {}", reply.code) }),
         }
     }
 }
 
-/// What stands for the server's own words while it wants to be left alone.
+/// Builds the status that takes the place of the server's own while the server wants clients to
+/// wait.
 fn busy() -> Status {
     Status {
         code: 429,
         reason: String::new(),
-        message: "the API server asked to be left alone for a while".to_owned(),
+        message: "the API server asked clients to wait".to_owned(),
         causes: Vec::new(),
         retry_after_seconds: None,
     }
@@ -194,7 +196,7 @@ fn taken(answer: &Result<Reply, Failure>, after: Span) -> RequestOutcome {
     }
 }
 
-/// The whole answer, or what its status says.
+/// Reads the whole response, or the error that its status describes.
 async fn judged(response: Response, most: usize) -> Result<Reply, Failure> {
     let Response { status: code, retry_after, body } = response;
     if (300..400).contains(&code) {
@@ -204,13 +206,13 @@ async fn judged(response: Response, most: usize) -> Result<Reply, Failure> {
     if (200..300).contains(&code) {
         return Ok(Reply { code, bytes: bytes? });
     }
-    // What the head says holds, whatever became of the rest.
+    // The status code holds, whatever happened to the body.
     let status = Status::read(code, &bytes.unwrap_or_default());
     let said = status.retry_after_seconds.map(|seconds| Span::seconds(seconds.into()));
     Err(Failure::Refused { retry_after: retry_after.or(said), status: Box::new(status) })
 }
 
-/// Reads a body to its end, if that comes within the bound.
+/// Reads a body to its end, if that comes within the limit.
 async fn whole(mut body: Body, most: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     while let Some(chunk) = body.next().await {

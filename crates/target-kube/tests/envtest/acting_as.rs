@@ -63,7 +63,7 @@ async fn two_scopes_on_one_cluster_write_each_where_its_own_user_may() {
         let user = &other.as_ref().unwrap().user;
         assert_eq!(refused.class, RefusalClass::Denied);
         assert!(refused.detail.contains(&format!("User \"{user}\" cannot patch")), "{refused}");
-        assert!(refused.detail.ends_with("grant that to this user"), "{refused}");
+        assert!(refused.detail.ends_with("grant this permission to the user"), "{refused}");
         assert_eq!(scene.server.request("GET", &Scene::path(&declared), None).status, 404, "nothing was made");
 
         let made = scene.done(&of(scene.steps.create(&declared), own)).await.unwrap();

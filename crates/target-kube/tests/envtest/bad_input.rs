@@ -55,7 +55,7 @@ async fn a_kind_that_nobody_defined_is_refused_for_now_and_taken_once_it_is_defi
     }));
     let refusal = refusal_among_good_ones(&scene, &late).await;
     assert_eq!(refusal.class, RefusalClass::Unready);
-    assert!(refusal.detail.ends_with("install what defines it"), "{refusal}");
+    assert!(refusal.detail.ends_with("install its definition"), "{refusal}");
     scene.define("Late", &fields(&json!({"size": {"type": "integer"}}))).await;
     let made = scene.have(&late).await;
     assert_eq!(made.value, late.body);
@@ -177,7 +177,7 @@ async fn case_44_a_verb_that_is_forbidden_is_denied_with_what_to_grant() {
     for denied in [elsewhere, cluster_wide, secret] {
         let refusal = refusal_among_good_ones(&scene, &denied).await;
         assert_eq!(refusal.class, RefusalClass::Denied, "{refusal}");
-        assert!(refusal.detail.ends_with("grant that to this user"), "{refusal}");
+        assert!(refusal.detail.ends_with("grant this permission to the user"), "{refusal}");
         assert!(!refusal.detail.contains("swordfish"), "{refusal}");
         let seen = scene.observe(&denied).await;
         assert!(matches!(&seen, Observed::Unknown { reason: UnknownReason::Denied { .. } }), "{seen:?}");

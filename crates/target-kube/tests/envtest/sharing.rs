@@ -410,7 +410,7 @@ async fn autoscalers_that_may_not_be_listed_are_said_and_those_that_cannot_be_no
     let denied = scene.proxy.add(list(403));
     let drifted = scene.live(&declared).await;
     let Writer::Likely { who } = &drifted.writer else { panic!("{:?}", drifted.writer) };
-    assert!(who.contains("kubectl") && who.contains("let the agent list them"), "{who}");
+    assert!(who.contains("kubectl") && who.contains("let the agent list autoscalers"), "{who}");
     assert!(scene.proxy.struck(denied) > 0);
     scene.proxy.mend();
     scene.proxy.add(list(500));

@@ -348,7 +348,7 @@ async fn a_write_whose_answer_cannot_be_converted_is_settled_by_looking() {
     is_one_way.store(true, Ordering::SeqCst);
     let outcome = scene.execute(&create).await;
     let Outcome::Unknown { detail } = &outcome else { panic!("it may have happened: {outcome:?}") };
-    assert!(detail.contains("mend the webhook that converts this kind"), "{detail}");
+    assert!(detail.contains("fix the webhook that converts this kind"), "{detail}");
     is_one_way.store(false, Ordering::SeqCst);
     // It had been stored before it was converted.
     assert!(matches!(scene.settle(&create).await, Settlement::Done { .. }));
