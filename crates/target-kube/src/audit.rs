@@ -1,11 +1,12 @@
-//! Who did what was seen: the audit events that came, and what was seen before they did.
+//! Attributes changes to writers: the audit events that arrived, and the changes that were observed
+//! before they did.
 //!
-//! A look that finds something changed or gone keeps what the object says about it, since putting
-//! it right takes that away. Events come when the server hands them over, often later. Whoever asks
-//! waits for them here; nothing else does.
+//! A read that finds an object changed or gone files the object's own metadata about it, because a
+//! heal removes that. Events arrive when the server sends them, often later. Only a caller that
+//! asks for the writer waits for them.
 #![cfg_attr(
     not(any(feature = "http", test)),
-    expect(dead_code, reason = "nobody tells of requests where nothing speaks HTTP")
+    expect(dead_code, reason = "without HTTP there is no source of audit events")
 )]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -29,28 +30,28 @@ use crate::records::Record;
 use crate::requests::Place;
 use crate::wire::within;
 
-/// Events that are kept, of all objects and of each.
+/// The most events that are kept, of all objects and of each.
 const MOST_EVENTS: usize = 20_000;
 const MOST_OF_ONE: usize = 64;
-/// What was seen and is not explained yet.
+/// The most changes that are filed without an explanation.
 const MOST_CASES: usize = 10_000;
-/// Servers hand events over in batches, half a minute apart. What nobody has told by then nobody
-/// will.
+/// Servers send events in batches, half a minute apart. An event that has not arrived by then will
+/// not arrive.
 const PATIENCE: Span = Span::minutes(2);
 
-/// The beginning of a source that does not tell.
+/// The beginning of a source that is silent.
 const SILENT: u64 = u64::MAX;
 
-/// One of the places that events come from.
+/// A source of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source(usize);
 
-/// How far a cluster's audit trail is known.
+/// How much of a cluster's audit trail is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
-    /// Events of completed writes that came, since the start.
+    /// The number of events of completed writes since the start.
     pub events: u64,
-    /// Those that could not be read.
+    /// The number of events that could not be read.
     pub malformed: u64,
 }
 
@@ -58,7 +59,7 @@ pub struct Trail {
 #[derive(Debug)]
 pub(crate) struct Audit {
     signature: Signature,
-    /// How long an event that happened before another may come after it.
+    /// How late an event may arrive, compared with a later event.
     settles: Span,
     state: Mutex<State>,
 }
@@ -68,10 +69,10 @@ struct State {
     objects: BTreeMap<ObjectName, RetainedEvents>,
     /// The objects of all events, the oldest first.
     order: VecDeque<ObjectName>,
-    /// Since when each source has told of everything, in microseconds since 1970; [`SILENT`] while
-    /// it does not.
+    /// The instant from which on each source has sent every event, in microseconds since 1970;
+    /// [`SILENT`] while it sends none.
     sources: Vec<u64>,
-    /// What came before has been forgotten.
+    /// The instant before which events have been forgotten.
     kept_from: u64,
     cases: BTreeMap<CaseName, Case>,
     filed: VecDeque<CaseName>,
@@ -91,11 +92,11 @@ struct RetainedEvents {
 #[derive(Clone, Debug)]
 struct Heard {
     event: AuditEvent,
-    /// When we sent it; `None` if it was not us.
+    /// The time at which we sent the request; `None` if it was not ours.
     sent: Option<Timestamp>,
 }
 
-/// Something that was seen, to be explained.
+/// An observed change, to be explained.
 #[derive(Clone, Debug)]
 struct Case {
     uid: Option<Uid>,
@@ -118,21 +119,21 @@ impl Audit {
         Self { signature, settles, state: Mutex::new(state) }
     }
 
-    /// One more place that events come from. An edit is explained only where all of them tell.
+    /// Adds a source of events. An edit is explained only while all sources send.
     pub(crate) fn add_source(&self) -> Source {
         let mut state = self.state();
         state.sources.push(SILENT);
         Source(state.sources.len() - 1)
     }
 
-    /// From here on, in the server's time, a source tells of every event; what is known is of no
-    /// use for what was before.
+    /// Notes that a source sends every event from this instant on, in the server's time. Known
+    /// events prove nothing about the time before.
     pub(crate) fn begins(&self, source: Source, micros: u64) {
         let since = &mut self.state().sources[source.0];
         *since = if *since == SILENT { micros } else { micros.max(*since) };
     }
 
-    /// A source tells of nothing for now.
+    /// Notes that a source sends nothing for now.
     pub(crate) fn falls_silent(&self, source: Source) {
         self.state().sources[source.0] = SILENT;
     }
@@ -154,7 +155,7 @@ impl Audit {
         self.state().trail
     }
 
-    /// Ends when more events have come than these.
+    /// Waits until more events have arrived.
     fn more_than(&self, heard: Trail) -> impl Future<Output = ()> + Send + '_ {
         poll_fn(move |context| {
             let mut state = self.state();
@@ -200,13 +201,13 @@ impl Audit {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each change is complete before the next begins, and all of it may be lost.
+        // Each change is complete before the next begins, and all of the state may be lost.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Every event since then is known.
+    /// Returns the instant from which on every event is known.
     fn complete_from(&self) -> u64 {
         self.sources.iter().copied().max().unwrap_or(SILENT).max(self.kept_from)
     }
@@ -214,9 +215,9 @@ impl State {
     fn keep(&mut self, event: AuditEvent, sent: Option<Timestamp>) {
         let kept = self.objects.entry(event.object.clone()).or_default();
         let again = kept.events.iter_mut().find(|heard| heard.event.id == event.id);
-        // Servers send again what was not answered for, and may write down what they send. An id of
-        // ours on a later request is somebody who has read it; which of the two is told of first
-        // does not matter.
+        // Servers send unacknowledged events again, and may log events that they also send. A later
+        // request with an id of ours comes from someone who has read that id; the order in which
+        // the two arrive does not matter.
         let sent = match again {
             Some(heard) if heard.event.received == event.received => return,
             Some(heard) if heard.event.received > event.received => {
@@ -253,7 +254,7 @@ impl State {
 }
 
 impl Cluster {
-    /// Keeps what an object says about a change that was seen.
+    /// Files an object's own metadata about an observed change.
     pub(crate) fn file_edit(&self, key: &Key, named: &Named, entries: &[ManagedFields], paths: &[FieldPath]) {
         let Some(audit) = &self.audit else { return };
         let ours = &self.api.manager;
@@ -266,7 +267,8 @@ impl Cluster {
         audit.file((key.clone(), Some(named.version.clone())), case);
     }
 
-    /// Keeps what was known of an object that is gone. Seen to be gone once more, no more is known.
+    /// Files the last known state of an object that is gone. A second observation that it is gone
+    /// adds nothing.
     pub(crate) fn file_gone(&self, key: &Key, record: Option<&Record>) {
         let Some(audit) = &self.audit else { return };
         let name = (key.clone(), None);
@@ -277,7 +279,7 @@ impl Cluster {
         audit.file(name, Case { uid: record.map(|record| record.uid.clone()), at: self.now(), change });
     }
 
-    /// Who did what was seen, as soon as something can be said of any of it.
+    /// Returns the writers of observed changes, as soon as one of them is known.
     pub(crate) async fn attribute(&self, seen: Sightings) -> BTreeMap<Key, Writer> {
         let Some(audit) = &self.audit else { return BTreeMap::new() };
         let (mut open, mut until) = (BTreeMap::new(), Timestamp::default());
@@ -287,7 +289,7 @@ impl Cluster {
             until = until.max(case.at + PATIENCE);
             open.insert(name.0, sighting(case, &place));
         }
-        // What explains each, and since when nothing else has come up.
+        // The explanation of each change, and since when it is unchanged.
         let mut told: BTreeMap<Key, (Explanation, Timestamp)> = BTreeMap::new();
         loop {
             let (heard, now) = (audit.trail(), self.now());
@@ -353,7 +355,7 @@ mod tests {
         audit.hear(Read { events: events.to_vec(), malformed: 0 });
     }
 
-    /// A field was removed, which nobody holds.
+    /// The removal of a field that no manager holds.
     fn sighting() -> Sighting {
         let change = Change::Edited { version: None, holder: None, applied: Some("2026-11-16T10:00:00Z".into()) };
         let at = Timestamp::from_millis(micros("2026-11-16T10:00:30Z").unwrap() / 1_000);
@@ -366,7 +368,7 @@ mod tests {
         let (first, second) = (audit.add_source(), audit.add_source());
         hear(&audit, &[event("one", 1)]);
         audit.begins(first, began);
-        assert_eq!(audit.explain(&sighting()), None, "the other server may tell of somebody else");
+        assert_eq!(audit.explain(&sighting()), None, "the other server may name another writer");
         audit.begins(second, began);
         assert!(audit.explain(&sighting()).is_some());
         audit.begins(first, began + 1);
@@ -386,7 +388,7 @@ mod tests {
         hear(&audit, &[event("one", 1), event("one", 1)]);
         assert_eq!(audit.trail().events, 1);
         let Some(Explanation { writer: Writer::Proven(proof), .. }) = audit.explain(&sighting()) else {
-            panic!("nobody is proven");
+            panic!("no writer is proven");
         };
         assert_eq!(proof.audit_id.as_deref(), Some("one"), "it is one request that did it");
     }

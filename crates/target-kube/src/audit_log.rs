@@ -1,6 +1,6 @@
-//! Following the file that an API server writes its audit events to. The kernel tells when there is
-//! more; a look every few seconds is the net under that. A file that is renamed is read to its end
-//! before the new one is begun with; of one that is cut everything after the cut is read.
+//! Follows the file to which an API server writes its audit events. The kernel notifies us of new
+//! data; a check every few seconds covers lost notifications. A renamed file is read to its end
+//! before the new one is opened. After a truncation, everything behind the cut is read.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek, SeekFrom};
@@ -21,19 +21,19 @@ use crate::audit::{Audit, Source};
 use crate::cluster::Cluster;
 use crate::wire::{Wire, within};
 
-/// Where people are told what is wrong with an audit trail.
+/// Reports a problem of an audit trail to people.
 pub type Complaint = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How much of what was written before is read at the start, so that what is found right after a
-/// restart can be explained.
+/// How much of the existing file is read at the start, so that changes found right after a restart
+/// can be explained.
 const READ_BACK: u64 = 16 << 20;
 const CHUNK: usize = 1 << 20;
-/// An object is at most 1.5 MB, and an event may hold it twice.
+/// An object has at most 1.5 MB, and an event may contain it twice.
 const LONGEST_LINE: usize = 8 << 20;
 const LOOK_AGAIN: Span = Span::seconds(5);
 
 impl Cluster {
-    /// The source is known as soon as this is called: until the file was opened, nothing is
+    /// Follows the file. The source is registered at once: until the file is opened, nothing is
     /// complete.
     pub(crate) fn follow_audit_log(
         self: Arc<Self>,
@@ -56,7 +56,7 @@ fn wait_for(events: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register_with_interest(events, Interest::READABLE) }?)
 }
 
-/// What the kernel tells of a folder.
+/// A watch of the kernel on a directory.
 struct Watch(AsyncFd<OwnedFd>);
 
 impl Watch {
@@ -67,28 +67,28 @@ impl Watch {
         Ok(Self(wait_for(events)?))
     }
 
-    /// Ends when something has happened in the folder.
+    /// Waits for a change in the directory.
     async fn changed(&self) {
         let Ok(mut ready) = self.0.readable().await else { return };
         let mut buffer = [MaybeUninit::uninit(); 4 << 10];
         let mut reader = inotify::Reader::new(self.0.get_ref(), &mut buffer);
-        // What it was does not matter: the file itself is looked at.
+        // The kind of change does not matter: the file itself is checked.
         while reader.next().is_ok() {}
         ready.clear_ready();
     }
 }
 
-/// The file, and how far it was read.
+/// The file, and the position up to which it was read.
 struct Follower {
     path: PathBuf,
     source: Source,
     open: Option<Open>,
     /// No file was opened yet.
     first: bool,
-    /// Nothing is missing before the file that is opened next.
+    /// The next file follows what was read, without a gap.
     begun: bool,
     complain: Complaint,
-    /// What people were told last.
+    /// The last reported problem.
     problem: Option<String>,
     malformed: u64,
 }
@@ -99,9 +99,9 @@ struct Open {
     position: u64,
     /// The beginning of a line whose end is not written yet.
     rest: Vec<u8>,
-    /// What comes next is the end of a line whose beginning is not to be had.
+    /// The next bytes are the end of a line whose beginning is lost.
     skipping: bool,
-    /// From which instant on everything is known has been told.
+    /// The instant from which on everything is known was reported to the trail.
     begun: bool,
 }
 
@@ -114,10 +114,10 @@ impl Follower {
         let folder = self.path.parent().map(Path::to_path_buf).unwrap_or_default();
         let mut watch = None;
         loop {
-            // Watched before it is read, so that nothing that is written meanwhile is missed.
+            // The watch begins before the read, so that no write in between is missed.
             watch = watch.or_else(|| Watch::on(&folder).ok());
             while self.go_on(audit) {
-                // Others have their turn between two chunks.
+                // Other tasks run between two chunks.
                 wire.wait(Span::ZERO).await;
             }
             match &watch {
@@ -127,7 +127,7 @@ impl Follower {
         }
     }
 
-    /// Reads on; whether there may be more at once.
+    /// Reads on. Returns whether there may be more right away.
     fn go_on(&mut self, audit: &Audit) -> bool {
         match self.try_go_on(audit) {
             Ok(more) => more,
@@ -149,7 +149,7 @@ impl Follower {
             Some(open) => open,
             None => {
                 let mut open = Open::at(&self.path, if self.first { READ_BACK } else { u64::MAX })?;
-                // After a rename what comes now follows what was read; after trouble it may not.
+                // After a rename the new file continues the old one; after an error it may not.
                 open.begun = self.begun;
                 (self.first, self.problem) = (false, None);
                 self.open.insert(open)
@@ -167,12 +167,12 @@ impl Follower {
         Ok(true)
     }
 
-    /// Everything that is there was read: whether it is still this file that is written to.
+    /// Handles the end of the file: checks whether the server still writes to this file.
     fn at_the_end(&mut self) -> io::Result<bool> {
         let Some(open) = &mut self.open else { return Ok(false) };
         let there = fs::metadata(&self.path)?;
         if (there.dev(), there.ino()) != open.identity {
-            // It is read to its end: whoever renames it writes no more to it.
+            // The file is read to its end: the process that renamed it writes no more to it.
             let left = open.file.metadata()?.len() > open.position;
             if !left {
                 self.begun = open.begun && open.rest.is_empty() && !open.skipping;
@@ -190,7 +190,7 @@ impl Follower {
     fn count(&mut self, malformed: u64) {
         let before = self.malformed;
         self.malformed += malformed;
-        // Each time it is ten times as bad.
+        // Reports each time the number has grown tenfold.
         if self.malformed.checked_ilog10() > before.checked_ilog10() {
             let (count, path) = (self.malformed, self.path.display());
             let remedy = "let the API server write audit.k8s.io/v1 as JSON (--audit-log-format=json)";
@@ -207,7 +207,7 @@ impl Follower {
 }
 
 impl Open {
-    /// Opens the file at most so far before its end.
+    /// Opens the file at most this many bytes before its end.
     fn at(path: &Path, back: u64) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let data = file.metadata()?;
@@ -217,7 +217,7 @@ impl Open {
         Ok(Self { file, identity, position, rest: Vec::new(), skipping, begun: false })
     }
 
-    /// It is shorter than what was read: what was written before the cut and not read is lost.
+    /// Handles a truncation: unread lines from before the cut are lost.
     fn cut(&mut self) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
         (self.position, self.skipping, self.begun) = (0, false, false);
@@ -225,7 +225,7 @@ impl Open {
         Ok(())
     }
 
-    /// Takes the lines that are whole.
+    /// Takes the complete lines.
     fn feed(&mut self, chunk: &[u8], begins: impl Fn(u64)) -> Read {
         let mut read = Read::default();
         for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
@@ -260,7 +260,7 @@ impl Open {
         match read_event(line) {
             Ok(event) => read.events.extend(event),
             Err(_) => {
-                // It may have been the one event that matters.
+                // The unreadable line may have been the one event that matters.
                 self.begun = false;
                 read.malformed += 1;
             }
@@ -304,8 +304,7 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
         }
 
-        /// How many events are known, and how many lines could not be read, once everything was
-        /// read.
+        /// Reads everything. Returns the number of known events and of unreadable lines.
         fn read(&mut self) -> (u64, u64) {
             while self.follower.go_on(&self.audit) {}
             let trail = self.audit.trail();
@@ -400,7 +399,7 @@ mod tests {
         assert_eq!(scene.audit.complete_from(), begins("04"), "not even over a rename");
         fs::remove_file(&scene.path).unwrap();
         scene.read();
-        assert_eq!(scene.audit.complete_from(), u64::MAX, "while there is no file, nobody tells");
+        assert_eq!(scene.audit.complete_from(), u64::MAX, "while there is no file, nothing is complete");
     }
 
     #[test]

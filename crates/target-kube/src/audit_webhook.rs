@@ -1,9 +1,9 @@
-//! Where API servers post their audit events to (`--audit-webhook-config-file`): HTTPS, for who is
-//! known, and bounded in everything.
+//! Receives the audit events that API servers post (`--audit-webhook-config-file`): over HTTPS,
+//! from authenticated senders, with limits on everything.
 //!
-//! No body is read before its sender is known. Certificate, key, tokens and authorities are read
-//! anew for each connection, so that they can be renewed while this runs. What is answered for is
-//! in memory only: who did it is evidence, not state.
+//! No body is read before its sender is authenticated. The certificate, the key, the tokens and the
+//! CA certificates are read again for each connection, so that they can be renewed while this runs.
+//! Acknowledged events are in memory only: they are evidence, not state.
 
 use std::convert::Infallible;
 use std::fs;
@@ -38,20 +38,21 @@ use crate::audit::{Audit, Source};
 use crate::audit_log::Complaint;
 use crate::cluster::Cluster;
 
-/// Connections at once; more wait in the queue of the socket. Each is for one batch.
+/// The most connections at the same time; more wait in the queue of the socket. Each carries one
+/// batch.
 const CONNECTIONS: usize = 128;
-/// Batches that are read at once, and the largest one. Servers that are told to truncate send no
-/// more than 10 MiB.
+/// The most batches that are read at the same time, and the limit of one. Servers that are
+/// configured to truncate send no more than 10 MiB.
 const BATCHES: usize = 2;
 const LARGEST_BATCH: usize = 16 << 20;
-/// How long a greeting, a head or a batch may take to arrive.
+/// The limit for the arrival of a handshake, a head or a batch.
 const ARRIVAL: Duration = Duration::from_secs(10);
 const TRY_AGAIN: Span = Span::seconds(1);
-/// A former connection to the same target may not have let go of the address yet: that is not worth
-/// telling.
+/// The number of quiet tries. A former connection to the same target may not have released the
+/// address yet, which is not worth a report.
 const QUIET_TRIES: u32 = 5;
 
-/// Where audit events are listened for, and how who sends them is known.
+/// The address for audit events, and the authentication of their senders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditWebhook {
     pub listen: SocketAddr,
@@ -61,17 +62,18 @@ pub struct AuditWebhook {
     pub senders: AuditSenders,
 }
 
-/// How API servers are known that send audit events.
+/// The authentication of API servers that send audit events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuditSenders {
-    /// By a token; the file holds one or more, one a line.
+    /// By a token; the file contains one or more, one a line.
     Token(PathBuf),
-    /// By a certificate that one of these authorities has signed; the file holds them as PEM.
+    /// By a client certificate that one of these CAs has signed; the file contains their
+    /// certificates as PEM.
     Certificate(PathBuf),
 }
 
 impl Cluster {
-    /// The source is known as soon as this is called: until the address is bound, nothing is
+    /// Listens for events. The source is registered at once: until the address is bound, nothing is
     /// complete.
     pub(crate) fn listen_for_audit(
         self: Arc<Self>,
@@ -87,7 +89,7 @@ impl Cluster {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Receiver {
     cluster: Arc<Cluster>,
     audit: Arc<Audit>,
@@ -95,7 +97,7 @@ struct Receiver {
     webhook: AuditWebhook,
     complain: Complaint,
     batches: Semaphore,
-    /// Connections that were not begun, requests of strangers, batches that could not be read.
+    /// The numbers of failed handshakes, of unauthenticated requests, and of unreadable batches.
     broken: AtomicU64,
     strangers: AtomicU64,
     refused: AtomicU64,
@@ -116,7 +118,7 @@ impl Receiver {
 
     async fn serve(self: Arc<Self>) {
         let listener = self.bound().await;
-        // What was sent before may have found nobody.
+        // Events that were sent before may have found no listener.
         self.begin_anew();
         let mut connections = JoinSet::new();
         loop {
@@ -143,14 +145,15 @@ impl Receiver {
                 let address = self.webhook.listen;
                 let remedy = "free the address, or correct `audit.webhook.listen` of the Target";
                 (self.complain)(&format!(
-                    "audit events cannot be listened for on {address} ({error}): {remedy}; until then no writer is proven"
+                    "cannot listen for audit events on {address} ({error}): {remedy}; until then no writer is proven"
                 ));
             }
             self.cluster.api.sender.wire.wait(TRY_AGAIN).await;
         }
     }
 
-    /// Something that was sent was not taken: of what was before, not everything is known.
+    /// Restarts the trail at this instant, because an event was not accepted: the time before is no
+    /// longer complete.
     fn begin_anew(&self) {
         self.audit.begins(self.source, self.cluster.now().as_millis() * 1_000);
     }
@@ -160,35 +163,36 @@ impl Receiver {
             Ok(acceptor) => acceptor,
             Err(problem) => {
                 self.begin_anew();
-                return self.tell(&self.broken, &format!("connections for audit events were turned away: {problem}"));
+                return self.tell(&self.broken, &format!("connections for audit events were rejected: {problem}"));
             }
         };
         let stream = match timeout(ARRIVAL, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => stream,
-            // Whoever says nothing wanted to know whether somebody listens.
+            // A client that sends nothing only checks whether a server listens.
             Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => return,
             Ok(Err(error)) => {
-                let problem = format!("connections for audit events were not begun ({error}): {}", self.introduction());
+                let problem = format!("connections for audit events failed ({error}): {}", self.introduction());
                 return self.tell(&self.broken, &problem);
             }
             Err(_) => return,
         };
         let service = service_fn(|request| self.answer(request));
         let mut server = http1::Builder::new();
-        // One batch each: a connection that is kept may be closed while the next batch is on its
-        // way.
+        // One batch per connection: a connection that is kept alive could be closed while the next
+        // batch is in flight.
         server.timer(TokioTimer::new()).header_read_timeout(ARRIVAL).keep_alive(false);
-        // No API server reads it, and making one panics while the machine's clock is before 1970.
+        // No API server reads the date, and formatting it panics while the machine's clock is
+        // before 1970.
         server.auto_date_header(false);
-        // A connection that breaks is made again by who needs it.
+        // The client makes a broken connection again.
         drop(server.serve_connection(TokioIo::new(stream), service).await);
     }
 
     fn introduction(&self) -> &'static str {
         match self.webhook.senders {
-            AuditSenders::Token(_) => "let API servers trust who signed the certificate of the webhook",
+            AuditSenders::Token(_) => "let API servers trust the CA of the webhook's certificate",
             AuditSenders::Certificate(_) => {
-                "let API servers trust who signed the certificate of the webhook, and show one that its authorities have signed"
+                "let API servers trust the CA of the webhook's certificate, and send a client certificate that its CA has signed"
             }
         }
     }
@@ -210,27 +214,28 @@ impl Receiver {
         Ok(response)
     }
 
-    /// Whether it is known who sends this. Certificates were asked for before.
+    /// Reports whether the sender is authenticated. Client certificates were checked in the
+    /// handshake.
     fn is_known(&self, request: &Request<Incoming>) -> bool {
         let AuditSenders::Token(file) = &self.webhook.senders else { return true };
         let tokens = match fs::read(file) {
             Ok(tokens) => tokens,
             Err(error) => {
-                // Those who are known are turned away too.
+                // Authenticated senders are rejected too.
                 self.begin_anew();
                 let problem = unusable(file, &format!("cannot be read ({error})"));
-                self.tell(&self.strangers, &format!("requests with audit events were turned away: {problem}"));
+                self.tell(&self.strangers, &format!("requests with audit events were rejected: {problem}"));
                 return false;
             }
         };
         let sent = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let sent = sent.and_then(|value| value.strip_prefix(b"Bearer ")).unwrap_or_default();
         let lines = tokens.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-        // Each is looked at, so that the time it takes tells nothing.
+        // Every token is compared, so that the time it takes reveals nothing.
         let known = lines.fold(false, |known, token| known | is_same(token, sent));
         if !known {
             let remedy = "let API servers send it in the kubeconfig of `--audit-webhook-config-file`";
-            self.tell(&self.strangers, &format!("requests with audit events did not bear the token: {remedy}"));
+            self.tell(&self.strangers, &format!("requests with audit events did not have the token: {remedy}"));
         }
         known
     }
@@ -256,7 +261,7 @@ impl Receiver {
             }
         };
         if read.malformed > 0 {
-            // One of them may have been the one that matters.
+            // One of the unreadable events may have been the one that matters.
             self.begin_anew();
             self.tell(
                 &self.refused,
@@ -267,7 +272,7 @@ impl Receiver {
         StatusCode::OK
     }
 
-    /// Counts, and tells people each time it is ten times as bad.
+    /// Counts a problem, and reports it each time the number has grown tenfold.
     fn tell(&self, counter: &AtomicU64, problem: &str) {
         let before = counter.fetch_add(1, Ordering::Relaxed);
         if (before + 1).checked_ilog10() > before.checked_ilog10() {
@@ -276,7 +281,7 @@ impl Receiver {
     }
 }
 
-/// Takes as long for a wrong token as for the right one.
+/// Compares tokens in constant time.
 fn is_same(token: &[u8], sent: &[u8]) -> bool {
     let differing = token.iter().zip(sent).fold(0, |differing, (a, b)| differing | (a ^ b));
     !token.is_empty() && token.len() == sent.len() && differing == 0
@@ -295,7 +300,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 impl AuditWebhook {
     fn acceptor(&self) -> Result<TlsAcceptor, String> {
         let chain = certificates(&self.certificate)?;
-        // What is wrong with a key is not told in detail.
+        // Details about a key's problem are not reported.
         let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|_| unusable(&self.key, "holds no private key"))?;
         let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
@@ -312,11 +317,11 @@ impl AuditSenders {
         let Self::Certificate(file) = self else { return Ok(Arc::new(NoClientAuth)) };
         let mut roots = RootCertStore::empty();
         for certificate in certificates(file)? {
-            let unfit = |error| unusable(file, &format!("holds what is no authority ({error})"));
+            let unfit = |error| unusable(file, &format!("contains a certificate that is not a CA ({error})"));
             roots.add(certificate).map_err(unfit)?;
         }
         let provider = Arc::new(aws_lc_rs::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        verifier.map_err(|error| unusable(file, &format!("is of no use ({error})")))
+        verifier.map_err(|error| unusable(file, &format!("contains no usable CA certificates ({error})")))
     }
 }

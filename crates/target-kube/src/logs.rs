@@ -1,8 +1,7 @@
-//! What the pods of an app have logged: found through its tree, read from the server container by
-//! container, handed on as it comes.
+//! Logs of an app's pods: found through its tree, read from the server container by container, and
+//! passed on as they arrive.
 //!
-//! Nothing is kept but the line that has not ended yet. Whoever reads slowly slows the server down,
-//! not us.
+//! Only an incomplete line is kept. A slow reader slows the server down, not the agent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,11 +18,11 @@ use crate::requests::{Failure, Place, escaped};
 use crate::tree::{Container, Containers, Grown, Specimen};
 use crate::wire::{Body, within};
 
-/// Containers that are read one after the other.
+/// The most containers that are read one after the other.
 const MOST_READ: usize = 1_000;
-/// A longer line comes in pieces.
+/// A longer line is returned in pieces.
 const LONGEST_LINE: usize = 64 << 10;
-/// How long a log that is not followed may be silent.
+/// The longest silence of a log that is not followed.
 const SILENCE: Span = Span::seconds(30);
 
 /// One container whose log is read.
@@ -37,7 +36,7 @@ pub(crate) struct Source {
     follow: bool,
 }
 
-/// A container from one start to its end: started again it is another.
+/// One run of a container: after a restart it is another run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Run {
     pod: String,
@@ -45,7 +44,7 @@ pub(crate) struct Run {
     restarts: i128,
 }
 
-/// Logs as a stream brings them.
+/// Logs as a stream of parts.
 struct Streamed(BoxStream<'static, LogPart>);
 
 impl LogReader for Streamed {
@@ -83,7 +82,7 @@ impl Cluster {
         Ok(Box::new(Streamed(stream::iter(notes).chain(stream::iter(read).flatten()).boxed())))
     }
 
-    /// The containers whose logs are asked for.
+    /// Returns the requested containers.
     pub(crate) async fn sources(&self, grown: &Grown, question: &LogQuestion) -> Result<Vec<Source>, Refusal> {
         let mut sources = Vec::new();
         for pod in pods_of(grown, question)? {
@@ -99,7 +98,7 @@ impl Cluster {
         Ok(sources)
     }
 
-    /// The log of one container. What goes wrong is a part of it: the others go on.
+    /// Reads the log of one container. An error becomes a part of it, and the others continue.
     fn log_of(self: Arc<Self>, source: Source) -> BoxStream<'static, LogPart> {
         let name = source.name.clone();
         let opened = async move {
@@ -111,7 +110,7 @@ impl Cluster {
         stream::once(opened).flatten().boxed()
     }
 
-    /// What a container has written, and writes if it is followed.
+    /// Opens the log of a container, including its future lines if it is followed.
     pub(crate) async fn opened(self: Arc<Self>, source: Source) -> Result<BoxStream<'static, LogPart>, Failure> {
         let body = self.api.log(&source.pod, &source.query, source.follow).await?;
         Ok(lines_of(self, source, body))
@@ -123,24 +122,24 @@ pub(crate) fn unreadable(name: &str, failure: &Failure) -> LogPart {
 }
 
 pub(crate) fn unseen_note(line: &str) -> LogPart {
-    note(format!("not looked at: {line}"))
+    note(format!("not read: {line}"))
 }
 
-/// Everything was looked at, and there are no pods of what could have some.
+/// Reports whether everything was read, and objects that could have pods have none.
 fn awaits_pods(grown: &Grown, question: &LogQuestion) -> bool {
     let mut asked_for = grown.specimens.iter().filter(|specimen| is_asked_for(specimen, question));
     let some_may_come = asked_for.any(|specimen| can_own_pods(specimen.key.class()));
     some_may_come && grown.pods().next().is_none() && grown.not_looked_at().is_empty()
 }
 
-/// Whether it is the object that is named, or none is.
+/// Reports whether this is the named object, or no object is named.
 fn is_asked_for(specimen: &Specimen, question: &LogQuestion) -> bool {
     let Some((kind, name)) = &question.object else { return true };
     let (_, of) = group_and_kind(specimen.key.class());
     of.eq_ignore_ascii_case(kind) && specimen.key.name() == name
 }
 
-/// A log as it is read.
+/// A log that is being read.
 struct Reading {
     cluster: Arc<Cluster>,
     source: Source,
@@ -149,11 +148,11 @@ struct Reading {
     end: End,
 }
 
-/// Whether more comes.
+/// The end of a log.
 enum End {
     NotYet,
     Over,
-    /// It broke off, which is told behind the last line.
+    /// It broke off, which is reported after the last line.
     Broken(String),
 }
 
@@ -184,7 +183,7 @@ impl Reading {
         } else {
             match within(&*self.cluster.api.sender.wire, SILENCE, self.body.next()).await {
                 Some(chunk) => chunk,
-                None => return End::Broken(format!("nothing came for {SILENCE}")),
+                None => return End::Broken(format!("no data for {SILENCE}")),
             }
         };
         match chunk {
@@ -198,11 +197,11 @@ impl Reading {
     }
 }
 
-/// Cuts bytes into lines.
+/// Splits bytes into lines.
 #[derive(Debug, Default)]
 struct LineCutter {
     held: Vec<u8>,
-    /// So much of what is held was handed on.
+    /// The number of held bytes that were returned already.
     told: usize,
 }
 
@@ -213,7 +212,7 @@ impl LineCutter {
         self.held.extend_from_slice(bytes);
     }
 
-    /// The next line; the last one may lack its end.
+    /// Returns the next line; the last one may lack its newline.
     fn next(&mut self, ended: bool) -> Option<String> {
         let rest = &self.held[self.told..];
         let end = rest.iter().take(LONGEST_LINE).position(|byte| *byte == b'\n');
@@ -229,7 +228,7 @@ impl LineCutter {
     }
 }
 
-/// The pods that are asked for: of all objects, or below one of them.
+/// Returns the requested pods: of all objects, or below one of them.
 fn pods_of<'g>(grown: &'g Grown, question: &LogQuestion) -> Result<Vec<&'g Specimen>, Refusal> {
     let Some((kind, name)) = &question.object else { return Ok(grown.pods().collect()) };
     let mut pods = Vec::new();
@@ -256,8 +255,7 @@ fn pods_of<'g>(grown: &'g Grown, question: &LogQuestion) -> Result<Vec<&'g Speci
     }
 }
 
-/// The containers of a pod that are asked for; of those that ran before the others only what is
-/// named.
+/// Returns the requested containers of a pod; init and ephemeral containers only if they are named.
 fn containers_of<'p>(pod: &'p Specimen, question: &'p LogQuestion) -> impl Iterator<Item = &'p Container> {
     let Containers { main, others } = &pod.containers;
     let named = question.container.as_ref();
@@ -265,7 +263,7 @@ fn containers_of<'p>(pod: &'p Specimen, question: &'p LogQuestion) -> impl Itera
     main.iter().chain(others).filter(move |container| named.is_none_or(|named| *named == container.name))
 }
 
-/// Why there is nothing to read.
+/// Explains why there is nothing to read.
 fn no_container(grown: &Grown, question: &LogQuestion) -> Refusal {
     let pods: Vec<_> = grown.pods().collect();
     match &question.container {
@@ -277,7 +275,7 @@ fn no_container(grown: &Grown, question: &LogQuestion) -> Refusal {
         }
         _ if !grown.not_looked_at().is_empty() => {
             let unseen = grown.not_looked_at().into_iter().take(5).collect::<Vec<_>>().join("; ");
-            refusal(format!("no pod was found, but not everything could be looked at: {unseen}"))
+            refusal(format!("no pod was found, but not everything could be read: {unseen}"))
         }
         _ => refusal("there is no pod to read the log of: see `setpoint tree`".to_owned()),
     }

@@ -226,7 +226,7 @@ fn nameable(key: &Key, record: &Record) -> Live {
     }
 }
 
-/// Builds the value that stands for an undeclared object: its identity without its content.
+/// Builds the value of an undeclared object: its identity without its content.
 pub(crate) fn identifying(key: &Key) -> Value {
     let (_, kind) = setpoint_kube::key::group_and_kind(key.class());
     let mut metadata = vec![("name", Value::str(key.name()))];

@@ -34,7 +34,8 @@ impl Cluster {
         let found = self.api.get(&place, Form::Metadata, on).await;
         let stands = found.map_err(|failure| refusal_of(&failure, &resource.key))?;
         if let Some(since) = object::deletion_timestamp(&stands) {
-            let detail = format!("{} has been in deletion since {since}: it is recreated once it is gone", resource.key);
+            let detail =
+                format!("{} has been in deletion since {since}: it is recreated once it is gone", resource.key);
             return Err(refusal(RefusalClass::Unready, detail));
         }
         let name = stand_in(&resource.key);

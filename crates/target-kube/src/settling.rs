@@ -172,8 +172,8 @@ impl Cluster {
     fn end_of_absent(&self, intent: &Intent, declared: Option<&Resource>) -> Result<Settlement, String> {
         match intent.verb {
             Verb::Delete => Ok(Settlement::Done { live: None }),
-            // The object may have been created, have ended, and have been removed since. Whoever
-            // runs a migration twice wants to be asked before.
+            // The object may have been created, have ended, and have been removed since. A
+            // migration must not run twice without asking a person.
             Verb::Create if self.may_have_run(intent, declared) => Err(format!(
                 "{} does not exist, but it has a time to live, so it may have run and been removed since: check whether it ran",
                 intent.key

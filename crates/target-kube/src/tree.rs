@@ -1,10 +1,11 @@
-//! The objects of an app with what has come of them: read from the cluster when a person asks, and
-//! kept by nobody.
+//! The tree of an app: its objects with the objects they own, read from the cluster when a person
+//! asks, and not cached.
 //!
-//! What owns an object is said by the object, not by its owner. So the kinds that can be owned are
-//! listed in the namespaces of the app, as metadata only (pods whole: nearly all of a tree's news
-//! is in their status), in bounded pages. What belongs to the app is then read for its health. A
-//! list that fails is told in a line, and never read as "nothing there".
+//! An object names its owner; the owner does not name its objects. So the kinds that can be owned
+//! are listed in the namespaces of the app, as metadata only (pods whole: nearly all the news of a
+//! tree is in their status), in a limited number of pages. Then the objects that belong to the app
+//! are read for their health. A list that fails is reported in a line, and never taken for an empty
+//! one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,16 +29,16 @@ use crate::requests::{Behalf, Collection, Failure, Form, Urgency};
 use crate::watch::pages::Listing;
 use crate::wire::within;
 
-/// Reads and lists that are under way at the same time.
+/// The most reads and lists at the same time.
 const AT_ONCE: usize = 16;
-/// Of one kind in one namespace; a page has 500 objects.
+/// The limit for one kind in one namespace; a page has 500 objects.
 const MOST_PAGES: usize = 20;
 const LIST_TIME: Span = Span::seconds(20);
-/// Owned objects that are read one by one for their health.
+/// The most owned objects that are read one by one for their health.
 const MOST_READ: usize = 200;
-/// Owners of owners.
+/// The most levels of owners.
 const DEEPEST: usize = 16;
-/// Objects that are read to say why they are not well.
+/// The most objects that are read to explain why they are unhealthy.
 const MOST_UNWELL: usize = 20;
 
 /// One object, as far as a tree needs it.
@@ -48,7 +49,7 @@ pub(crate) struct Specimen {
     owners: Vec<String>,
     created: Option<Timestamp>,
     standing: Standing,
-    /// Of pods.
+    /// The containers of a pod.
     pub(crate) containers: Containers,
 }
 
@@ -56,31 +57,31 @@ pub(crate) struct Specimen {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Containers {
     pub(crate) main: Vec<Container>,
-    /// Those that run before the others, and those that were added for a look.
+    /// The init containers, and the ephemeral ones.
     pub(crate) others: Vec<Container>,
 }
 
-/// A container of a pod, and how often it was started again.
+/// A container of a pod, and the number of its restarts.
 #[derive(Clone, Debug)]
 pub(crate) struct Container {
     pub(crate) name: String,
     pub(crate) restarts: i128,
 }
 
-/// What is known of how well it is.
+/// The known health of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Standing {
-    /// Its metadata does not say it.
+    /// Its metadata does not show its health.
     Unread,
     Known(Health, Option<String>),
     Missing,
     Unseen(String),
 }
 
-/// A place in a tree: which specimen stands there, how deep, and below which.
+/// A position in a tree: the index of the specimen, its depth, and the index of its owner.
 type Position = (usize, usize, Option<usize>);
 
-/// A grown tree, and all that was found for it.
+/// A complete tree, and everything that was found for it.
 #[derive(Debug)]
 pub(crate) struct Grown {
     pub(crate) specimens: Vec<Specimen>,
@@ -95,7 +96,7 @@ impl Cluster {
         grown.into_tree()
     }
 
-    /// The objects asked for and what they own, not all of it read.
+    /// Returns the requested objects and the objects they own. Not all of them are read.
     pub(crate) async fn grown(&self, wanted: Wanted) -> Grown {
         if let Err(reason) = self.visit().await {
             let unseen = |(key, _)| Specimen::bare(key, Standing::Unseen(reason.to_string()));
@@ -133,7 +134,8 @@ impl Cluster {
         }
     }
 
-    /// What a tree needs of an object; `read` if all of it is there that tells how well it is.
+    /// Returns the part of an object that a tree needs. `read` means that the object shows its
+    /// health.
     fn specimen(&self, key: Key, object: Value, read: bool) -> Specimen {
         let object = named_as(key.class(), object);
         let standing = if read {
@@ -152,7 +154,7 @@ impl Cluster {
         }
     }
 
-    /// The kinds among which what these own may be.
+    /// Returns the kinds of the objects that these may own.
     fn kinds_below(&self, roots: &[Specimen]) -> BTreeSet<(String, String)> {
         let parents: BTreeSet<&str> =
             roots.iter().filter(|root| root.is_there()).map(|root| root.key.class()).collect();
@@ -162,7 +164,7 @@ impl Cluster {
             let built_in_ones = offspring(group, kind).iter();
             kinds.extend(built_in_ones.map(|(group, kind)| (str::to_owned(group), str::to_owned(kind))));
             if built_in(group, kind).is_none() {
-                // What somebody defines often owns more of what the same one defines.
+                // Custom kinds often own other kinds of the same group.
                 let siblings = self.discovery.namespaced_in(group);
                 kinds.extend(siblings.into_iter().map(|kind| (group.to_owned(), kind)));
             }
@@ -170,7 +172,8 @@ impl Cluster {
         kinds
     }
 
-    /// Where what these own may be, by class, and what could not be found out about that.
+    /// Returns the lists that may contain owned objects, by class, and the problems of finding
+    /// them.
     async fn lists_for(&self, roots: &[Specimen]) -> (Vec<(String, Collection)>, Vec<String>) {
         let (mut lists, mut complaints) = (Vec::new(), Vec::new());
         let namespaces = roots.iter().map(|root| root.key.namespace()).filter(|namespace| !namespace.is_empty());
@@ -186,7 +189,7 @@ impl Cluster {
                     };
                     (class(&group, &kind), collection)
                 })),
-                // Of what is not served there is nothing.
+                // A kind that is not served has no objects.
                 Err(Unserved::NoSuchKind { .. } | Unserved::NoSuchVersion { .. }) => {}
                 Err(reason @ (Unserved::Unknown(_) | Unserved::Silent { .. })) => {
                     complaints.push(format!("{kind}: {reason}"));
@@ -196,8 +199,8 @@ impl Cluster {
         (lists, complaints)
     }
 
-    /// The objects of a kind in a namespace that belong to others, and what there is to complain
-    /// about.
+    /// Returns the owned objects of a kind in a namespace, and a complaint if the list is
+    /// incomplete.
     async fn listed(&self, class: String, collection: Collection) -> (Vec<Specimen>, Option<String>) {
         let whole = class == "Pod" || is_known_by_metadata(&class, &self.health);
         let form = if class == "Pod" { Form::Whole } else { Form::Metadata };
@@ -220,12 +223,12 @@ impl Cluster {
                 MOST_PAGES * 500
             )),
             Some(Err(failure)) => Some(format!("{kind} in {namespace}: {}", told(&failure))),
-            None => Some(format!("{kind} in {namespace}: the list did not come within {LIST_TIME}")),
+            None => Some(format!("{kind} in {namespace}: the list was not complete within {LIST_TIME}")),
         };
         (found, complaint)
     }
 
-    /// Reads what belongs to the tree and is not known well enough yet.
+    /// Reads the objects of the tree whose health is not known yet.
     async fn read_unread(&self, grown: &mut Grown) {
         let unread = grown.positions.iter().map(|(index, ..)| *index);
         let mut unread: Vec<usize> =
@@ -241,13 +244,13 @@ impl Cluster {
         }
     }
 
-    /// Those of these objects that are not healthy, and why. What a record knows to be healthy is
-    /// not asked for.
+    /// Returns the unhealthy ones of these objects, with the reasons. An object that is healthy by
+    /// its record is not read.
     pub(crate) async fn unwell(&self, keys: BTreeSet<Key>) -> Vec<Unwell> {
         let is_healthy = |key: &Key| self.records.with(key, |record| record.standing.health) == Some(Health::Healthy);
         let doubtful = keys.into_iter().filter(|key| !is_healthy(key)).take(MOST_UNWELL);
         if self.visit().await.is_err() {
-            // That nothing can be seen is told where the app's state is.
+            // The state of the app already reports that nothing can be read.
             return Vec::new();
         }
         let reads = stream::iter(doubtful).map(|key| self.specimen_at(key, None)).buffered(AT_ONCE);
@@ -269,7 +272,7 @@ impl Containers {
     }
 }
 
-/// How often a container was started again; what no kubelet has spoken of never was.
+/// Returns the number of restarts of a container; zero if the kubelet has not reported it.
 fn restarts(pod: &Value, statuses: &str, container: &str) -> i128 {
     let Some(Value::Seq(statuses)) = object::at(pod, &["status", statuses]) else { return 0 };
     let status = statuses.iter().find(|status| status.get("name").and_then(Value::as_str) == Some(container));
@@ -312,7 +315,7 @@ impl Grown {
         all.filter(|specimen| specimen.key.class() == "Pod")
     }
 
-    /// Everything that could not be looked at.
+    /// Returns a line for everything that could not be read.
     pub(crate) fn not_looked_at(&self) -> Vec<String> {
         let told = |specimen: &Specimen| match &specimen.standing {
             Standing::Unseen(reason) => Some(format!("{}: {reason}", specimen.key)),
@@ -340,18 +343,18 @@ impl Grown {
     }
 }
 
-/// Puts what is owned below its owners, from the first `roots` on. What leads to none of them is
-/// left out.
+/// Arranges owned objects below their owners, starting at the first `roots`. Objects that lead to
+/// none of them are left out.
 fn grow(specimens: &[Specimen], roots: usize) -> Vec<Position> {
     let mut by_uid: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, specimen) in specimens.iter().enumerate().filter(|(_, specimen)| !specimen.uid.is_empty()) {
-        // What was asked for comes first, and is found again in a list.
+        // Requested objects come first, and occur again in lists.
         by_uid.entry(&specimen.uid).or_insert(index);
     }
     let mut below: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, specimen) in specimens.iter().enumerate() {
-        // One that was asked for stands below its owner too if that was asked for; one that is
-        // listed a second time is the same.
+        // A requested object is placed below its owner too, if that was requested. One that is
+        // listed a second time is the same object.
         let listed_again = by_uid.get(specimen.uid.as_str()).is_some_and(|same| *same != index);
         let owner = specimen.owners.iter().find_map(|owner| by_uid.get(owner.as_str()));
         if let (false, Some(owner)) = (listed_again, owner) {
@@ -365,8 +368,7 @@ fn grow(specimens: &[Specimen], roots: usize) -> Vec<Position> {
     let mut placed = BTreeSet::new();
     let is_below = |index: usize| specimens[index].owners.iter().any(|owner| by_uid.contains_key(owner.as_str()));
     let tops = (0..roots).filter(|root| !is_below(*root));
-    // What is asked for and owned only by what is not in the tree, or in a circle, stands for
-    // itself.
+    // A requested object is a root if its owners are not in the tree, or if they form a circle.
     for root in tops.chain(0..roots) {
         let mut open = vec![(root, 0, None)];
         while let Some((index, depth, owner)) = open.pop() {
@@ -381,7 +383,7 @@ fn grow(specimens: &[Specimen], roots: usize) -> Vec<Position> {
     positions
 }
 
-/// Lists leave out what their items are, and metadata calls itself that.
+/// Sets the kind of an object: lists omit it from their items, and metadata names its own kind.
 fn named_as(class: &str, mut object: Value) -> Value {
     let (group, kind) = group_and_kind(class);
     if let Value::Map(fields) = &mut object {

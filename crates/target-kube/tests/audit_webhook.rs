@@ -136,7 +136,7 @@ async fn nothing_is_believed_of_who_has_none_and_people_are_told_ever_more_rarel
     assert_eq!(scene.target.trail(), Trail::default());
     let told = scene.told();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[1].starts_with("10 requests with audit events did not bear the token: let API servers send it"));
+    assert!(told[1].starts_with("10 requests with audit events did not have the token: let API servers send it"));
     assert!(!told.concat().contains("first"), "tokens are not told");
 }
 

@@ -287,7 +287,7 @@ mod envtest {
         broken.scene.paint("second", "black");
         let told = async |_: &Agent| {
             let status = broken.scene.lab.told(&["status"]);
-            status.contains("no longer knows where the stream was").then_some(())
+            status.contains("no longer has the version at which the stream ended").then_some(())
         };
         agent.until("it is told that changes are noticed late", told).await;
         let head = broken.scene.config("shop", "first", "blue").lab.commit();
@@ -300,7 +300,7 @@ mod envtest {
         healed(&mut agent, "shop", "second").await;
         until_settled(&mut agent, &head).await;
         let over =
-            async |_: &Agent| (!broken.scene.lab.told(&["status"]).contains("where the stream was")).then_some(());
+            async |_: &Agent| (!broken.scene.lab.told(&["status"]).contains("at which the stream ended")).then_some(());
         agent.until("nothing is told of it any more", over).await;
         let word = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let wanted = [("first", word(&["blue"])), ("second", word(&["black", "red"]))];

@@ -197,7 +197,7 @@ spec:
         assert!(text.contains("Not looked at"), "{text}");
         let logs = scene.lab.command(&["logs", "shop"]);
         assert_eq!(logs.code, Some(1), "{logs:?}");
-        assert!(logs.complaints.contains("not everything could be looked at"), "{logs:?}");
+        assert!(logs.complaints.contains("not everything could be read"), "{logs:?}");
         agent.stop().await;
     }
 

@@ -1,4 +1,4 @@
-//! Where an API server is and how we are known to it.
+//! The address of an API server and our credentials for it.
 
 use std::fs;
 use std::io;
@@ -13,19 +13,19 @@ use super::kubeconfig;
 /// One API server and our credentials for it.
 #[derive(Debug)]
 pub struct Connection {
-    /// `https://host:port`, perhaps with a path before the API's own.
+    /// `https://host:port`, optionally with a path before that of the API.
     pub server: String,
-    /// PEM certificates of the authorities that alone are trusted; those of the system if `None`.
+    /// The trusted CA certificates, as PEM; those of the system if `None`.
     pub authorities: Option<Vec<u8>>,
-    /// The name the server's certificate is for, where it is not that of the address.
+    /// The name in the server's certificate, if it is not the host of the address.
     pub server_name: Option<String>,
     pub token: Option<Token>,
     pub certificate: Option<ClientCertificate>,
-    /// The namespace of what declares none.
+    /// The namespace of resources that declare none.
     pub namespace: Option<String>,
 }
 
-/// A client certificate and its key, both PEM.
+/// A client certificate and its key, both as PEM.
 #[derive(Debug)]
 pub struct ClientCertificate {
     pub chain: Vec<u8>,
@@ -36,11 +36,11 @@ pub struct ClientCertificate {
 #[derive(Debug)]
 pub enum Token {
     Fixed(Secret<String>),
-    /// Renewed by someone else from time to time: read again whenever the file is another.
+    /// A token in a file that another program renews: it is read again whenever the file changes.
     File(TokenFile),
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
     #[error("{} cannot be read: let the agent read it, or correct the path", file.display())]
@@ -56,15 +56,15 @@ pub enum ConnectionError {
 }
 
 impl Connection {
-    /// What a context of a kubeconfig says; its current context if none is named.
+    /// Reads a context of a kubeconfig; the current context if none is named.
     pub fn from_kubeconfig(file: &Path, context: Option<&str>) -> Result<Self, ConnectionError> {
         kubeconfig::read(file, context)
     }
 
-    /// What a pod is given: the address from its environment, the token and the authority from
-    /// files.
+    /// Builds the connection of a pod: the address from its environment, the token and the CA
+    /// certificate from files.
     pub fn in_cluster(host: &str, port: &str, token: &Path, authority: &Path) -> Result<Self, ConnectionError> {
-        // An address of the sixth version of IP is written in brackets.
+        // An IPv6 address is written in brackets.
         let server =
             if host.contains(':') { format!("https://[{host}]:{port}") } else { format!("https://{host}:{port}") };
         Ok(Self {
@@ -78,7 +78,7 @@ impl Connection {
     }
 }
 
-/// A file with a token, and what it last held.
+/// A file with a token, and its last content.
 #[derive(Debug)]
 pub struct TokenFile {
     file: PathBuf,
@@ -92,7 +92,7 @@ impl TokenFile {
         Ok(Self { file: file.to_owned(), last: Mutex::new((modified, token)) })
     }
 
-    /// What the file holds now; what it last held where it cannot be read.
+    /// Returns the current token of the file, or the last one if the file cannot be read.
     fn current(&self) -> Secret<String> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let modified = modified(&self.file);
@@ -119,8 +119,8 @@ fn modified(file: &Path) -> Option<SystemTime> {
 }
 
 fn token_in(file: &Path) -> Result<Secret<String>, ConnectionError> {
-    let text =
-        String::from_utf8(read(file)?).map_err(|_| ConnectionError::Credentials { problem: "the token is no text" })?;
+    let text = String::from_utf8(read(file)?)
+        .map_err(|_| ConnectionError::Credentials { problem: "the token is not valid UTF-8" })?;
     Ok(Secret::new(text.trim().to_owned()))
 }
 

@@ -1,5 +1,5 @@
-//! Counts connections as they are made. A new connection may lead to another system, so that it
-//! must say who it is.
+//! Counts connections as they are made. A new connection may lead to another system, so the
+//! identity has to be checked again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// How many connections were made.
+/// The number of connections made.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Made(Arc<AtomicU64>);
 
@@ -43,8 +43,8 @@ impl<S: Service<R>, R> Service<R> for Counting<S> {
     }
 
     fn call(&mut self, to: R) -> S::Future {
-        // Counted before it is there: whoever reads the count later may ask once too often, never
-        // once too seldom.
+        // Counted before the connection exists: a later reader of the count may check the identity
+        // once too often, but never too seldom.
         self.made.0.fetch_add(1, Ordering::SeqCst);
         self.connector.call(to)
     }

@@ -1,5 +1,5 @@
-//! A kubeconfig, read strictly: what would run a program, reach elsewhere or look away is refused
-//! (case 70).
+//! Reads a kubeconfig strictly: settings that would run a program, lead elsewhere or skip
+//! verification are refused (case 70).
 
 use std::path::{Path, PathBuf};
 
@@ -9,23 +9,23 @@ use setpoint_yaml::{Dialect, Document, Kind, Node, Scalar, Source, parse};
 
 use super::connection::{ClientCertificate, Connection, ConnectionError, Token, read as read_file};
 
-/// What is refused of a cluster, and what to do instead.
+/// The refused settings of a cluster, each with the remedy.
 const REFUSED_OF_CLUSTERS: &[(&str, &str)] = &[
-    ("insecure-skip-tls-verify", "name the authority that signed the server's certificate in `certificate-authority`"),
+    ("insecure-skip-tls-verify", "name the CA that signed the server's certificate in `certificate-authority`"),
     ("proxy-url", "give the agent a route to the API server"),
 ];
 
-/// What is refused of a user, and what to do instead.
+/// The refused settings of a user, each with the remedy.
 const REFUSED_OF_USERS: &[(&str, &str)] = &[
     ("exec", "a kubeconfig may not start programs: use the `token` of a service account or a client certificate"),
     ("auth-provider", "use the `token` of a service account or a client certificate"),
     ("tokenFile", "use `token`, or run the agent in the cluster, where its token is renewed"),
     ("username", "use the `token` of a service account or a client certificate"),
     ("password", "use the `token` of a service account or a client certificate"),
-    ("as", "let the document of the scope say whom to act as"),
-    ("as-uid", "let the document of the scope say whom to act as"),
-    ("as-groups", "let the document of the scope say whom to act as"),
-    ("as-user-extra", "let the document of the scope say whom to act as"),
+    ("as", "name the user in `actAs` of the Scope document"),
+    ("as-uid", "name the user in `actAs` of the Scope document"),
+    ("as-groups", "name the user in `actAs` of the Scope document"),
+    ("as-user-extra", "name the user in `actAs` of the Scope document"),
 ];
 
 const KNOWN_OF_CLUSTERS: &[&str] = &[
@@ -43,13 +43,15 @@ pub(super) fn read(file: &Path, context: Option<&str>) -> Result<Connection, Con
     let bytes = read_file(file)?;
     let name = file.display().to_string();
     let wrong = |problem: String| ConnectionError::Kubeconfig { file: file.to_owned(), problem };
-    // Diagnostics would show the line, and the line may hold a token.
+    // Diagnostics would show the line, and the line may contain a token.
     let unreadable =
-        |_| wrong("it is no YAML of one document: write it again with `kubectl config view --raw`".to_owned());
+        |_| wrong("it is not a single YAML document: write it again with `kubectl config view --raw`".to_owned());
     let source = Source::decode(&name, &bytes).map_err(unreadable)?;
     let documents = parse(source).map_err(unreadable)?;
     let [document] = documents.as_slice() else {
-        return Err(wrong("it is no YAML of one document: write it again with `kubectl config view --raw`".to_owned()));
+        return Err(wrong(
+            "it is not a single YAML document: write it again with `kubectl config view --raw`".to_owned(),
+        ));
     };
     Config { document, folder: file.parent().unwrap_or(Path::new(".")) }.connection(context).map_err(|problem| {
         match problem {
@@ -78,7 +80,7 @@ impl From<ConnectionError> for Problem {
 
 struct Config<'d> {
     document: &'d Document<'d>,
-    /// Paths in the file are seen from here.
+    /// The directory to which paths in the file are relative.
     folder: &'d Path,
 }
 
@@ -87,7 +89,8 @@ impl<'d> Config<'d> {
         let root = self.document.root();
         let context = match context {
             Some(name) => name,
-            None => text(root, "current-context")?.ok_or_else(|| "it has no current context: name one".to_owned())?,
+            None => text(root, "current-context")?
+                .ok_or_else(|| "it has no `current-context`: name a context".to_owned())?,
         };
         let context = self.named("contexts", "context", context)?;
         let of = |field: &str| -> Result<&'d str, Problem> {
@@ -109,7 +112,7 @@ impl<'d> Config<'d> {
         })
     }
 
-    /// The entry of this name in one of the lists: `{name: …, cluster: {…}}`.
+    /// Returns the entry of this name in one of the lists: `{name: …, cluster: {…}}`.
     fn named(&self, list: &str, field: &str, name: &str) -> Result<Node<'d>, Problem> {
         let missing = || format!("it has no {field} `{name}`: name one that it has");
         let Some(Kind::Sequence(items)) = self.document.root().get(list).map(Node::kind) else {
@@ -131,7 +134,7 @@ impl<'d> Config<'d> {
         }
     }
 
-    /// Bytes that are written into the kubeconfig (`…-data`) or into a file it names.
+    /// Returns bytes that are in the kubeconfig itself (`…-data`) or in a file it names.
     fn bytes(&self, node: Node<'d>, field: &str) -> Result<Option<Vec<u8>>, Problem> {
         if let Some(data) = text(node, &format!("{field}-data"))? {
             let decoded = BASE64.decode(data.trim().as_bytes());
@@ -147,7 +150,7 @@ fn text<'d>(node: Node<'d>, field: &str) -> Result<Option<&'d str>, String> {
     match node.get(field).map(|value| value.resolve(Dialect::GoYamlV2)) {
         None | Some(Some(Ok(Scalar::Null | Scalar::Str("")))) => Ok(None),
         Some(Some(Ok(Scalar::Str(text)))) => Ok(Some(text)),
-        Some(_) => Err(format!("`{field}` is not a text: write it in quotes")),
+        Some(_) => Err(format!("`{field}` is not a string: write it in quotes")),
     }
 }
 
@@ -155,15 +158,15 @@ fn refuse(node: Node<'_>, what: &str, refused: &[(&str, &str)], known: &[&str]) 
     let Kind::Mapping(entries) = node.kind() else { return Err(format!("the {what} is not a map: write its fields")) };
     for (key, value) in entries.iter() {
         let Kind::Scalar(field) = key.kind() else {
-            return Err(format!("the {what} has a field that is no text: remove it"));
+            return Err(format!("the {what} has a field whose name is not a string: remove it"));
         };
-        // Tools write it out even where it says nothing.
+        // Tools write the field even if it is off.
         let off = matches!(value.resolve(Dialect::GoYamlV2), Some(Ok(Scalar::Bool(false) | Scalar::Null)));
         if let Some((_, instead)) = refused.iter().find(|(name, _)| *name == field && !off) {
             return Err(format!("`{field}` of a {what} is refused: {instead}"));
         }
         if !off && !known.contains(&field) {
-            return Err(format!("`{}` of a {what} is not known here: remove it", setpoint_yaml::visible_text(field)));
+            return Err(format!("`{}` of a {what} is not supported: remove it", setpoint_yaml::visible_text(field)));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The wire over the network: HTTP/2 over TLS to one API server.
 //!
-//! - [`connection`]: where the server is and how we are known there, as given by the caller.
-//! - [`kubeconfig`]: the same read from a kubeconfig file, strictly.
+//! - [`connection`]: the address of the server and our credentials, as given by the caller.
+//! - [`kubeconfig`]: the same, read strictly from a kubeconfig file.
 //! - [`HttpWire`]: requests and streams over it.
 
 mod connection;

@@ -1,9 +1,9 @@
-//! Requests and streams over HTTP/2.
+//! Sends requests and streams over HTTP/2.
 //!
-//! Short requests share one connection. A stream takes a place on it for as long as it lasts, and
-//! servers give a connection a limited number of places: so streams have connections of their own,
-//! a few dozen on each. Nothing comes from the environment, no redirect is followed, and nothing is
-//! sent twice.
+//! Short requests share one connection. A stream takes a place on its connection for as long as it
+//! lasts, and servers limit the places of a connection: so streams have connections of their own, a
+//! few dozen on each. Nothing comes from the environment, no redirect is followed, and no request
+//! is sent twice.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,10 +22,10 @@ use crate::wire::{Body, Method, Request, Response, Wire, WireError};
 
 /// Servers allow at least a hundred streams on a connection.
 const STREAMS_EACH: usize = 50;
-/// Enough connections for the most streams a target has.
+/// Enough connections for the most streams of a target.
 const STREAM_CONNECTIONS: usize = 12;
 const CONNECT_TIME: Duration = Duration::from_secs(5);
-/// A connection on which nothing moves is asked whether it is still there.
+/// The interval of pings on a connection without traffic.
 const PING_EVERY: Duration = Duration::from_secs(15);
 const PING_PATIENCE: Duration = Duration::from_secs(10);
 const WINDOW: u32 = 1 << 20;
@@ -35,16 +35,16 @@ const WINDOW: u32 = 1 << 20;
 pub struct HttpWire {
     base: Url,
     token: Option<Token>,
-    /// For requests that end.
+    /// The client for requests that end.
     short: Client,
-    /// For those that do not, in turn.
+    /// The clients for streams, used in turn.
     streaming: Vec<Client>,
     next_stream: AtomicUsize,
     made: Made,
 }
 
 impl HttpWire {
-    /// Connects when it is first used.
+    /// Creates a wire. It connects at the first request.
     pub fn new(connection: Connection) -> Result<Self, ConnectionError> {
         let made = Made::default();
         let mut base = base_of(&connection.server)?;
@@ -54,8 +54,8 @@ impl HttpWire {
             clients.push(limited(builder).build().map_err(|source| ConnectionError::Tls { source })?);
         }
         if let Some(name) = &connection.server_name {
-            // The certificate is checked against the name in the URL; `Renamed` leads it to the
-            // address.
+            // The certificate is checked against the name in the URL; `Renamed` resolves that name
+            // to the address.
             base.set_host(Some(name)).map_err(|_| ConnectionError::Address { server: name.clone() })?;
         }
         let short = clients.pop().expect("there is one more than streams have");
@@ -107,7 +107,8 @@ fn plain_header(text: &str) -> Result<HeaderValue, WireError> {
 }
 
 fn secret_header(text: &str) -> Result<HeaderValue, WireError> {
-    let detail = || WireError::NotSent { detail: "the credentials hold characters that no header may have".to_owned() };
+    let detail =
+        || WireError::NotSent { detail: "the credentials contain characters that a header cannot contain".to_owned() };
     let mut value = HeaderValue::from_str(text).map_err(|_| detail())?;
     value.set_sensitive(true);
     Ok(value)
@@ -122,13 +123,13 @@ fn base_of(server: &str) -> Result<Url, ConnectionError> {
     if url.scheme() == "https" && url.has_host() && plain { Ok(url) } else { Err(address()) }
 }
 
-/// Trusts the given authorities alone, and is known by the given certificate.
+/// Trusts only the given CA certificates, and presents the given client certificate.
 fn trusted(mut builder: ClientBuilder, connection: &Connection) -> Result<ClientBuilder, ConnectionError> {
     if let Some(pem) = &connection.authorities {
         let certificates = Certificate::from_pem_bundle(pem).map_err(|source| ConnectionError::Tls { source })?;
         if certificates.is_empty() {
             return Err(ConnectionError::Credentials {
-                problem: "the authority to trust is no PEM certificate: write it again",
+                problem: "the CA certificate is not in PEM form: write it again",
             });
         }
         builder = builder.tls_certs_only(certificates);
@@ -153,7 +154,7 @@ fn limited(builder: ClientBuilder) -> ClientBuilder {
         .no_proxy()
         .referer(false)
         .redirect(reqwest::redirect::Policy::none())
-        // Whether something may be sent again is decided above, where it is known what it was.
+        // The callers decide about retries, because they know what the request was.
         .retry(reqwest::retry::never())
         .connect_timeout(CONNECT_TIME)
         .http2_keep_alive_interval(PING_EVERY)
@@ -165,7 +166,7 @@ fn limited(builder: ClientBuilder) -> ClientBuilder {
         .user_agent(concat!("setpoint/", env!("CARGO_PKG_VERSION")))
 }
 
-/// Leads every name to the addresses of one host.
+/// A resolver that returns the addresses of one host for every name.
 #[derive(Debug)]
 struct Renamed {
     host: String,
@@ -220,7 +221,7 @@ fn chunks(response: reqwest::Response) -> Body {
     }))
 }
 
-/// What went wrong, with its causes, and without the address, which the caller knows.
+/// Converts an error, with its causes. The address is left out, because the caller knows it.
 fn told(error: &reqwest::Error) -> WireError {
     let mut detail = String::new();
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);

@@ -158,8 +158,8 @@ impl Sender {
         }
         self.counts.count(errand.call, errand.app);
         let opened = within(&*self.wire, READ_TIME, self.wire.send(request)).await;
-        let response =
-            opened.unwrap_or_else(|| Err(crate::wire::WireError::Unanswered { detail: "no response in time".to_owned() }));
+        let response = opened
+            .unwrap_or_else(|| Err(crate::wire::WireError::Unanswered { detail: "no response in time".to_owned() }));
         let response = response.map_err(Failure::from);
         let answer = match response {
             Ok(response) if (200..300).contains(&response.status) => return Ok(response.body),
@@ -169,7 +169,9 @@ impl Sender {
         self.flow.learn(taken(&answer, Span::ZERO), self.now());
         match answer {
             Err(failure) => Err(failure),
-            Ok(reply) => Err(Failure::Malformed { detail: format!("the response to a stream has the status {}", reply.code) }),
+            Ok(reply) => {
+                Err(Failure::Malformed { detail: format!("the response to a stream has the status {}", reply.code) })
+            }
         }
     }
 }

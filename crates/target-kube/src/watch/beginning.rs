@@ -1,5 +1,5 @@
-//! Waiting for streams that have begun to tell what is there: after a start that is one request for
-//! all that is remembered, where a look would be one for each object.
+//! Waits for streams that have begun to report the current state. After a start this costs one
+//! request for all recorded objects, where reading each would cost one per object.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -10,7 +10,7 @@ use setpoint_core::key::Key;
 use super::{State, StreamId, Watches};
 
 impl State {
-    /// Whether the stream of its kind is telling what is there, for the first time.
+    /// Reports whether the stream of a kind is reporting the current state for the first time.
     fn begins(&self, class: &str, namespace: &str) -> bool {
         let begins = |namespace: &str| {
             let id = StreamId::of_ours(class, namespace);
@@ -19,19 +19,21 @@ impl State {
         self.driven && (begins("") || begins(namespace))
     }
 
-    /// A stream got to the end of its beginning, or broke off.
+    /// Wakes the waiting observations, because a stream has reported its initial state, or broke
+    /// off.
     pub(super) fn wake_listeners(&mut self) {
         self.listening.drain(..).for_each(Waker::wake);
     }
 }
 
 impl Watches {
-    /// Whether the stream of its kind is telling what is there, for the first time.
+    /// Reports whether the stream of a key's kind is reporting the current state for the first
+    /// time.
     pub(crate) fn begins(&self, key: &Key) -> bool {
         self.state().begins(key.class(), key.namespace())
     }
 
-    /// Ends when no stream of these kinds is at its beginning any more.
+    /// Waits until no stream of these kinds is reporting its initial state any more.
     pub(crate) async fn heard_out(&self, keys: impl Iterator<Item = &Key>) {
         let kinds: BTreeSet<(&str, &str)> = keys.map(|key| (key.class(), key.namespace())).collect();
         poll_fn(|context| {

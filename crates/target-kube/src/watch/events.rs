@@ -1,5 +1,4 @@
-//! What an event means: that all is as it was, that only the health moved, or that somebody has to
-//! look.
+//! Interprets events: the object is unchanged, only its health changed, or it has to be read.
 
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
@@ -17,13 +16,13 @@ use crate::records::{Record, Standing};
 use crate::remarks::are_same;
 use crate::requests::Form;
 
-/// What a line of a stream says.
+/// The type of an event in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It is there, new or changed.
+    /// The object exists, new or changed.
     Present,
     Gone,
-    /// How far the stream is.
+    /// The progress of the stream.
     Bookmark,
     Error,
 }
@@ -40,12 +39,13 @@ impl Kind {
     }
 }
 
-/// The key of an object a stream tells of: what it calls itself may be no more than "metadata".
+/// Returns the key of an object in a stream. The kind comes from the stream, because the object's
+/// own may be no more than "metadata".
 pub(super) fn key_of(id: &StreamId, object: &Value) -> Option<Key> {
     Key::new(&id.class, object::namespace(object).unwrap_or_default(), object::name(object)?).ok()
 }
 
-/// What a stream told of an object.
+/// An object as a stream reported it.
 #[derive(Debug)]
 pub(super) struct WatchedObject {
     pub(super) kind: Kind,
@@ -53,11 +53,11 @@ pub(super) struct WatchedObject {
     pub(super) object: Value,
 }
 
-/// What an event makes of what is remembered.
+/// The result of comparing an event with the record.
 enum Judgement {
-    /// It is what is remembered.
+    /// The object has a recorded version.
     Known,
-    /// It fits; what else is remembered moves on.
+    /// The object agrees with its record, whose other properties are updated.
     Fits {
         standing: Standing,
     },
@@ -65,9 +65,9 @@ enum Judgement {
 }
 
 impl Cluster {
-    /// Somebody, perhaps we, wrote or removed an object with our label.
+    /// Handles an event: a client, perhaps we, wrote or removed an object with our label.
     pub(super) fn told(&self, key: &Key, told: WatchedObject) {
-        // While a write of ours is under way, nobody can say whose this is.
+        // While a write of ours is in progress, the origin of this event is unknown.
         let Some(told) = self.watches.kept_for_later(key, told) else { return };
         self.may_serve_others(key);
         if told.kind == Kind::Gone {
@@ -91,8 +91,8 @@ impl Cluster {
                     record.move_to(named.version);
                     record.standing = standing;
                 });
-                // Health is for the engine to hear of, and so is that what was suspect may be well
-                // again.
+                // The engine needs to know a changed health, and also that a suspect object may be
+                // in order again.
                 if standing.health != record.standing.health || record.suspicions > 0 {
                     self.watches.tell(key.clone());
                 }
@@ -101,8 +101,8 @@ impl Cluster {
         }
     }
 
-    /// Whoever waits for an object to go hears when it goes, and when it waits for something else
-    /// than before. There may be no record of it.
+    /// Notifies the engine when an object in deletion is gone, or waits for other finalizers than
+    /// before. There may be no record of it.
     fn told_of_leaving(&self, key: &Key, kind: Kind, object: &Value) {
         let is_news = match kind {
             Kind::Gone => self.records.is_leaving(key),
@@ -113,8 +113,8 @@ impl Cluster {
         }
     }
 
-    /// A definition was made, established, changed or removed. Before anything else is known of it:
-    /// whoever goes by that must not be told of the time before.
+    /// Discards the catalogue after a definition was created, established, changed or removed. This
+    /// comes before the notification, whose receiver must not use the older catalogue.
     pub(super) fn may_serve_others(&self, key: &Key) {
         let (group, kind) = group_and_kind(key.class());
         if is_awaited(group, kind) {
@@ -140,14 +140,14 @@ impl Cluster {
             Form::Whole => self.standing(object),
             Form::Metadata => record.standing,
         };
-        // What says how well it is may have other names in another version, too: a look in ours
-        // tells.
+        // The fields from which health is judged may also have other names in another version: a
+        // read in ours decides.
         let is_certain = is_in_ours || standing.health == record.standing.health;
         if is_same && is_certain { Judgement::Fits { standing } } else { Judgement::Suspect }
     }
 
-    /// Whether an object is in the version we applied it in. A stream speaks the preferred one, in
-    /// which our fields may have other names.
+    /// Reports whether an object has the version in which we applied it. A stream uses the
+    /// preferred version, in which our fields may have other names.
     fn is_as_applied(&self, object: &Value, entries: &[ManagedFields]) -> bool {
         let version = applied_by(entries, &self.api.manager).map(|entry| &*entry.api_version);
         version.is_none_or(|version| object::api_version(object) == Some(version))
@@ -166,18 +166,19 @@ impl Cluster {
         self.watches.tell(key.clone());
     }
 
-    /// Marks a write of ours as under way, until it is dropped.
+    /// Marks a write of ours as in progress, until the guard is dropped.
     pub(crate) fn writing(&self, key: &Key) -> Writing<'_> {
         let mut state = self.watches.state();
         state.writing.entry(key.clone()).or_default().0 += 1;
-        // From here on the stream of its kind tells of it, or the next look finds that it does not.
+        // From now on the stream of its kind reports the object, or the next read finds that it
+        // does not.
         state.let_go(key);
         drop(state);
         Writing { cluster: self, key: key.clone() }
     }
 }
 
-/// Whether nothing but the status has moved, as far as metadata tells.
+/// Reports whether nothing except the status changed, by the metadata.
 fn is_but_for_status(record: &Record, object: &Value) -> bool {
     let standing = &record.standing;
     standing.generation.is_some()
@@ -185,7 +186,7 @@ fn is_but_for_status(record: &Record, object: &Value) -> bool {
         && metadata_hash(object) == standing.metadata
 }
 
-/// A write of ours is under way.
+/// A write of ours in progress.
 pub(crate) struct Writing<'c> {
     cluster: &'c Cluster,
     key: Key,
@@ -200,7 +201,8 @@ impl Drop for Writing<'_> {
 }
 
 impl Watches {
-    /// Keeps what was told while a write of ours is under way; gives it back where none is.
+    /// Keeps an event until the write of ours that is in progress has ended; returns it if there is
+    /// no such write.
     fn kept_for_later(&self, key: &Key, told: WatchedObject) -> Option<WatchedObject> {
         match self.state().writing.get_mut(key) {
             Some((_, last)) => {
@@ -211,7 +213,8 @@ impl Watches {
         }
     }
 
-    /// A write has ended; the last that was told of meanwhile, if it was the last write.
+    /// Ends a write. Returns the last event that was kept meanwhile, if no other write is in
+    /// progress.
     fn written(&self, key: &Key) -> Option<WatchedObject> {
         let mut state = self.state();
         let (writes, _) = state.writing.get_mut(key)?;
@@ -222,13 +225,13 @@ impl Watches {
         state.writing.remove(key).and_then(|(_, last)| last)
     }
 
-    /// A kind may be watched only where we have rights: one stream for each namespace that was
-    /// asked about. `false`: it is watched so already, and what may not be watched has no
-    /// namespace.
+    /// Splits the stream of a kind that may only be watched by namespace: one stream for each
+    /// namespace that was asked for. Returns `false` if the kind is split already and this stream
+    /// is one of the parts, as that of a kind without namespaces which may not be watched at all.
     pub(super) fn restrict(&self, id: &StreamId) -> bool {
         let mut state = self.state();
         if state.restricted.contains(&id.class) {
-            // Whoever else was refused at the same time may have said so before.
+            // Another stream that was refused at the same time may have done so already.
             return !state.streams.contains_key(id) && !state.polled.contains(id);
         }
         self.spread(&mut state, &id.class);

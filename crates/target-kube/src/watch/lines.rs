@@ -1,5 +1,5 @@
-//! Cuts what comes in pieces into whole values: the lines of a stream, and the items of a list,
-//! none of which is ever held whole.
+//! Splits arriving bytes into whole values: the lines of a stream, and the items of a list. Neither
+//! is ever held whole.
 
 use futures_util::StreamExt;
 use setpoint_core::time::Span;
@@ -7,16 +7,16 @@ use setpoint_core::time::Span;
 use crate::requests::Failure;
 use crate::wire::{Body, Wire, within};
 
-/// The longest event: an object with its bookkeeping, and room to spare.
+/// The limit for an event: an object with its metadata, and room to spare.
 const LONGEST: usize = 4 << 20;
-/// What of a list is no item.
+/// The limit for the part of a list outside its items.
 const LONGEST_REST: usize = 1 << 20;
 
 /// The lines of a body.
 pub(super) struct Lines {
     body: Body,
     held: Vec<u8>,
-    /// How much of what is held is known to hold no end of a line.
+    /// The number of held bytes that are known to contain no newline.
     searched: usize,
 }
 
@@ -25,7 +25,7 @@ impl Lines {
         Self { body, held: Vec::new(), searched: 0 }
     }
 
-    /// The next line; `None` at the end of the body.
+    /// Returns the next line; `None` at the end of the body.
     pub(super) async fn next(&mut self, wire: &dyn Wire, patience: Span) -> Result<Option<Vec<u8>>, Failure> {
         loop {
             if let Some(end) = self.held[self.searched..].iter().position(|byte| *byte == b'\n') {
@@ -40,7 +40,7 @@ impl Lines {
                 return Err(Failure::Malformed { detail: format!("an event is longer than {LONGEST} bytes") });
             }
             let Some(chunk) = within(wire, patience, self.body.next()).await else {
-                return Err(Failure::Unanswered { detail: format!("nothing came for {patience}") });
+                return Err(Failure::Unanswered { detail: format!("no data for {patience}") });
             };
             match chunk {
                 Some(chunk) => self.held.extend_from_slice(&chunk?),
@@ -50,22 +50,22 @@ impl Lines {
     }
 }
 
-/// Cuts a list into its items as its bytes come, and keeps what is beside them.
+/// Splits a list into its items as its bytes arrive, and keeps the rest.
 #[derive(Debug, Default)]
 pub(super) struct ListCutter {
-    /// Everything but the items.
+    /// Everything except the items.
     rest: Vec<u8>,
     item: Vec<u8>,
     depth: usize,
     in_text: bool,
     escaped: bool,
-    /// The text that was read last at the top level: the name of what follows.
+    /// The last string at the top level, which is the name of the next value.
     name: Vec<u8>,
     in_items: bool,
 }
 
 impl ListCutter {
-    /// Takes some bytes, and answers the items that end in them.
+    /// Takes bytes, and returns the items that end in them.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
         let mut items = Vec::new();
         for &byte in bytes {
@@ -74,17 +74,17 @@ impl ListCutter {
             }
         }
         if self.item.len() > LONGEST || self.rest.len() > LONGEST_REST {
-            return Err(Failure::Malformed { detail: "a list holds something that is too long".to_owned() });
+            return Err(Failure::Malformed { detail: "a list contains a value that is too long".to_owned() });
         }
         Ok(items)
     }
 
-    /// What is beside the items, once all has come.
+    /// Returns the list without its items, once it has arrived completely.
     pub(super) fn rest(self) -> Vec<u8> {
         self.rest
     }
 
-    /// Whether an item ends with this byte.
+    /// Takes a byte. Returns whether an item ends with it.
     fn step(&mut self, byte: u8) -> bool {
         let was_inside = self.in_items && self.depth >= 3;
         let opens = !self.in_text && matches!(byte, b'{' | b'[');

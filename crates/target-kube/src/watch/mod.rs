@@ -1,20 +1,20 @@
-//! How changes are noticed: one stream for each kind of what bears our label. What bears none is
-//! followed by name, or where there is much of it with all others of its kind.
+//! Notices changes: one stream for each kind of the objects with our label. Objects without it are
+//! followed by name, or with all others of their kind if there are many.
 //!
-//! What a stream tells is never an observation. An event that fits what is remembered is dropped;
-//! any other makes its object suspect, which is hinted at, and the look that follows is a read from
-//! the server. A stream that is not caught up means only that looks need requests.
+//! An event is never an observation. One that agrees with the record is dropped. Any other makes
+//! its object suspect and becomes a hint, and the observation that follows reads the object from
+//! the server. While a stream is not caught up, observations merely need requests.
 //!
-//! - [`lines`]: bytes to events and items.
+//! - [`lines`]: splits bytes into events and items.
 //! - `pages`: lists.
-//! - `streams`, `single`: keeping streams open.
-//! - `unlabelled`: which of them tell of what bears no label of ours.
-//! - `polling`: what there is no stream left for.
-//! - `outage`: finding out, once for all of them, when the server responds again.
-//! - `restored`: noticing that the server's state went back.
-//! - `unwatched`: which objects no open stream tells of.
-//! - `beginning`: waiting for streams that have just been opened.
-//! - `events`: what an event means.
+//! - `streams`, `single`: keeps streams open.
+//! - `unlabelled`: chooses the streams for objects without our label.
+//! - `polling`: lists the kinds that there is no stream left for.
+//! - `outage`: detects, once for all streams, when the server responds again.
+//! - `restored`: detects that the server's state went back.
+//! - `unwatched`: the objects that no open stream reports.
+//! - `beginning`: waits for streams that have just been opened.
+//! - `events`: interprets events.
 
 mod beginning;
 mod events;
@@ -41,22 +41,22 @@ use self::outage::Outage;
 use self::unlabelled::{Crowd, Unlabelled};
 use crate::turns::Signal;
 
-/// How far changes are hinted at.
+/// The state of the streams that hints come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watching {
-    /// Streams that are wanted: of a kind, or of a kind in one namespace.
+    /// The number of wanted streams: of a kind, or of a kind in one namespace.
     pub streams: usize,
-    /// Those that have told everything up to now.
+    /// The number of streams that have reported everything up to now.
     pub caught_up: usize,
-    /// Objects that are watched one by one, because they bear no label of ours.
+    /// The number of objects that are watched one by one, because they do not have our label.
     pub single: usize,
-    /// Objects without our label that are watched with all others of their kind, because there are
-    /// many.
+    /// The number of objects without our label that are watched with all others of their kind,
+    /// because there are many.
     pub together: usize,
-    /// Kinds, or kinds in one namespace, that are listed from time to time, because there are
-    /// streams enough.
+    /// The number of kinds, or kinds in one namespace, that are listed from time to time, because
+    /// the limit of streams is reached.
     pub polled: usize,
-    /// Why the streams that are not caught up are not.
+    /// The reasons why streams are not caught up.
     pub troubles: Vec<String>,
 }
 
@@ -68,76 +68,78 @@ pub(crate) struct StreamId {
     pub(crate) whose: Whose,
 }
 
-/// Which objects of its kind a stream tells of.
+/// The objects of its kind that a stream reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Whose {
-    /// Those that bear our label.
+    /// The objects with our label.
     Ours,
-    /// All: among them are some that apps look at and that bear no label of ours.
+    /// All objects: among them are some without our label that apps observe.
     Anybodys,
 }
 
-/// The streams of one cluster, and what they have to say.
+/// The streams of one cluster, and the hints that come from them.
 #[derive(Debug)]
 pub(crate) struct Watches {
     state: Mutex<State>,
-    /// Streams of kinds. Beyond this they are polled.
+    /// The most streams of kinds. Kinds beyond this are polled.
     most_streams: usize,
-    /// Streams of single objects.
+    /// The most streams of single objects.
     most_by_name: usize,
-    /// These are all listed once in this time.
+    /// The period in which all polled kinds are listed once.
     poll_round: Span,
-    /// There is something to hint at.
+    /// Raised when there is a hint.
     news: Signal,
-    /// There is a stream to open.
+    /// Raised when there is a stream to open.
     wanted: Signal,
-    /// There is something to poll.
+    /// Raised when there is a kind to poll.
     to_poll: Signal,
     outage: Outage,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Somebody keeps the streams open.
+    /// A task keeps the streams open.
     driven: bool,
     streams: BTreeMap<StreamId, Progress>,
-    /// What there was no stream left for.
+    /// The kinds that there was no stream left for.
     polled: BTreeSet<StreamId>,
-    /// Of that, what could not be listed when its turn came, and why.
+    /// The polled kinds whose last list failed, and the reason.
     unlisted: BTreeMap<StreamId, String>,
-    /// Kinds that may be watched only namespace by namespace.
+    /// The kinds that may be watched only namespace by namespace.
     restricted: BTreeSet<Arc<str>>,
-    /// All that was asked about, so that a restricted kind knows its namespaces.
+    /// All kinds and namespaces that were asked for, so that the namespaces of a restricted kind
+    /// are known.
     asked: BTreeSet<StreamId>,
-    /// What somebody looks at, and bears no label of ours.
+    /// The observed objects without our label.
     unlabelled: BTreeMap<Key, Unlabelled>,
-    /// How much of that is followed by name.
+    /// The number of those objects that are followed by name.
     by_name: usize,
-    /// The streams that tell of the rest.
+    /// The streams that report the rest of those objects.
     crowds: BTreeMap<StreamId, Crowd>,
     fresh: Vec<Fresh>,
     hinted: BTreeSet<Key>,
     /// The server responds again after an outage.
     answers_again: bool,
-    /// Other streams are down than were hinted at last.
+    /// The set of streams that are down differs from the last hint.
     unwatched_changed: bool,
-    /// Writes under way, and the last that a stream has told of each object meanwhile.
+    /// The number of writes of ours in progress by object, with the last event of each object
+    /// meanwhile.
     writing: BTreeMap<Key, (usize, Option<WatchedObject>)>,
-    /// Whoever waits for streams at their beginning.
+    /// The wakers of observations that wait for streams to report their initial state.
     listening: Vec<Waker>,
 }
 
 #[derive(Debug, Default)]
 struct Progress {
-    /// It is being opened, or tells what is there, for the first time.
+    /// The stream is being opened, or reports the current state, for the first time.
     begins: bool,
-    /// It was open at some time.
+    /// The stream was open at some time.
     opened: bool,
     caught_up: bool,
     trouble: Option<String>,
-    /// How often it was tried in vain to go on.
+    /// The number of failed tries to resume.
     tries: u32,
-    /// Since when it is down, where it was open before.
+    /// The time since which the stream is down, if it was open before.
     down_since: Option<Timestamp>,
 }
 
@@ -156,7 +158,7 @@ impl Watches {
         Self { state, most_streams, most_by_name, poll_round, news, wanted, to_poll, outage }
     }
 
-    /// Somebody looks at this key: its kind is watched from now on.
+    /// Registers interest in a key: its kind is watched from now on.
     pub(crate) fn want(&self, key: &Key) {
         let of_namespace = StreamId::of_ours(key.class(), key.namespace());
         let mut state = self.state();
@@ -186,7 +188,7 @@ impl Watches {
         state.fresh.push(fresh);
     }
 
-    /// Whether everything that happened to a labelled object of this kind has been told.
+    /// Reports whether every change of a labelled object of this kind was reported.
     pub(crate) fn covers(&self, key: &Key) -> bool {
         let state = self.state();
         let caught_up = |namespace: &str| {
@@ -208,7 +210,7 @@ impl Watches {
         }
     }
 
-    /// Waits for something to hint at.
+    /// Waits for the next hint.
     pub(crate) async fn hint(&self) -> Hint {
         loop {
             if let Some(hint) = self.state().next_hint() {

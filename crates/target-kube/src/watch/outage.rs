@@ -1,5 +1,5 @@
-//! Outages of the API server: one probe finds out for all streams when anything gets through again,
-//! so that none of them waits for its own next try.
+//! Outages of the API server. One probe detects for all streams when requests get through again, so
+//! that no stream waits for its own next try.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,24 +11,24 @@ use crate::cluster::Cluster;
 use crate::requests::Failure;
 use crate::turns::Signal;
 
-/// The first pause of the probe, and the longest.
+/// The first pause of the probe, and the longest one.
 const FIRST_PAUSE: Span = Span::seconds(1);
 const LONGEST_PAUSE: Span = Span::seconds(4);
-/// The longest where the server responds, and refuses the probe: that is not an outage, and ends
-/// when a person ends it.
+/// The longest pause if the server responds but refuses the probe. That is not an outage, and a
+/// person has to resolve it.
 const LONGEST_REFUSED: Span = Span::minutes(1);
 
-/// Whether the server responds at all.
+/// The state of outages.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
     state: Mutex<State>,
-    /// A request of a stream has failed in a way that may be an outage.
+    /// Raised when a request of a stream failed in a way that may be an outage.
     suspected: Signal,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many outages have ended.
+    /// The number of outages that have ended.
     ended: u64,
     waiting: Vec<Waker>,
 }
@@ -38,12 +38,12 @@ impl Outage {
         self.suspected.raise();
     }
 
-    /// How many outages have ended so far.
+    /// Returns the number of outages that have ended so far.
     pub(super) fn ended(&self) -> u64 {
         self.state().ended
     }
 
-    /// Waits until more outages have ended than this.
+    /// Waits until more outages have ended than this number.
     pub(super) async fn over(&self, before: u64) {
         poll_fn(|context| {
             let mut state = self.state();
@@ -73,7 +73,8 @@ impl Outage {
 }
 
 impl Cluster {
-    /// Whenever a stream failed, asks the server for its identity until it responds. Never ends.
+    /// Asks the server for its identity after each failure of a stream, until it responds. Never
+    /// ends.
     pub(super) async fn probe(&self) {
         loop {
             self.watches.outage.suspected.heard().await;

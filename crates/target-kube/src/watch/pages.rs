@@ -1,4 +1,4 @@
-//! Lists, page by page and item by item: none is ever held whole.
+//! Reads lists page by page and item by item: none is ever held whole.
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,21 @@ use crate::cluster::Cluster;
 use crate::requests::{Collection, Failure, Form, Selection, Urgency};
 use crate::wire::within;
 
-/// Nothing has so many pages: whoever sends more never ends.
+/// The limit for the pages of a list. No list has so many; a server that sends more never ends.
 const MOST_PAGES: usize = 2_000;
 
-/// How much of a list is wanted, and how soon.
+/// The wanted part of a list, and its urgency.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listing<'a> {
     pub(crate) selection: Option<&'a Selection>,
     pub(crate) form: Form,
     pub(crate) urgency: Urgency,
-    /// Pages beyond these are not asked for.
+    /// The most pages to request.
     pub(crate) pages: usize,
 }
 
 impl Cluster {
-    /// Hands over each item of a list. Answers the state it is of.
+    /// Passes each item of a list to `take`. Returns the version of the list.
     pub(crate) async fn pages(
         &self,
         collection: &Collection,
@@ -39,8 +39,8 @@ impl Cluster {
         state.ok_or_else(endless)
     }
 
-    /// Hands over each item of the first pages of a list. Answers the state it is of; `None` if
-    /// there is more of it.
+    /// Passes each item of the first pages of a list to `take`. Returns the version of the list;
+    /// `None` if it has more pages.
     pub(crate) async fn some_pages(
         &self,
         collection: &Collection,
@@ -71,15 +71,15 @@ impl Cluster {
         Ok(None)
     }
 
-    /// The names of all objects of a kind, as they are now.
+    /// Returns the names of all objects of a kind in their current state.
     pub(crate) async fn names_in(&self, collection: &Collection) -> Result<BTreeSet<String>, Failure> {
         let listing = Listing { selection: None, form: Form::Metadata, urgency: Urgency::Sweep, pages: MOST_PAGES };
         let names = self.some_names_in(collection, listing).await?;
         names.ok_or_else(endless)
     }
 
-    /// The names of all objects in the first pages of a list; `None` if there is more of it. An
-    /// object without a name may be any: then the list says nothing.
+    /// Returns the names of all objects in the first pages of a list; `None` if it has more pages.
+    /// An object without a name could be any object, so such a list fails.
     pub(crate) async fn some_names_in(
         &self,
         collection: &Collection,

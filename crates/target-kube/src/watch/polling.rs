@@ -1,5 +1,5 @@
-//! What there is no stream left for: listed in turn, so that changes are noticed all the same, only
-//! later.
+//! Polls the kinds that there is no stream left for: lists them in turn, so that their changes are
+//! noticed too, only later.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,11 @@ use super::{StreamId, Watches};
 use crate::cluster::Cluster;
 use crate::turns::Places;
 
-/// A round takes longer where there is so much to list: lists are dear.
+/// The shortest pause between two lists. With many kinds a round takes longer, because lists are
+/// expensive.
 const SHORTEST_PAUSE: Span = Span::millis(500);
 
-/// Kinds that are named at the most.
+/// The most kinds that a message names.
 const MOST_NAMED: usize = 5;
 
 fn some(kinds: &[&str]) -> String {
@@ -21,7 +22,7 @@ fn some(kinds: &[&str]) -> String {
 }
 
 impl Cluster {
-    /// Lists in turn what is not streamed. Never ends.
+    /// Lists the kinds without a stream in turn. Never ends.
     pub(super) async fn poll_in_turn(&self, relists: &Places) {
         let mut last = None;
         loop {
@@ -29,8 +30,8 @@ impl Cluster {
                 self.watches.to_poll.heard().await;
                 continue;
             };
-            // What cannot be listed now is listed in the next round; until then looks find out what
-            // is there.
+            // A list that fails now is tried in the next round; until then observations read the
+            // objects.
             self.poll(&id, relists).await;
             last = Some(id);
             self.api.sender.wire.wait(pause).await;
@@ -42,7 +43,7 @@ impl Cluster {
         self.watches.was_listed(id, listed.err());
     }
 
-    /// Lists what no stream tells of; what keeps it from that, in words.
+    /// Lists a kind without a stream; fails with the reason in words.
     async fn list_polled(&self, id: &StreamId, relists: &Places) -> Result<(), String> {
         self.visit().await.map_err(|reason| reason.to_string())?;
         let collection = self.collection_of(id).await.map_err(|reason| reason.to_string())?;
@@ -67,15 +68,16 @@ impl Watches {
         }
     }
 
-    /// That changes are noticed late, why, and what to do about it.
+    /// Returns a message that changes are noticed late, with the reason and the remedy.
     pub(crate) fn degraded(&self) -> Option<String> {
         let told = [self.broken_off(), self.polling(), self.failing()].into_iter().flatten();
         let told = told.collect::<Vec<_>>().join("; ");
         (!told.is_empty()).then_some(told)
     }
 
-    /// Streams that broke off and could not go on when they were tried again: nothing is hinted at
-    /// there until they do. One that goes on at once has missed nothing, and is not worth a word.
+    /// Describes streams that broke off and could not resume when they were tried again: there are
+    /// no hints for their objects until they resume. A stream that resumes at once has missed
+    /// nothing and is not reported.
     fn broken_off(&self) -> Option<String> {
         let state = self.state();
         let lasting = state.streams.iter().filter(|(_, progress)| progress.tries > 1);
@@ -87,12 +89,12 @@ impl Watches {
         ))
     }
 
-    /// Lists that failed instead of streams.
+    /// Describes lists that failed in place of streams.
     fn failing(&self) -> Option<String> {
         let state = self.state();
         let (id, problem) = state.unlisted.first_key_value()?;
         let (count, class) = (state.unlisted.len(), &id.class);
-        Some(format!("{count} of these could not be listed, and are looked at once a day: {class}: {problem}"))
+        Some(format!("{count} of these could not be listed, and their objects are read once a day: {class}: {problem}"))
     }
 
     fn polling(&self) -> Option<String> {
@@ -112,7 +114,7 @@ impl Watches {
         })
     }
 
-    /// What comes after this one, and how long to wait after it.
+    /// Returns the next kind to poll after this one, and the pause after its list.
     fn next_to_poll(&self, last: Option<&StreamId>) -> Option<(StreamId, Span)> {
         let state = self.state();
         let after = last.and_then(|last| state.polled.range(last..).find(|id| *id != last));

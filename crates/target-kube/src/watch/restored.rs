@@ -1,10 +1,9 @@
-//! A server that shows an older state than it has shown before: somebody restored its etcd from a
-//! backup.
+//! Detects that a server shows an older state than before: its etcd was restored from a backup.
 //!
 //! A stream that resumes at a version which the server does not have yet is silent until the server
-//! gets there, and misses all that happens before. And a version of an object may come back with
-//! another content. So the server is asked for its state before a stream resumes, and once that has
-//! gone back everything is listed again and compared, whatever its version is.
+//! reaches it, and misses every change before. Also, a version of an object may come back with
+//! another content. So the server is asked for its state before a stream resumes. Once that state
+//! has gone back, everything is listed again and compared, whatever its version is.
 
 use setpoint_core::mutant::Mutant;
 
@@ -12,13 +11,13 @@ use super::StreamId;
 use crate::cluster::Cluster;
 use crate::requests::{Collection, Failure};
 
-/// What happened, for people.
+/// The message about a restore, for people.
 pub(super) const RESTORED: &str =
     "the server's state is older than before: its storage was restored, and all objects are compared again";
 
 impl Cluster {
-    /// Whether the server has lost what it showed up to this state. One that may not be listed is
-    /// not known to have.
+    /// Reports whether the server has lost the state up to this version. If the agent may not list
+    /// the kind, the state is not known to be lost.
     pub(super) async fn has_gone_back(&self, collection: &Collection, from: &str) -> Result<bool, Failure> {
         if Mutant::ResumeUnchecked.is_on() {
             return Ok(false);
@@ -30,8 +29,8 @@ impl Cluster {
         }
     }
 
-    /// A list shows a state before that of an object we know: what was judged by its version has to
-    /// be looked at.
+    /// Compares a list's version with the newest one of our records. If it is older, objects whose
+    /// state was judged by their version have to be read.
     pub(super) fn compare_if_before(&self, id: &StreamId, state: &str, newest: Option<u64>) {
         let is_before = newest.zip(number(state)).is_some_and(|(newest, state)| state < newest);
         if is_before {
@@ -41,7 +40,8 @@ impl Cluster {
     }
 }
 
-/// Whether one state comes before another. Of servers that do not count them nothing is known.
+/// Reports whether one state comes before another. This is unknown for servers whose versions are
+/// not numbers.
 pub(super) fn is_before(state: &str, other: &str) -> bool {
     number(state).zip(number(other)).is_some_and(|(state, other)| state < other)
 }

@@ -1,5 +1,4 @@
-//! Following one object by its name: what bears no label of ours is told of by no stream of its
-//! kind.
+//! Follows one object by its name: an object without our label is not in the stream of its kind.
 
 use std::sync::Arc;
 
@@ -15,15 +14,15 @@ use crate::cluster::Cluster;
 use crate::requests::{Beginning, Failure, Form, Selection};
 use crate::turns::Signal;
 
-/// How long after a look an object is watched by its name.
+/// The time between a read of an object and the start of its own stream.
 const GRACE: Span = Span::seconds(5);
 
 impl Cluster {
     /// Follows one object by its name, until it is watched with its kind.
     pub(super) async fn follow_single(&self, key: Key, over: Arc<Signal>) {
         let following = async {
-            // What is about to be created needs no stream of its own, and mostly that is why
-            // somebody looked.
+            // An object that is about to be created needs no stream of its own, and mostly that is
+            // why it was read.
             self.api.sender.wire.wait(GRACE).await;
             let mut tries = 0;
             loop {

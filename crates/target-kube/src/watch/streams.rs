@@ -1,4 +1,4 @@
-//! Keeping streams open: from a list to its changes, through every interruption.
+//! Keeps streams open: from a list to its changes, through every interruption.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,26 +26,27 @@ use crate::requests::{Beginning, Collection, Failure, Form, Selection};
 use crate::turns::{PlaceGuard, Places};
 use crate::wire::within;
 
-/// Bookmarks come every minute: where nothing comes for longer than this, nobody speaks any more.
+/// The longest silence of a stream. Bookmarks come every minute, so after a longer silence the
+/// connection is dead.
 pub(super) const SILENCE: Span = Span::minutes(3);
 pub(super) const FIRST_WAIT: Span = Span::millis(500);
 pub(super) const LONGEST_WAIT: Span = Span::minutes(1);
-/// A kind that is not served, or that we may not watch, may be so later.
+/// The pause for a kind that is not served, or that we may not watch: this may change later.
 const UNSERVED_WAIT: Span = Span::seconds(30);
-/// What has moved is remembered this often.
+/// The interval at which changed records are stored.
 const REMEMBER_EVERY: Span = Span::seconds(5);
-/// Lists are the dearest of all requests: so many at once.
+/// The most lists at the same time. Lists are the most expensive of all requests.
 const RELISTS: usize = 2;
-/// Marks the bookmark behind everything that was there.
+/// The annotation of the bookmark that follows the initial state.
 pub(super) const INITIAL_END: &str = "k8s.io/initial-events-end";
 
-/// Why a stream has ended.
+/// The reason why a stream has ended.
 enum Ended {
-    /// In good order: it goes on where it was.
+    /// In good order: the stream resumes at its last version.
     Over,
-    /// The server does not remember that far back: everything must be told again.
+    /// The server no longer has the history since that version: everything must be reported again.
     Expired,
-    /// The server's state went back: everything must be told again, and compared.
+    /// The server's state went back: everything must be reported again, and compared.
     Restored,
     Failed(Failure),
 }
@@ -56,7 +57,7 @@ impl From<Failure> for Ended {
     }
 }
 
-/// Whether a stream ended because the server does not respond, as far as can be said.
+/// Reports whether a stream may have ended because the server does not respond.
 fn may_be_outage(ended: &Result<Ended, Unplaced>) -> bool {
     match ended {
         Ok(Ended::Failed(failure)) => failure.is_passing(),
@@ -65,38 +66,39 @@ fn may_be_outage(ended: &Result<Ended, Unplaced>) -> bool {
     }
 }
 
-/// Whether the server may not know how to tell what is there as events.
+/// Reports whether the server may not support the initial state as events.
 pub(super) fn is_no_beginning(failure: &Failure) -> bool {
     matches!(failure.code(), Some(400 | 422))
 }
 
-/// What a stream remembers from one connection to the next.
+/// The state of a stream from one connection to the next.
 #[derive(Debug)]
 struct Course {
-    /// Where to go on.
+    /// The version at which to resume.
     after: Option<String>,
-    /// The server tells what is there as events.
+    /// The server supports the initial state as events.
     streams_lists: bool,
     tries: u32,
 }
 
-/// What is remembered while everything that is there is being told.
+/// The state of a stream while it reports the initial state.
 struct Initial<'p> {
-    /// What was not told of yet.
+    /// The objects that were not reported yet.
     missing: BTreeSet<Key>,
     /// The newest version that was known before.
     newest: Option<u64>,
-    /// The right to list.
+    /// The permit to list.
     _relisting: Option<PlaceGuard<'p>>,
 }
 
 impl Course {
-    /// Whether the server says that it is not as far as it was.
+    /// Reports whether the server's state is older than the version at which the stream would
+    /// resume.
     fn is_behind(&self, version: Option<&str>) -> bool {
         version.zip(self.after.as_deref()).is_some_and(|(version, after)| is_before(version, after))
     }
 
-    /// Everything up to this state was told.
+    /// Notes that everything up to this version was reported.
     fn go_on_after(&mut self, version: Option<String>) {
         if version.is_some() {
             self.after = version;
@@ -111,7 +113,7 @@ impl Cluster {
         let _driving = self.watches.drive();
         let relists = Places::new(RELISTS);
         let mut running: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
-        // So that there is always something to wait for.
+        // These two never end, so `running` is never empty.
         running.push(self.poll_in_turn(&relists).boxed());
         running.push(self.probe().boxed());
         loop {
@@ -142,7 +144,10 @@ impl Cluster {
                 Ok(Ended::Over) => (None, FIRST_WAIT),
                 Ok(Ended::Expired) => {
                     course.after = None;
-                    (Some("the server no longer knows where the stream was".to_owned()), self.pace(&id, &mut course))
+                    (
+                        Some("the server no longer has the version at which the stream ended".to_owned()),
+                        self.pace(&id, &mut course),
+                    )
                 }
                 Ok(Ended::Restored) => {
                     course.after = None;
@@ -172,8 +177,8 @@ impl Cluster {
         }
     }
 
-    /// Waits before the next try of a stream, but no longer than the server is away: returns
-    /// whether an outage has ended since the last try began. `suspected`: this may be an outage.
+    /// Waits before the next try of a stream, but no longer than the outage lasts. Returns whether
+    /// an outage has ended since the last try began. `suspected` means that this may be an outage.
     pub(super) async fn pause(&self, wait: Span, suspected: bool, outages: u64) -> bool {
         let outage = &self.watches.outage;
         if suspected {
@@ -182,7 +187,8 @@ impl Cluster {
         within(&*self.api.sender.wire, wait, outage.over(outages)).await.is_some()
     }
 
-    /// Longer after each failure, and not at the same instant as everybody else.
+    /// Returns the wait before the next try: longer after each failure, and not the same for every
+    /// stream.
     fn pace(&self, id: &StreamId, course: &mut Course) -> Span {
         let wait = FIRST_WAIT.doubled(course.tries, LONGEST_WAIT);
         course.tries += 1;
@@ -193,7 +199,7 @@ impl Cluster {
     }
 
     async fn follow_once(&self, id: &StreamId, course: &mut Course, relists: &Places) -> Result<Ended, Unplaced> {
-        // A stream of another cluster would speak of objects that only bear the same names.
+        // A stream of another cluster would report objects that merely have the same names.
         self.visit().await.map_err(|reason| Unplaced::Unserved(Unserved::Unknown(reason)))?;
         let collection = self.collection_of(id).await?;
         let followed = self.follow_from(id, &collection, course, relists).await;
@@ -232,7 +238,7 @@ impl Cluster {
         self.read_on(id, form, Lines::new(body), course, initial).await
     }
 
-    /// Reads a stream to its end. `initial`: while everything that is there is being told.
+    /// Reads a stream to its end. `initial` is set while the initial state is being reported.
     async fn read_on(
         &self,
         id: &StreamId,
@@ -246,8 +252,8 @@ impl Cluster {
             let version = object::resource_version(&object).map(str::to_owned);
             match kind {
                 Kind::Error => return Ok(ended_by(&object)),
-                // Nobody knows how much happened between two connections: what came before a
-                // bookmark has been told.
+                // Between two connections any number of changes may have happened. A bookmark shows
+                // that everything before it was reported.
                 Kind::Bookmark => {
                     if course.is_behind(version.as_deref()) {
                         return Ok(Ended::Restored);
@@ -292,7 +298,7 @@ impl Cluster {
         }
     }
 
-    /// What a stream should tell of.
+    /// Returns the objects that a stream should report.
     fn known_of(&self, id: &StreamId) -> BTreeSet<Key> {
         match id.whose {
             Whose::Ours => self.records.keys_of(&id.class, &id.namespace),
@@ -300,13 +306,13 @@ impl Cluster {
         }
     }
 
-    /// The newest version of what a stream should tell of.
+    /// Returns the newest version among the objects that a stream should report.
     fn newest_of(&self, id: &StreamId) -> Option<u64> {
         if id.whose == Whose::Ours { self.records.newest(&id.class, &id.namespace) } else { None }
     }
 
-    /// What a stream should have told of and did not may be gone, or may have lost its label:
-    /// somebody has to look.
+    /// Handles objects that a stream should have reported and did not. They may be gone, or may
+    /// have lost their label, so they have to be read.
     fn not_told_of(&self, id: &StreamId, keys: BTreeSet<Key>) {
         for key in keys {
             match id.whose {
@@ -316,13 +322,14 @@ impl Cluster {
         }
     }
 
-    /// What bears our label, or everything.
+    /// Returns the selection of the objects with our label, or `None` for all objects.
     fn selection(&self, id: &StreamId) -> Option<Selection> {
         let expression = format!("{INSTALLATION_LABEL}={}", self.installation);
         (id.whose == Whose::Ours).then_some(Selection { selector: "labelSelector", expression })
     }
 
-    /// Lists what is there, for servers that do not tell it as events. Answers the state it is of.
+    /// Lists the current state, for servers that do not support it as events. Returns the version
+    /// of the list.
     pub(super) async fn list(&self, id: &StreamId, collection: &Collection) -> Result<String, Failure> {
         let (mut missing, form, newest) = (self.known_of(id), id.form(), self.newest_of(id));
         let tell = |object| self.tell_of(id, WatchedObject { kind: Kind::Present, form, object }, Some(&mut missing));
@@ -332,9 +339,9 @@ impl Cluster {
         Ok(version)
     }
 
-    /// A kind is one stream in one version, the preferred one, though apps may declare it in
-    /// several: what is told in another one than we applied is judged by metadata, and looked at in
-    /// ours if that is not enough.
+    /// Returns the path that the stream of a kind uses: one version, the preferred one, although
+    /// apps may declare several. An object that is reported in another version than we applied is
+    /// judged by metadata, and read in ours if that is not enough.
     pub(super) async fn collection_of(&self, id: &StreamId) -> Result<Collection, Unplaced> {
         let (group, kind) = group_and_kind(&id.class);
         let served = self.discovery.find(&self.api, group, kind, None).await?;
@@ -344,18 +351,20 @@ impl Cluster {
 }
 
 impl StreamId {
-    /// Whether what is not ours is well is for a look to find out.
+    /// Returns the form of the objects in the stream. The health of objects that are not ours is
+    /// found by reads.
     fn form(&self) -> Form {
         if self.whose == Whose::Ours { form_of(&self.class) } else { Form::Metadata }
     }
 }
 
-/// Kinds that are well by being there, and seldom written: their streams bring metadata only, and
-/// no Secret's content.
+/// Returns the form in which a kind is streamed. Kinds that are healthy by existing, and are seldom
+/// written, bring metadata only, so no Secret's content is streamed.
 ///
-/// These are fewer than metadata is enough for (`is_known_by_metadata`). They count no generations,
-/// so that whatever is told of them costs a look: that would be one for each pod that a quota
-/// counts. And a rule about their health needs no more, since the look reads all of it.
+/// These kinds are fewer than those for which metadata is enough (`is_known_by_metadata`). They
+/// have no generations, so each of their events costs a read: for a quota that would be one for
+/// each pod that it counts. A rule about their health needs no more either, since the read returns
+/// the whole object.
 fn form_of(class: &str) -> Form {
     let (group, kind) = group_and_kind(class);
     let plain = match group {
@@ -375,7 +384,7 @@ pub(super) fn event_in(line: &[u8]) -> Result<(Kind, Value), Failure> {
     let kind = Kind::read(event.get("type").and_then(Value::as_str));
     match (kind, event) {
         (Some(kind), Value::Map(mut fields)) => Ok((kind, fields.remove("object").unwrap_or_default())),
-        _ => Err(Failure::Malformed { detail: "an event is none".to_owned() }),
+        _ => Err(Failure::Malformed { detail: "a line of the stream is not an event".to_owned() }),
     }
 }
 
@@ -387,14 +396,14 @@ fn ended_by(object: &Value) -> Ended {
     }
 }
 
-/// The streams are kept open for as long as this lives.
+/// Keeps the streams open for as long as it lives.
 pub(super) struct Driving<'w>(&'w Watches);
 
 impl Drop for Driving<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.driven = false;
-        // Nothing goes on where it was: whoever drives next opens all of them anew.
+        // No stream resumes at its last version: the next driver opens all of them again.
         state.streams.values_mut().for_each(|progress| *progress = Progress { begins: true, ..Progress::default() });
         state.wake_listeners();
         let kinds = state.streams.keys().map(|id| state.fresh_of(id.clone()));

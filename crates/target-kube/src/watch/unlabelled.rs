@@ -1,6 +1,6 @@
-//! What bears no label of ours, mostly because its app only observes: followed each by its name
-//! while that is few, else with all others of its kind. Of these nothing is kept but what was
-//! looked at, and their streams bring metadata only.
+//! Follows objects without our label, mostly those of apps that only observe. Each is followed by
+//! its name while there are few, otherwise with all others of its kind. Only observed objects are
+//! remembered, and their streams bring metadata only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use super::{Fresh, State, StreamId, Watches, Whose};
 use crate::cluster::Cluster;
 use crate::turns::{Places, Signal};
 
-/// What is about to be created bears no label for a moment, and mostly that is why somebody looked:
-/// a crowd is followed once it comes and goes no more.
+/// How long a crowd must be unchanged before it is followed. An object that is about to be created
+/// has no label for a moment, and mostly that is why it was read.
 const SETTLES: Span = Span::seconds(5);
-/// However restless it is, it is followed after so many times that.
+/// The number of these waits after which a crowd is followed, even if it still changes.
 const MOST_WAITS: usize = 12;
 
-/// An object that bears no label of ours.
+/// An object without our label.
 #[derive(Debug)]
 pub(super) struct Unlabelled {
-    /// As it was last seen; `None`: it was not there.
+    /// Its last known version; `None` if it did not exist.
     pub(super) seen: Option<LiveVersion>,
-    /// Ends the stream of this object alone, where it has one.
+    /// Ends the stream of this object alone, if it has one.
     alone: Option<Arc<Signal>>,
 }
 
-/// Objects that are followed with all others of their kind.
+/// The objects that are followed with all others of their kind.
 #[derive(Debug)]
 pub(super) struct Crowd {
     members: usize,
@@ -37,8 +37,7 @@ pub(super) struct Crowd {
 }
 
 impl Cluster {
-    /// Follows all objects of a kind, for as long as some of those that bear no label of ours are
-    /// looked at.
+    /// Follows all objects of a kind, for as long as some of those without our label are observed.
     pub(super) async fn follow_crowd(&self, id: StreamId, over: Arc<Signal>, relists: &Places) {
         let following = async {
             let mut members = None;
@@ -58,8 +57,8 @@ impl Cluster {
 }
 
 impl Watches {
-    /// A look found an object like this, or nothing. What the stream of its kind does not tell of
-    /// is followed otherwise.
+    /// Notes the version that a read found, or that it found no object. An object that the stream
+    /// of its kind does not report is followed in another way.
     pub(crate) fn saw(&self, key: &Key, version: Option<&LiveVersion>, covered: bool) {
         let mut state = self.state();
         if covered {
@@ -76,13 +75,14 @@ impl Watches {
         self.wanted.raise();
     }
 
-    /// From now on it bears our label, or is gone by our hand.
+    /// Stops following an object separately, because it has our label from now on, or we deleted
+    /// it.
     pub(crate) fn let_go(&self, key: &Key) {
         self.state().let_go(key);
     }
 
-    /// By its name where there is room for it, or with its kind. Where there is none, the kind
-    /// makes room of which most are followed by name.
+    /// Follows an object by its name if there is room, or with its kind. Without room, the kind
+    /// that has the most objects followed by name gives them up.
     fn place(&self, state: &mut State, key: &Key) {
         if state.crowds.contains_key(&state.crowd_of(key)) {
             return self.join(state, key);
@@ -111,7 +111,8 @@ impl Watches {
         self.state().crowds.get(id).map_or(0, |crowd| crowd.members)
     }
 
-    /// Whether these are still too many to be followed by name; where they are not, they are.
+    /// Reports whether these objects are still too many to be followed by name. If not, follows
+    /// them by name.
     fn is_crowded(&self, id: &StreamId) -> bool {
         let mut state = self.state();
         let members = state.members_of(id);
@@ -125,12 +126,12 @@ impl Watches {
         false
     }
 
-    /// What such a stream has to tell of.
+    /// Returns the objects that a crowd's stream should report.
     pub(super) fn members_of(&self, id: &StreamId) -> BTreeSet<Key> {
         self.state().members_of(id)
     }
 
-    /// What a stream told of an object that bears no label of ours, if it is news.
+    /// Hints at an object without our label if its version is news.
     pub(super) fn told_unlabelled(&self, key: &Key, version: Option<&LiveVersion>) {
         let news = self.state().unlabelled.get(key).is_some_and(|known| known.seen.as_ref() != version);
         if news {
@@ -138,7 +139,8 @@ impl Watches {
         }
     }
 
-    /// What was followed in the whole cluster is followed by namespace: others may not be watched.
+    /// Follows the objects of a kind by namespace instead of in the whole cluster, because the
+    /// whole cluster may not be watched.
     pub(super) fn spread(&self, state: &mut State, class: &Arc<str>) {
         let whole = StreamId { class: Arc::clone(class), namespace: "".into(), whose: Whose::Anybodys };
         let members = state.members_of(&whole);
@@ -163,7 +165,7 @@ impl State {
         self.fresh.push(Fresh::Single(key.clone(), over));
     }
 
-    /// The kind of which most are followed by name, were there one more of this one.
+    /// Returns the kind with the most objects followed by name, counting one more of this kind.
     fn commonest(&self, class: &str) -> Arc<str> {
         let mut counts = BTreeMap::from([(class, 1_usize)]);
         for (key, _) in self.unlabelled.iter().filter(|(_, known)| known.alone.is_some()) {
@@ -210,7 +212,7 @@ impl State {
         }
     }
 
-    /// Nobody is followed with the others any more.
+    /// Ends the stream of a crowd.
     fn disperse(&mut self, id: &StreamId) {
         if let Some(crowd) = self.crowds.remove(id) {
             crowd.over.raise();
@@ -224,7 +226,7 @@ impl State {
         self.unlisted.remove(id);
     }
 
-    /// What has to be done to follow a kind.
+    /// Returns the way in which to follow a kind.
     pub(super) fn fresh_of(&self, id: StreamId) -> Fresh {
         match self.crowds.get(&id).map(|crowd| Arc::clone(&crowd.over)) {
             Some(over) => Fresh::Crowd(id, over),
@@ -232,7 +234,7 @@ impl State {
         }
     }
 
-    /// All streams of single objects, to be opened anew.
+    /// Returns all streams of single objects, to be opened again.
     pub(super) fn singles(&self) -> Vec<Fresh> {
         let single = |(key, known): (&Key, &Unlabelled)| Some(Fresh::Single(key.clone(), known.alone.clone()?));
         self.unlabelled.iter().filter_map(single).collect()

@@ -1,22 +1,24 @@
-//! Which objects no open stream tells of, and since when: what is known of them is as old as that.
+//! The objects that no open stream reports, and since when: the knowledge of them is as old as
+//! that.
 
 use setpoint_core::time::Timestamp;
 use setpoint_target::{Hint, Unwatched};
 
 use super::{Progress, State, StreamId, Watches, Whose};
 
-/// Tries in vain after which a stream is down. One that goes on at once has missed nothing.
+/// The number of failed tries after which a stream is down. One that resumes at once has missed
+/// nothing.
 const LASTING: u32 = 2;
 
 impl Progress {
-    /// Whether it was open before and could not be opened again when that was tried.
+    /// Reports whether the stream was open before and could not be opened again.
     fn is_down(&self) -> bool {
         self.down_since.is_some() && self.tries >= LASTING
     }
 }
 
 impl State {
-    /// What is to be hinted at next.
+    /// Returns the next hint.
     pub(super) fn next_hint(&mut self) -> Option<Hint> {
         if std::mem::take(&mut self.unwatched_changed) {
             return Some(Hint::Unwatched { kinds: self.unwatched() });
@@ -41,7 +43,7 @@ impl State {
         ours.filter_map(unwatched).collect()
     }
 
-    /// Replaces how far a stream is.
+    /// Replaces the progress of a stream.
     pub(super) fn set_progress(&mut self, id: &StreamId, now: Progress) {
         let Some(progress) = self.streams.get_mut(id) else { return };
         let was_down = progress.is_down();
@@ -51,13 +53,13 @@ impl State {
 }
 
 impl Watches {
-    /// The server responds again after an outage.
+    /// Notes that the server responds again after an outage.
     pub(super) fn answers_again(&self) {
         self.state().answers_again = true;
         self.news.raise();
     }
 
-    /// A stream that was interrupted is open again: what it has missed it is about to tell.
+    /// Notes that an interrupted stream is open again: it is about to report what it missed.
     pub(super) fn reopened(&self, id: &StreamId) {
         self.go_on(id, Progress { opened: true, ..Progress::default() });
     }
@@ -66,7 +68,7 @@ impl Watches {
         self.go_on(id, Progress { opened: true, caught_up: true, ..Progress::default() });
     }
 
-    /// A stream has ended, in trouble if there is any.
+    /// Notes that a stream has ended, with the trouble if there was any.
     pub(super) fn interrupted(&self, id: &StreamId, trouble: Option<String>, tries: u32, now: Timestamp) {
         let (opened, down_since) = match self.state().streams.get(id) {
             Some(before) => (before.opened, before.down_since.or(before.opened.then_some(now))),

@@ -131,7 +131,9 @@ async fn f01_nothing_is_deleted_because_a_change_was_refused() {
         assert_eq!(class_of(&outcome), RefusalClass::Immutable, "{outcome:?}");
         let Outcome::Refused { refusal } = outcome else { unreachable!("it was just found to be so") };
         assert!(
-            refusal.detail.ends_with("declare its former values, or another name; or delete it by hand, and it is created again"),
+            refusal
+                .detail
+                .ends_with("declare its former values, or another name; or delete it by hand, and it is created again"),
             "{refusal}"
         );
         // Nor by asking whether a new one would be taken, which all of these would.
