@@ -190,7 +190,7 @@ async fn who_is_known_by_certificate_shows_one_of_the_right_authority() {
     assert_eq!(send(None).await, None);
     assert_eq!(send(Some(&Authority::fresh().for_client("kube-apiserver", None))).await, None);
     assert_eq!(scene.target.trail(), Trail::default());
-    assert!(scene.told()[0].contains("show one that its authorities have signed"), "{:?}", scene.told());
+    assert!(scene.told()[0].contains("send a client certificate that its CA has signed"), "{:?}", scene.told());
     assert_eq!(send(Some(&scene.authority.for_client("kube-apiserver", None))).await, Some(StatusCode::OK));
     assert_eq!(scene.target.trail().events, 1);
 }
