@@ -105,10 +105,9 @@ impl Cluster {
             }
             (Verb::Update, Some(resource), Some(expect)) => self.update(work, resource, expect, &place, deadline).await,
             (Verb::Delete, _, Some(expect)) => self.delete(work, expect, &place, deadline).await,
-            _ => refused(
-                RefusalClass::Invalid,
-                format!("a step to {} {} lacks its resource or its precondition", step.verb, step.key),
-            ),
+            _ => {
+                refused(RefusalClass::Invalid, format!("a step to {} {} lacks a mandatory field", step.verb, step.key))
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! Who may post audit events, and what becomes of what they post. What real servers post is in
-//! `envtest`.
+//! Tests who may post audit events, and how posted events are handled. `envtest` tests the posts of
+//! real servers.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
-/// A target that listens, and whoever posts to it.
+/// A target that listens, and the client that posts to it.
 struct Scene {
     folder: TempDir,
     authority: Authority,

@@ -1,6 +1,5 @@
-//! The Kubernetes target passes the suite every target passes, and keeps its promises against a
-//! real API server, under real and injected faults; and to the exact request, against an API server
-//! in memory.
+//! Tests the Kubernetes target: by the suite for every target; against a real API server, under
+//! real and injected faults; and, to the exact request, against an in-memory API server.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene fails where it stands")]
 

@@ -169,9 +169,7 @@ impl Sender {
         self.flow.learn(taken(&answer, Span::ZERO), self.now());
         match answer {
             Err(failure) => Err(failure),
-            Ok(reply) => {
-                Err(Failure::Malformed { detail: format!("the response to a stream has the status {}", reply.code) })
-            }
+            Ok(reply) => Err(Failure::Malformed { detail: format!("a stream returned status {}", reply.code) }),
         }
     }
 }

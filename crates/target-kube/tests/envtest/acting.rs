@@ -1,4 +1,4 @@
-//! Steps: what is refused and how, what a batch costs, and what cannot be placed.
+//! Tests steps: refusals, the cost of a batch, and objects without a place.
 
 use serde_json::json;
 use setpoint_core::live::Presence;
@@ -48,7 +48,7 @@ async fn a_create_that_lost_a_race_changes_nothing_and_is_refused() {
     let before = scene.stored(&theirs);
     let outcome = scene.execute(&scene.steps.create(&ours)).await;
     assert_eq!(class_of(&outcome), Some(RefusalClass::Conflict), "{outcome:?}");
-    // Also where nothing conflicts field by field.
+    // The same holds if no field conflicts.
     let beside = scene.config_map("a", &[("other", "ours")]);
     let outcome = scene.execute(&scene.steps.create(&beside)).await;
     assert_eq!(class_of(&outcome), Some(RefusalClass::Conflict), "{outcome:?}");
@@ -68,7 +68,7 @@ async fn a_create_is_one_request_and_so_is_an_update_and_a_delete() {
     let seen: Vec<_> = scene.proxy.take_seen().iter().filter(|seen| !seen.is_watch()).map(Seen::verb).collect();
     let effects: Vec<_> = seen.iter().filter(|verb| **verb != "get").copied().collect();
     assert_eq!(effects, ["apply", "apply", "delete"]);
-    // No more than a word about who answers.
+    // The rest are at most requests for the identity.
     assert!(seen.len() <= 5, "{seen:?}");
     let app = "suite/samples".parse().unwrap();
     assert_eq!(scene.target.requests_of(&app).get(&Call::Delete), Some(&1));
@@ -102,13 +102,13 @@ async fn a_kind_that_is_not_served_has_no_objects_and_takes_none() {
             &json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": scene.namespace}}),
         )
     };
-    // Somebody else's group ends like that of the kind.
+    // Another group's name ends like the group of this kind.
     scene.define("Gadget", &json!({"type": "object"})).await;
     let widget = object("example.com/v1", "Widget");
     assert!(matches!(scene.observe(&widget).await, Observed::Known { value: Presence::Absent, .. }));
     let outcome = scene.execute(&scene.steps.create(&widget)).await;
     assert_eq!(class_of(&outcome), Some(RefusalClass::Unready), "{outcome:?}");
-    // Where a claim is left there was something, and nobody knows what has become of it.
+    // Where a claim is left there was an object, and its fate is unknown.
     let seen = scene.observe_undeclared(&widget.key).await;
     assert!(matches!(seen, Observed::Unknown { .. }), "{seen:?}");
     scene.proxy.add(Rule::new("GET", "/customresourcedefinitions", Fault::Status { code: 403, retry_after: None }));
@@ -140,7 +140,7 @@ async fn whether_a_new_object_would_be_taken_is_found_out_beside_the_old_one() {
     let forbidden = scene.server.forbid_creates(&scene.namespace);
     assert_eq!(class(&declared).await, Err(RefusalClass::Denied));
     drop(forbidden);
-    // What is on its way out leaves first.
+    // An object in deletion has to go first.
     scene.patch(&declared, "keeper", &json!({"metadata": {"finalizers": ["example.com/keep"]}}));
     scene.remove(&declared);
     assert_eq!(class(&declared).await, Err(RefusalClass::Unready));

@@ -1,5 +1,5 @@
-//! Changes in the name of a scope's own user: what that one may not do is refused, whatever the
-//! agent itself may.
+//! Tests changes that impersonate a scope's own user: a change that this user may not make is
+//! refused, whatever the agent itself may do.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn of(work: Work, acting_as: &Option<Arc<ActingAs>>) -> Work {
     Work { acting_as: acting_as.clone(), ..work }
 }
 
-/// All rights on ConfigMaps.
+/// Returns all rights on ConfigMaps.
 fn everything() -> Json {
     json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "get", "patch", "delete"]}])
 }
@@ -36,7 +36,7 @@ fn refusal(outcome: Outcome) -> Refusal {
 }
 
 impl Scene {
-    /// A service account that may write in one namespace alone.
+    /// Creates a service account that may write in one namespace only.
     fn deployer(&self, name: &str, namespace: &str) -> Option<Arc<ActingAs>> {
         self.server.service_account(&self.namespace, name);
         let user = format!("system:serviceaccount:{}:{name}", self.namespace);
@@ -124,7 +124,7 @@ async fn an_agent_that_may_only_read_and_impersonate_holds_what_a_scope_declares
     let healed = scene.done(&of(scene.steps.update(&declared, &drifted), &web)).await.unwrap();
     assert_eq!(healed.value, made.value);
 
-    // What may be under way is ended in the same name.
+    // An effect that may still be in flight is ended as the same user.
     let changed = scene.config_map("settings", &[("mode", "slow")]);
     let lost = of(scene.steps.update(&changed, &healed), &web);
     assert_eq!(scene.settle_early(&lost).await, Settlement::NotDone);
@@ -140,8 +140,7 @@ async fn our_own_writes_in_another_name_are_known_for_ours_by_the_audit_trail() 
     let declared = scene.config_map("settings", &[("mode", "safe"), ("level", "1")]);
     scene.done(&of(scene.steps.create(&declared), &web)).await;
     for round in 0..2 {
-        // A field that is gone names nobody: whoever wrote since our own last write comes into
-        // question.
+        // A removed field names no manager: every writer since our own last write may have done it.
         let patch = r#"[{"op":"remove","path":"/data/mode"}]"#;
         run_as(&jane(), &["patch", "configmap", "settings", "-n", &scene.namespace, "--type=json", "-p", patch], "");
         let drifted = scene.live(&declared).await;
@@ -164,7 +163,7 @@ async fn our_own_writes_in_another_name_are_known_for_ours_by_the_audit_trail() 
         );
     }
 
-    // Somebody else who acts in the scope's name is not the scope.
+    // Another client that impersonates the scope's user is not the scope.
     let patch = r#"{"data":{"mode":"fast"}}"#;
     let name = format!("--as={user}");
     run_as(&jane(), &["patch", "configmap", "settings", "-n", &scene.namespace, "-p", patch, &name], "");

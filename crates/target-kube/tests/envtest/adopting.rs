@@ -1,5 +1,5 @@
-//! Objects that other tools made: once they are applied, those let go of what is ours, and of
-//! nothing else.
+//! Tests the adoption of other tools' objects: once we apply them, those tools lose the fields that
+//! are ours, and no others.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::sharing::sharing;
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 impl Scene {
-    /// Somebody applies it with `kubectl`, as that does by default.
+    /// Applies an object with `kubectl`, in its default way.
     fn kubectl_apply(&self, name: &str, fields: &[&str]) {
         let data: Json = fields.iter().map(|field| ((*field).to_owned(), json!(field))).collect();
         self.kubectl_apply_object(&json!({
@@ -36,7 +36,8 @@ impl Scene {
         self.config_map(name, &data)
     }
 
-    /// Which fields of its data each writer of an object holds, and nothing of who holds none.
+    /// Returns the data fields that each manager of an object holds, without the managers that hold
+    /// none.
     fn held(&self, resource: &Resource) -> Vec<(String, Vec<String>)> {
         let stored = self.stored(resource);
         let of_data = |entry: &Json| {
@@ -50,7 +51,8 @@ impl Scene {
         held
     }
 
-    /// Applies it over what others made; answers how it is then, and whom it was adopted from.
+    /// Applies a declaration over an object of other tools. Returns its new state, and the managers
+    /// it was adopted from.
     async fn adopt(&self, declared: &Arc<Resource>) -> (Live, Holders) {
         let seen = self.live(declared).await;
         let holders = *seen.holders.clone().expect("we have not written it");
@@ -114,7 +116,7 @@ async fn a_field_that_was_adopted_goes_with_its_declaration() {
     let declared = scene.of_fields("a", &["first"]);
     scene.done(&scene.steps.update(&declared, &scene.live(&declared).await)).await;
     assert_eq!(scene.stored(&declared)["data"], json!({"first": "first"}));
-    // Whoever goes on with kubectl is warned, and deletes nothing of what is ours.
+    // `kubectl` warns its next user, and deletes none of our fields.
     scene.kubectl_apply("a", &["third"]);
     assert_eq!(scene.stored(&declared)["data"], json!({"first": "first", "third": "third"}));
 }

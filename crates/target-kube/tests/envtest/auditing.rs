@@ -1,5 +1,5 @@
-//! Who did it, by the audit trail of a real server: proven with user, address and audit id,
-//! whatever name a writer uses.
+//! Tests attribution by the audit trail of a real server: writers are proven with user, address and
+//! audit id, whatever name they use.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(super) fn server() -> &'static ApiServer {
     SERVER.get_or_init(|| ApiServer::own(Options { audit_log: true, ..Options::default() }))
 }
 
-/// A target that follows its server's audit log.
+/// Builds a target that follows its server's audit log.
 pub(super) async fn audited(name: &str) -> Scene {
     let mut scene = Scene::on(server(), name, |options| {
         options.trust_streams = false;
@@ -33,7 +33,7 @@ pub(super) async fn audited(name: &str) -> Scene {
     scene
 }
 
-/// Somebody who may do everything and is known by a certificate.
+/// Returns the kubeconfig of a user with a client certificate and all rights.
 pub(super) fn jane() -> PathBuf {
     server().kubeconfig_with_certificate("jane", Some("system:masters"))
 }
@@ -43,7 +43,7 @@ pub(super) fn run_as(user: &Path, arguments: &[&str], input: &str) {
     assert!(output.status.success(), "kubectl {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Who is proven to have done what was seen; the rest of the words about it.
+/// Returns the proven writer of an observed change, with the details.
 pub(super) async fn proven(scene: &Scene, resource: &Resource, live: Option<&Live>) -> Proof {
     let version = live.map(|live| live.version.clone());
     let seen = [(resource.key.clone(), version)].into();
@@ -67,7 +67,7 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    /// What the log itself says under the id.
+    /// Returns the event that the log itself has under the id.
     fn in_the_log(&self) -> Json {
         let log = std::fs::read_to_string(server().audit_log()).unwrap();
         let mut events = log.lines().filter_map(|line| serde_json::from_str::<Json>(line).ok());
@@ -203,7 +203,7 @@ async fn what_is_found_right_after_a_restart_is_proven_and_our_own_writes_before
     assert_eq!(proven(&scene, &declared, Some(&drifted)).await.who, "jane", "we wrote too, and are not suspected");
 }
 
-/// Two API servers on one etcd. Both post to the same address, and the first writes a log too.
+/// Two API servers on one etcd. Both post to the same address, and the first also writes a log.
 struct Posting {
     first: &'static ApiServer,
     second: ApiServer,
@@ -239,7 +239,7 @@ async fn what_several_servers_post_proves_edits_and_deletes_and_is_the_same_evid
     };
     let mut scene = Scene::on(first, "posted", adjust).await;
     scene.listen_for_audit(webhook).await;
-    // What the first server does is told twice.
+    // Changes on the first server are reported twice.
     scene.follow_audit_log();
     let declared = scene.config_map("settings", &[("mode", "safe")]);
     let run = |server: &ApiServer, arguments: &[&str], input: &str| {
@@ -248,7 +248,7 @@ async fn what_several_servers_post_proves_edits_and_deletes_and_is_the_same_evid
         assert!(done.status.success(), "kubectl {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
     };
 
-    // Deletes first: an edit in the second in which listening began is proven for nobody.
+    // Deletes come first: no writer is proven for an edit in the second in which listening began.
     for server in [first, &second] {
         scene.have(&declared).await;
         run(server, &["delete", "configmap", "settings"], "");

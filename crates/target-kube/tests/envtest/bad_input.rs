@@ -1,6 +1,6 @@
-//! Input that a cluster does not take, and clusters that are themselves bad input. Numbers are
-//! those of the project's list of cases. One bad object never keeps the others back, and every
-//! refusal says what to do.
+//! Tests input that a cluster refuses, and clusters that are themselves bad input. Numbers are
+//! those of the project's list of cases. One bad object never holds the others back, and every
+//! refusal shows the remedy.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use setpoint_testbed::kube::{Extension, Fault, Rule};
 use super::definitions::{fields, version};
 use super::scene::{Scene, now, until};
 
-/// Creates a bad object between two good ones: those are made, and the bad one is refused like
-/// this.
+/// Creates a bad object between two good ones. The good ones are created; returns the refusal of
+/// the bad one.
 async fn refusal_among_good_ones(scene: &Scene, bad: &Arc<Resource>) -> Refusal {
     let good = [scene.config_map("good-1", &[("mode", "1")]), scene.config_map("good-2", &[("mode", "1")])];
     let steps = vec![scene.steps.create(&good[0]), scene.steps.create(bad), scene.steps.create(&good[1])];
@@ -59,7 +59,7 @@ async fn a_kind_that_nobody_defined_is_refused_for_now_and_taken_once_it_is_defi
     scene.define("Late", &fields(&json!({"size": {"type": "integer"}}))).await;
     let made = scene.have(&late).await;
     assert_eq!(made.value, late.body);
-    // The definition goes, and with it everything of its kind: only then is it absent.
+    // The definition goes, and with it every object of its kind: only then is the object absent.
     let definition = scene.resource(&scene.definition("Late", "Namespaced", &json!([])));
     scene.remove(&definition);
     let gone = async || match scene.observe(&late).await {
@@ -99,8 +99,8 @@ async fn what_a_server_of_its_own_keeps_is_not_gone_when_nobody_names_that_serve
     let placed = async || matches!(scene.observe_undeclared(&declared.key).await, Observed::Known { .. });
     until("the kind is found", placed).await;
     let made = scene.have(&declared).await;
-    // Somebody removes its APIService. Neither this process nor the next one takes that for a word
-    // about the object.
+    // A person removes its APIService. Neither this process nor the next one takes that as
+    // information about the object.
     scene.remove(&service);
     let told = |seen: &Observed<Presence>| match seen {
         Observed::Known { value: Presence::Present(_), .. } => false,
@@ -117,7 +117,7 @@ async fn what_a_server_of_its_own_keeps_is_not_gone_when_nobody_names_that_serve
         scene.target.remember().await;
         scene.restart(|_| {});
     }
-    // One that remembers nothing knows from the claim that there was an object.
+    // A process without records knows from the claim that the object existed.
     scene.restart(|options| options.memory = Arc::new(ShortMemory::default()));
     until("nothing is known of it", async || told(&scene.observe_undeclared(&declared.key).await)).await;
     scene.make(&service);
@@ -207,7 +207,7 @@ async fn what_admission_denies_on_delete_only_stays_and_is_told() {
     assert_eq!(refusal.class, RefusalClass::Denied, "{refusal}");
     assert!(refusal.detail.contains("nothing is deleted here"), "{refusal}");
     assert!(refusal.detail.ends_with("change the declaration, or the policy"), "{refusal}");
-    // It can still be changed, and it is still seen.
+    // It can still be changed and observed.
     let moved = scene.config_map("kept", &[("mode", "2")]);
     let updated = scene.done(&scene.steps.update(&moved, &made)).await.unwrap();
     drop(forbidden);
@@ -227,7 +227,7 @@ async fn an_object_beyond_the_quota_waits_and_is_made_when_there_is_room() {
         "spec": {"hard": {"count/secrets": "0"}},
     }));
     scene.make(&quota);
-    // A controller would write what is used; without one nothing is known to be used.
+    // A controller would write the used amount; without one, nothing is known to be used.
     let status = json!({"status": {"hard": {"count/secrets": "0"}, "used": {"count/secrets": "0"}}});
     let status = serde_json::to_vec(&status).unwrap();
     let path = format!("{}/status", Scene::path(&quota));
@@ -258,7 +258,7 @@ async fn case_48_an_object_that_is_too_large_is_refused_as_such_wherever_it_is_n
     let made = scene.have(&largest).await;
     assert_eq!(scene.live(&largest).await.value, largest.body);
     scene.done(&scene.steps.delete(&largest.key, &made)).await;
-    // The storage does not take the first, nor its client the second, nor the server the third.
+    // The storage refuses the first, its client the second, and the server the third.
     for size in [1_600_000, 2_500_000, 3_500_000] {
         let refusal = refusal_among_good_ones(&scene, &blob(size)).await;
         assert_eq!(refusal.class, RefusalClass::Invalid, "{size}: {refusal}");
@@ -274,7 +274,7 @@ async fn a_namespace_on_its_way_out_takes_nothing_for_now() {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": leaving}, "data": {"mode": "1"},
     }));
     let made = scene.have(&object).await;
-    // Nobody finishes it: there is no controller for namespaces on this server.
+    // No controller for namespaces runs on this server, so the deletion never completes.
     scene.server.request("DELETE", &format!("/api/v1/namespaces/{leaving}"), None).succeeded();
     let late = scene.resource(&json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": leaving}, "data": {"mode": "1"},
@@ -283,7 +283,7 @@ async fn a_namespace_on_its_way_out_takes_nothing_for_now() {
     assert_eq!(refusal.class, RefusalClass::Unready, "{refusal}");
     assert!(refusal.detail.contains("being terminated"), "{refusal}");
     assert!(refusal.detail.ends_with("once the old namespace is gone"), "{refusal}");
-    // What is in it is there until it is gone.
+    // The namespace's content exists until the namespace is gone.
     assert_eq!(scene.live(&object).await.uid, made.uid);
     let namespace = scene.resource(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": leaving}}));
     assert!(matches!(scene.observe(&namespace).await, Observed::Known { value: Presence::Present(_), .. }));
@@ -305,7 +305,7 @@ async fn a_group_whose_own_server_is_down_keeps_no_other_back() {
     let remote = scene.resource(&json!({
         "apiVersion": format!("{group}/v1"), "kind": "Remote", "metadata": {"name": "a", "namespace": scene.namespace},
     }));
-    // Whether there are such objects is not known: they are never taken for absent.
+    // The existence of such objects is unknown: they are never taken for absent.
     let told = async || {
         let seen = scene.observe(&remote).await;
         assert!(!seen.is_known() || !scene.server.request("GET", "/apis", None).body.contains(&group), "{seen:?}");
@@ -321,7 +321,7 @@ async fn a_group_whose_own_server_is_down_keeps_no_other_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_tells_its_groups_one_by_one_may_fail_for_one_of_them() {
     let scene = Scene::new("halved").await;
-    // As old servers have it: no answer holds everything.
+    // Old servers have no response that contains every group.
     for (path, kind) in [("/apis", "APIGroupList"), ("/api", "APIVersions")] {
         let answer = scene.server.request("GET", path, None).json();
         assert_eq!(answer["kind"], kind);
@@ -370,7 +370,7 @@ async fn case_71_a_cluster_that_sends_without_end_is_given_up_and_others_are_ser
     let asked = now();
     let beside = good.config_map("a", &[("mode", "1")]);
     good.have(&beside).await;
-    // Its streams are never caught up, so that nothing is believed that was not just read.
+    // Its streams are never caught up, so nothing is believed that was not just read.
     bad.proxy.take_seen();
     assert_eq!(bad.live(&declared).await.value, declared.body);
     assert!(bad.proxy.seen().iter().any(|seen| seen.verb() == "get" && seen.path.ends_with("/configmaps/a")));
@@ -403,7 +403,7 @@ async fn a_storm_of_410_is_slowed_down_and_ends_with_everything_told() {
     scene.edit(&scene.config_map("a", &[("mode", "8")]), "stranger");
     let asked = now();
     until("it storms", async || scene.proxy.struck(storm) >= 3).await;
-    // Longer after each: half a second, one, two, each by at least its half.
+    // The pause grows each time: half a second, one, two, each by at least its half.
     assert!(now().since(asked) >= setpoint_core::time::Span::millis(700));
     // Meanwhile nothing is believed from a stream.
     assert_ne!(scene.live(&declared).await.value, declared.body);

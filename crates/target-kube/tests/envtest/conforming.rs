@@ -1,4 +1,4 @@
-//! The suite over ConfigMaps.
+//! Runs the suite for targets over ConfigMaps.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ struct OnCluster(Scene);
 impl OnCluster {
     async fn new() -> Self {
         let adjust = |options: &mut setpoint_target_kube::KubeOptions| {
-            // The suite looks right after somebody wrote, before any stream can have told of it.
+            // The suite observes right after a write, before any stream can have reported it.
             options.trust_streams = false;
-            // Through the proxy another system answers on the same connection.
+            // Through the proxy, another cluster responds on the same connection.
             options.identity_holds = Span::ZERO;
         };
         Self(Scene::with("conforming", adjust).await)

@@ -1,4 +1,5 @@
-//! Ways to a server: client certificates and HTTP/2, few rights, and a server that hangs.
+//! Tests connections to a server: client certificates and HTTP/2, few rights, and a server that
+//! hangs.
 
 use serde_json::json;
 use setpoint_core::live::Presence;
@@ -42,7 +43,7 @@ async fn whoever_has_rights_in_one_namespace_watches_that_one() {
     };
     let all = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]});
     server.grant(&user, &role("all", all), Some(&namespace));
-    // Who the cluster is may be asked by everyone who holds a part of it.
+    // Every user of a part of the cluster may ask for its identity.
     let who = json!({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]});
     server.grant(&user, &role("who", who), None);
     let kubeconfig = server.kubeconfig_with_token(&token);

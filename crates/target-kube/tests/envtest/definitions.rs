@@ -1,24 +1,24 @@
-//! Kinds of the tests' own.
+//! Custom kinds of the tests.
 
 use serde_json::{Value as Json, json};
 
 use super::scene::{Scene, until};
 
 impl Scene {
-    /// The group of the kinds that only this scene has.
+    /// Returns the group of the kinds that only this scene has.
     pub(crate) fn group(&self) -> String {
         format!("{}.example.com", self.namespace)
     }
 
     /// Defines a namespaced kind with this schema of its `spec`, and waits until it is served.
-    /// Answers its apiVersion.
+    /// Returns its apiVersion.
     pub(crate) async fn define(&self, kind: &str, spec: &Json) -> String {
         let version = version("v1", true, spec);
         self.define_as(&self.definition(kind, "Namespaced", &json!([version]))).await;
         format!("{}/v1", self.group())
     }
 
-    /// A definition, as one would declare it.
+    /// Builds a definition, as an app would declare it.
     pub(crate) fn definition(&self, kind: &str, scope: &str, versions: &Json) -> Json {
         let (group, singular) = (self.group(), kind.to_lowercase());
         json!({
@@ -31,7 +31,8 @@ impl Scene {
         })
     }
 
-    /// Somebody defines a kind; this target waits until it can be looked at.
+    /// Applies a definition as another manager, and waits until this target can observe objects of
+    /// the kind.
     pub(crate) async fn define_as(&self, definition: &Json) {
         self.server.apply(&Self::path(&self.resource(definition)), "definer", definition);
         let spec = &definition["spec"];
@@ -51,7 +52,7 @@ impl Scene {
     }
 }
 
-/// One version of a definition, with this schema of its `spec` and any status.
+/// Builds one version of a definition, with this schema of its `spec` and any status.
 pub(crate) fn version(name: &str, stored: bool, spec: &Json) -> Json {
     let status = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let properties = json!({"spec": spec, "status": status});
@@ -61,7 +62,7 @@ pub(crate) fn version(name: &str, stored: bool, spec: &Json) -> Json {
     })
 }
 
-/// The schema of a map with these fields.
+/// Builds the schema of a map with these fields.
 pub(crate) fn fields(properties: &Json) -> Json {
     json!({"type": "object", "properties": properties})
 }

@@ -1,4 +1,4 @@
-//! Objects that remain after their delete was accepted, because finalizers hold them.
+//! Tests objects that remain after their delete was accepted, because finalizers hold them.
 
 use serde_json::json;
 use setpoint_core::live::{Live, Presence};
@@ -6,7 +6,7 @@ use setpoint_core::observed::Observed;
 
 use super::scene::Scene;
 
-/// What an undeclared object waits for; `None` once it is gone.
+/// Returns the finalizers that an undeclared object waits for; `None` once it is gone.
 async fn waits_for(scene: &Scene, key: &setpoint_core::key::Key) -> Option<Vec<String>> {
     match scene.observe_undeclared(key).await {
         Observed::Known { value: Presence::Present(Live { deleting, .. }), .. } => {
@@ -31,7 +31,7 @@ async fn the_stream_tells_what_a_deleted_object_waits_for_and_when_it_is_gone() 
     assert_eq!(scene.done(&scene.steps.delete(&declared.key, &live)).await, None);
     let both = ["example.com/one".to_owned(), "example.com/two".to_owned()];
     assert_eq!(waits_for(&scene, &declared.key).await, Some(both.to_vec()));
-    // What waits for less is news, and what is gone is. Neither needs to be asked for.
+    // A finalizer less is news, and so is the end of the object. Both arrive without a request.
     scene.patch(&declared, "holder", &json!({"metadata": {"finalizers": ["example.com/two"]}}));
     scene.hint_about(&declared.key).await;
     assert_eq!(waits_for(&scene, &declared.key).await, Some(both[1..].to_vec()));

@@ -1,5 +1,5 @@
-//! What others do to our objects: found, told with who did it, put right, and only as far as it is
-//! ours.
+//! Tests changes of our objects by others: they are found, reported with their writer, and
+//! corrected, as far as the fields are ours.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ async fn what_left_the_declaration_while_all_records_were_lost_goes() {
     scene.edit(&scene.resource(&beside), "stranger");
     scene.restart(|_| {});
     let declared = service(&scene, &json!({}), &json!({"team": "one"}));
-    // Found again by the second look, which remembers the first.
+    // The second observation finds it again, although it remembers the first.
     for _ in 0..2 {
         let seen = scene.live(&declared).await;
         let found: Vec<String> =
@@ -130,7 +130,7 @@ async fn cleared_ownership_is_found_and_taken_back_with_the_same_values() {
     assert_eq!(scene.live(&declared).await.value, declared.body);
     let stored = scene.stored(&declared);
     assert_eq!(stored["metadata"]["managedFields"][0]["manager"], json!(field_manager(&scene.namespace)));
-    // What leaves the declaration leaves the object, which it would not if nobody had taken it
+    // A field that leaves the declaration leaves the object too, because the ownership was taken
     // back.
     let less = scene.config_map("settings", &[]);
     scene.done(&scene.steps.update(&less, &scene.live(&less).await)).await;
@@ -174,7 +174,7 @@ async fn a_secret_that_drifted_shows_no_value() {
     assert_eq!(healed.value, declared.body);
 }
 
-/// A definition of widgets whose parts have the given fields.
+/// Builds a definition of widgets whose parts have the given fields.
 fn definition(group: &str, fields: &serde_json::Value) -> serde_json::Value {
     let part = json!({"type": "object", "properties": fields});
     let parts = json!({"type": "array", "items": part});
@@ -196,7 +196,7 @@ impl Scene {
         self.server.apply(&path, "stranger", &definition(&group, fields));
     }
 
-    /// Somebody defines widgets. Until the schema is published, nobody can tell whether it moves.
+    /// Defines widgets. Until the schema is published, a change of it cannot be detected.
     async fn define_widgets(&self) {
         self.set_definition_of_widgets(&json!({"name": {"type": "string"}}));
         let group = self.group();
@@ -212,7 +212,7 @@ impl Scene {
         }))
     }
 
-    /// Somebody gives the parts of widgets a size by default, which this one shows.
+    /// Gives the parts of widgets a default size, which this widget shows.
     async fn default_sizes(&self, widget: &Resource) {
         let fields = json!({"name": {"type": "string"}, "size": {"type": "integer", "default": 3}});
         self.set_definition_of_widgets(&fields);
@@ -241,7 +241,7 @@ async fn a_default_that_moved_is_no_drift_of_what_was_made_while_schemas_could_n
     let (before, meanwhile) = (scene.widget("a"), scene.widget("b"));
     scene.have(&before).await;
     let asking = scene.proxy.add(Rule::new("GET", "/openapi/v3", Fault::Status { code: 500, retry_after: None }));
-    // What has drifted is compared with the schema of now.
+    // Drift is compared with the current schema.
     scene.patch(&before, "stranger", &json!({"spec": {"parts": []}}));
     let is_asked_for = async || {
         assert_ne!(scene.live(&before).await.value, before.body);

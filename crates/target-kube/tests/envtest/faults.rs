@@ -1,4 +1,4 @@
-//! A server that is busy, failing, silent, or that leads elsewhere.
+//! Tests a server that is busy, failing or silent, or that redirects.
 
 use std::time::Duration;
 

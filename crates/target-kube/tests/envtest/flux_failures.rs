@@ -1,7 +1,6 @@
-//! The failures that users of another engine report again and again (F1 to F16 of
-//! docs/false-diffs.md), as invariants of a target on a real server. Those that are about apps and
-//! their claims stand with the agent, in `crates/setpoint/tests/running/cluster_failures.rs`; F11
-//! in `webhooks.rs`.
+//! Tests the failures that users of another engine report again and again (F1 to F16 of
+//! docs/false-diffs.md), as invariants of a target on a real server. The failures of apps and their
+//! claims are in `crates/setpoint/tests/running/cluster_failures.rs`; F11 is in `webhooks.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +29,7 @@ fn deletes(scene: &Scene) -> u64 {
     scene.target.requests().get(&Call::Delete).copied().unwrap_or_default()
 }
 
-/// Pairs of a declaration and what it cannot be changed into.
+/// Returns pairs of a declaration and another one into which it cannot be changed.
 fn immutable(scene: &Scene) -> Vec<(Arc<Resource>, Arc<Resource>)> {
     let job = |image: &str| {
         json!({
@@ -136,12 +135,12 @@ async fn f01_nothing_is_deleted_because_a_change_was_refused() {
                 .ends_with("declare its former values, or another name; or delete it by hand, and it is created again"),
             "{refusal}"
         );
-        // Nor by asking whether a new one would be taken, which all of these would.
+        // Nor by the preview of a replacement, which the server would accept for all of these.
         assert_eq!(scene.target.preview_replacement(changed, &Asker::default()).await, Ok(()), "{}", declared.key);
         assert_eq!(scene.stored(declared), before);
         assert_eq!(scene.live(declared).await.uid, made.uid);
     }
-    // Nor where it only lost a race.
+    // Nor if the change only lost a race.
     let declared = scene.config_map("raced", &[("mode", "1")]);
     let made = scene.have(&declared).await;
     scene.edit(&scene.config_map("raced", &[("mode", "9")]), "stranger");
@@ -188,12 +187,13 @@ async fn f03_a_delete_is_done_only_when_that_object_is_gone() {
     let made = scene.have(&lingering).await;
     let delete = scene.steps.delete(&lingering.key, &made);
     assert!(matches!(scene.execute(&delete).await, Outcome::Done { live: None }));
-    // Somebody has to clean up first: until then it is there, with its UID, and so it is seen.
+    // Another client has to remove the finalizer first: until then the object exists, with its UID,
+    // and is observed so.
     let seen = scene.live(&lingering).await;
     assert_eq!(seen.uid, made.uid);
     scene.patch(&lingering, "cleaner", &json!({"metadata": {"finalizers": null}}));
     assert!(matches!(scene.observe(&lingering).await, Observed::Known { value: Presence::Absent, .. }));
-    // A server that fails says nothing about it.
+    // A server that fails proves nothing about the object.
     let declared = scene.config_map("kept", &[("mode", "1")]);
     let made = scene.have(&declared).await;
     for code in [403, 500, 503, 429] {
@@ -236,7 +236,7 @@ async fn f04_what_could_not_be_read_is_unknown_whatever_the_error() {
     scene.resyncs_of_anybodys(&[&theirs]).await;
     assert_eq!(scene.written(), 0);
     assert_eq!(scene.stored(&theirs), before);
-    // So it is with rights that are really missing.
+    // Rights that are really missing have the same effect.
     let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch", "create", "delete"]}]);
     let blind = Scene::with_rights("blind", &rules, |_| {}).await;
     let seen = blind.observe(&blind.config_map("a", &[])).await;
@@ -248,7 +248,7 @@ async fn f05_an_object_that_somebody_made_anew_is_neither_changed_nor_deleted_as
     let mut scene = Scene::new("anew").await;
     let declared = scene.config_map("a", &[("mode", "1")]);
     let ours = scene.have(&declared).await;
-    // Even as an exact copy, marks included.
+    // Even an exact copy, marks included.
     let mut copy = scene.stored(&declared);
     for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
         copy["metadata"].as_object_mut().unwrap().remove(field);
@@ -321,7 +321,7 @@ async fn f09_a_custom_object_of_which_no_controller_has_spoken_is_not_healthy() 
     let ready = |generation: u32, status: &str| json!({"observedGeneration": generation, "conditions": [{"type": "Ready", "status": status}]});
     speak(ready(1, "True"));
     assert_eq!(scene.live(&declared).await.health, Health::Healthy);
-    // What was said about an older declaration says nothing about this one.
+    // A status about an older declaration proves nothing about this one.
     let moved = mute(2);
     scene.done(&scene.steps.update(&moved, &scene.live(&moved).await)).await;
     assert_ne!(scene.live(&moved).await.health, Health::Healthy);
@@ -390,7 +390,7 @@ async fn f14_a_write_that_was_cancelled_and_an_event_that_was_lost_leave_nothing
     let made = scene.have(&one).await;
     scene.observe(&one).await;
     scene.caught_up().await;
-    // The stream loses what the write did, and whoever asked for it goes away in the middle of it.
+    // The stream loses the event of the write, and the caller drops the write half-way.
     let hang = scene.proxy.add(Rule::new("PATCH", "/configmaps/a", Fault::HangAfter).times(1));
     let lost =
         scene.proxy.add(Rule::new("GET", "watch=true", Fault::SwallowEvent).in_lines_with(&scene.namespace).times(1));
@@ -406,7 +406,7 @@ async fn f14_a_write_that_was_cancelled_and_an_event_that_was_lost_leave_nothing
     cancelled.await.unwrap();
     until("an event was lost", async || scene.proxy.struck(lost) == 1).await;
     assert_eq!(scene.proxy.struck(hang), 1);
-    // What is found out by looking is what counts, and the next version goes on from there.
+    // The observed state counts, and the next version continues from it.
     let Settlement::Done { live: Some(live) } = scene.settle(&update).await else { panic!("it was written") };
     assert_eq!(live.value, two.body);
     let seen = scene.live(&three).await;
@@ -438,7 +438,7 @@ async fn f15_what_is_remembered_of_one_cluster_says_nothing_about_another() {
     })
     .await;
     assert!(matches!(elsewhere.observe(&declared).await, Observed::Known { value: Presence::Absent, .. }));
-    // Work that was decided for the one is refused by the other, and changes nothing there.
+    // Work that was decided for one cluster is refused by the other, and changes nothing there.
     elsewhere.make(&declared);
     let before = elsewhere.stored(&declared);
     for step in [here.steps.update(&declared, &made), here.steps.delete(&declared.key, &made)] {

@@ -1,4 +1,4 @@
-//! Time for a target, which a test can put forward.
+//! A target's clock that a test can advance.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use tokio::sync::watch;
 
 use super::scene::Scene;
 
-/// How long a stream waits for a sign of life.
+/// The longest silence of a stream.
 pub(crate) const SILENCE: Span = Span::minutes(3);
 
-/// What whoever waits has been through.
+/// The advanced time, and the waits of the target.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
-    /// How much time has passed at our word.
+    /// The span by which the test has advanced the clock.
     passed: Span,
-    /// How often somebody began to wait for [`SILENCE`].
+    /// The number of waits for [`SILENCE`] that have begun.
     silences: usize,
 }
 
-/// The way to the server, with a clock that can be put forward.
+/// A wire to the server, with a clock that can be advanced.
 #[derive(Debug)]
 pub(crate) struct Hastened {
     inner: Arc<dyn Wire>,
@@ -30,7 +30,7 @@ pub(crate) struct Hastened {
 }
 
 impl Hastened {
-    /// A scene whose time is ours.
+    /// Builds a scene whose clock the test controls.
     pub(crate) async fn scene(name: &str) -> (Scene, Arc<Self>) {
         let mut wire = None;
         let scene = Scene::with(name, |options| {

@@ -1,4 +1,4 @@
-//! Everything that needs a real API server.
+//! The tests that need a real API server.
 
 mod acting;
 mod acting_as;

@@ -1,4 +1,4 @@
-//! An API server that is away for a while, and is back: what happened meanwhile is noticed within
+//! Tests outages of an API server: once it is back, changes made meanwhile are noticed within
 //! seconds, however long it was away.
 
 use std::time::Duration;
@@ -10,10 +10,10 @@ use setpoint_testbed::kube::{Fault, Rule};
 use super::hastened::Hastened;
 use super::scene::{Scene, until};
 
-/// The longest that anything may take once the server is back.
+/// The limit for every reaction once the server is back.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Waits for a hint that is as wanted; all before it are of no interest.
+/// Waits for the first matching hint, and drops all hints before it.
 async fn hinted(scene: &Scene, soon: Duration, is_wanted: impl Fn(&Hint) -> bool) -> Hint {
     let wanted = async {
         loop {
@@ -36,11 +36,11 @@ async fn streams_go_on_within_seconds_after_an_outage_however_long_it_was() {
     scene.proxy.add(Rule::new("GET", "watch=true", Fault::ResetInsteadOfEvent));
     let away = scene.proxy.add(Rule::new("*", "", Fault::ResetBefore));
     scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
-    // It is known that nothing is noticed, and since when.
+    // The target knows that it notices no changes, and since when.
     let down = hinted(&scene, SOON, |hint| matches!(hint, Hint::Unwatched { kinds } if !kinds.is_empty())).await;
     let Hint::Unwatched { kinds } = down else { unreachable!("it was just found to be so") };
     assert!(kinds.iter().any(|unwatched| unwatched.covers(&declared.key)), "{kinds:?}");
-    // For so long that each stream by itself tries again once a minute only.
+    // The outage is so long that each stream by itself retries only once a minute.
     for _ in 0..10 {
         let before = scene.proxy.struck(away);
         wire.pass(Span::minutes(1));

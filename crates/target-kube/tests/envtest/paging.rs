@@ -1,5 +1,5 @@
-//! Lists in several pages: what stands on a later one is there, and what could not be read to its
-//! end says nothing.
+//! Tests lists in several pages: objects on a later page exist, and a list that was not read to its
+//! end proves nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use super::definitions::{fields, version};
 use super::scene::{Scene, now, until};
 
 impl Scene {
-    /// What a process that knows nothing finds of these, looked for at once; and how often it was
-    /// asked for ConfigMaps by list and by name.
+    /// Observes these objects at once in a process without records. Returns the states, and the
+    /// numbers of requests for ConfigMaps by list and by name.
     async fn found(&mut self, sought: &[Arc<Resource>]) -> (Vec<Observed<Presence>>, usize, usize) {
         self.restart(|_| {});
         self.proxy.take_seen();
@@ -73,7 +73,7 @@ async fn what_stands_on_a_later_page_is_there_and_a_page_that_fails_makes_nothin
         let (states, _, gets) = scene.found(&sought).await;
         assert!(there(&states) && missing(&states), "{fault:?}: {states:?}");
         assert!(scene.proxy.struck(failing) > 0 && gets == 9, "each is asked for: {fault:?}, {gets}");
-        // Who cannot be asked for either is unknown.
+        // An object that cannot be read by name either is unknown.
         scene.proxy.add(Rule::new("GET", "/configmaps/", Fault::Status { code: 403, retry_after: None }));
         let (states, ..) = scene.found(&sought).await;
         assert!(!states.iter().any(Observed::is_known), "{fault:?}: {states:?}");
@@ -95,7 +95,7 @@ async fn a_kind_whose_definition_stands_on_a_later_page_is_not_gone() {
     }));
     scene.make(&there);
     for fault in [Fault::DelayBefore(Duration::ZERO), Fault::Status { code: 500, retry_after: None }] {
-        // A server that does not serve the kind yet, and tells one definition a page.
+        // A server that does not serve the kind yet, and returns one definition per page.
         let definitions = "/customresourcedefinitions?limit=";
         let later = scene.proxy.add(Rule::new("GET", "continue=", fault.clone()));
         scene.proxy.add(Rule::new("GET", definitions, Fault::ShortPages(1)));

@@ -1,5 +1,5 @@
-//! What others hold beside what is declared: told with who holds it, left alone, and done otherwise
-//! where a rule says so.
+//! Tests undeclared fields of others: they are reported with their manager and left alone, or
+//! treated as a rule requires.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use setpoint_target_kube::Call;
 use super::scene::{Scene, until};
 use super::two_servers::another_cluster;
 
-/// The same declaration, with rules about what others add.
+/// Returns the same declaration, with rules about the additions of others.
 fn ruled(resource: &Resource, rules: &[(&str, Treat)]) -> Arc<Resource> {
     let rule = |(path, then): &(&str, Treat)| AdditionRule { path: (*path).into(), then: *then };
     Arc::new(Resource { additions: rules.iter().map(rule).collect(), ..resource.clone() })
@@ -36,7 +36,7 @@ fn json_of(resource: &Resource) -> Json {
     serde_json::from_slice(&object::write(&resource.body).unwrap()).unwrap()
 }
 
-/// What was told of an object that is in place.
+/// Returns the remarks on an object that is in place.
 fn told(declared: &Resource, live: &Live) -> Vec<(Cause, String, String)> {
     assert_eq!(live.value, declared.body, "it is in place");
     let remarks = live.remarks.as_deref().expect("somebody looked");
@@ -54,7 +54,7 @@ fn labelled(team: &str) -> Json {
 
 const SIDECAR: &str = r#"spec.template.spec.containers[name="side"]"#;
 
-/// Somebody adds a label, a node selector, and a container.
+/// Adds a label, a node selector and a container as other managers.
 fn meddle(scene: &Scene, declared: &Resource) {
     scene.patch(declared, "kubectl-label", &labelled("blue"));
     let pod = json!({"nodeSelector": {"disk": "ssd"}});
@@ -81,7 +81,7 @@ async fn what_others_add_is_told_with_who_holds_it_and_is_over_when_it_is_gone()
     let Some(Writer::Likely { who }) = seen.remarks.as_deref().map(|remarks| &remarks[0].writer) else { panic!() };
     assert!(who.starts_with("kubectl-label (update, 20"), "{who}");
     assert_eq!(scene.stored(&declared)["metadata"]["resourceVersion"], version, "nothing is written");
-    // What is declared otherwise is written, and what stands beside it goes on being known.
+    // Changes of the declaration are written, and the remarks on other fields remain.
     let mut body = json_of(&declared);
     body["spec"]["replicas"] = json!(1);
     let moved = scene.resource(&body);
@@ -107,7 +107,7 @@ async fn what_a_stream_tells_of_is_looked_at_once() {
     assert_eq!(told(&declared, &scene.live(&declared).await), label);
     let gets = || scene.target.requests().get(&Call::Get).copied();
     let looked = gets();
-    // The same one writes it again, and again: that is no news, and nobody looks.
+    // The same manager writes the field again and again: that is no news and costs no read.
     for team in ["green", "red"] {
         let version = scene.patch(&declared, "operator", &labelled(team))["metadata"]["resourceVersion"].clone();
         until("the stream has told", async || scene.live(&declared).await.version.as_str() == version).await;
@@ -148,7 +148,7 @@ async fn rules_heal_report_and_ignore_what_others_add() {
     let declared = deployment(&scene);
     scene.have(&declared).await;
     meddle(&scene, &declared);
-    // By itself only the container has to go.
+    // Without rules only the container has to go.
     let seen = scene.live(&declared).await;
     assert_ne!(seen.value, declared.body);
     let gentle =
@@ -184,8 +184,8 @@ async fn of_what_the_clusters_own_controllers_write_nothing_is_told_or_healed() 
     scene.resyncs(&[&declared]).await;
     scene.patch(&declared, "operator", &json!({"metadata": {"annotations": {"example.com/x": "1"}}}));
     assert_ne!(scene.live(&declared).await.value, declared.body, "what is not the cluster's has to go");
-    // The controller writes whenever we do, so that taking it out may come too late: then it is
-    // decided anew.
+    // The controller writes whenever we do, so a removal may come too late: then the next decision
+    // repeats it.
     until("it is taken out", async || {
         let seen = scene.live(&declared).await;
         let healed = seen.value == declared.body;
@@ -197,7 +197,7 @@ async fn of_what_the_clusters_own_controllers_write_nothing_is_told_or_healed() 
     .await;
     let annotations = &scene.stored(&declared)["metadata"]["annotations"];
     assert_eq!((&annotations["example.com/x"], &annotations[revision]), (&Json::Null, &json!("1")));
-    // What a person restarts is a person's doing.
+    // A restart by a person is that person's change.
     scene.server.kubectl(&["-n", &scene.namespace, "rollout", "restart", "deployment/web"]);
     let restarted = r#"spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]"#;
     assert_eq!(told(&declared, &scene.live(&declared).await), [added(restarted, "kubectl-rollout")]);
@@ -216,7 +216,7 @@ async fn what_leaves_the_declaration_and_others_hold_is_left_over_until_they_let
     };
     let more = with(true);
     scene.have(&more).await;
-    // Another applies the same values, and so holds them too.
+    // Another manager applies the same values, and so holds them too.
     let theirs = scene.resource(&json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "namespace": scene.namespace, "labels": {"tier": "front"}}, "spec": {"paused": true},

@@ -1,4 +1,5 @@
-//! At rest nothing is asked; what happens is told by streams, through every interruption.
+//! Tests a target at rest: it sends no requests, and streams report all changes, through every
+//! interruption.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ async fn at_rest(name: &str) -> Scene {
     Scene::with(name, |_| {}).await
 }
 
-/// Everything that was asked but for streams.
+/// Returns all requests except streams.
 fn asked(scene: &Scene) -> Vec<String> {
     let seen = scene.proxy.take_seen();
     seen.iter().filter(|seen| !seen.is_watch()).map(|seen| format!("{} {}", seen.method, seen.target())).collect()
@@ -42,8 +43,7 @@ async fn looks_at_what_did_not_change_are_no_requests() {
     }
     let lists = scene.proxy.take_seen();
     assert!(lists.iter().any(Seen::streams_list), "lists are streamed: {lists:?}");
-    // What was asked for as a stream came as one: a server that does not know how is asked for
-    // pages.
+    // The list came as a stream: only a server that does not support this is asked for pages.
     let paged: Vec<_> = lists.iter().filter(|seen| seen.verb() == "list" && seen.resource() == "configmaps").collect();
     assert!(paged.is_empty(), "{paged:?}");
     for _ in 0..10 {
@@ -66,7 +66,7 @@ async fn a_look_afresh_finds_what_a_stream_did_not_tell() {
     scene.proxy.add(Rule::new("GET", "watch=true", Fault::SwallowEvent).in_lines_with(&scene.namespace).times(2));
     scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
     scene.remove(&removed);
-    // Events come in their order: when this one is there, the others have been.
+    // Events arrive in order: once this one is here, the others would be.
     scene.edit(&scene.config_map("c", &[("mode", "9")]), "stranger");
     let hinted = scene.hint_about(&told.key).await;
     assert!(!hinted.contains(&edited.key) && !hinted.contains(&removed.key), "{hinted:?}");
@@ -151,7 +151,7 @@ async fn a_status_that_moves_is_not_drift_and_costs_no_look() {
     let status = json!({"status": {"observedGeneration": 1, "replicas": 0}});
     let content = serde_json::to_vec(&status).unwrap();
     scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &content))).succeeded();
-    // The stream of one kind tells in order: wait until the version has moved on without a look.
+    // The stream of one kind reports in order: wait until the version has changed without a read.
     let moved = async {
         while scene.live(&declared).await.version == before.version {
             tokio::task::yield_now().await;
@@ -193,7 +193,7 @@ async fn a_server_that_does_not_stream_lists_is_listed_in_pages() {
     scene.hint_about(&declared.key).await;
 }
 
-/// A Secret's content is read by whoever looks at that Secret, and held by nobody.
+/// Only a read of a Secret itself returns its content, and nothing keeps it.
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_and_streams_of_secrets_bring_their_metadata_only() {
     let mut scene = at_rest("bodiless").await;
@@ -209,7 +209,8 @@ async fn lists_and_streams_of_secrets_bring_their_metadata_only() {
         scene.observe(resource).await;
     }
     scene.caught_up().await;
-    // Listed too, by a server that does not stream lists and where many are looked for at once.
+    // Secrets are listed too, by a server that does not stream lists, and when many are sought at
+    // once.
     scene.proxy.add(Rule::new("GET", "sendInitialEvents", Fault::Status { code: 400, retry_after: None }));
     scene.restart_streams().await;
     scene.caught_up().await;
@@ -252,7 +253,7 @@ async fn a_new_process_that_remembers_asks_for_nothing_but_the_list() {
     scene.edit(&scene.config_map("b", &[("mode", "9")]), "stranger");
     scene.proxy.take_seen();
     scene.restart(|_| {});
-    // The first look recalls what was remembered, opens the stream and waits for what it tells.
+    // The first observation loads the records, opens the stream and waits for its initial state.
     assert_eq!(scene.live(&still).await.value, still.body);
     let asked_for_it = |asked: &String| asked.contains("/configmaps");
     assert!(!asked(&scene).iter().any(asked_for_it), "the stream tells of it");
@@ -272,7 +273,8 @@ async fn drift_that_is_left_alone_is_found_by_each_process_that_follows() {
     let declared = scene.config_map("a", &[("mode", "1")]);
     scene.have(&declared).await;
     scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
-    // The first that follows knows nothing of it, the others what the one before knew.
+    // The first process that follows knows nothing of it; the others know the records of the one
+    // before.
     scene.restart(|options| options.memory = Arc::new(ShortMemory::default()));
     for _ in 0..3 {
         assert_ne!(scene.live(&declared).await.value, declared.body);
@@ -283,7 +285,7 @@ async fn drift_that_is_left_alone_is_found_by_each_process_that_follows() {
     }
 }
 
-/// Takes nothing while it is full.
+/// A memory that stores nothing while it is full.
 #[derive(Debug)]
 struct FullMemory {
     is_full: AtomicBool,
@@ -370,8 +372,7 @@ async fn many_new_objects_are_looked_for_by_one_list() {
     };
     let by_list = found().await;
     assert_eq!(by_list.len(), 2, "the list, and what it names: {by_list:?}");
-    // A list that is refused, breaks off or holds what has no name says nothing about what is not
-    // there.
+    // A list that is refused, breaks off or contains an object without a name proves no absence.
     let nameless = r#"{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a3"}},{"metadata":{}}]}"#;
     let nameless = Fault::Answer { code: 200, body: nameless.to_owned() };
     for fault in [Fault::Status { code: 403, retry_after: None }, Fault::Half, nameless] {

@@ -1,5 +1,5 @@
-//! A cluster whose etcd is restored from a backup under a running agent: the server's versions go
-//! back, and come a second time.
+//! Tests a cluster whose etcd is restored from a backup under a running agent: the server's
+//! versions go back, and are assigned a second time.
 
 use setpoint_testbed::kube::{ApiServer, Options};
 
@@ -7,7 +7,7 @@ use super::scene::Scene;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restored_server_is_noticed_and_everything_is_compared_again() {
-    // Nobody else may be on it.
+    // No other test may use this server.
     let server: &'static ApiServer = Box::leak(Box::new(ApiServer::own(Options::default())));
     let scene = Scene::on(server, "restored", |_| {}).await;
     let (old, new) = (scene.config_map("a", &[("mode", "1")]), scene.config_map("a", &[("mode", "2")]));

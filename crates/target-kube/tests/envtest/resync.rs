@@ -1,5 +1,5 @@
-//! Ten resyncs: looks with what is remembered, looks of processes that remember nothing, and looks
-//! at rest. None of them finds a difference, and none writes.
+//! Runs ten resyncs: observations with records, observations of processes without records, and
+//! observations at rest. None of them finds a difference, and none writes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::scene::{Scene, now};
 const RESYNCS: usize = 10;
 
 impl Scene {
-    /// Ten resyncs of each kind: nothing differs from what is declared, nothing is written.
+    /// Runs ten resyncs of each kind: nothing differs from the declaration, nothing is written.
     pub(crate) async fn resyncs(&mut self, resources: &[&Arc<Resource>]) {
         let versions = self.versions(resources);
         self.resyncs_of_anybodys(resources).await;
@@ -24,7 +24,7 @@ impl Scene {
         self.restart(|options| options.trust_streams = true);
         self.differences(resources).await;
         self.caught_up().await;
-        // What a stream told while it caught up is cleared by one more look.
+        // One more read clears the events that arrived while the stream caught up.
         self.differences(resources).await;
         let asked = self.asked();
         for _ in 0..RESYNCS {
@@ -36,7 +36,7 @@ impl Scene {
         self.restart(|options| options.trust_streams = false);
     }
 
-    /// The same for objects that need not be ours. Those are read whenever they are looked at.
+    /// Runs the same for objects that need not be ours. Those are read at each observation.
     pub(crate) async fn resyncs_of_anybodys(&mut self, resources: &[&Arc<Resource>]) {
         let (versions, written) = (self.versions(resources), self.written());
         for _ in 0..RESYNCS {
@@ -49,7 +49,7 @@ impl Scene {
         assert_eq!((self.versions(resources), self.written()), (versions, written));
     }
 
-    /// The same for what a target has just made.
+    /// Runs the same for objects that a target has just created.
     pub(crate) async fn resyncs_once_made(&mut self, declared: &Json) -> Arc<Resource> {
         let resource = self.resource(declared);
         let made = self.have(&resource).await;
@@ -58,8 +58,8 @@ impl Scene {
         resource
     }
 
-    /// What somebody else changes is drift, and healing it brings it back. Without this, no
-    /// difference would say nothing.
+    /// Checks that a stranger's change is drift, and that a heal reverts it. Without this check,
+    /// finding no difference would prove nothing.
     pub(crate) async fn notices(&self, resource: &Arc<Resource>, patch: &Json) {
         self.patch(resource, "stranger", patch);
         let seen = self.live(resource).await;
@@ -69,8 +69,8 @@ impl Scene {
         assert_eq!(self.live(resource).await.value, resource.body);
     }
 
-    /// Where what is there differs from what is declared, and what is told of what others than
-    /// people hold beside it.
+    /// Returns the differences from the declarations, and the remarks on fields that controllers
+    /// hold.
     pub(crate) async fn differences(&self, resources: &[&Arc<Resource>]) -> Vec<String> {
         let wanted = resources.iter().map(|resource| (resource.key.clone(), Some(Arc::clone(resource)))).collect();
         let states = self.target.observe(wanted, Asker::default(), now()).await.states;
@@ -89,19 +89,20 @@ impl Scene {
         resources.iter().flat_map(of).collect()
     }
 
-    /// How many writes the proxy has seen, whoever sent them, since what it saw was last taken.
+    /// Returns the number of writes of any client that the proxy has recorded since its record was
+    /// last taken.
     pub(crate) fn written(&self) -> usize {
         self.proxy.seen().iter().filter(|seen| seen.method != "GET" && !seen.is_dry_run()).count()
     }
 
-    /// How often it has asked for anything but streams, and but for who the cluster is.
+    /// Returns the number of requests other than streams and identity checks.
     fn asked(&self) -> u64 {
         let requests = self.target.requests();
         requests.iter().filter(|(call, _)| !matches!(call, Call::Watch)).map(|(_, times)| times).sum()
     }
 
     fn versions(&self, resources: &[&Arc<Resource>]) -> Vec<Json> {
-        // The server goes on to write the status of a definition after it was made.
+        // The server continues to write the status of a definition after its creation.
         let field = |kind: &str| if kind == "CustomResourceDefinition" { "generation" } else { "resourceVersion" };
         resources.iter().map(|resource| self.stored(resource)["metadata"][field(&resource.kind)].clone()).collect()
     }

@@ -6,8 +6,8 @@ use setpoint_target_kube::KubeOptions;
 use super::scene::{Scene, wire};
 
 impl Scene {
-    /// A target that goes by a name of its own, with these rights in the scene's namespace, and the
-    /// one to ask who the cluster is.
+    /// Builds a target with its own user, which has these rights in the scene's namespace, and the
+    /// right to read the cluster's identity.
     pub(crate) async fn with_rights(name: &str, rules: &Json, adjust: impl FnOnce(&mut KubeOptions)) -> Self {
         let mut scene = Self::new(name).await;
         let (server, namespace) = (scene.server, scene.namespace.clone());
@@ -24,7 +24,7 @@ impl Scene {
         scene
     }
 
-    /// A role that no other test has.
+    /// Creates a role that no other test has.
     pub(crate) fn role(&self, part: &str, rules: &Json) -> String {
         let name = format!("{}-{part}", self.namespace);
         let role = json!({

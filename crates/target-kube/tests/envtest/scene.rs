@@ -1,5 +1,4 @@
-//! A target on a real cluster, with a proxy between that breaks what it is told to, and a
-//! stranger's hands.
+//! A target on a real cluster, behind a proxy that injects faults, with the writes of strangers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
-/// The longest any test waits for what must come.
+/// The longest wait of any test for an expected event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Scene {
@@ -34,12 +33,12 @@ pub(crate) struct Scene {
     pub(crate) namespace: String,
     pub(crate) steps: Steps,
     options: KubeOptions,
-    /// Keeps the streams open for as long as the scene lasts.
+    /// The tasks that keep the streams open for as long as the scene lasts.
     tasks: JoinSet<()>,
 }
 
 impl Scene {
-    /// A target that looks for itself each time.
+    /// Builds a target that reads each object for each observation.
     pub(crate) async fn new(name: &str) -> Self {
         Self::with(name, |options| options.trust_streams = false).await
     }
@@ -48,13 +47,13 @@ impl Scene {
         Self::on(ApiServer::shared(), name, adjust).await
     }
 
-    /// On a server that is not everybody's.
+    /// Builds a scene on a server that need not be the shared one.
     pub(crate) async fn on(server: &'static ApiServer, name: &str, adjust: impl FnOnce(&mut KubeOptions)) -> Self {
         let proxy = Proxy::before(server);
         let namespace = server.fresh_namespace(name);
         let wire = wire(&proxy.kubeconfig(server, server.admin_token()));
-        // Each scene is an installation of its own, so that no stream tells of another test's
-        // objects.
+        // Each scene is its own installation, so that no stream reports the objects of another
+        // test.
         let mut options = KubeOptions::new(wire, &namespace, Clock::new(Arc::new(now)), DigestKey::new([7; 32]));
         adjust(&mut options);
         let target = KubeTarget::new(options.clone());
@@ -64,7 +63,7 @@ impl Scene {
         scene
     }
 
-    /// Another process takes over, with what the memory holds.
+    /// Replaces the target by another process with the same memory.
     pub(crate) fn restart(&mut self, adjust: impl FnOnce(&mut KubeOptions)) {
         self.tasks.abort_all();
         adjust(&mut self.options);
@@ -96,12 +95,12 @@ impl Scene {
         tokio::time::timeout(PATIENCE, listening).await.expect("it must listen");
     }
 
-    /// What comes of something that must end.
+    /// Returns the result of a future that must end.
     pub(crate) async fn in_time<T>(&self, doing: impl Future<Output = T>) -> T {
         tokio::time::timeout(PATIENCE, doing).await.expect("it must end")
     }
 
-    /// Opens all streams anew, in the same process.
+    /// Opens all streams again, in the same process.
     pub(crate) async fn restart_streams(&mut self) {
         self.tasks.shutdown().await;
         self.drive();
@@ -119,7 +118,7 @@ impl Scene {
         self.resource_of(&object.to_string())
     }
 
-    /// The same from a text, for numbers that would not survive being read twice.
+    /// Builds the same from a text, for numbers that would not survive being parsed twice.
     pub(crate) fn resource_of(&self, text: &str) -> Arc<Resource> {
         let body = object::read(text.as_bytes()).unwrap();
         let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap().to_owned();
@@ -156,7 +155,7 @@ impl Scene {
         }
     }
 
-    /// Creates it and answers it as it is.
+    /// Creates an object and returns its state.
     pub(crate) async fn have(&self, resource: &Arc<Resource>) -> Live {
         self.done(&self.steps.create(resource)).await.unwrap()
     }
@@ -166,7 +165,7 @@ impl Scene {
         self.target.settle(&intent, work.step.resource.as_deref()).await
     }
 
-    /// Settles what may still be under way.
+    /// Settles an effect that may still be in flight.
     pub(crate) async fn settle_early(&self, work: &Work) -> Settlement {
         let intent = self.steps.intent(work, now() + Span::seconds(30));
         self.target.settle(&intent, work.step.resource.as_deref()).await
@@ -177,7 +176,7 @@ impl Scene {
         self.target.observe(wanted, Asker::default(), now()).await.states.remove(&resource.key).unwrap()
     }
 
-    /// Looks at what a claim is all that is left of.
+    /// Observes an object of which only a claim is left.
     pub(crate) async fn observe_undeclared(&self, key: &Key) -> Observed<Presence> {
         let wanted = [(key.clone(), None)].into();
         self.target.observe(wanted, Asker::default(), now()).await.states.remove(key).unwrap()
@@ -190,7 +189,7 @@ impl Scene {
         }
     }
 
-    /// The same for someone who waits for the answer.
+    /// Observes the same for a person who waits for the response.
     pub(crate) async fn live_for_a_person(&self, resource: &Arc<Resource>) -> Live {
         let wanted = [(resource.key.clone(), Some(Arc::clone(resource)))].into();
         let asker = Asker { priority: Priority::Person, ..Asker::default() };
@@ -200,7 +199,7 @@ impl Scene {
         }
     }
 
-    /// Waits for a hint about this key; answers every key that was hinted at until then.
+    /// Waits for a hint about this key; returns every key that was hinted at until then.
     pub(crate) async fn hint_about(&self, key: &Key) -> Vec<Key> {
         let hinted = async {
             let mut all = Vec::new();
@@ -234,7 +233,7 @@ impl Scene {
         tokio::time::timeout(PATIENCE, sent).await.expect("it must be sent");
     }
 
-    /// Waits until all streams have told everything.
+    /// Waits until all streams are caught up.
     pub(crate) async fn caught_up(&self) {
         let all = async {
             loop {
@@ -249,7 +248,7 @@ impl Scene {
         waited.unwrap_or_else(|_| panic!("streams must catch up: {:?}", self.target.watching()));
     }
 
-    /// Where the server has it.
+    /// Returns the path of an object on the server.
     pub(crate) fn path(resource: &Resource) -> String {
         let base = if resource.api_version.contains('/') { "/apis" } else { "/api" };
         let namespace = match resource.key.namespace() {
@@ -260,12 +259,12 @@ impl Scene {
         format!("{base}/{}{namespace}/{plural}/{name}", resource.api_version)
     }
 
-    /// Somebody else applies this.
+    /// Applies an object as another manager.
     pub(crate) fn edit(&self, resource: &Resource, manager: &str) {
         self.server.apply(&Self::path(resource), manager, &json(&resource.body));
     }
 
-    /// Somebody else changes a part of it, by whatever else than an apply.
+    /// Changes a part of an object as another manager, by another method than apply.
     pub(crate) fn patch(&self, resource: &Resource, manager: &str, patch: &Json) -> Json {
         let path = format!("{}?fieldManager={manager}", Self::path(resource));
         let content = serde_json::to_vec(patch).unwrap();
@@ -281,13 +280,13 @@ impl Scene {
         self.server.create(path.rsplit_once('/').unwrap().0, &json(&resource.body));
     }
 
-    /// What the server itself has.
+    /// Returns the object as the server has it.
     pub(crate) fn stored(&self, resource: &Resource) -> Json {
         self.server.request("GET", &Self::path(resource), None).succeeded().json()
     }
 }
 
-/// The plural word of a kind's path.
+/// Returns the plural word of a kind in its path.
 fn plural(kind: &str) -> String {
     let word = kind.to_lowercase();
     match word.strip_suffix('y') {
@@ -297,7 +296,7 @@ fn plural(kind: &str) -> String {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
     let waiting = async {
         while !holds().await {
@@ -307,7 +306,7 @@ pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
     tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("not so: {what}"));
 }
 
-/// The way to the server that a kubeconfig names.
+/// Connects to the server that a kubeconfig names.
 pub(crate) fn wire(kubeconfig: &Path) -> Arc<HttpWire> {
     Arc::new(HttpWire::new(Connection::from_kubeconfig(kubeconfig, None).unwrap()).unwrap())
 }

@@ -1,5 +1,5 @@
-//! Fields that others may set: neither compared nor written where they do, and held like all others
-//! where they do not.
+//! Tests fields that others may set: while others set them they are neither compared nor written;
+//! otherwise they are held like all other fields.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use setpoint_testbed::kube::{Fault, Rule};
 use super::definitions::{fields, version};
 use super::scene::{Scene, until};
 
-/// The same declaration, with fields that others may set.
+/// Returns the same declaration, with fields that others may set.
 pub(crate) fn sharing(resource: &Resource, fields: &[(&str, Option<&str>)]) -> Arc<Resource> {
     let field =
         |(path, writer): &(&str, Option<&str>)| SharedField { path: (*path).into(), writer: writer.map(Into::into) };
@@ -35,7 +35,7 @@ impl Scene {
         }))
     }
 
-    /// Somebody applies a number of replicas.
+    /// Applies a number of replicas as another manager.
     fn set_replicas(&self, replicas: u32, manager: &str) {
         let partly = self.resource(&json!({
             "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": self.namespace},
@@ -44,14 +44,14 @@ impl Scene {
         self.edit(&partly, manager);
     }
 
-    /// Somebody writes to the scale subresource, as autoscalers and `kubectl scale` do.
+    /// Writes to the scale subresource, as autoscalers and `kubectl scale` do.
     fn scale(&self, replicas: u32, manager: &str) {
         let path = format!("/apis/apps/v1/namespaces/{}/deployments/web/scale?fieldManager={manager}", self.namespace);
         let patch = serde_json::to_vec(&json!({"spec": {"replicas": replicas}})).unwrap();
         self.server.request("PATCH", &path, Some(("application/merge-patch+json", &patch))).succeeded();
     }
 
-    /// Defines the autoscalers of KEDA, as far as they are looked at.
+    /// Defines the autoscalers of KEDA, as far as the target reads them.
     async fn define_scaled_objects(&self) {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/scaledobjects.keda.sh";
         let aim = json!({"type": "object", "properties": {"name": {"type": "string"}}});
@@ -99,8 +99,8 @@ impl Scene {
         healed
     }
 
-    /// Ten looks find it in place by what streams have told since the proxy was last asked, and by
-    /// them a stranger is noticed.
+    /// Checks that ten observations find the object in place by the reports of streams, without a
+    /// request, and that a stranger's change is noticed by them.
     async fn is_watched_without_asking(&self, declared: &Arc<Resource>) {
         for _ in 0..10 {
             assert_eq!(self.live(declared).await.value, declared.body);
@@ -113,7 +113,7 @@ impl Scene {
         assert_eq!(replicas(&self.stored(declared)), Some(3));
     }
 
-    /// Ten looks find it in place, and nobody writes.
+    /// Checks that ten observations find the object in place, and that nothing is written.
     async fn rests(&self, declared: &Arc<Resource>) {
         let version = || self.stored(declared)["metadata"]["resourceVersion"].clone();
         let before = version();
@@ -151,7 +151,7 @@ async fn an_ignored_field_is_given_at_first_and_then_left_alone_while_others_are
     assert_eq!(scene.stored(&declared)["data"], json!({"colour": "blue", "size": "5"}));
     scene.rests(&declared).await;
 
-    // Somebody takes it away, and the rest moves on.
+    // Another client removes the field, and the rest changes.
     let path = format!("/api/v1/namespaces/{}/configmaps/paint", scene.namespace);
     let patch = serde_json::to_vec(&json!({"data": {"colour": null}})).unwrap();
     scene.server.request("PATCH", &path, Some(("application/merge-patch+json", &patch))).succeeded();
@@ -220,7 +220,7 @@ async fn a_field_is_its_co_owners_while_it_holds_it_and_drift_when_a_stranger_ta
     scene.set_replicas(8, "operator");
     scene.rests(&moved).await;
 
-    // What is remembered may be lost: the object itself says who holds what.
+    // The records may be lost: the object itself names the managers of its fields.
     scene.restart(|_| {});
     scene.rests(&moved).await;
     scene.set_replicas(9, "stranger");
@@ -306,14 +306,14 @@ async fn what_is_scaled_to_nothing_costs_nothing_at_rest_and_wakes_again() {
     scene.hint_about(&declared.key).await;
     assert_eq!(scene.live(&declared).await.value, declared.body);
     scene.proxy.take_seen();
-    // From zero on the server names nobody, whatever the number is.
+    // From zero on the server names no manager, whatever the number is.
     scene.scale(4, "keda-operator");
     scene.is_watched_without_asking(&declared).await;
 }
 
 impl Scene {
-    /// A Deployment that an autoscaler has set to another number, answered from what streams have
-    /// told.
+    /// Builds a Deployment that an autoscaler has set to another number, and whose state comes from
+    /// the reports of streams.
     async fn autoscaled(name: &str, autoscale: impl AsyncFnOnce(&Self)) -> (Self, Arc<Resource>) {
         let scene = Self::with(name, |_| {}).await;
         let declared = scene.deployment("web:1");
@@ -365,7 +365,7 @@ async fn what_an_autoscaler_of_ours_had_set_is_put_back_as_soon_as_it_is_gone() 
             },
         }));
         scene.have(&hpa).await;
-        // Its app looks at it, and from then on its kind is followed.
+        // Its app observes it, and from then on its kind is followed.
         scene.live(&hpa).await;
     })
     .await;
@@ -394,7 +394,7 @@ async fn what_was_an_autoscalers_is_not_taken_by_a_heal_of_something_else_which_
     assert!(!refusal.detail.contains("stranger"), "the image is ours to take back: {refusal}");
     let stored = scene.stored(&declared);
     assert_eq!((replicas(&stored), image(&stored)), (Some(7), "web:9"), "nothing was taken");
-    // Whoever looks again finds both.
+    // The next observation finds both.
     scene.heal(&declared).await;
     let stored = scene.stored(&declared);
     assert_eq!((replicas(&stored), image(&stored)), (Some(3), "web:1"));

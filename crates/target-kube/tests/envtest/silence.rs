@@ -1,5 +1,4 @@
-//! A stream on which nobody speaks any more: bookmarks come every minute, so that silence is an
-//! end.
+//! Tests a stream whose connection is dead: bookmarks come every minute, so silence is an end.
 
 use setpoint_core::time::Span;
 use setpoint_testbed::kube::{Fault, Rule};
@@ -29,7 +28,7 @@ async fn a_stream_that_was_silent_for_three_minutes_is_opened_anew_and_what_it_d
     until("the stream is listened to again", async || wire.silences() > silences).await;
     scene.edit(&scene.config_map("b", &[("mode", "9")]), "stranger");
     until("the event is lost", async || scene.proxy.struck(lost) > 0).await;
-    // Since anything came it is two minutes, then three.
+    // The last event is two minutes old, then three.
     wire.pass(Span::minutes(2));
     assert_eq!(scene.live(&untold).await.value, untold.body, "nothing was told");
     assert_eq!(streams(), 1);

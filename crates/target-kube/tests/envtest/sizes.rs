@@ -1,5 +1,5 @@
-//! Case 71: how much a cluster may send in one answer. What is more is given up; it costs that
-//! cluster, and nobody else.
+//! Tests case 71: the limit for a response of a cluster. A longer response is given up; that costs
+//! this cluster, and no other.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use setpoint_testbed::kube::{Fault, Rule};
 use super::scene::{Scene, now, until};
 
 impl Scene {
-    /// Breaks reads of this path, and not of those below it.
+    /// Breaks reads of this path, and not of the paths below it.
     pub(crate) fn break_only(&self, path: &str, fault: Fault) -> RuleId {
-        // A rule is about every path that holds its text: those that are longer come first.
+        // A rule matches every path that contains its text: the rule for longer paths comes first.
         self.proxy.add(Rule::new("GET", &format!("{path}/"), Fault::DelayBefore(Duration::ZERO)));
         self.proxy.add(Rule::new("GET", path, fault))
     }
 }
 
-/// What a cluster serves, with so many definitions.
+/// Builds the discovery document of a cluster with this many kinds.
 fn discovery(kinds: usize) -> String {
     let resource = |number: usize| {
         format!(
@@ -46,7 +46,7 @@ async fn case_71_definitions_without_number_are_given_up_and_others_are_served()
     let declared = account(&bad);
     let many = bad.break_only("/apis", Fault::Answer { code: 200, body: discovery(300_000) });
     let asked = now();
-    // What is served is not known, so nothing is known to be absent, and nothing is written.
+    // The served kinds are unknown, so nothing is known to be absent, and nothing is written.
     let seen = bad.observe(&declared).await;
     assert!(bad.proxy.struck(many) > 0, "it is asked what is served");
     let Observed::Unknown { reason } = seen else { panic!("nobody can tell: {seen:?}") };

@@ -1,5 +1,5 @@
-//! Two API servers on one etcd, as every cluster has that must not stand still: one may lag behind
-//! the other, and either may go.
+//! Tests two API servers on one etcd, as every highly available cluster has them: one may lag
+//! behind the other, and either may go.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ use setpoint_testbed::kube::{ApiServer, Fault, Options, Rule};
 use super::definitions::{fields, version};
 use super::scene::{Scene, until};
 
-/// A cluster that is not the shared one, with two servers.
+/// Returns a cluster other than the shared one, with two servers.
 fn pair() -> &'static (ApiServer, ApiServer) {
     static SERVERS: OnceLock<(ApiServer, ApiServer)> = OnceLock::new();
     SERVERS.get_or_init(|| {
@@ -23,7 +23,8 @@ fn pair() -> &'static (ApiServer, ApiServer) {
     })
 }
 
-/// The same where one server is enough: one on which the cluster's own controllers run.
+/// Returns the same cluster for tests that need one server, on which the cluster's own controllers
+/// run.
 pub(crate) fn another_cluster() -> &'static ApiServer {
     &pair().0
 }
@@ -61,7 +62,7 @@ async fn a_list_of_a_server_that_lags_behind_says_nothing_about_absence() {
     }
     scene.observe(&resources[0]).await;
     scene.caught_up().await;
-    // The whole list is told, but for what this server has not heard of yet: everything of ours.
+    // The list is complete except for the objects that this server does not have yet: all of ours.
     let ours = Rule::new("GET", "watch=true", Fault::SwallowEvent).in_lines_with(&scene.namespace);
     let lag = scene.proxy.add(ours);
     scene.restart_streams().await;
@@ -104,7 +105,7 @@ async fn a_stream_goes_on_at_the_other_server_and_misses_nothing() {
     }
     scene.caught_up().await;
     let edit = |n: usize, mode: &str| scene.edit(&scene.config_map(&format!("a{n}"), &[("mode", mode)]), "stranger");
-    // An event, so that the stream knows where it is.
+    // An event, so that the stream has a version to resume at.
     edit(0, "8");
     scene.hint_about(&resources[0].key).await;
     scene.proxy.take_seen();
@@ -120,7 +121,7 @@ async fn a_stream_goes_on_at_the_other_server_and_misses_nothing() {
     assert_eq!(scene.live(&resources[3]).await.value, resources[3].body);
     edit(3, "8");
     scene.hint_about(&resources[3].key).await;
-    // It is the same cluster, and nothing had to be told again.
+    // It is the same cluster, and nothing had to be reported again.
     let seen = scene.proxy.take_seen();
     assert!(!seen.iter().any(Seen::streams_list), "{seen:?}");
     assert_eq!(scene.target.identity().await.unwrap(), identity);
@@ -139,7 +140,7 @@ async fn when_one_server_dies_the_other_answers_for_everything() {
     }
     scene.caught_up().await;
     first.stop();
-    // Nobody answers: nothing is known, and least of all that something is gone.
+    // No server responds: nothing is known, and least of all that an object is gone.
     until("the stream has ended", async || scene.target.watching().caught_up == 0).await;
     for resource in [&kept, &doomed, &scene.config_map("never", &[])] {
         let seen = scene.observe(resource).await;
@@ -148,8 +149,8 @@ async fn when_one_server_dies_the_other_answers_for_everything() {
     scene.remove(&doomed);
     scene.edit(&scene.config_map("kept", &[("mode", "9")]), "stranger");
     scene.proxy.lead_to(second);
-    // As soon as anything is known again, it is that: also while the stream goes on and has not
-    // told of it yet.
+    // As soon as anything is known again, it is that absence: also while the stream resumes and has
+    // not reported it yet.
     let told = async {
         while scene.target.watching().caught_up == 0 {
             if let Observed::Known { value, .. } = scene.observe(&doomed).await {

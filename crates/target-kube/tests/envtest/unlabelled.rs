@@ -1,5 +1,5 @@
-//! What bears no label of ours, because nobody applied it: changes of it are told all the same,
-//! however much there is of it.
+//! Tests objects without our label, because we have not applied them: their changes are reported
+//! too, however many objects there are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use setpoint_testbed::kube::{Fault, Rule};
 
 use super::scene::{Scene, now, until};
 
-/// Whether it is a stream of all objects of a kind, whoever made them.
+/// Reports whether a request is a stream of all objects of a kind, whatever their labels.
 fn is_of_all(seen: &Seen) -> bool {
     seen.is_watch() && !seen.query.contains("Selector=")
 }
 
-/// Six ConfigMaps that a stranger made, and one that nobody did.
+/// Observes six ConfigMaps that a stranger made, and one that does not exist.
 async fn looked_at(scene: &Scene) -> Vec<Arc<Resource>> {
     let resources: Vec<_> = (0..7).map(|n| scene.config_map(&format!("a{n}"), &[("mode", "1")])).collect();
     for resource in &resources[..6] {
@@ -31,7 +31,7 @@ async fn looked_at(scene: &Scene) -> Vec<Arc<Resource>> {
     resources
 }
 
-/// Somebody edits one, removes one and makes one.
+/// Checks that hints arrive after a stranger edits one, removes one and creates one.
 async fn are_told_of(scene: &Scene, resources: &[Arc<Resource>]) {
     scene.edit(&scene.config_map("a1", &[("mode", "9")]), "stranger");
     scene.hint_about(&resources[1].key).await;
@@ -52,8 +52,8 @@ async fn what_is_much_is_followed_by_one_stream_of_its_kind() {
     let watching = scene.target.watching();
     assert_eq!((watching.streams, watching.single, watching.together), (2, 0, 7), "{watching:?}");
     are_told_of(&scene, &resources).await;
-    // Not even what happens while the stream is cut is missed, nor what the server no longer
-    // remembers.
+    // No change is missed: neither while the stream is cut, nor those that the server has dropped
+    // from its history.
     scene.proxy.add(Rule::new("GET", "watch=true", Fault::ResetInsteadOfEvent).times(2));
     scene.proxy.add(Rule::new("GET", "watch=true", Fault::Expire).times(2));
     scene.edit(&scene.config_map("a3", &[("mode", "9")]), "stranger");

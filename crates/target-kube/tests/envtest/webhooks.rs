@@ -1,5 +1,5 @@
-//! Webhooks and controllers that write what we write: what the server stored is what we compare
-//! with, and nobody fights.
+//! Tests webhooks and controllers that change our fields: we compare with the object as the server
+//! stored it, and no fight begins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +15,8 @@ use setpoint_testbed::kube::{Verdict, Webhook};
 use super::definitions::{fields, version};
 use super::scene::{Scene, until};
 
-/// Registers a webhook for what is written to one resource in the scene's namespace, and waits
-/// until the server asks it.
+/// Registers a webhook for writes of one resource in the scene's namespace, and waits until the
+/// server calls it.
 async fn register(scene: &Scene, webhook: &Webhook, kind: &str, resource: &str, operations: &[&str]) -> Arc<Resource> {
     let configuration = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": format!("{}-{resource}", scene.namespace)},
@@ -36,8 +36,8 @@ async fn register(scene: &Scene, webhook: &Webhook, kind: &str, resource: &str, 
     configuration
 }
 
-/// A webhook that rewrites ConfigMaps, in use. It is asked about every write of one that has a
-/// `mode`.
+/// Builds a webhook that rewrites ConfigMaps, in use. The server calls it for every write of one
+/// that has a `mode`.
 async fn rewriting(
     scene: &Scene,
     judge: impl Fn(&Json) -> Verdict + Send + Sync + 'static,
@@ -73,7 +73,7 @@ async fn class_07_a_webhook_that_rewrites_our_fields_is_not_fought() {
     assert_eq!(made.value, declared.body);
     assert_eq!(scene.stored(&declared)["data"]["mode"], "SAFE");
     scene.resyncs(&[&declared]).await;
-    // What somebody writes is rewritten too: it is what is stored that counts.
+    // A stranger's write is rewritten too: the stored object counts.
     scene.notices(&declared, &json!({"data": {"mode": "fast"}})).await;
     assert_eq!(scene.stored(&declared)["data"]["mode"], "SAFE");
     let moved = scene.config_map("settings", &[("mode", "slow"), ("level", "1")]);
@@ -102,7 +102,7 @@ async fn class_07_a_webhook_that_never_writes_the_same_twice_costs_one_apply_aft
     for _ in 0..10 {
         assert_eq!(scene.differences(&[&declared]).await, [""; 0]);
     }
-    // Whoever remembers nothing asks what an apply would give, and that is another number.
+    // A process without records asks for the result of an apply, and that is another number.
     scene.restart(|_| {});
     let seen = scene.live(&declared).await;
     assert_ne!(seen.value, declared.body);
@@ -116,7 +116,7 @@ async fn class_07_a_webhook_that_never_writes_the_same_twice_costs_one_apply_aft
 #[tokio::test(flavor = "multi_thread")]
 async fn class_07_a_sidecar_that_a_webhook_puts_in_is_no_drift_and_a_strangers_is() {
     let mut scene = Scene::new("sidecar").await;
-    // As injectors are: whatever it has already done, it does not do again.
+    // Like real injectors, it does not repeat what it has already done.
     let inject = |request: &Json| {
         let pod = "/spec/template/spec/containers";
         let containers = request["object"]["spec"]["template"]["spec"]["containers"].as_array().cloned();
@@ -211,7 +211,7 @@ async fn a_webhook_that_is_down_refuses_for_now_and_one_that_denies_says_why() {
     let outcome = scene.execute(&scene.steps.create(&scene.config_map("later", &[("mode", "safe")]))).await;
     let Outcome::Refused { refusal } = &outcome else { panic!("nothing was stored: {outcome:?}") };
     assert_eq!(refusal.class, RefusalClass::Unready, "{refusal}");
-    // What is there is still seen, and still the same.
+    // The object is still observed, and still the same.
     assert_eq!(scene.live(&safe).await.value, safe.body);
     scene.remove(&registered);
 }
@@ -252,12 +252,12 @@ async fn an_operator_that_copies_our_marks_makes_nothing_ours() {
     });
     scene.server.create(Scene::path(&child).rsplit_once('/').unwrap().0, &copy);
     let before = scene.stored(&child);
-    // The stream of its kind tells of it, and that is all that comes of it.
+    // The stream of its kind reports it, and nothing else follows.
     scene.patch(&declared, "stranger", &json!({"data": {"mode": "fast"}}));
     let hinted = scene.hint_about(&declared.key).await;
     assert!(!hinted.contains(&child.key), "{hinted:?}");
     assert_eq!(scene.target.remembered(), 1);
-    // Nor does a write that would have made it take the copied mark for its own.
+    // Also, settling a create does not take the copied mark for its own.
     let create = scene.steps.create(&child);
     let outcome = scene.execute(&create).await;
     assert!(matches!(&outcome, Outcome::Refused { refusal } if refusal.class == RefusalClass::Conflict), "{outcome:?}");
@@ -265,12 +265,12 @@ async fn an_operator_that_copies_our_marks_makes_nothing_ours() {
     assert_eq!(scene.stored(&child), before);
 }
 
-/// Between two versions of plans: in v1 `size` is `extent`.
+/// Converts between two versions of plans: `size` in v1alpha1 is `extent` in v1.
 fn conversion() -> Webhook {
     one_way_conversion(Arc::default())
 }
 
-/// The same; while it says so, the way back to the older version fails.
+/// Builds the same; while the flag is set, the conversion to the older version fails.
 fn one_way_conversion(is_one_way: Arc<AtomicBool>) -> Webhook {
     Webhook::conversion(move |mut object, wanted| {
         if !wanted.ends_with("/v1") && is_one_way.load(Ordering::SeqCst) {
@@ -289,7 +289,8 @@ fn old_plan() -> Json {
     version("v1alpha1", false, &fields(&json!({"size": {"type": "integer"}})))
 }
 
-/// A definition of both: the newer one is stored, and has a field with a default besides.
+/// Builds a definition with both versions: the newer one is stored, and also has a field with a
+/// default.
 fn two_versions(scene: &Scene, webhook: &Webhook) -> Json {
     let new = fields(&json!({"extent": {"type": "integer"}, "mode": {"type": "string", "default": "auto"}}));
     let mut definition = scene.definition("Plan", "Namespaced", &json!([old_plan(), version("v1", true, &new)]));
@@ -318,12 +319,12 @@ async fn f11_a_kind_of_two_versions_with_a_conversion_and_a_new_default_is_no_dr
     let definition = two_versions(&scene, &webhook);
     scene.define_as(&definition).await;
     scene.resyncs(&[&declared]).await;
-    // Declared in the new version it says the same, and its fields are still in managedFields under
-    // the old one.
+    // A declaration in the new version is equivalent, and its fields are still in managedFields
+    // under the old one.
     let newer = scene.resource(&plan(&scene, "v1", "extent", 3));
     assert_eq!(newer.key, declared.key);
     scene.resyncs(&[&newer]).await;
-    // The server fills a default in where the stored version has it: that is still the old one.
+    // The server fills in defaults of the stored version, which is still the old one.
     assert_eq!(scene.stored(&newer)["spec"], json!({"extent": 3}));
     scene.notices(&newer, &json!({"spec": {"extent": 9}})).await;
     assert_eq!(scene.stored(&newer)["spec"], json!({"extent": 3, "mode": "auto"}));
@@ -350,14 +351,14 @@ async fn a_write_whose_answer_cannot_be_converted_is_settled_by_looking() {
     let Outcome::Unknown { detail } = &outcome else { panic!("it may have happened: {outcome:?}") };
     assert!(detail.contains("fix the webhook that converts this kind"), "{detail}");
     is_one_way.store(false, Ordering::SeqCst);
-    // It had been stored before it was converted.
+    // It was stored before it was converted.
     assert!(matches!(scene.settle(&create).await, Settlement::Done { .. }));
     assert_eq!(scene.live(&declared).await.value, declared.body);
     scene.remove(&scene.resource(&definition));
 }
 
-/// A definition, and an object of it that is declared in another version than the stream of its
-/// kind speaks.
+/// Builds a definition, and an object of it that is declared in another version than the stream of
+/// its kind uses.
 async fn followed_in_another_version(scene: &Scene, webhook: &Webhook) -> (Json, Arc<Resource>) {
     let definition = two_versions(scene, webhook);
     scene.define_as(&definition).await;
@@ -368,7 +369,7 @@ async fn followed_in_another_version(scene: &Scene, webhook: &Webhook) -> (Json,
     (definition, declared)
 }
 
-/// Its controller says so.
+/// Sets the phase to `done`, as its controller would.
 fn is_done(scene: &Scene, declared: &Resource) {
     let path = format!("{}/status?fieldManager=controller", Scene::path(declared));
     let status = serde_json::to_vec(&json!({"status": {"phase": "done"}})).unwrap();
@@ -383,12 +384,12 @@ async fn class_11_a_stream_in_another_version_costs_no_look() {
     let before = scene.live(&declared).await;
     let gets = || scene.target.requests().get(&Call::Get).copied();
     let asked = gets();
-    // The stream speaks the preferred version of the kind, in which our fields have other names.
+    // The stream uses the preferred version of the kind, in which our fields have other names.
     is_done(&scene, &declared);
     until("the version moves on", async || scene.live(&declared).await.version != before.version).await;
     assert_eq!(scene.live(&declared).await.value, declared.body);
     assert_eq!(gets(), asked);
-    // And what is no status is looked at.
+    // A change outside the status costs a read.
     scene.patch(&declared, "stranger", &json!({"spec": {"size": 9}}));
     scene.hint_about(&declared.key).await;
     assert_ne!(scene.live(&declared).await.value, declared.body);

@@ -1,4 +1,5 @@
-//! Which cluster answers: nothing is believed of another one, and nothing is written to it.
+//! Tests the identity of the cluster: nothing is believed of another cluster, and nothing is
+//! written to it.
 
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::observed::UnknownReason;

@@ -1,4 +1,4 @@
-//! Two installations of Setpoint that declare the same object: each names the other.
+//! Tests two installations of Setpoint that declare the same object: each names the other.
 
 use setpoint_core::live::{Live, Writer};
 use setpoint_core::value::Value;
@@ -7,7 +7,7 @@ use setpoint_target_kube::{KubeOptions, KubeTarget};
 
 use super::scene::{Scene, path};
 
-/// Another installation, of the same cluster.
+/// Builds another installation for the same cluster.
 fn another(scene: &Scene) -> KubeTarget {
     KubeTarget::new(KubeOptions { installation: "two".into(), ..scene.options.clone() })
 }

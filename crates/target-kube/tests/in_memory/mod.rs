@@ -1,5 +1,5 @@
-//! What the target sends, and what it makes of the answers, with an API server in memory: fast, and
-//! to the exact request.
+//! Tests the target's requests, and its handling of the responses, with an in-memory API server:
+//! fast, and to the exact request.
 
 mod identity;
 mod installations;

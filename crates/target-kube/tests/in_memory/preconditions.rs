@@ -1,5 +1,5 @@
-//! What each change names, so that the server refuses it once that no longer holds; in whose name
-//! it is made, and until when.
+//! Tests the preconditions of each change, by which the server refuses it once they no longer hold;
+//! its impersonated user, and its deadline.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -97,11 +97,11 @@ async fn everything_that_may_change_something_is_asked_in_the_name_of_the_scope(
     let adopted = scene.config_map("b", "1");
     scene.change(|cluster| cluster.apply(&path(&adopted), "kubectl", &kubectl));
     scene.execute(&acting(scene.steps.create(&declared))).await;
-    // Something is added that has to be taken out again.
+    // A stranger adds a field that has to be removed again.
     scene.change(|cluster| cluster.merge(&path(&declared), "stranger", &json!({"data": {"added": "1"}})));
     let live = scene.live(&declared).await;
     scene.execute(&acting(scene.steps.update(&declared, &live))).await;
-    // An effect that may be under way is kept from landing.
+    // An effect that may be in flight is prevented from landing.
     let live = scene.live(&declared).await;
     let late = acting(scene.steps.update(&declared, &live));
     let intent = scene.steps.intent(&late, scene.now() + Span::seconds(20));
@@ -134,7 +134,7 @@ async fn an_effect_that_is_late_is_not_sent() {
     let scene = Scene::new().await;
     let now = scene.now();
     let declared = scene.config_map("a", "1");
-    // Behind its time to leave; and with no time in which it could land.
+    // After its time to leave; and with no time in which it could land.
     for (leave_by, land_by) in [(now - Span::seconds(1), now + Span::seconds(30)), (now, now + Span::millis(900))] {
         let fence = Fence { epoch: 7, leave_by, land_by };
         let outcome = scene.target.execute(vec![scene.steps.create(&declared)], fence).await.pop().unwrap();

@@ -1,4 +1,4 @@
-//! An error, or an answer that says less than it seems, is never read as absence.
+//! Tests that an error, or a response with less than it seems, is never read as absence.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use setpoint_target_kube::wire::Method;
 
 use super::scene::{Answer, Scene, path};
 
-/// Enough objects of a kind to be looked for by a list.
+/// Enough objects of a kind to be sought by a list.
 const MANY: usize = 9;
 
 fn answered(code: u16, body: &Json) -> Answer {
@@ -25,8 +25,8 @@ fn forbidden() -> Answer {
     answered(403, &status)
 }
 
-/// Looks at many objects that somebody else has made, with lists answered like this. How many are
-/// absent.
+/// Observes many objects that a stranger has made, with this response to lists. Returns how many
+/// are absent.
 async fn absent_by(list: impl Fn() -> Answer + Send + 'static) -> usize {
     let scene = Scene::new().await;
     let all: Vec<_> = (0..MANY).map(|n| scene.config_map(&format!("a{n}"), "1")).collect();
@@ -60,7 +60,7 @@ fn is_definitions(path: &str) -> bool {
 }
 
 async fn is_known(scene: &Scene, declared: &Arc<Resource>, claimed: bool) -> bool {
-    // What is served is asked again after a while.
+    // The served kinds are read again after a while.
     scene.pass(Span::minutes(1));
     match claimed {
         true => scene.look(&declared.key, None).await.is_known(),
@@ -93,7 +93,7 @@ async fn an_object_whose_kind_went_is_absent_only_where_definitions_say_so() {
 async fn an_object_of_a_kind_that_no_definition_was_seen_of_is_not_absent() {
     let scene = Scene::new().await;
     let declared = scene.widget("w");
-    // Another server may serve it: no definition of it is to be seen.
+    // Another server may serve the kind: no definition of it is found.
     scene.before(|request, _| {
         let none = json!({"kind": "List", "metadata": {"resourceVersion": "9"}, "items": []});
         is_definitions(&request.path).then(|| answered(200, &none)).flatten()

@@ -1,4 +1,4 @@
-//! A target over an API server in memory. Nothing waits: time moves only when a test moves it.
+//! A target over an in-memory API server. Nothing waits: time moves only when a test moves it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,37 +22,37 @@ use setpoint_target_kube::wire::{Body, Method, Request, Response, Wire, WireErro
 use setpoint_target_kube::{Clock, KubeOptions, KubeTarget};
 use tokio::task::{JoinSet, yield_now};
 
-/// Waits that are no longer than this are over at once, all others never are.
+/// Waits up to this length end at once; longer ones never end.
 const SHORT: Span = Span::seconds(2);
 
-/// Turns in which everything that can go on has gone on.
+/// A number of turns after which every runnable task has run.
 const TURNS: usize = 50;
 
-/// What a request is answered with instead of by the server; `None` leaves it to the server.
+/// A response in place of the server's; `None` leaves the request to the server.
 pub(crate) type Answer = Option<Result<(u16, Vec<u8>), WireError>>;
 type Hook = Box<dyn FnMut(&Request, &mut Cluster) -> Answer + Send>;
 
-/// The API server, and what lies between it and the target.
+/// The API server, and the network between it and the target.
 pub(crate) struct Cluster {
     pub(crate) server: world::Server,
     pub(crate) connections: u64,
     pub(crate) now: Timestamp,
     pub(crate) sent: Vec<Request>,
-    /// Streams that were opened before the last cut are over.
+    /// The number of cuts: streams that were opened before the last cut have ended.
     cuts: u64,
-    /// Streams say how far they are, and nothing of what happens.
+    /// Streams report their progress, but no changes.
     pub(crate) lose_events: bool,
-    /// Each is asked about every request, in turn, until one answers.
+    /// The hooks are called for every request, in turn, until one responds.
     hooks: VecDeque<Hook>,
 }
 
 impl Cluster {
-    /// Another client applies this, by force.
+    /// Applies an object as another client, by force.
     pub(crate) fn apply(&mut self, path: &str, manager: &str, body: &Json) -> Json {
         self.change(world::Method::Patch, &format!("{path}?fieldManager={manager}&force=true"), APPLY, body)
     }
 
-    /// Another client changes a part of an object.
+    /// Changes a part of an object as another client.
     pub(crate) fn merge(&mut self, path: &str, manager: &str, body: &Json) -> Json {
         self.change(world::Method::Patch, &format!("{path}?fieldManager={manager}"), MERGE, body)
     }
@@ -74,7 +74,7 @@ impl Cluster {
         }
     }
 
-    /// What the server has; `None` if nothing.
+    /// Returns the object that the server has; `None` if there is none.
     pub(crate) fn stored(&mut self, path: &str) -> Option<Json> {
         let request = world::Request::new(world::Method::Get, path, "application/json", None);
         match self.server.answer(&request) {
@@ -83,7 +83,7 @@ impl Cluster {
         }
     }
 
-    /// Requests that changed something, or would have.
+    /// Returns the requests that changed something, or would have.
     pub(crate) fn changes(&self) -> Vec<&Request> {
         self.sent.iter().filter(|request| request.method != Method::Get).collect()
     }
@@ -92,11 +92,11 @@ impl Cluster {
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 
-/// The wire as the target holds it.
+/// The wire of the target.
 #[derive(Clone)]
 pub(crate) struct Line {
     cluster: Arc<Mutex<Cluster>>,
-    /// The server has changed.
+    /// Notifies streams that the server has changed.
     moved: Arc<tokio::sync::Notify>,
 }
 
@@ -133,8 +133,8 @@ impl Line {
         })
     }
 
-    /// The changes that a watch tells of. Whenever the server has changed and nothing of it is for
-    /// this watch, a bookmark says how far it is.
+    /// Streams the changes of a watch. When the server has changed but nothing of it is for this
+    /// watch, a bookmark reports the progress.
     fn stream(self, watch: world::Watch) -> Body {
         let cuts = self.cluster().cuts;
         Box::pin(stream::unfold((self, cuts, watch), async |(line, cuts, mut watch)| {
@@ -165,7 +165,7 @@ impl Line {
     }
 }
 
-/// A request as the server in memory takes it.
+/// Converts a request for the in-memory server.
 fn known(request: &Request) -> world::Request {
     let method = match request.method {
         Method::Get => world::Method::Get,
@@ -184,7 +184,7 @@ impl Wire for Line {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WireError>> {
         Box::pin(async move {
             let answer = self.answer(&request);
-            // Streams have time to report what has happened before the answer is there.
+            // Streams have time to report changes before the response is there.
             for _ in 0..TURNS {
                 yield_now().await;
             }
@@ -211,12 +211,12 @@ pub(crate) struct Scene {
     pub(crate) steps: Steps,
     pub(crate) line: Line,
     pub(crate) options: KubeOptions,
-    /// Keeps the streams open.
+    /// The tasks that keep the streams open.
     tasks: JoinSet<()>,
 }
 
 impl Scene {
-    /// A target that reads each object for each look.
+    /// Builds a target that reads each object for each observation.
     pub(crate) async fn new() -> Self {
         Self::with(|options| options.trust_streams = false).await
     }
@@ -241,14 +241,14 @@ impl Scene {
         Self { target, steps, line, options, tasks: JoinSet::new() }
     }
 
-    /// A target that trusts its streams, which are open.
+    /// Builds a target that trusts its streams, which are open.
     pub(crate) async fn streaming(adjust: impl FnOnce(&mut KubeOptions)) -> Self {
         let mut scene = Self::with(adjust).await;
         scene.tasks.spawn(scene.target.watch_task());
         scene
     }
 
-    /// Another process takes over, with what was remembered.
+    /// Replaces the target by another process, with the same memory.
     pub(crate) async fn restart(&mut self) {
         self.target.remember().await;
         self.tasks.shutdown().await;
@@ -261,7 +261,7 @@ impl Scene {
         cluster.cuts += 1;
     }
 
-    /// Lets everything go on that can.
+    /// Lets every task run that can.
     pub(crate) async fn settled(&self) {
         for _ in 0..20 * TURNS {
             yield_now().await;
@@ -272,19 +272,19 @@ impl Scene {
         self.line.cluster()
     }
 
-    /// Does something to the server, of which its streams tell.
+    /// Changes the server, and lets its streams report it.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Cluster) -> T) -> T {
         let changed = change(&mut self.cluster());
         self.line.moved.notify_waiters();
         changed
     }
 
-    /// Answers requests instead of the server, or does something before it does.
+    /// Responds to requests in place of the server, or acts before it does.
     pub(crate) fn before(&self, hook: impl FnMut(&Request, &mut Cluster) -> Answer + Send + 'static) {
         self.cluster().hooks.push_back(Box::new(hook));
     }
 
-    /// The same, once, for the first request of this method whose path holds a text.
+    /// Does the same once, for the first request of this method whose path contains a text.
     pub(crate) fn once(
         &self,
         method: Method,
@@ -298,8 +298,8 @@ impl Scene {
         });
     }
 
-    /// Lets the server answer the first such request, does something, and only then hands the
-    /// answer on.
+    /// Lets the server handle the first such request, calls a function, and only then returns the
+    /// response.
     pub(crate) fn answered_late(
         &self,
         method: Method,
@@ -316,7 +316,7 @@ impl Scene {
         });
     }
 
-    /// The address leads to another cluster from now on, over a new connection.
+    /// Leads the address to another cluster from now on, over a new connection.
     pub(crate) fn lead_elsewhere(cluster: &mut Cluster) {
         cluster.server = world::Server::new("elsewhere");
         cluster.connections += 1;
@@ -335,7 +335,7 @@ impl Scene {
         self.resource("v1", "ConfigMap", "default", name, json!({"data": {"content": content}}))
     }
 
-    /// An object of a kind that a definition brings.
+    /// Builds an object of a kind that comes from a definition.
     pub(crate) fn widget(&self, name: &str) -> Arc<Resource> {
         self.resource("sim.setpoint.dev/v1", "Widget", "default", name, json!({"spec": {"content": 1}}))
     }
@@ -377,7 +377,7 @@ impl Scene {
         self.target.execute(vec![work.clone()], self.fence()).await.pop().unwrap()
     }
 
-    /// Creates it and returns it as it is.
+    /// Creates an object and returns its state.
     pub(crate) async fn have(&self, resource: &Arc<Resource>) -> Live {
         match self.execute(&self.steps.create(resource)).await {
             Outcome::Done { live: Some(live) } => live,
@@ -417,19 +417,19 @@ impl Scene {
     }
 }
 
-/// Where the server has an object.
+/// Returns the path of an object on the server.
 pub(crate) fn path(resource: &Resource) -> String {
     let base = if resource.api_version.contains('/') { "/apis" } else { "/api" };
     let (kind, name) = (resource.kind.to_lowercase(), resource.key.name());
     format!("{base}/{}/namespaces/{}/{kind}s/{name}", resource.api_version, resource.key.namespace())
 }
 
-/// The body of a request as JSON.
+/// Returns the body of a request as JSON.
 pub(crate) fn sent(request: &Request) -> Json {
     serde_json::from_slice(&request.content.as_ref().expect("it has a body").1).unwrap()
 }
 
-/// Work in another user's name.
+/// Returns work that impersonates another user.
 pub(crate) fn acting(mut work: Work) -> Work {
     work.acting_as = Some(Arc::new(ActingAs { user: "deployer".into(), groups: [].into() }));
     work

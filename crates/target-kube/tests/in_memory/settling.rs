@@ -1,4 +1,5 @@
-//! How an intent ended that no answer came for. What may still land is never called over.
+//! Tests settling of intents without a response. An effect that may still land is never taken for
+//! over.
 
 use serde_json::json;
 use setpoint_core::time::Span;

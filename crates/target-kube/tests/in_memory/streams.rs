@@ -1,5 +1,4 @@
-//! What a stream tells is believed only as far as it goes: what is remembered counts while nothing
-//! speaks against it.
+//! Tests trust in streams: a record counts while no event contradicts it.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use setpoint_target_kube::wire::Method;
 
 use super::scene::{Scene, path};
 
-/// A target that has this object in place by what it remembers, without a request.
+/// Builds a target that knows this object to be in place by its record, without a request.
 async fn at_rest() -> (Scene, Arc<Resource>) {
     let scene = Scene::streaming(|options| options.memory = Arc::new(ShortMemory::default())).await;
     let declared = scene.config_map("a", "1");
@@ -36,7 +35,7 @@ impl Scene {
         live
     }
 
-    /// What a look finds under `data.content`.
+    /// Returns the observed value of `data.content`.
     async fn content(&self, declared: &Arc<Resource>) -> Option<String> {
         let live = self.live(declared).await;
         live.value.get("data").and_then(|data| data.get("content")).and_then(Value::as_str).map(str::to_owned)
@@ -53,7 +52,7 @@ async fn an_edit_that_a_stream_tells_during_our_own_write_is_seen() {
     let changed = scene.config_map("a", "2");
     let live = scene.live(&declared).await;
     let at = path(&declared);
-    // Our write lands, then somebody edits the object, and only then the answer is there.
+    // Our write lands, then a stranger edits the object, and only then the response arrives.
     scene.answered_late(Method::Patch, "configmaps/a", move |cluster| drop(cluster.merge(&at, "stranger", &edit())));
     scene.execute(&scene.steps.update(&changed, &live)).await;
     scene.settled().await;
@@ -63,7 +62,7 @@ async fn an_edit_that_a_stream_tells_during_our_own_write_is_seen() {
 #[tokio::test]
 async fn an_edit_that_a_stream_tells_during_a_look_is_seen_by_the_next() {
     let (scene, declared) = at_rest().await;
-    // Something else makes it suspect, so that it is read.
+    // Another change makes it suspect, so that it is read.
     scene.change(|cluster| cluster.merge(&path(&declared), "stranger", &json!({"metadata": {"labels": {"x": "y"}}})));
     scene.settled().await;
     let at = path(&declared);

@@ -1,4 +1,4 @@
-//! What the server makes of its own kinds.
+//! Tests the server's changes to objects of its own kinds.
 
 use serde_json::{Value as Json, json};
 use setpoint_kube::object;
@@ -6,7 +6,7 @@ use setpoint_target::{Asker, Target};
 
 use crate::envtest::scene::Scene;
 
-/// A Deployment with more fields of its spec, of its pods' and of its container.
+/// Builds a Deployment with more fields of its spec, of its pods' and of its container.
 fn deployment(scene: &Scene, name: &str, spec: &Json, pod: &Json, container: &Json) -> Json {
     let mut object = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": scene.namespace},
@@ -79,7 +79,7 @@ async fn class_03_null_and_empty_and_missing_are_one() {
     };
     let (role, rights) = (role(json!([])), json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]));
     let declared = scene.resyncs_once_made(&role).await;
-    // Empty rules say something: no rights.
+    // Empty rules have a meaning: no rights.
     scene.notices(&declared, &json!({"rules": rights})).await;
 }
 
@@ -177,13 +177,13 @@ async fn class_09_one_port_of_two_protocols_is_two_items() {
     let mut ports = scene.stored(&declared)["spec"]["ports"].clone();
     ports[1]["targetPort"] = json!(54);
     scene.patch(&declared, "stranger", &json!({"spec": {"ports": ports}}));
-    // Where a port leads was not declared.
+    // The target of a port was not declared.
     scene.resyncs(&[&declared]).await;
     ports[1]["name"] = json!("other");
     scene.notices(&declared, &json!({"spec": {"ports": ports}})).await;
     let container = json!({"ports": [{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53}]});
     scene.resyncs_once_made(&deployment(&scene, "dns", &nothing(), &nothing(), &container)).await;
-    // Which of two a later change is about, nobody could say.
+    // With duplicates, a later change could not be assigned to one of them.
     let twice = json!({"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]});
     let twice = scene.resource(&deployment(&scene, "twice", &nothing(), &nothing(), &twice));
     let refusal = scene.target.preview(&twice, &Asker::default()).await.unwrap_err();
@@ -222,7 +222,7 @@ async fn class_11_another_version_of_an_api_is_the_same_object() {
     let old = json!({"targetCPUUtilizationPercentage": 70});
     let declared = scene.resyncs_once_made(&scaler(&scene, "autoscaling/v1", &old)).await;
     scene.notices(&declared, &json!({"spec": {"targetCPUUtilizationPercentage": 90}})).await;
-    // Declared in another version, it says the same: there is nothing to write.
+    // Declared in another version it is equivalent: there is nothing to write.
     let metrics = json!([{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}]);
     let newer = scene.resource(&scaler(&scene, "autoscaling/v2", &json!({"metrics": metrics})));
     assert_eq!(newer.key, declared.key);
@@ -254,7 +254,7 @@ async fn class_18_a_field_that_does_not_exist_is_refused_by_name_and_never_dropp
     let seen = scene.live(&misspelt).await;
     let outcome = scene.execute(&scene.steps.update(&misspelt, &seen)).await;
     assert!(matches!(outcome, setpoint_target::Outcome::Refused { .. }), "{outcome:?}");
-    // Nor does a refused change leave anything behind that would be taken for drift.
+    // A refused change also leaves nothing behind that would be taken for drift.
     scene.resyncs(&[&declared]).await;
     assert_eq!(scene.stored(&declared), before);
     scene.notices(&declared, &json!({"spec": {"replicas": 2}})).await;
@@ -279,7 +279,7 @@ async fn class_19_a_secret_without_a_difference_is_in_place_however_it_is_writte
     scene.notices(&declared, &json!({"data": {"a": "aGk="}})).await;
 }
 
-/// A Secret whose base64 is broken into lines, as `base64` prints it.
+/// Builds a Secret whose base64 is broken into lines, as `base64` prints it.
 fn secret_with(scene: &Scene, data: &str) -> Json {
     json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "word", "namespace": scene.namespace}, "type": "Opaque",

@@ -1,4 +1,4 @@
-//! What the server makes of kinds that somebody defined.
+//! Tests the server's changes to objects of custom kinds.
 
 use serde_json::json;
 
@@ -39,8 +39,8 @@ async fn class_04_what_a_definition_takes_for_a_quantity_or_a_port_is_kept_as_it
     });
     let declared = scene.resyncs_once_made(&form).await;
     assert_eq!(scene.stored(&declared)["spec"], form["spec"]);
-    // A controller that writes the same in other words changes a field of ours: that is told, and
-    // put right.
+    // A controller that writes an equivalent value changes a field of ours: that is reported, and
+    // corrected.
     scene.notices(&declared, &json!({"spec": {"after": "1m0s"}})).await;
 }
 

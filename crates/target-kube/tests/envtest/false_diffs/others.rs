@@ -1,4 +1,4 @@
-//! What controllers, autoscalers and earlier tools do to our objects.
+//! Tests the changes that controllers, autoscalers and earlier tools make to our objects.
 
 use serde_json::{Value as Json, json};
 
@@ -20,7 +20,7 @@ fn deployment(scene: &Scene, replicas: Option<u32>, image: &str) -> Json {
     object
 }
 
-/// An autoscaler's hand.
+/// Scales an object as an autoscaler does.
 fn scale(scene: &Scene, path: &str, replicas: u32) {
     let content = serde_json::to_vec(&json!({"spec": {"replicas": replicas}})).unwrap();
     let path = format!("{path}/scale?fieldManager=autoscaler");
@@ -108,14 +108,14 @@ async fn class_16_what_earlier_tools_left_on_an_object_is_no_drift() {
     }
     scene.server.kubectl(&["-n", &scene.namespace, "label", "deployment/web", "by-hand=yes"]);
     let declared = scene.resource(&object);
-    // Already as declared: there is nothing to write.
+    // The object equals its declaration already: there is nothing to write.
     for _ in 0..10 {
         assert_eq!(scene.differences(&[&declared]).await, [""; 0]);
         scene.restart(|_| {});
         assert_eq!(scene.differences(&[&declared]).await, [""; 0]);
         assert_eq!(scene.written(), 0);
     }
-    // Taken over, it is ours beside theirs.
+    // Adopted, it is ours as well as theirs.
     let adopted = scene.done(&scene.steps.update(&declared, &scene.live(&declared).await)).await.unwrap();
     assert_eq!(adopted.value, declared.body);
     scene.resyncs(&[&declared]).await;
