@@ -69,8 +69,7 @@ impl Identity {
         let place = place.object("kube-system");
         let before = sender.wire.connections();
         let answer = within(&*sender.wire, PATIENCE, api.get_identifying(&place)).await;
-        let answer =
-            answer.ok_or_else(|| Failure::Unanswered { detail: format!("no response within {PATIENCE}") })??;
+        let answer = answer.ok_or_else(|| Failure::Unanswered { detail: format!("timed out after {PATIENCE}") })??;
         let malformed = |detail: String| Failure::Malformed { detail };
         let uid = object::uid(&answer).ok_or_else(|| malformed("its kube-system namespace has no UID".to_owned()))?;
         let found = TargetIdentity::new(&format!("{IDENTITIES}{uid}")).map_err(|error| malformed(error.to_string()))?;

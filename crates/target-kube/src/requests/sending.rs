@@ -142,7 +142,7 @@ impl Sender {
             judged(response, most).await
         };
         let answer = within(&*self.wire, deadline.land_by.since(sent_at), answer).await;
-        let answer = answer.unwrap_or_else(|| Err(Failure::Unanswered { detail: "no response in time".to_owned() }));
+        let answer = answer.unwrap_or_else(|| Err(Failure::Unanswered { detail: "timed out".to_owned() }));
         self.flow.learn(taken(&answer, self.now().since(sent_at)), self.now());
         answer
     }
@@ -158,8 +158,8 @@ impl Sender {
         }
         self.counts.count(errand.call, errand.app);
         let opened = within(&*self.wire, READ_TIME, self.wire.send(request)).await;
-        let response = opened
-            .unwrap_or_else(|| Err(crate::wire::WireError::Unanswered { detail: "no response in time".to_owned() }));
+        let response =
+            opened.unwrap_or_else(|| Err(crate::wire::WireError::Unanswered { detail: "timed out".to_owned() }));
         let response = response.map_err(Failure::from);
         let answer = match response {
             Ok(response) if (200..300).contains(&response.status) => return Ok(response.body),
