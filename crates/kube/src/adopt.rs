@@ -1,10 +1,10 @@
-//! Adopting an object that others made: which tools have declared it, and how what is declared
-//! comes to be in our hands alone.
+//! Adoption of objects that others created: the tools that have declared an object, and how we
+//! become the only owner of the declared fields.
 //!
-//! A field that two writers hold with the same value stays until both let go of it. So what the
-//! tool that had an object before us holds of what we declare is taken out of its entry once; no
-//! value changes by that. What it alone holds stays its own; inside of an item of a list that goes
-//! with the item, which belongs to who holds the item itself.
+//! A field that two writers own with the same value stays until both give it up. So we remove the
+//! declared fields once from the entry of the previous tool; no value changes by that. Fields that
+//! only the previous tool owns stay with it. The exception are fields inside of a list item: they
+//! go with the item, which belongs to the owner of the item itself.
 
 use std::sync::Arc;
 
@@ -18,13 +18,11 @@ use crate::path::{FieldPath, pointer};
 use crate::pattern::FieldPattern;
 use crate::project::marks;
 
-/// Under this name the server keeps what was there when somebody applied for the first time and
-/// nobody was named.
+/// The server records existing fields under this name at the first apply, if no manager owned them.
 pub const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// The tools that objects are declared with, by the names they write under. Controllers, other
-/// installations of Setpoint, and whoever is not known for a tool are not among them: what they
-/// hold is theirs.
+/// The tools that declare objects, by their field managers. Controllers, other installations of
+/// Setpoint and unknown managers are not among them: their fields stay theirs.
 const TOOLS: [&str; 10] = [
     BEFORE_FIRST_APPLY,
     "argocd-application-controller",
@@ -38,19 +36,20 @@ const TOOLS: [&str; 10] = [
     "Terraform",
 ];
 
-/// `kubectl-client-side-apply`, `kubectl-create`, `kubectl-edit` and the like are all one tool.
+/// The prefix of `kubectl-client-side-apply`, `kubectl-create`, `kubectl-edit` and the like: all of
+/// them are one tool.
 const KUBECTL: &str = "kubectl-";
 
-/// What client-side `kubectl apply` remembers: by it, it deletes what is no longer in its file,
-/// whoever declares that now.
+/// The annotation in which client-side `kubectl apply` remembers its last file. By it, `kubectl`
+/// deletes fields that are no longer in its file, even if another tool declares them now.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// So many paths are told of what one tool keeps.
+/// The maximum number of paths listed for one tool.
 const MOST_KEPT: usize = 20;
 
-/// The tools that hold something of what is ours, of an object that we have not applied. `ours` are
-/// our fields, less what is left to co-owners; where nobody knows them, all tools count. What they
-/// added where a declaration is meant to be complete is `undone`, and nobody keeps it.
+/// Returns the tools that own some of our fields, for an object that we have not applied yet.
+/// `ours` are our fields without those of co-owners; if it is unknown, all tools count. `undone`
+/// are additions to a complete declaration: Setpoint removes them, so no tool keeps them.
 pub fn holders(
     entries: &[ManagedFields],
     ours: Option<&FieldSet>,
@@ -58,7 +57,7 @@ pub fn holders(
     api_version: &str,
 ) -> Holders {
     if entries.is_empty() {
-        // Our apply is going to be the first.
+        // Our apply will be the first.
         return Holders(vec![Holder { name: BEFORE_FIRST_APPLY.into(), kept: Vec::new() }]);
     }
     let mut found: Vec<(Arc<str>, FieldSet)> = Vec::new();
@@ -78,18 +77,17 @@ pub fn holders(
     Holders(found.into_iter().map(|(name, kept)| Holder { name, kept: told(&kept.without(undone)) }).collect())
 }
 
-/// What folding makes of an object.
+/// The result of folding the ownership of other tools into ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folded {
-    /// Its `managedFields` from then on.
+    /// The new `managedFields` of the object.
     pub managed_fields: Value,
-    /// What a tool remembers on the object for itself, and must not go by any more: as a JSON
-    /// pointer.
+    /// The JSON pointer to the annotation that a tool keeps for itself, and must no longer act on.
     pub removed: Option<String>,
 }
 
-/// What becomes of an object once these tools let go of what is ours of it; `None` if they have.
-/// What is `not_ours` stays in whose hands it is.
+/// Removes our fields from the entries of these tools; `None` if that changes nothing. Fields in
+/// `not_ours` stay with their owners.
 pub fn folded(
     value: &Value,
     tools: &[Arc<str>],
@@ -128,13 +126,13 @@ fn is_tool(name: &str) -> bool {
     TOOLS.contains(&name) || name.starts_with(KUBECTL)
 }
 
-/// What was written to the object itself, in the words of this version. Status and scale are their
-/// writers' own, and of another version the same path may mean something else.
+/// Reports whether an entry is about the object itself, in this API version. Status and scale
+/// belong to their own writers, and in another version the same path may have another meaning.
 fn is_of_object(entry: &ManagedFields, api_version: &str) -> bool {
     entry.subresource.is_empty() && *entry.api_version == *api_version
 }
 
-/// What a tool keeps, for people.
+/// Lists the fields that a tool keeps, for people.
 fn told(kept: &FieldSet) -> Vec<Arc<str>> {
     let own = [FieldPath::fields(&["status"]), FieldPath::fields(&["metadata", "annotations", LAST_APPLIED])];
     let paths = kept.without(&marks()).without(&own.map(FieldPattern::from)).values();
@@ -153,7 +151,7 @@ mod tests {
         object::read(text.as_bytes()).unwrap()
     }
 
-    /// An object with these annotations and these entries, each with who, how, and what.
+    /// Builds an object with these annotations and entries (manager, operation, fields).
     fn object_of(annotations: &str, entries: &[(&str, &str, &str)]) -> Value {
         let entry = |(manager, how, fields): &(&str, &str, &str)| {
             format!(
@@ -168,7 +166,7 @@ mod tests {
     const UPDATE: &str = r#""Update""#;
     const STATUS: &str = r#""Update","subresource":"status""#;
 
-    /// An object that `kubectl` applied, and that we have applied since.
+    /// Builds an object that `kubectl` applied, and that we have applied since.
     fn adopted() -> Value {
         object_of(
             &format!(r#""{LAST_APPLIED}":"data""#),
@@ -198,7 +196,7 @@ mod tests {
         set.paths().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
 
-    /// What each holds once these have let go.
+    /// Returns the fields of each manager after these tools gave up ours.
     fn after(object: &Value, names: &[&str], not_ours: &[FieldPattern]) -> Vec<(String, String)> {
         let folded = folded(object, &tools(names), MANAGER, not_ours).unwrap().expect("something is taken");
         let after = Value::map([("metadata", Value::map([("managedFields", folded.managed_fields)]))]);

@@ -1,5 +1,5 @@
-//! Who likely did it: the writers that hold the fields in question. Read before anything is put
-//! right, since putting it right takes the fields back.
+//! Attribution: the likely author of a change, which is the writer that owns the changed fields.
+//! Read before Setpoint corrects a drift, since the correction takes the fields back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use crate::object;
 use crate::path::FieldPath;
 use crate::request::{INSTALLATION_LABEL, installation_of, intent_of};
 
-/// A writer that holds some of the fields asked for.
+/// A writer that owns some of the requested fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub manager: Arc<str>,
     pub operation: Operation,
     pub time: Option<Arc<str>>,
-    /// Empty for the object itself.
+    /// The subresource that it wrote through; empty for the object itself.
     pub subresource: Arc<str>,
-    /// It goes by our name, and it was not us.
+    /// Set if the writer uses our name without being us.
     pub as_us: bool,
     pub paths: Vec<FieldPath>,
 }
@@ -37,7 +37,7 @@ impl Holder {
         }
     }
 
-    /// The writer without the fields: `kubectl-edit (update, 2026-11-15T11:00:00Z)`.
+    /// Describes the writer without the fields: `kubectl-edit (update, 2026-11-15T11:00:00Z)`.
     pub fn who(&self) -> String {
         let other = installation_of(&self.manager).filter(|_| !self.as_us);
         let writer = other.map_or_else(|| self.manager.to_string(), named);
@@ -60,12 +60,12 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Another installation of Setpoint, as reports call it.
+/// Names another installation of Setpoint, as reports do.
 fn named(installation: &str) -> String {
     format!("the Setpoint installation `{installation}`")
 }
 
-/// The other installation of Setpoint that applied an object last, if one did.
+/// Returns the other installation of Setpoint that applied an object last, if any.
 pub fn other_installation(entries: &[ManagedFields], ours: &str) -> Option<Holder> {
     let is_other = |entry: &&ManagedFields| {
         entry.operation == Operation::Apply && *entry.manager != *ours && installation_of(&entry.manager).is_some()
@@ -74,8 +74,9 @@ pub fn other_installation(entries: &[ManagedFields], ours: &str) -> Option<Holde
     Some(Holder::of(latest, ours, Vec::new()))
 }
 
-/// A writer with the intent that it wrote under, where that is an installation of Setpoint whose
-/// mark the object bears: by it the write is found in the history of that installation.
+/// Adds the intent of the write to a writer that is an installation of Setpoint, if the object
+/// bears that installation's mark. With it, the write can be found in the history of that
+/// installation.
 pub fn with_intent(writer: Writer, object: &Value) -> Writer {
     let installation = object::label(object, INSTALLATION_LABEL);
     match (writer, installation, intent_of(object)) {
@@ -86,10 +87,10 @@ pub fn with_intent(writer: Writer, object: &Value) -> Writer {
     }
 }
 
-/// The writers that hold the paths, the newest first. `ours` is our field manager.
+/// Returns the writers that own the paths, the newest first. `ours` is our field manager.
 ///
-/// Asked about fields that are not as we left them: where only our own name holds one, somebody
-/// used it. We hold fields by applies alone, so that whoever updates by our name is somebody else
+/// The paths are fields that differ from our last apply: if only our own name owns one, another
+/// client used it. We own fields by applies alone, so an update under our name is of another client
 /// too.
 pub fn holders(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Vec<Holder> {
     let is_ours = |entry: &ManagedFields| is_applied_by(entry, ours);
@@ -102,13 +103,13 @@ pub fn holders(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Ve
             holders.push(Holder::of(entry, ours, held));
         }
     }
-    // Times are RFC 3339 in UTC: their texts have their order.
+    // Times are RFC 3339 in UTC, so their text order is their time order.
     holders.sort_by(|a, b| b.time.cmp(&a.time));
     holders
 }
 
-/// Who likely wrote the paths. What was removed nobody holds: then it is who wrote anything since
-/// we did, if anybody is known to.
+/// Returns the likely writer of the paths. A removed field has no owner: then it is the manager
+/// that wrote anything since our last write, if one is known.
 pub fn writer(entries: &[ManagedFields], paths: &[FieldPath], ours: &str) -> Writer {
     if let Some(holder) = holders(entries, paths, ours).first() {
         return Writer::Likely { who: holder.who() };

@@ -1,5 +1,5 @@
-//! Conflicts of an apply: who holds what we would change. They decide whether an apply may be
-//! forced.
+//! Conflicts of an apply: the owners of the fields that we would change. They decide whether an
+//! apply may be forced.
 
 use std::fmt;
 
@@ -11,14 +11,15 @@ use crate::path::{Element, FieldPath};
 use crate::project::mark_paths;
 use crate::status::Status;
 
-/// A field that another writer holds with another value.
+/// A field that another writer owns with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub manager: String,
-    /// Empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: String,
     pub operation: Operation,
-    /// In the server's writing, in which a `.` within a name is not told from one between names.
+    /// The field in the server's notation, in which a `.` within a name is the same as one between
+    /// names.
     pub field: String,
 }
 
@@ -33,7 +34,8 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// The fields that a 409 is about; none where it is about something else (the version, the UID).
+/// Returns the fields that a 409 is about; none if it is about something else (the version, the
+/// UID).
 pub fn conflicts(status: &Status) -> Vec<Conflict> {
     let of_fields = status.causes.iter().filter(|cause| cause.reason == "FieldManagerConflict");
     of_fields
@@ -44,8 +46,8 @@ pub fn conflicts(status: &Status) -> Vec<Conflict> {
         .collect()
 }
 
-/// Reads `conflict with "NAME" with subresource "scale" using apps/v1 at 2026-…`: the version is
-/// told of updates only.
+/// Reads `conflict with "NAME" with subresource "scale" using apps/v1 at 2026-…`: only updates have
+/// the version.
 fn holder(message: &str) -> (String, String, Operation) {
     let after = |start: &str| {
         let rest = message.split_once(start)?.1;
@@ -58,18 +60,18 @@ fn holder(message: &str) -> (String, String, Operation) {
     (manager, subresource, operation)
 }
 
-/// Within what an apply may take fields back from others.
+/// The fields that an apply may take back from others.
 #[derive(Clone, Copy, Debug)]
 pub enum Ground<'a> {
-    /// What was ours when we last applied this declaration.
+    /// The fields that were ours after the last apply of this declaration.
     Fields(&'a FieldSet),
-    /// What is declared, for a declaration that moved or an object that is adopted.
+    /// The declared fields, for a changed declaration or an adopted object.
     Declared(&'a Value),
 }
 
-/// The conflicts outside that ground; our own marks are ours on any, and the maps they stand in are
-/// nobody's. Forcing is right exactly when there are conflicts and none is outside: what others may
-/// set is not sent where they hold it.
+/// Returns the conflicts outside that ground. Our own marks are always ours, and the maps that
+/// contain them belong to no one. Forcing is right exactly when there are conflicts and none is
+/// outside: fields that others may set are not sent while others own them.
 pub fn outside<'c>(conflicts: &'c [Conflict], ground: &Ground<'_>) -> Vec<&'c Conflict> {
     let marks = mark_paths().into_iter().flat_map(with_its_map);
     let marks: Vec<String> = marks.map(|path| path.to_server_text()).collect();
@@ -81,14 +83,15 @@ pub fn outside<'c>(conflicts: &'c [Conflict], ground: &Ground<'_>) -> Vec<&'c Co
     conflicts.iter().filter(|conflict| !is_ours(conflict)).collect()
 }
 
-/// A mark, and the map it stands in. Where an object has no annotations any more, and somebody is
-/// still said to hold the map of them, ours would be refused for that: it holds nothing of theirs.
+/// Returns a mark and the map that contains it. An object may have no annotations left while a
+/// manager is still recorded as the owner of the map. Our apply would conflict on it, although the
+/// map contains nothing of theirs.
 fn with_its_map(mark: FieldPath) -> [FieldPath; 2] {
     let map = FieldPath(mark.0[..mark.0.len() - 1].to_vec());
     [mark, map]
 }
 
-/// The path that the server means by a text, if a declared object has it. Data of a Secret may be
+/// Returns the path for the server's notation, if a declared object has it. Data of a Secret may be
 /// declared as text.
 fn find_declared(declared: &Value, server_text: &str) -> Option<FieldPath> {
     let mut path = Vec::new();
@@ -126,7 +129,7 @@ fn search(declared: &Value, text: &str, path: &mut Vec<Element>) -> bool {
     }
 }
 
-/// The first step of a text, where it is in brackets, and what follows.
+/// Returns the first step of a text, if it is in brackets, and the rest.
 fn bracket(text: &str) -> Option<(Element, &str)> {
     let ends = text.char_indices().filter(|(_, c)| *c == ']').map(|(at, _)| at + 1);
     ends.filter_map(|end| {

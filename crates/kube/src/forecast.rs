@@ -1,5 +1,5 @@
-//! What a change would make of an object, by the server's own word, field by field: for people.
-//! What the server keeps for itself is left out, and so are our marks.
+//! The result that a change would have, from the server's dry-run, field by field, for people. The
+//! server's bookkeeping and our marks are left out.
 
 use setpoint_core::diff::{Difference, diff};
 use setpoint_core::digest::DigestKey;
@@ -8,17 +8,17 @@ use setpoint_core::value::Value;
 use crate::request::{FENCED_ANNOTATION, INSTALLATION_LABEL, INTENT_ANNOTATION};
 use crate::shape::sealed_data;
 
-/// What the server keeps in an object's metadata by itself.
+/// The fields of an object's metadata that the server maintains.
 const KEPT_BY_THE_SERVER: [&str; 6] =
     ["creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"];
 
-/// What we put on every object.
+/// The marks that we put on every object.
 const MARKS: [(&str, &str); 3] =
     [("labels", INSTALLATION_LABEL), ("annotations", INTENT_ANNOTATION), ("annotations", FENCED_ANNOTATION)];
 
-/// Where the object would differ from what it is now: before is what it would be, after what it is,
-/// as in every comparison of a declaration with what is there. Values of a Secret are keyed
-/// digests.
+/// Returns the differences between the dry-run's result and the live object: `before` is the result
+/// and `after` the live value, as in every comparison of a declaration with a live object. Values
+/// of a Secret are keyed digests.
 pub fn forecast(would_be: &Value, is: &Value, secrets: &DigestKey) -> Vec<Difference> {
     diff(&for_people(would_be, secrets), &for_people(is, secrets))
 }

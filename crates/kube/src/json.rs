@@ -1,6 +1,6 @@
-//! Plain JSON to values and back. A reader of our own, because numbers must stay exact
-//! (`9007199254740993`, `0.1`), a field that comes twice must not be decided silently, and nothing
-//! in a live object may be taken for one of our tagged forms.
+//! Plain JSON to values and back. The reader is our own for three reasons: numbers must stay exact
+//! (`9007199254740993`, `0.1`), a duplicate field must not be resolved silently, and nothing in a
+//! live object may be read as one of our tagged forms.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +8,11 @@ use std::sync::Arc;
 use setpoint_core::num::Num;
 use setpoint_core::value::{Path, Segment, Value};
 
-/// Deeper nesting is an attack on whoever walks it: the server itself stops at about this depth.
+/// The maximum nesting. Deeper JSON is an attack on recursive readers: the server itself stops at
+/// about this depth.
 const DEEPEST: usize = 128;
 
-/// The bytes are not what they should be.
+/// The error for malformed JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "byte {offset} of the JSON is wrong: {problem}; see whether a proxy changes or cuts what the API server answers"
@@ -21,7 +22,7 @@ pub struct NotJson {
     pub offset: usize,
 }
 
-/// The value has no plain form.
+/// The error for a value that has no plain form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{path}` holds {what}, which has no plain JSON form; open it before it is sent")]
 pub struct NotPlain {
@@ -197,8 +198,8 @@ impl Reader<'_> {
 }
 
 impl<'t> Reader<'t> {
-    /// Up to the next quote, escape or control character: all of these are ASCII, so the cut is
-    /// between characters.
+    /// Reads up to the next quote, escape or control character: all of these are ASCII, so the cut
+    /// is between characters.
     fn plain_run(&mut self) -> &'t str {
         let rest = &self.text[self.at..];
         let end = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)).unwrap_or(rest.len());
@@ -222,7 +223,7 @@ impl<'t> Reader<'t> {
         Ok(escaped)
     }
 
-    /// `u` and four digits; two of them where the character needs a pair.
+    /// Reads `u` and four digits; two of them if the character needs a surrogate pair.
     fn unicode(&mut self) -> Result<char, NotJson> {
         let unit = self.unit()?;
         let code = match unit {

@@ -1,5 +1,5 @@
-//! What an object is on its cluster: group and kind, namespace, name. The version of an API is not
-//! part of it.
+//! The identity of an object on its cluster: group and kind, namespace, name. The API version is
+//! not part of it.
 
 use setpoint_core::key::Key;
 use setpoint_core::name::BadName;
@@ -7,19 +7,19 @@ use setpoint_core::value::Value;
 
 use crate::object;
 
-/// Whether objects of a kind live in namespaces.
+/// The scope of a kind: namespaced or cluster-wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
     Namespaced {
-        /// Where objects go that name no namespace.
+        /// The namespace of objects that name none.
         default: &'a str,
     },
     Cluster,
-    /// The kind is not known (yet): it has a namespace if the document names one.
+    /// The kind is not known (yet): the object has a namespace if the document names one.
     Unknown,
 }
 
-/// A document that is no object of any cluster.
+/// The error for a document that is not an object of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoKey {
     #[error("the object has no `{field}`; add it")]
@@ -28,7 +28,7 @@ pub enum NoKey {
     BadName { source: BadName },
 }
 
-/// The key of a declared object.
+/// Returns the key of a declared object.
 pub fn key(api_version: &str, kind: &str, body: &Value, scope: Scope<'_>) -> Result<Key, NoKey> {
     let name = object::name(body).ok_or(NoKey::Missing { field: "metadata.name" })?;
     let stated = object::namespace(body).filter(|namespace| !namespace.is_empty());
@@ -43,17 +43,17 @@ pub fn key(api_version: &str, kind: &str, body: &Value, scope: Scope<'_>) -> Res
     Key::new(&class(group_of(api_version), kind), namespace, name).map_err(|source| NoKey::BadName { source })
 }
 
-/// `apps` of `apps/v1`, nothing of `v1`.
+/// Returns `apps` for `apps/v1`, and an empty group for `v1`.
 pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The class of keys: `ConfigMap`, `apps/Deployment`.
+/// Returns the class of keys: `ConfigMap`, `apps/Deployment`.
 pub fn class(group: &str, kind: &str) -> String {
     if group.is_empty() { kind.to_owned() } else { format!("{group}/{kind}") }
 }
 
-/// Group and kind of a class.
+/// Returns group and kind of a class.
 pub fn group_and_kind(class: &str) -> (&str, &str) {
     class.split_once('/').unwrap_or(("", class))
 }

@@ -1,15 +1,15 @@
-//! What is known of kinds without asking a server: a fallback for documents that are looked at
-//! before there is a connection, and facts that no server tells (what a deletion takes with it,
-//! where a pod's specification is).
+//! Built-in facts about kinds: the scopes of kinds as a fallback for documents that are read before
+//! there is a connection, and facts that no server publishes (the objects that a deletion takes
+//! with it, the position of a pod's specification).
 
-/// Whether objects of a built-in kind live in namespaces.
+/// The scope of a built-in kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltIn {
     Namespaced,
     Cluster,
 }
 
-/// The scope of a kind that comes with every cluster.
+/// Returns the scope of a kind that comes with every cluster.
 pub fn built_in(group: &str, kind: &str) -> Option<BuiltIn> {
     let of = |(cluster, namespaced): (&[&str], &[&str])| {
         if cluster.contains(&kind) {
@@ -82,19 +82,19 @@ const BUILT_IN: &[Group] = &[
     ),
 ];
 
-/// What comes after one of these waits until it is healthy: until then a server knows nothing of
-/// the kind that a definition brings.
+/// Reports whether the resources after one of this kind wait until it is healthy: until then a
+/// server does not know the kind that a definition adds.
 pub fn is_awaited(group: &str, kind: &str) -> bool {
     (group, kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
-/// Deleting one takes much else with it: everything in a namespace, every object of a definition,
-/// the data of a volume.
+/// Reports whether deleting an object of this kind deletes much else: everything in a namespace,
+/// every object of a definition, the data of a volume.
 pub fn is_protected(group: &str, kind: &str) -> bool {
     PROTECTED.contains(&(group, kind))
 }
 
-/// Whether a kind of this name is protected in any group.
+/// Reports whether a kind of this name is protected in any group.
 pub fn is_protected_anywhere(kind: &str) -> bool {
     PROTECTED.iter().any(|(_, protected)| *protected == kind)
 }
@@ -111,8 +111,8 @@ const PROTECTED: &[GroupKind] = &[
 /// A kind by its group and its own name.
 pub type GroupKind = (&'static str, &'static str);
 
-/// The kinds among which an object's own objects are, by owner references, with those of its own
-/// objects. What others define may own anything that a workload is made of.
+/// Returns the kinds of the objects that an object owns by owner references, directly or
+/// indirectly. Objects of custom kinds may own anything that a workload consists of.
 pub fn offspring(group: &str, kind: &str) -> &'static [GroupKind] {
     const POD: GroupKind = ("", "Pod");
     const JOB: GroupKind = ("batch", "Job");
@@ -149,7 +149,7 @@ pub fn offspring(group: &str, kind: &str) -> &'static [GroupKind] {
     }
 }
 
-/// Where a kind has the specification of pods.
+/// Returns the path to the pod specification of a kind.
 pub(crate) fn pod_spec(group: &str, kind: &str) -> Option<&'static [&'static str]> {
     match (group, kind) {
         ("", "Pod") => Some(&["spec"]),
@@ -162,8 +162,8 @@ pub(crate) fn pod_spec(group: &str, kind: &str) -> Option<&'static [&'static str
     }
 }
 
-/// The level of a kind. What an object refers to comes before it only if it is of a lower one, so
-/// that no two wait for each other.
+/// Returns the level of a kind. An object depends on another one only if that has a lower level, so
+/// no two objects wait for each other.
 pub fn level(group: &str, kind: &str) -> u8 {
     match (group, kind) {
         ("", "Namespace") => 0,
@@ -180,7 +180,7 @@ pub fn level(group: &str, kind: &str) -> u8 {
         ("", "Endpoints" | "Service") | ("discovery.k8s.io", _) => 5,
         (group, kind) if pod_spec(group, kind).is_some() => 6,
         ("apiregistration.k8s.io", _) | ("autoscaling", _) | ("networking.k8s.io", "Ingress") | ("policy", _) => 7,
-        // They judge what comes after them: everything else should be there.
+        // They judge the resources after them, so everything else comes first.
         ("admissionregistration.k8s.io", _) => 9,
         _ => 8,
     }

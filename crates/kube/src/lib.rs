@@ -1,15 +1,23 @@
-//! What Kubernetes objects mean: pure, without I/O. The target talks to the server; here is what
-//! the answers say.
+//! The semantics of Kubernetes objects: pure, without I/O. The target talks to the server; this
+//! crate interprets the server's responses.
 //!
-//! Reading order: [`object`] (the server's JSON as values), [`path`], [`pattern`] and [`field_set`]
-//! (where things are and whose they are), [`managed`] (what the server says about that),
-//! [`project`] and [`compare`] (has what is ours changed, did strangers add something), [`shape`]
-//! (the same in the declaration's own shape), [`forecast`] (what a change would make of it),
-//! [`attribute`] and [`audit`] (who did it, by the object's word and by the server's), [`status`]
-//! and [`conflict`] (what the server refused), [`shared`] (what others may set of it), [`adopt`]
-//! (what becomes of who had it before), [`manifest`] and [`request`] (what may be declared and what
-//! is sent of it), [`key`], [`kinds`] and [`order`] (what an object is, and what comes before it),
-//! [`health`] (how well it is).
+//! Reading order:
+//!
+//! - [`object`]: the server's JSON as values.
+//! - [`path`], [`pattern`] and [`field_set`]: field paths, and sets of fields with their owners.
+//! - [`managed`]: the server's record of field ownership.
+//! - [`project`] and [`compare`]: changes of our fields, and additions of others.
+//! - [`shape`]: the same comparison in the declaration's own shape.
+//! - [`forecast`]: the result that a change would have.
+//! - [`attribute`] and [`audit`]: the author of a change, by the object's metadata and by the audit
+//!   log.
+//! - [`status`] and [`conflict`]: refusals of the server.
+//! - [`shared`]: fields of an object that others may set.
+//! - [`adopt`]: the field ownership of an object's previous tool.
+//! - [`manifest`] and [`request`]: the checks of a declared object, and the request that applies
+//!   it.
+//! - [`key`], [`kinds`] and [`order`]: the identity of an object, and its dependencies.
+//! - [`health`]: the health of an object.
 
 pub mod adopt;
 pub mod attribute;

@@ -1,4 +1,4 @@
-//! What the server says about who holds which fields (`metadata.managedFields`).
+//! The server's record of field ownership (`metadata.managedFields`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::field_set::{BadFieldSet, FieldSet};
 use crate::object;
 use crate::path::FieldPath;
 
-/// How a writer came to hold fields.
+/// The operation by which a writer came to own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// Server-side apply.
@@ -27,21 +27,21 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The fields that one writer holds.
+/// The fields that one writer owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManagedFields {
-    /// The name the writer gave itself: anybody may use any.
+    /// The name that the writer gave itself: any client may use any name.
     pub manager: Arc<str>,
     pub operation: Operation,
     pub api_version: Arc<str>,
-    /// When the set last grew or a value in it changed, in UTC.
+    /// The time when the set last grew or a value in it changed, in UTC.
     pub time: Option<Arc<str>>,
-    /// Through which subresource; empty for the object itself.
+    /// The subresource that the writer used; empty for the object itself.
     pub subresource: Arc<str>,
     pub fields: FieldSet,
 }
 
-/// The server's account of who holds what cannot be read.
+/// The error for `managedFields` that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadManagedFields {
     #[error(
@@ -52,8 +52,8 @@ pub enum BadManagedFields {
     Fields { manager: String, source: BadFieldSet },
 }
 
-/// All entries of an object; none where it has none, be it that they were cleared or that the
-/// server dropped them.
+/// Returns all entries of an object. There are none if they were cleared or if the server dropped
+/// them.
 pub fn managed_fields(object: &Value) -> Result<Vec<ManagedFields>, BadManagedFields> {
     match object::at(object, &["metadata", "managedFields"]) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -90,26 +90,26 @@ fn entry(entry: &Value) -> Result<ManagedFields, BadManagedFields> {
 }
 
 impl ManagedFields {
-    /// What a controller reports is no part of what anybody declares.
+    /// Reports whether the entry is a controller's status, which no declaration contains.
     pub fn is_status(&self) -> bool {
         &*self.subresource == "status"
     }
 }
 
-/// Every field that anybody holds, status aside, whatever names they use: somebody else may use
-/// ours.
+/// Returns every owned field except the status, of all managers including ours: another client may
+/// use our name.
 pub fn present(entries: &[ManagedFields]) -> FieldSet {
     let all = entries.iter().filter(|entry| !entry.is_status());
     let union = all.fold(FieldSet::empty(), |union, entry| union.union(&entry.fields));
     union.without(&[FieldPath::fields(&["status"]).into()])
 }
 
-/// The entry of applies to the object itself under a name.
+/// Returns the entry of a manager's applies to the object itself.
 pub fn applied_by<'e>(entries: &'e [ManagedFields], manager: &str) -> Option<&'e ManagedFields> {
     entries.iter().find(|entry| is_applied_by(entry, manager))
 }
 
-/// Whether an entry is that of applies to the object itself under a name.
+/// Reports whether an entry is that of a manager's applies to the object itself.
 pub fn is_applied_by(entry: &ManagedFields, manager: &str) -> bool {
     *entry.manager == *manager && entry.operation == Operation::Apply && entry.subresource.is_empty()
 }

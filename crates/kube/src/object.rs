@@ -1,5 +1,4 @@
-//! Objects as the server sends them: plain values, and the few fields of `metadata` that everybody
-//! asks for.
+//! Objects as the server sends them: plain values, with accessors for common fields of `metadata`.
 
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
@@ -7,7 +6,7 @@ use setpoint_core::value::Value;
 use crate::json;
 pub use crate::json::{NotJson, NotPlain};
 
-/// The bytes are not one object.
+/// The error for bytes that are not one object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAnObject {
     #[error("the answer cannot be read")]
@@ -16,8 +15,8 @@ pub enum NotAnObject {
     Other { what: &'static str },
 }
 
-/// Reads an object of the server's: exact numbers, at most 128 deep, and nothing in it is one of
-/// our tagged forms.
+/// Reads an object of the server: exact numbers, a depth of at most 128, and nothing in it is read
+/// as one of our tagged forms.
 pub fn read(bytes: &[u8]) -> Result<Value, NotAnObject> {
     match json::read(bytes).map_err(|source| NotAnObject::NotJson { source })? {
         object @ Value::Map(_) => Ok(object),
@@ -32,12 +31,12 @@ pub fn read_value(bytes: &[u8]) -> Result<Value, NotJson> {
     json::read(bytes)
 }
 
-/// Plain JSON, as the server takes it. Secrets and deferred values have none.
+/// Writes plain JSON, as the server accepts it. Secrets and deferred values have no such form.
 pub fn write(value: &Value) -> Result<Vec<u8>, NotPlain> {
     json::write(value)
 }
 
-/// What stands at a chain of fields.
+/// Returns the value at a chain of fields.
 pub fn at<'v>(object: &'v Value, fields: &[&str]) -> Option<&'v Value> {
     fields.iter().try_fold(object, |value, field| value.get(field))
 }
@@ -66,7 +65,8 @@ pub fn uid(object: &Value) -> Option<&str> {
     text(object, &["metadata", "uid"])
 }
 
-/// To be compared for equality only: it has no order that we may use.
+/// Returns the resource version. Compare it for equality only: it has no order that clients may
+/// use.
 pub fn resource_version(object: &Value) -> Option<&str> {
     text(object, &["metadata", "resourceVersion"])
 }
@@ -75,7 +75,7 @@ pub fn generation(object: &Value) -> Option<i64> {
     number(object, &["metadata", "generation"])
 }
 
-/// The whole number at a path of fields.
+/// Returns the whole number at a path of fields.
 pub fn number(object: &Value, fields: &[&str]) -> Option<i64> {
     match at(object, fields)? {
         Value::Num(number) => number.as_i128()?.try_into().ok(),
@@ -83,12 +83,13 @@ pub fn number(object: &Value, fields: &[&str]) -> Option<i64> {
     }
 }
 
-/// Since when it is being deleted.
+/// Returns the time when its deletion began.
 pub fn deletion_timestamp(object: &Value) -> Option<&str> {
     text(object, &["metadata", "deletionTimestamp"])
 }
 
-/// What has to be removed from an object that is being deleted before it goes.
+/// Returns the finalizers, which have to be removed before an object that is being deleted
+/// disappears.
 pub fn finalizers(object: &Value) -> Vec<&str> {
     match at(object, &["metadata", "finalizers"]) {
         Some(Value::Seq(finalizers)) => finalizers.iter().filter_map(Value::as_str).collect(),
@@ -96,7 +97,7 @@ pub fn finalizers(object: &Value) -> Vec<&str> {
     }
 }
 
-/// When it was made.
+/// Returns the creation time.
 pub fn created(object: &Value) -> Option<Timestamp> {
     instant(text(object, &["metadata", "creationTimestamp"])?)
 }
@@ -112,7 +113,7 @@ fn instant(text: &str) -> Option<Timestamp> {
     if !sound || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Counted from March, so that the day that leap years have is the last one of a year.
+    // Counted from March, so that the leap day is the last day of a year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
     const DAYS_BEFORE_1970: u64 = 719_468;
@@ -137,7 +138,7 @@ pub struct Owner<'v> {
     pub uid: &'v str,
 }
 
-/// The owner reference that says `controller: true`.
+/// Returns the owner reference with `controller: true`.
 pub fn controller(object: &Value) -> Option<Owner<'_>> {
     let Value::Seq(owners) = at(object, &["metadata", "ownerReferences"])? else { return None };
     let owner = owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
@@ -145,7 +146,7 @@ pub fn controller(object: &Value) -> Option<Owner<'_>> {
     Some(Owner { api_version: field("apiVersion"), kind: field("kind"), name: field("name"), uid: field("uid") })
 }
 
-/// The UIDs of the objects it belongs to, that of its controller first.
+/// Returns the UIDs of the object's owners, the controller's first.
 pub fn owners(object: &Value) -> Vec<&str> {
     let Some(Value::Seq(owners)) = at(object, &["metadata", "ownerReferences"]) else { return Vec::new() };
     let mut owners: Vec<&Value> = owners.iter().collect();
@@ -153,8 +154,8 @@ pub fn owners(object: &Value) -> Vec<&str> {
     owners.into_iter().filter_map(|owner| text(owner, &["uid"])).collect()
 }
 
-/// Whether this is a Job that has ended, well or not, and has a time to live: its controller is
-/// going to remove it.
+/// Reports whether this is a Job that has finished, successfully or not, and has a time to live:
+/// its controller will remove it.
 pub fn has_run_out(object: &Value) -> bool {
     let Some(Value::Seq(conditions)) = at(object, &["status", "conditions"]) else { return false };
     let holds = |condition: &Value| {
@@ -164,7 +165,7 @@ pub fn has_run_out(object: &Value) -> bool {
     time_to_live(object).is_some() && conditions.iter().any(holds)
 }
 
-/// How long a Job stays after it has ended, where its controller then removes it.
+/// Returns the time that a Job stays after it has finished, if its controller then removes it.
 pub fn time_to_live(object: &Value) -> Option<Span> {
     let is_job = text(object, &["kind"]) == Some("Job")
         && text(object, &["apiVersion"]).is_some_and(|of| of.starts_with("batch/"));

@@ -1,6 +1,6 @@
-//! What must be in place before an object: its namespace, its definition, what it refers to, and
-//! the workloads behind what the server calls; and the wave in which an object itself says that it
-//! comes.
+//! The prerequisites of an object: its namespace, its definition, the objects it refers to, and the
+//! workloads behind the webhooks and APIs that the server calls; and the wave that an object sets
+//! for itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::ParseIntError;
@@ -12,7 +12,7 @@ use crate::key::{class, group_and_kind, group_of};
 use crate::kinds::{level, pod_spec};
 use crate::object;
 
-/// What must be there before, as far as the key tells: the namespace.
+/// Returns the prerequisites that the key implies: the namespace.
 pub fn implied(key: &Key) -> Vec<Key> {
     if key.namespace().is_empty() {
         return Vec::new();
@@ -20,7 +20,7 @@ pub fn implied(key: &Key) -> Vec<Key> {
     Key::new("Namespace", "", key.namespace()).into_iter().collect()
 }
 
-/// Group and kind that a CustomResourceDefinition defines.
+/// Returns group and kind that a CustomResourceDefinition defines.
 pub fn defines(body: &Value) -> Option<(&str, &str)> {
     let is_definition = object::kind(body) == Some("CustomResourceDefinition")
         && object::api_version(body).map(group_of) == Some("apiextensions.k8s.io");
@@ -28,9 +28,9 @@ pub fn defines(body: &Value) -> Option<(&str, &str)> {
     is_definition.then_some((text(&["spec", "group"])?, text(&["spec", "names", "kind"])?))
 }
 
-/// For each resource of an app the others that must be in place before it.
+/// Returns for each resource of an app the others that must exist before it.
 ///
-/// Every edge leads to a lower [`level`], so that no two can wait for each other, whatever they
+/// Every edge leads to a lower [`level`], so no two objects can wait for each other, whatever they
 /// refer to.
 pub fn after(resources: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
     let declared: BTreeSet<&Key> = resources.iter().map(|(key, _)| key).collect();
@@ -54,13 +54,14 @@ pub fn after(resources: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
     resources.iter().map(|resource| (resource.0.clone(), before(resource))).collect()
 }
 
-/// What the server itself calls, webhooks and other APIs, comes after the workloads behind them:
-/// were it there before, every request that it is asked about would fail.
+/// Reports whether the server itself calls this object's workload: webhooks and other APIs. They
+/// come after the workloads behind them: otherwise every request that the server passes to them
+/// would fail.
 fn is_called_by_the_server(key: &Key) -> bool {
     matches!(group_and_kind(key.class()).0, "admissionregistration.k8s.io" | "apiregistration.k8s.io")
 }
 
-/// The workloads behind each Service of the app.
+/// Returns the workloads behind each Service of the app.
 fn backends<'r>(resources: &'r [(Key, &Value)]) -> BTreeMap<&'r Key, Vec<&'r Key>> {
     let services = resources.iter().filter(|(key, _)| key.class() == "Service");
     let behind = |(key, service): &'r (Key, &Value)| {
@@ -80,15 +81,15 @@ fn pod_labels<'v>(key: &Key, body: &'v Value) -> Option<&'v Value> {
     object::at(object::at(body, pod)?, &["metadata", "labels"])
 }
 
-/// The annotation by which an object says in which wave it comes.
+/// The annotation with which an object sets its wave.
 pub const WAVE_ANNOTATION: &str = "setpoint.dev/wave";
 
-/// In which wave an object says that it comes; `None` if it does not say.
+/// Returns the wave that an object sets; `None` if it sets none.
 pub fn wave(body: &Value) -> Result<Option<i32>, ParseIntError> {
     object::annotation(body, WAVE_ANNOTATION).map(str::parse).transpose()
 }
 
-/// All that an object needs: its namespace, and what its body refers to.
+/// Returns all prerequisites of an object: its namespace, and the objects that its body refers to.
 pub fn references(key: &Key, body: &Value) -> Vec<Key> {
     let (group, kind) = group_and_kind(key.class());
     let mut found = References { namespace: key.namespace(), keys: implied(key) };
@@ -138,8 +139,8 @@ struct References<'k> {
 }
 
 impl References<'_> {
-    /// A name that no object can have refers to nothing: whether that is an error is the server's
-    /// to say.
+    /// A name that no object can have refers to nothing: the server decides whether that is an
+    /// error.
     fn add(&mut self, class: &str, namespace: &str, name: Option<&str>) {
         self.keys.extend(name.and_then(|name| Key::new(class, namespace, name).ok()));
     }

@@ -1,10 +1,11 @@
-//! What of a cluster Setpoint itself runs from: an app that changed it could take down, or take
-//! over, what holds it.
+//! The objects that Setpoint itself runs from: an app that changed them could stop or take over the
+//! engine.
 
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;
 
-/// What part of Setpoint's own an object is, where it runs in this namespace; `None` if it is none.
+/// Describes the part of Setpoint's own installation that an object is, if Setpoint runs in this
+/// namespace; `None` if it is no part of it.
 pub fn own_part(namespace: &str, key: &Key, body: &Value) -> Option<&'static str> {
     if key.namespace() == namespace {
         return Some("in the namespace that Setpoint itself runs in");
@@ -20,8 +21,8 @@ pub fn own_part(namespace: &str, key: &Key, body: &Value) -> Option<&'static str
     }
 }
 
-/// Whether a subject is an account of the namespace, all of them, or one by the name that the
-/// server gives it.
+/// Reports whether a subject is a service account of the namespace, the group of all of them, or
+/// one by its user name.
 fn is_account_of(namespace: &str, subject: &Value) -> bool {
     let field = |name: &str| subject.get(name).and_then(Value::as_str);
     match field("kind") {

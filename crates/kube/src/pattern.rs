@@ -1,20 +1,21 @@
-//! Paths as people give them to rules: one place, or with `[*]` many.
+//! Paths as people write them in rules: one field, or many with `[*]`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::path::{BadPath, Element, FieldPath, Part, parts, show};
 
-/// `spec.replicas`, `metadata.annotations[example.com/x]`,
+/// A pattern such as `spec.replicas`, `metadata.annotations[example.com/x]` or
 /// `spec.template.spec.containers[*].image`.
 ///
-/// Items of lists with keys are named by their keys, some of which suffice: `ports[port=53]` is
-/// both the TCP and the UDP port. A position (`[0]`) means something only in lists without keys.
+/// Items of lists with keys are named by their keys, of which some suffice: `ports[port=53]`
+/// matches both the TCP and the UDP port. A position (`[0]`) has a meaning only in lists without
+/// keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldPattern(Vec<Part>);
 
 impl FieldPattern {
-    /// The path is one of those meant, or below one.
+    /// Reports whether the path is one of those matched, or below one.
     pub fn covers(&self, path: &FieldPath) -> bool {
         self.covers_elements(&path.0)
     }
@@ -23,17 +24,17 @@ impl FieldPattern {
         self.0.len() <= path.len() && self.0.iter().zip(path).all(|(part, element)| part.means(element))
     }
 
-    /// Whether its step at this depth, where it has one, is meant by an element.
+    /// Reports whether the pattern's step at this depth, if it has one, matches an element.
     pub(crate) fn means_at(&self, depth: usize, element: &Element) -> bool {
         self.0.get(depth).is_none_or(|part| part.means(element))
     }
 
-    /// Whether it names a position of a list.
+    /// Reports whether the pattern names a position of a list.
     pub(crate) fn has_position(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::Exactly(Element::Index(_))))
     }
 
-    /// The same, where the first step is another field.
+    /// Returns the same pattern, with `to` instead of `from` as the first step.
     pub(crate) fn with_first(mut self, from: &str, to: &str) -> Self {
         if let Some(Part::Exactly(first)) = self.0.first_mut()
             && *first == Element::field(from)
@@ -43,7 +44,8 @@ impl FieldPattern {
         self
     }
 
-    /// How many steps it has: of two that cover a path, the longer one knows better.
+    /// Returns the number of steps: of two patterns that cover a path, the longer one is more
+    /// specific.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

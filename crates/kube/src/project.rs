@@ -1,5 +1,5 @@
-//! What of an object is ours, reduced to keyed hashes: enough to tell later which of our fields
-//! changed, without keeping a value.
+//! The projection of an object to our fields, reduced to keyed hashes: enough to find later which
+//! of our fields changed, without keeping a value.
 
 use hmac::{Hmac, KeyInit, Mac};
 use setpoint_core::canonical;
@@ -14,7 +14,7 @@ use crate::path::{Element, FieldPath, at};
 use crate::pattern::FieldPattern;
 use crate::request::{FENCED_ANNOTATION, INSTALLATION_LABEL, INTENT_ANNOTATION};
 
-/// The key of the hashes: without it a hash of a short secret would tell whether a guess was right.
+/// The key of the hashes. Without it, a hash of a short secret would confirm a guess.
 #[derive(Clone)]
 pub struct HashKey {
     keyed: Hmac<Sha256>,
@@ -35,7 +35,8 @@ impl HashKey {
         *hash.first_chunk().expect("a hash has 32 bytes")
     }
 
-    /// The hash of one sight. What is absent, what exists and what has a value never hash the same.
+    /// Returns the hash of one observation. An absent, an existing and a set field never hash the
+    /// same.
     pub(crate) fn of(&self, sight: &Sight<'_>) -> [u8; 16] {
         match sight {
             Sight::Absent => self.hash(&[b"-"]),
@@ -59,23 +60,23 @@ impl std::fmt::Debug for HashKey {
     }
 }
 
-/// Of a leaf's hash this much is kept.
+/// Shortens the hash of a leaf to the bytes that are stored.
 pub(crate) fn short(hash: &[u8; 16]) -> u32 {
     u32::from_le_bytes(*hash.first_chunk().expect("a hash has 16 bytes"))
 }
 
-/// What is seen at one place that is ours.
+/// An observation of one of our fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sight<'v> {
     Absent,
     Exists,
     Value(&'v Value),
-    /// In which order our items of a list with keys stand, by their numbers in the set.
+    /// The order of our items of a list with keys, by their numbers in the set.
     Order(Vec<u32>),
 }
 
-/// Visits everything that is ours in an object, in an order that depends on the set only. Null is
-/// absent, as the server has it: which of the two it writes changes from version to version.
+/// Visits all of our fields in an object, in an order that depends on the set only. Null counts as
+/// absent, as on the server: which of the two it writes changes from version to version.
 pub(crate) fn walk<'n>(
     node: &'n Node,
     value: Option<&Value>,
@@ -87,7 +88,7 @@ pub(crate) fn walk<'n>(
         (Own::No | Own::Claim, _) => {}
         (_, None) => visit(path, node, Sight::Absent),
         (Own::Existence, Some(_)) => visit(path, node, Sight::Exists),
-        // A member's value is its path: all there is to see is that it is there.
+        // A member's value is its path, so it can only exist or not.
         (Own::Whole, Some(_)) if matches!(path.last(), Some(Element::Member(_))) => visit(path, node, Sight::Exists),
         (Own::Whole, Some(value)) => visit(path, node, Sight::Value(value)),
     }
@@ -101,14 +102,14 @@ pub(crate) fn walk<'n>(
     }
 }
 
-/// Two items of ours have an order: of environment variables the later may use the earlier, init
-/// containers run one after the other.
+/// Reports whether a list has two or more of our items, so that their order matters: an environment
+/// variable may use an earlier one, and init containers run one after the other.
 fn has_order(node: &Node) -> bool {
     node.children.iter().filter(|(element, _)| matches!(element, Element::Item(_))).count() > 1
 }
 
-/// Numbers of our items as the live list has them. One that is there twice counts twice: it is not
-/// what we applied.
+/// Returns the numbers of our items in the order of the live list. An item that occurs twice counts
+/// twice: it is not as we applied it.
 pub(crate) fn order_of(node: &Node, value: Option<&Value>) -> Vec<u32> {
     let Some(Value::Seq(items)) = value else { return Vec::new() };
     let ours = |item: &Value| {
@@ -120,16 +121,16 @@ pub(crate) fn order_of(node: &Node, value: Option<&Value>) -> Vec<u32> {
     items.iter().filter_map(ours).filter_map(|at| u32::try_from(at).ok()).collect()
 }
 
-/// What is remembered of an object as it stood right after we applied it.
+/// The hashes of an object right after we applied it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    /// Hash of everything that is ours.
+    /// The hash of all our fields.
     pub whole: u128,
-    /// One short hash per place, so that what changed is found without the values.
+    /// One short hash per field, so that the changed ones are found without the values.
     pub leaves: Box<[u32]>,
 }
 
-/// Stored bytes that are no baseline.
+/// The error for stored bytes that are not a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a stored baseline has {length} bytes, which no baseline has; remove state.db, and the next look takes a new one"
@@ -139,7 +140,7 @@ pub struct BadBaseline {
 }
 
 impl Baseline {
-    /// The form that is stored and read back.
+    /// Writes the stored form, which can be read back.
     pub fn to_bytes(&self) -> Vec<u8> {
         let leaves = self.leaves.iter().flat_map(|leaf| leaf.to_le_bytes());
         self.whole.to_le_bytes().into_iter().chain(leaves).collect()
@@ -156,24 +157,24 @@ impl Baseline {
     }
 }
 
-/// The baseline of an object as it stands.
+/// Returns the baseline of an object in its present state.
 pub fn baseline(object: &Value, ours: &FieldSet, key: &HashKey) -> Baseline {
     let mut hashes = Vec::new();
     walk(&ours.0, Some(object), &mut Vec::new(), &mut |_, _, sight| hashes.push(key.of(&sight)));
     Baseline { whole: key.whole(&hashes), leaves: hashes.iter().map(short).collect() }
 }
 
-/// All that an answer to an apply tells about an object.
+/// The field ownership and the baseline after an apply, from the server's response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedFields {
-    /// The fields that are ours.
+    /// Our fields.
     pub ours: FieldSet,
-    /// The fields that others held then: not additions, now or later.
+    /// The fields that others owned then: not additions, now or later.
     pub beside: FieldSet,
     pub baseline: Baseline,
 }
 
-/// An answer that does not say what is ours.
+/// The error for a response that does not name our fields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyNotUnderstood {
     #[error(
@@ -184,12 +185,12 @@ pub enum ApplyNotUnderstood {
     Unreadable { source: BadManagedFields },
 }
 
-/// Takes from the answer to our apply what is ours and how it stands. The server has worked it out,
-/// with a schema we need not know.
+/// Takes our fields and their state from the response to our apply. The server has computed them,
+/// with a schema that we need not know.
 ///
-/// `not_ours` names what is left to others. What was declared as empty is ours as far as it exists;
-/// where the server left it out altogether it is only claimed: whoever fills it adds something, and
-/// an apply that would empty it again may be forced.
+/// `not_ours` names fields that are left to others. Of a field that was declared as empty only the
+/// existence is ours. If the server left it out altogether, it is only claimed: filling it is an
+/// addition, and an apply that would empty it again may be forced.
 pub fn take(
     answer: &Value,
     manager: &str,
@@ -201,7 +202,7 @@ pub fn take(
     take_among(answer, &entries, manager, declared, not_ours, key)
 }
 
-/// The same, where the entries are already read.
+/// Does the same as [`take`] with entries that are already read.
 pub fn take_among(
     answer: &Value,
     entries: &[ManagedFields],
@@ -222,18 +223,18 @@ pub fn take_among(
     Ok(AppliedFields { ours, beside, baseline })
 }
 
-/// The label and annotations that we put on objects: ours, but never compared.
+/// Returns the label and the annotations that we put on objects: ours, but never compared.
 pub(crate) fn marks() -> [FieldPattern; 3] {
     mark_paths().map(FieldPattern::from)
 }
 
-/// Where they are.
+/// Returns the paths of these marks.
 pub(crate) fn mark_paths() -> [FieldPath; 3] {
     let mark = |map, name| FieldPath::fields(&["metadata", map, name]);
     [mark("labels", INSTALLATION_LABEL), mark("annotations", INTENT_ANNOTATION), mark("annotations", FENCED_ANNOTATION)]
 }
 
-/// Leaves of which the existence would be ours, if the server had kept them.
+/// Returns the leaves whose existence would be ours, if the server had stored them.
 fn claims(applied: &FieldSet, answer: &Value) -> FieldSet {
     let mut claims = FieldSet::empty();
     applied.0.visit(&mut Vec::new(), &mut |path, node| {
@@ -247,13 +248,14 @@ fn claims(applied: &FieldSet, answer: &Value) -> FieldSet {
     claims
 }
 
-/// Where "empty" says something by itself, and filling it is a change: no rights, no rule that lets
-/// traffic in, a selector of everything. Selectors are whole values throughout Kubernetes.
+/// Reports whether "empty" has a meaning of its own at this path, so that filling it is a change:
+/// no rights, no rule that lets traffic in, a selector of everything. Selectors are whole values
+/// throughout Kubernetes.
 fn is_closed(declared: &Value, path: &[&Element]) -> bool {
     let selector = matches!(path.last(), Some(Element::Field(name))
         if matches!(&**name, "selector" | "podSelector" | "namespaceSelector" | "objectSelector" | "labelSelector"));
     let closed_kind = match object::kind(declared) {
-        // The rules of an aggregated role are filled in by the cluster.
+        // The cluster fills in the rules of an aggregated role.
         Some("ClusterRole") => declared.get("aggregationRule").is_none(),
         Some(kind) => CLOSED_KINDS.contains(&kind),
         None => false,

@@ -1,4 +1,4 @@
-//! What is sent of a declared object, and the marks we put on it.
+//! The requests for declared objects, and the marks we put on them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,46 +14,48 @@ use setpoint_core::value::Value;
 use crate::key::group_of;
 use crate::object;
 
-/// On every object we apply: the installation. A filter for watches, never a proof of ownership,
-/// since anybody can copy it.
+/// The label with the installation, on every object we apply. It is a filter for watches, never a
+/// proof of ownership, since any client can copy it.
 pub const INSTALLATION_LABEL: &str = "setpoint.dev/installation";
 
-/// On every object we apply: the intent it was applied under. How an effect whose answer was lost
-/// is found again.
+/// The annotation with the intent, on every object we apply. With it, an effect whose response was
+/// lost is found again.
 pub const INTENT_ANNOTATION: &str = "setpoint.dev/intent";
 
-/// On an object that a change was under way to when its sender died: the intent that can no longer
-/// land, as the object moved on by this mark.
+/// The annotation with an intent that can no longer take effect, on an object that was being
+/// changed when the sender died. Setting it moves the object to a new version.
 pub const FENCED_ANNOTATION: &str = "setpoint.dev/fenced";
 
-/// The name under which an installation applies.
+/// Returns the field manager under which an installation applies.
 pub fn field_manager(installation: &str) -> String {
     format!("setpoint-{installation}")
 }
 
-/// The name under which it puts the mark of [`FENCED_ANNOTATION`] on objects: apart from the other,
-/// whose fields are what is declared.
+/// Returns the field manager that sets [`FENCED_ANNOTATION`]. It is separate because the fields of
+/// the other one are the declared ones.
 pub fn fencing_manager(installation: &str) -> String {
     format!("setpoint-{installation}-fence")
 }
 
-/// The installation whose field manager this is, by its name: any writer may use any.
+/// Returns the installation that a field manager names. It proves nothing: any writer may use any
+/// name.
 pub fn installation_of(manager: &str) -> Option<&str> {
     let name = manager.strip_prefix("setpoint-")?;
     Some(name.strip_suffix("-fence").unwrap_or(name)).filter(|name| !name.is_empty())
 }
 
-/// The intent that an object was last applied under, as it says itself.
+/// Returns the intent of an object's last apply, according to its annotation.
 pub fn intent_of(object: &Value) -> Option<IntentId> {
     object::annotation(object, INTENT_ANNOTATION)?.parse().ok()
 }
 
-/// The intent that an object was last kept from, as it says itself.
+/// Returns the intent that was last fenced off an object, according to its annotation.
 pub fn fenced_on(object: &Value) -> Option<IntentId> {
     object::annotation(object, FENCED_ANNOTATION)?.parse().ok()
 }
 
-/// What moves an object on, if it is still the expected one, and says which intent that ends.
+/// Builds the patch that moves an object to a new version, if it is still the expected one, and
+/// that names the intent this ends.
 pub fn fence(api_version: &str, kind: &str, key: &Key, expect: &Expect, intent: IntentId) -> Value {
     let mut metadata = Fields::new();
     metadata.insert("name".into(), Value::str(key.name()));
@@ -70,20 +72,20 @@ pub fn fence(api_version: &str, kind: &str, key: &Key, expect: &Expect, intent: 
 #[derive(Clone, Copy, Debug)]
 pub struct Sending<'a> {
     pub installation: &'a str,
-    /// None for a dry-run, which leaves no trace.
+    /// The intent; `None` for a dry-run, which leaves no trace.
     pub intent: Option<IntentId>,
-    /// The object that must be there: the server refuses the request if it is another, or has moved
-    /// on.
+    /// The object that must exist: the server refuses the request if it is another one, or has
+    /// another version.
     pub expect: Option<&'a Expect>,
 }
 
-/// Fields of `metadata` that the server sets, and that mean nothing when somebody sends them.
+/// Reports whether a field of `metadata` is set by the server and has no effect in a request.
 pub(crate) fn is_left_out(metadata_field: &str) -> bool {
     matches!(metadata_field, "creationTimestamp" | "generation" | "selfLink")
 }
 
-/// Fields of an object that the cluster fills in, whatever is declared: its status, and the rules
-/// of a role that is put together from others.
+/// Reports whether the cluster fills in a field whatever is declared: the status, and the rules of
+/// an aggregated role.
 pub(crate) fn is_the_clusters(field: &str, body: &Value) -> bool {
     match field {
         "status" => true,
@@ -92,8 +94,8 @@ pub(crate) fn is_the_clusters(field: &str, body: &Value) -> bool {
     }
 }
 
-/// Generators write `creationTimestamp: null` into every template. Sent, it would be a field of
-/// ours.
+/// Generators write `creationTimestamp: null` into every template. If we sent it, it would be a
+/// field of ours.
 fn without_null_times(value: &Value) -> Value {
     match value {
         Value::Map(fields) => {
@@ -105,7 +107,7 @@ fn without_null_times(value: &Value) -> Value {
     }
 }
 
-/// The object to send for a resource that nobody shares. Secrets in it are still sealed.
+/// Builds the object to send for a resource that no one shares. Secrets in it are still sealed.
 pub fn for_request(resource: &Resource, sending: &Sending<'_>) -> Value {
     let Value::Map(fields) = &*resource.body else { return (*resource.body).clone() };
     let group = group_of(&resource.api_version);
@@ -168,8 +170,8 @@ fn mark(metadata: &mut Fields, map: &str, name: &str, value: &str) {
     metadata.insert(map.into(), Value::Map(marks));
 }
 
-/// `stringData` is for writing only: the server folds it into `data` and forgets it, so that what
-/// it holds would be nobody's.
+/// Merges `stringData` into `data`. `stringData` is write-only: the server folds it into `data` and
+/// forgets it, so its fields would have no owner.
 fn secret_data(fields: &Fields) -> Option<Value> {
     let (data, texts) = (fields.get("data"), fields.get("stringData"));
     let Some(Value::Map(texts)) = texts else { return data.cloned() };

@@ -1,5 +1,5 @@
 //! Samples for tests: objects as the server writes them, and generators of objects and of sets over
-//! the same few names, so that they meet.
+//! the same few names, so that they overlap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,13 +34,13 @@ pub(crate) fn set(text: &str) -> FieldSet {
     FieldSet::from_bytes(text.as_bytes()).unwrap()
 }
 
-/// The key of an object that says all of it, as those of a server do.
+/// Returns the key of an object that contains all parts of it, as a server's objects do.
 pub(crate) fn key_of(live: &Value) -> Key {
     let (api_version, kind) = (object::api_version(live).unwrap(), object::kind(live).unwrap());
     crate::key::key(api_version, kind, live, Scope::Unknown).unwrap()
 }
 
-/// A Deployment that we applied, a controller reported on, and a person edited.
+/// Builds a Deployment that we applied, that a controller reported on, and that a person edited.
 pub(crate) fn deployment() -> Value {
     object::read(
         br#"{"apiVersion":"apps/v1","kind":"Deployment",
@@ -63,7 +63,7 @@ pub(crate) fn deployment() -> Value {
     .unwrap()
 }
 
-/// Any value that JSON can say.
+/// Generates any value that JSON can hold.
 pub(crate) fn any_plain() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -95,7 +95,7 @@ pub(crate) fn any_path() -> impl Strategy<Value = FieldPath> {
     vec(element, 1..4).prop_map(FieldPath)
 }
 
-/// Paths of few names, so that many are above, below and beside each other.
+/// Generates paths of few names, so that many are above, below and next to each other.
 pub(crate) fn any_paths() -> impl Strategy<Value = BTreeSet<FieldPath>> {
     let element = prop_oneof![
         "[a-c]".prop_map(|name| Element::field(&name)),
@@ -107,8 +107,8 @@ pub(crate) fn any_paths() -> impl Strategy<Value = BTreeSet<FieldPath>> {
 
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
-/// An object and a set of fields that need not be in it: `v` is a value, `m` a map, `l` a list with
-/// keys, `s` a set.
+/// Generates an object and a set of fields that need not be in it: `v` is a value, `m` a map, `l` a
+/// list with keys, `s` a set.
 pub(crate) fn any_owned_object() -> impl Strategy<Value = (Value, FieldSet)> {
     (any_object(), any_set())
 }
@@ -180,7 +180,8 @@ fn any_set() -> impl Strategy<Value = FieldSet> {
     node.prop_map(|node| FieldSet::of(Node::new(Own::No, node.children.into_vec())))
 }
 
-/// The same for whoever owns the set: what others have in lists stands elsewhere, and more of it.
+/// Returns an object that is the same for the owner of the set: the items of others in lists are
+/// moved, and more are added.
 pub(crate) fn shuffled(object: &Value, ours: &FieldSet, seed: u64) -> Value {
     fn shuffle(value: &Value, node: Option<&Node>, seed: u64) -> Value {
         if node.is_some_and(|node| node.own == Own::Whole) {

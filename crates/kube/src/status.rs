@@ -1,4 +1,4 @@
-//! `Status`: how the server says no.
+//! `Status`: the server's error responses.
 
 use std::fmt;
 
@@ -6,32 +6,34 @@ use setpoint_core::value::Value;
 
 use crate::{json, object};
 
-/// The server's answer to a request it did not carry out.
+/// The server's response to a request that it did not carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub code: u16,
-    /// One word: `Conflict`, `Invalid`, `NotFound`; empty where the answer gave none.
+    /// One word: `Conflict`, `Invalid`, `NotFound`; empty if the response had none.
     pub reason: String,
     pub message: String,
     pub causes: Vec<Cause>,
     pub retry_after_seconds: Option<u32>,
 }
 
-/// One thing that was wrong.
+/// One cause of the refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// `FieldManagerConflict`, `FieldValueInvalid`…
     pub reason: String,
-    /// In the server's writing: `.spec.replicas` in conflicts, `spec.replicas` elsewhere.
+    /// The field in the server's notation: `.spec.replicas` in conflicts, `spec.replicas`
+    /// elsewhere.
     pub field: String,
     pub message: String,
 }
 
-/// What is shown of an answer that is no Status: a proxy's page, a stack trace.
+/// The maximum number of characters shown of a response that is no Status: a proxy's page, a stack
+/// trace.
 const MOST_TEXT: usize = 300;
 
 impl Status {
-    /// Reads the body of an answer with an error code. What is no Status is kept as text.
+    /// Reads the body of an error response. A body that is no Status becomes the message.
     pub fn read(http: u16, body: &[u8]) -> Self {
         match json::read(body) {
             Ok(status) if object::kind(&status) == Some("Status") => Self::of(http, &status),
@@ -44,7 +46,7 @@ impl Status {
         }
     }
 
-    /// A Status that came as an object, as in the `ERROR` event of a watch.
+    /// Reads a Status that came as an object, as in the `ERROR` event of a watch.
     pub fn of(http: u16, status: &Value) -> Self {
         let details = status.get("details");
         let causes = match details.and_then(|details| details.get("causes")) {
@@ -61,9 +63,8 @@ impl Status {
         }
     }
 
-    /// What is there cannot be changed into what is declared, and nothing else is wrong with the
-    /// declaration: only a new object could be as declared. A word of admission is none about the
-    /// object.
+    /// Reports whether the refusal is only about immutable fields: then only a new object could be
+    /// as declared. A refusal by admission does not count, as it is not about the object.
     pub fn is_immutable(&self) -> bool {
         self.code == 422
             && self.reason == "Invalid"
@@ -78,12 +79,12 @@ impl Cause {
         Self { reason: text(cause, "reason"), field: text(cause, "field"), message: text(cause, "message") }
     }
 
-    /// The server has no reason of its own for a field that cannot be changed: these are the
-    /// wordings of its validation.
+    /// Reports whether this cause is about an immutable field. The server has no reason of its own
+    /// for that: these are the wordings of its validation.
     fn is_immutable(&self) -> bool {
         let said = match self.reason.as_str() {
             "FieldValueForbidden" => self.message.strip_prefix("Forbidden: "),
-            // The value stands before what is wrong with it, and may say anything.
+            // The value comes before the problem, and may contain anything.
             "FieldValueInvalid" => self.message.rsplit_once(": ").map(|(_, said)| said),
             _ => None,
         };
@@ -126,7 +127,7 @@ impl fmt::Display for Status {
             (true, false) => f.write_str(&self.reason)?,
             (true, true) => write!(f, "the server answered {}", self.code)?,
         }
-        // The message of most refusals already tells its causes.
+        // The message of most refusals already contains its causes.
         for cause in self.causes.iter().filter(|cause| !self.message.contains(&cause.message)) {
             write!(f, "; {}: {}", cause.field, line(&cause.message))?;
         }

@@ -1,4 +1,4 @@
-//! Reading the cases of others, and telling what came of them.
+//! Access to the test cases of other projects, and reports about them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Dialect, Source, parse};
 
-/// The folder that an environment variable names. Without one the test says what it leaves out; one
-/// that is not there is a mistake.
+/// Returns the directory that an environment variable names. Without the variable, the test reports
+/// what it leaves out. A missing directory is an error.
 #[expect(clippy::disallowed_methods, reason = "the one door through which a run says where the cases of others are")]
 pub(crate) fn folder(variable: &str, holds: &str) -> Option<PathBuf> {
     let Some(folder) = std::env::var_os(variable).map(PathBuf::from) else {
@@ -18,8 +18,8 @@ pub(crate) fn folder(variable: &str, holds: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Says something also where the test passes: what a test prints is kept from the reader, what it
-/// writes is not.
+/// Writes a line also when the test passes: the test harness hides printed text, but not text
+/// written to standard error.
 pub(crate) fn tell(text: &str) {
     writeln!(std::io::stderr(), "{text}").expect("standard error can be written to");
 }
@@ -28,8 +28,8 @@ pub(crate) fn text(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// The first document of a text. Go's readers take the last of two equal keys where ours refuses
-/// both: the first is taken out.
+/// Reads the first document of a text. Go's readers take the last of two equal keys, where ours
+/// refuses both: the first one is removed.
 pub(crate) fn read(name: &str, text: &str) -> Value {
     let mut text = text.to_owned();
     loop {

@@ -1,7 +1,7 @@
-//! The classes of false differences that users of other engines report (numbers as in their
-//! trackers' summary: class 1 is a default the declaration lacks), from the answer of an apply to
-//! the value the engine compares. Each object is looked at as it would be ten times over: nothing
-//! may differ from what is declared.
+//! The classes of false differences that users of other engines report (numbers as in the summary
+//! of their trackers: class 1 is a default that the declaration lacks), from the response to an
+//! apply to the value that the engine compares. Each object is compared ten times in a row: nothing
+//! may differ from the declaration.
 
 use setpoint_core::digest::DigestKey;
 use setpoint_core::value::Value;
@@ -21,7 +21,7 @@ fn read(text: &str) -> Value {
     object::read(text.as_bytes()).expect("a test's object")
 }
 
-/// An object with managedFields: ours first, then those of others by name.
+/// Builds an object with managedFields: ours first, then those of others by name.
 fn with_fields(body: &str, ours: &str, others: &[(&str, &str)]) -> Value {
     let entry = |manager: &str, operation: &str, fields: &str| {
         format!(r#"{{"manager":"{manager}","operation":"{operation}","apiVersion":"v1","fieldsV1":{fields}}}"#)
@@ -45,7 +45,7 @@ impl Held {
         Self { declared, taken }
     }
 
-    /// What the engine would compare the declaration with.
+    /// Returns the value that the engine would compare the declaration with.
     fn seen(&self, live: &Value) -> Value {
         let key = HashKey::derived(&digest_key());
         let drifted = drifted(live, &self.taken.ours, &self.taken.baseline, &key);

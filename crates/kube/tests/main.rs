@@ -1,5 +1,5 @@
-//! Kubernetes objects from the server's answers to what the engine compares, through the public
-//! surface of the crate.
+//! Kubernetes objects from the server's responses to the values that the engine compares, through
+//! the public API of the crate.
 
 mod corpus;
 mod diffs;

@@ -1,6 +1,6 @@
-//! Answers of a real API server (1.36.4, etcd 3.6), recorded: a Deployment that we applied, then
-//! edited by a person with strategic merge patches and scaled by an autoscaler, and the refusal of
-//! our next apply.
+//! Recorded responses of a real API server (1.36.4, etcd 3.6): a Deployment that we applied, that a
+//! person then edited with strategic merge patches and an autoscaler scaled, and the refusal of our
+//! next apply.
 
 use setpoint_core::digest::DigestKey;
 use setpoint_core::value::Value;

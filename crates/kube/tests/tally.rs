@@ -1,32 +1,33 @@
-//! What a replay of others' cases came to: equal, different by design, different, not covered.
+//! The result of a replay of other projects' cases: equal, different by design, different, not
+//! covered.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::corpus::text;
 
-/// What one case came to.
+/// The result of one case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Came {
     Equal,
-    /// Why.
+    /// The reason.
     ByDesign(&'static str),
     NotCovered,
     Different,
 }
 
-/// Counts of a replay, and the names behind them.
+/// Counts of a replay, and the names of the cases.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) equal: usize,
-    /// Why, and which.
+    /// The cases by their reason.
     pub(crate) by_design: BTreeMap<&'static str, Vec<String>>,
     pub(crate) not_covered: Vec<String>,
     pub(crate) different: Vec<String>,
 }
 
 impl Tally {
-    /// Takes a case in. `line` is told of one that is not equal.
+    /// Adds a case. `line` describes it in the report, unless it is equal.
     pub(crate) fn take(&mut self, line: String, came: Came) {
         match came {
             Came::Equal => self.equal += 1,
@@ -44,7 +45,7 @@ impl Tally {
         self.equal + self.differing_by_design() + self.different.len()
     }
 
-    /// The counts, and every case that is not equal.
+    /// Formats the counts, and every case that is not equal.
     pub(crate) fn told(&self, whose: &str) -> String {
         let mut lines = vec![format!(
             "{whose}: {} cases: {} covered ({} equal, {} different by design, {} different), {} not covered",

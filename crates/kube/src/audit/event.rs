@@ -1,5 +1,5 @@
-//! Audit events as the server writes them. Only what can explain a change is kept: completed,
-//! successful writes.
+//! Audit events as the server writes them. Only events that can explain a change are kept:
+//! completed, successful writes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The longest text that is kept of what a client says about itself.
+/// The maximum length of a text in which a client describes itself.
 const LONGEST: usize = 256;
 /// The longest manager that a server takes from a user agent.
 const LONGEST_MANAGER: usize = 128;
 
-/// What was done to an object.
+/// An operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
     Update,
     Patch,
     Delete,
-    /// All objects of a kind in a namespace, or those that a selector chooses.
+    /// A deletion of all objects of a kind in a namespace, or of those that a selector chooses.
     DeleteCollection {
         chosen: bool,
     },
-    /// A pod was evicted.
+    /// The eviction of a pod.
     Evict,
 }
 
 impl Verb {
-    /// Whether objects go by it.
+    /// Reports whether the operation removes objects.
     pub fn removes(self) -> bool {
         matches!(self, Self::Delete | Self::DeleteCollection { .. } | Self::Evict)
     }
@@ -45,18 +45,18 @@ impl fmt::Display for Verb {
     }
 }
 
-/// An object as the server names it in paths; without a name all objects of a kind in a namespace.
+/// An object as the server names it in paths; without a name, all objects of a kind in a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectName {
     pub group: Arc<str>,
-    /// The plural word: `deployments`.
+    /// The plural of the kind: `deployments`.
     pub resource: Arc<str>,
     pub namespace: Arc<str>,
     pub name: Arc<str>,
 }
 
 impl ObjectName {
-    /// All objects of its kind in its namespace.
+    /// Returns the name of all objects of its kind in its namespace.
     pub fn collection(&self) -> Self {
         Self { name: Arc::default(), ..self.clone() }
     }
@@ -67,40 +67,39 @@ impl ObjectName {
 pub struct AuditEvent {
     pub id: Arc<str>,
     pub verb: Verb,
-    /// Who the server took the client for.
+    /// The user that the server authenticated.
     pub user: Arc<str>,
-    /// In whose name the user acted.
+    /// The impersonated user.
     pub acting_as: Option<Arc<str>>,
-    /// Where the connection came from. What proxies say about who is behind them can be forged by
-    /// anybody, and is left out.
+    /// The address of the connection. Forwarding headers of proxies are left out: any client can
+    /// forge them.
     pub address: Option<Arc<str>>,
-    /// The name the write is recorded under in `metadata.managedFields`.
+    /// The manager under which `metadata.managedFields` records the write.
     pub manager: Arc<str>,
     pub object: ObjectName,
-    /// Empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: Arc<str>,
     pub uid: Option<Arc<str>>,
-    /// The version that came of it, where the server was told to write that down.
+    /// The resulting version, if the server logs responses.
     pub version: Option<u64>,
-    /// When the request came and when it was answered, by the server's clock, in microseconds since
-    /// 1970.
+    /// The times of request and response by the server's clock, in microseconds since 1970.
     pub received: u64,
     pub answered: u64,
 }
 
-/// An event cannot be read.
+/// The error for an event that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an audit event cannot be read: let the API server write audit.k8s.io/v1 as JSON (--audit-log-format=json)")]
 pub struct Malformed;
 
-/// What was read of several events.
+/// The events of a batch, and the number of malformed ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Read {
     pub events: Vec<AuditEvent>,
     pub malformed: usize,
 }
 
-/// Reads one event; `None` where it can explain nothing.
+/// Reads one event; `None` if it can explain nothing.
 pub fn read_event(bytes: &[u8]) -> Result<Option<AuditEvent>, Malformed> {
     let line = bytes.trim_ascii();
     if line.last() != Some(&b'}') {
@@ -110,7 +109,7 @@ pub fn read_event(bytes: &[u8]) -> Result<Option<AuditEvent>, Malformed> {
     wire_of(text)?.map_or(Ok(None), Wire::understood)
 }
 
-/// Most of what a server does is reading: that need not be understood.
+/// Reads the fields of an event. Most events are reads, which need not be understood.
 fn wire_of(text: &str) -> Result<Option<Wire>, Malformed> {
     if !text.starts_with('{') {
         return Err(Malformed);
@@ -121,7 +120,7 @@ fn wire_of(text: &str) -> Result<Option<Wire>, Malformed> {
     serde_json::from_str(text).map(Some).map_err(|_| Malformed)
 }
 
-/// When an event was written, whatever it is about.
+/// Returns the time when an event was written, whatever it is about.
 pub fn answered(bytes: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -131,8 +130,8 @@ pub fn answered(bytes: &[u8]) -> Option<u64> {
     micros(&serde_json::from_slice::<Stamped>(bytes).ok()?.stage_timestamp)
 }
 
-/// Reads what a server posts to a webhook. One event that cannot be read does not keep the others
-/// out.
+/// Reads the batch that a server posts to a webhook. One unreadable event does not exclude the
+/// others.
 pub fn read_list(bytes: &[u8]) -> Result<Read, Malformed> {
     let list: List<'_> = serde_json::from_slice(bytes).map_err(|_| Malformed)?;
     if list.kind != "EventList" || !list.api_version.starts_with(GROUP) {
@@ -140,7 +139,7 @@ pub fn read_list(bytes: &[u8]) -> Result<Read, Malformed> {
     }
     let mut read = Read::default();
     for item in list.items {
-        // Within a list the items name no version of their own.
+        // Within a list the items have no version of their own.
         match wire_of(item.get()).and_then(|wire| wire.map_or(Ok(None), Wire::understood_in_list)) {
             Ok(event) => read.events.extend(event),
             Err(Malformed) => read.malformed += 1,
@@ -157,13 +156,13 @@ const WRITES: [&str; 4] = ["\"update\"", "\"patch\"", "\"delete", "\"eviction\""
 struct List<'a> {
     kind: String,
     api_version: String,
-    /// As they stand in the text: a batch may be large, and little of it is kept.
+    /// The unparsed items: a batch may be large, and little of it is kept.
     #[serde(borrow, default)]
     items: Vec<&'a RawValue>,
 }
 
-/// Bodies of requests and answers are skipped as they are read, but for the little that is asked of
-/// them.
+/// The event as it is written. Bodies of requests and responses are skipped while reading, except
+/// for a few fields.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire {
@@ -285,24 +284,24 @@ impl Wire {
     }
 }
 
-/// What is shown of a text that a client may have chosen.
+/// Sanitizes a text that a client may have chosen.
 fn plain(text: &str) -> Arc<str> {
     text.chars().filter(|c| !c.is_control()).take(LONGEST).collect::<String>().into()
 }
 
-/// Microseconds since 1970 of a time as the server writes it.
+/// Returns the microseconds since 1970 of a time as the server writes it.
 pub fn micros(text: &str) -> Option<u64> {
     let time: jiff::Timestamp = text.parse().ok()?;
     u64::try_from(time.as_microsecond()).ok()
 }
 
-/// A time as people read it.
+/// Formats a time for people.
 pub(super) fn written(micros: u64) -> String {
     let time = i64::try_from(micros).ok().and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
     time.map_or_else(|| "an unknown time".to_owned(), |time| format!("{time:.0}"))
 }
 
-/// The value of a name in a query.
+/// Returns the value of a parameter in a query.
 fn value_in(query: &str, name: &str) -> Option<String> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.into_iter().find(|(found, _)| *found == name)?;

@@ -1,5 +1,4 @@
-//! Which audit events explain what was seen of an object. What stays ambiguous is never called
-//! proven.
+//! Matching of audit events with an observed change. An ambiguous result is never called proven.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,44 +11,46 @@ use crate::attribute::Holder;
 
 const SECOND: u64 = 1_000_000;
 
-/// What was seen of an object that is not as it should be.
+/// An observation of an object that differs from its desired state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
     pub object: ObjectName,
     pub uid: Option<Arc<str>>,
-    /// When it was seen, by our own clock: what we sent before came before it.
+    /// The time of the observation by our own clock: our earlier requests came before it.
     pub at: Timestamp,
     pub change: Change,
 }
 
-/// What has become of it.
+/// The kind of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was made in this second (of 1970 on), and is no more.
+    /// The object is gone. `made` is its creation time in seconds since 1970.
     Gone { made: Option<u64> },
-    /// It is in this version. The holder is whom the object itself names for what differs, and
-    /// `applied` when we last changed something by its word, in the server's time.
+    /// The object has this version. `holder` is the writer that the object names for the
+    /// difference, and `applied` the time of our last change according to the object, by the
+    /// server's clock.
     Edited { version: Option<u64>, holder: Option<Holder>, applied: Option<Arc<str>> },
 }
 
-/// Who did it.
+/// The author of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     pub writer: Writer,
-    /// Nothing that is yet to come can say otherwise.
+    /// Set if no later event can change the result.
     pub is_final: bool,
 }
 
-/// An event of ours or of somebody else.
+/// An event, of ours or of another client.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'e> {
     pub event: &'e AuditEvent,
-    /// When we sent it; `None` if it was not us.
+    /// The time when we sent the request; `None` if it was not ours.
     pub sent: Option<Timestamp>,
 }
 
-/// Who did what was seen, by the events about the object and about all of its kind in its
-/// namespace. `complete_from`: every event since then is among them, in microseconds since 1970.
+/// Returns the author of an observed change, from the events about the object and about all objects
+/// of its kind in its namespace. `complete_from`, in microseconds since 1970: the events include
+/// all since then.
 pub fn explain(sighting: &Sighting, events: &[Known<'_>], complete_from: u64) -> Option<Explanation> {
     let about = Window::of(sighting, events);
     let mut suspects: Vec<&AuditEvent> =
@@ -67,21 +68,21 @@ pub fn explain(sighting: &Sighting, events: &[Known<'_>], complete_from: u64) ->
                 None => *event.subresource != *"status",
             });
             let held = holder.as_ref().and_then(|holder| micros(holder.time.as_deref()?));
-            // Where the object does not say when, as for a scale, it was after our own last write.
+            // If the object does not contain the time, as for a scale, the change came after our
+            // own last write.
             let applied = applied.as_deref().and_then(micros);
             suspects.retain(|event| held.or(applied).is_none_or(|since| event.answered >= since));
-            // It came after both, and the object names no more than a second: what we did in it
-            // narrows it down.
+            // The change came after both. The object's times have whole seconds, so our own writes
+            // within that second narrow it down.
             let since = held.max(about.after).or(applied);
-            // If not everything is known since then, somebody may have written of whom nobody has
-            // told us.
+            // If the events since then are not complete, an unknown client may have written.
             let complete = since.is_some_and(|since| since >= complete_from);
             complete.then(|| edited(&suspects, *version, holder.as_ref())).flatten()
         }
     }
 }
 
-/// Between our last write before the sighting and our first one after it.
+/// The time between our last write before the observation and our first one after it.
 struct Window {
     after: Option<u64>,
     before: Option<u64>,
@@ -99,7 +100,8 @@ impl Window {
         }
     }
 
-    /// What was under way at the same time as a write of ours may have come on either side of it.
+    /// Reports whether an event may lie in the window. One that ran concurrently with a write of
+    /// ours may have come on either side of it.
     fn holds(&self, event: &AuditEvent) -> bool {
         self.after.is_none_or(|after| event.answered > after)
             && self.before.is_none_or(|before| event.received < before)
@@ -117,15 +119,15 @@ fn is_of(sighting: &Sighting, event: &AuditEvent) -> bool {
     named && same
 }
 
-/// Whether a write is the one by which the object names this holder: by its name, through its
-/// subresource, in the second it names.
+/// Reports whether a write is the one that the object records for this holder: by its name, through
+/// its subresource, in its second.
 fn is_holders(event: &AuditEvent, holder: &Holder) -> bool {
     let second = holder.time.as_deref().and_then(micros).map(|time| time / SECOND);
     let timely = second.is_none_or(|second| (event.received / SECOND..=event.answered / SECOND).contains(&second));
     event.manager == holder.manager && event.subresource == holder.subresource && timely
 }
 
-/// Who somebody is, as far as one can be told from another.
+/// Returns the identity of a client, as far as events distinguish clients.
 fn identity(event: &AuditEvent) -> (&str, Option<&str>, Option<&str>) {
     (&event.user, event.acting_as.as_deref(), event.address.as_deref())
 }
@@ -157,7 +159,7 @@ fn edited(suspects: &[&AuditEvent], version: Option<u64>, holder: Option<&Holder
 
 fn gone(suspects: &[&AuditEvent]) -> Option<Explanation> {
     let last = suspects.iter().max_by_key(|event| event.answered)?;
-    // What a selector chose is not known from its text alone.
+    // The text of a selector does not show which objects it chose.
     let certain = suspects.iter().all(|event| event.verb != Verb::DeleteCollection { chosen: true });
     if certain && are_one(suspects) {
         let writer = proven(last, suspects.len() == 1, done(last));
@@ -168,7 +170,7 @@ fn gone(suspects: &[&AuditEvent]) -> Option<Explanation> {
     Some(Explanation { writer: Writer::Likely { who }, is_final: false })
 }
 
-/// What somebody did and when: `patch of scale, 2026-11-16T10:00:01Z`.
+/// Describes an operation and its time: `patch of scale, 2026-11-16T10:00:01Z`.
 fn done(event: &AuditEvent) -> String {
     let of = if event.subresource.is_empty() { String::new() } else { format!(" of {}", event.subresource) };
     format!("{}{of}, {}", event.verb, written(event.answered))
@@ -195,7 +197,7 @@ mod tests {
         read_event(line(&changes).as_bytes()).unwrap().unwrap()
     }
 
-    /// An edit without what came of it.
+    /// Builds an edit without its response.
     fn bare(changes: &[(&str, &str)]) -> AuditEvent {
         let metadata = [("/responseObject", "null")];
         event(&metadata.iter().chain(changes).copied().collect::<Vec<_>>())

@@ -1,10 +1,10 @@
-//! Who did it, by the server's own account: audit events (`audit.k8s.io/v1`).
+//! The author of a change, according to the server's audit events (`audit.k8s.io/v1`).
 //!
-//! - [`event`]: events as they are written to a log or sent to a webhook, bounded, the malformed
-//!   ones told.
-//! - [`own`]: which of them are ours. Names prove nothing: our requests bear audit ids that nobody
-//!   else can make.
-//! - [`explain`]: which of them explain what was seen of an object.
+//! - [`event`]: events as the server writes them to a log or sends them to a webhook, bounded;
+//!   malformed ones are counted.
+//! - [`own`]: recognition of our own events. Names prove nothing: our requests bear audit ids that
+//!   no one else can create.
+//! - [`explain`]: matching of events with an observed change.
 
 pub mod event;
 pub mod explain;

@@ -1,6 +1,7 @@
-//! Which audit events are ours. Every write of ours bears an audit id that says when, and what to
-//! which object, under a key that only this installation has. The server writes the id down as it
-//! is. So ours are known after a restart too, and a writer who uses our name is not one.
+//! Recognition of our own audit events. Every write of ours bears an audit id, which contains the
+//! time and a MAC over the time, the verb and the object, under a key that only this installation
+//! has. The server records the id unchanged. So our events are recognized after a restart too, and
+//! those of a writer that uses our name are not ours.
 
 use hmac::{Hmac, KeyInit, Mac};
 use setpoint_core::canonical;
@@ -10,14 +11,14 @@ use sha2::Sha256;
 
 use super::event::{AuditEvent, ObjectName, Verb};
 
-/// What our audit ids begin with, for people who read the log.
+/// The prefix of our audit ids, for people who read the log.
 const MARK: &str = "setpoint-";
 const HALF: usize = 16;
-/// How far the clocks of the server and ours may be apart. An id that was read in the log is of no
-/// use to anybody after that.
+/// The maximum difference between the server's clock and ours. After that time, an id that was
+/// copied from the log is useless.
 const CLOCKS_APART: u64 = 10 * 60 * 1_000_000;
 
-/// Signs our audit ids and knows them again.
+/// Signs our audit ids and recognizes them.
 #[derive(Clone, Debug)]
 pub struct Signature {
     keyed: Hmac<Sha256>,
@@ -29,13 +30,13 @@ impl Signature {
         Self { keyed: Hmac::new_from_slice(&seed).expect("HMAC takes a key of any length") }
     }
 
-    /// The id of a write. `number` tells those of one instant apart.
+    /// Returns the id of a write. `number` distinguishes the writes of one instant.
     pub fn sign(&self, at: Timestamp, number: u16, verb: Verb, object: &ObjectName) -> String {
         let nonce = at.as_millis() << 16 | u64::from(number);
         format!("{MARK}{nonce:016x}{:016x}", self.seal(nonce, verb, object))
     }
 
-    /// When we sent this write, by our own clock; `None` if it was not us.
+    /// Returns the time when we sent this write, by our own clock; `None` if it was not ours.
     pub fn sent(&self, event: &AuditEvent) -> Option<Timestamp> {
         let digits = event.id.strip_prefix(MARK).filter(|digits| digits.len() == 2 * HALF && digits.is_ascii())?;
         let (nonce, seal) = digits.split_at(HALF);
@@ -62,7 +63,7 @@ impl Signature {
 pub(super) mod samples {
     use serde_json::{Value, json};
 
-    /// A line of a log with these JSON pointers set.
+    /// Builds a line of a log with these JSON pointers set.
     pub(crate) fn line(changes: &[(&str, &str)]) -> String {
         let mut event = json!({
             "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse", "auditID": "one",

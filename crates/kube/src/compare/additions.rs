@@ -1,4 +1,4 @@
-//! What strangers added beside what is ours, and whether that is to be undone or only told.
+//! Additions of others next to our fields, and their treatment: undone or only reported.
 
 use setpoint_core::resource::Treat;
 use setpoint_core::value::Value;
@@ -13,26 +13,27 @@ use crate::pattern::FieldPattern;
 use crate::project::marks;
 use crate::shared::SCALE;
 
-/// What strangers added.
+/// The additions of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
-    /// Where the declaration is meant to be complete: to be undone.
+    /// Additions to be undone, since the declaration is meant to be complete there.
     pub complete: Vec<FieldPath>,
-    /// Elsewhere: to be told.
+    /// All other additions, to be reported.
     pub beside: Vec<FieldPath>,
 }
 
-/// What to do about additions at some place, whatever the kind's own rule is.
+/// A rule for additions at a path, which precedes the built-in rule of the kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdditionRule {
     pub path: FieldPattern,
     pub treat: Treat,
 }
 
-/// What strangers added to an object. `beside` is what others held when we applied it.
+/// Returns the additions of others to an object. `beside` are the fields that others owned when we
+/// applied it.
 ///
-/// What is to be undone does not depend on `beside`: a record that is lost must not turn an
-/// intruder's container into one of the household.
+/// The additions to be undone do not depend on `beside`: a lost record must not make an intruder's
+/// container a legitimate one.
 pub fn additions(
     object: &Value,
     ours: &FieldSet,
@@ -42,7 +43,7 @@ pub fn additions(
     Ok(additions_among(object, &managed_fields(object)?, ours, beside, rules))
 }
 
-/// The same, where the entries are already read.
+/// Does the same as [`additions`] with entries that are already read.
 pub fn additions_among(
     object: &Value,
     entries: &[ManagedFields],
@@ -59,13 +60,13 @@ pub fn additions_among(
     let ruled = |path: &FieldPath| {
         let about = rules.iter().filter(|rule| rule.path.covers(path));
         let rule = about.max_by_key(|rule| (rule.path.len(), rule.treat))?;
-        // Whoever wants a map to be complete does not want to fight the cluster's controllers,
-        // unless it is named.
+        // A rule that makes a map complete should not fight the cluster's controllers, unless it
+        // names their field.
         let spares = rule.treat == Treat::Heal && rule.path.len() < path.0.len() && is_the_clusters(path);
         Some(if spares { Treat::Ignore } else { rule.treat })
     };
-    // Below something that was added, what is to be left alone keeps the whole of it from being one
-    // addition.
+    // An added field that contains an ignored one is not reported as a whole, but by its other
+    // parts.
     let left_alone = added.paths().into_iter().filter(|path| ruled(path) == Some(Treat::Ignore));
     let left_alone = FieldSet::from_paths(left_alone.filter(|_| !rules.is_empty()));
     let (added, ours) = (added.difference(&left_alone), &ours.union(&left_alone));
@@ -81,7 +82,7 @@ pub fn additions_among(
     let there = |path: &FieldPath| at(object, path).is_some();
     let known = ours.union(beside);
     let complete = tops(&added, ours).into_iter().filter(|path| treat(path) == Treat::Heal && there(path)).collect();
-    // How many of something there are is nobody's addition, where it is not declared.
+    // A number of replicas that is not declared is no addition.
     let scaled = entries.iter().filter(|entry| *entry.subresource == *SCALE);
     let scaled = scaled.fold(FieldSet::empty(), |all, entry| all.union(&entry.fields));
     let strange = tops(&added.difference(beside).difference(&scaled), &known);
@@ -89,8 +90,8 @@ pub fn additions_among(
     Additions { complete, beside }
 }
 
-/// Of what was ours and is no longer declared, what others hold: it stays when we let go of it.
-/// `before`: what was ours, `ours`: what is.
+/// Returns the fields that were ours, are no longer declared, and that others own: they stay when
+/// we give them up. `before` are our previous fields, `ours` the present ones.
 pub fn left_over(entries: &[ManagedFields], before: &FieldSet, ours: &FieldSet, manager: &str) -> FieldSet {
     let others = entries.iter().filter(|entry| !entry.is_status() && !is_applied_by(entry, manager));
     let held = others.fold(FieldSet::empty(), |all, entry| all.union(&entry.fields));
@@ -98,13 +99,13 @@ pub fn left_over(entries: &[ManagedFields], before: &FieldSet, ours: &FieldSet, 
     dropped.difference(&dropped.difference(&held))
 }
 
-/// The topmost paths of what is left over that are still there.
+/// Returns the topmost left-over paths that still exist.
 pub fn leftovers(object: &Value, left: &FieldSet, ours: &FieldSet) -> Vec<FieldPath> {
     tops(left, &ours.compared()).into_iter().filter(|path| at(object, path).is_some()).collect()
 }
 
-/// The topmost paths of a set below which nothing known lies: a whole container, not each of its
-/// fields.
+/// Returns the topmost paths of a set that have nothing known below them: a whole container, not
+/// each of its fields.
 pub(super) fn tops(added: &FieldSet, known: &FieldSet) -> Vec<FieldPath> {
     fn collect(added: &Node, known: Option<&Node>, path: &mut Vec<Element>, found: &mut Vec<FieldPath>) {
         if added.owns() && known.is_none() && !is_of_marks(added, path) {
@@ -122,27 +123,27 @@ pub(super) fn tops(added: &FieldSet, known: &FieldSet) -> Vec<FieldPath> {
     found
 }
 
-/// Labels, annotations and finalizers of several writers stand side by side: each is one addition,
-/// also for the first who wrote one.
+/// Reports whether the path is a map of labels or annotations, or the finalizers. Several writers
+/// share these, so each entry is one addition, also for the first writer.
 fn is_of_marks(node: &Node, path: &[Element]) -> bool {
     let is_map = |name: &str| matches!(name, "annotations" | "labels" | "finalizers");
     !node.children.is_empty() && matches!(path.last(), Some(Element::Field(name)) if is_map(name))
 }
 
-/// Lists and maps of which a declaration of this kind is meant to name every item. (What is added
-/// *within* an item of ours is told only.)
+/// Returns the lists and maps of this kind in which a declaration is meant to name every item.
+/// (Additions *within* an item of ours are only reported.)
 fn complete_areas(object: &Value, ours: &FieldSet) -> Vec<FieldPattern> {
     let group = object::api_version(object).map_or("", group_of);
     let kind = object::kind(object).unwrap_or_default();
     let area = |fields: &[&str]| FieldPattern::from(FieldPath::fields(fields));
-    // Data that is not declared at all is somebody else's to fill: a CA bundle, the token of a
-    // service account.
+    // Data that is not declared at all is for others to fill: a CA bundle, the token of a service
+    // account.
     let declared = |field: &str| ours.touches(&FieldPath::fields(&[field]));
     match (group, kind) {
         ("", "ConfigMap" | "Secret") => {
             ["data", "binaryData"].into_iter().filter(|field| declared(field)).map(|field| area(&[field])).collect()
         }
-        // The rules of an aggregated role are filled in by the cluster.
+        // The cluster fills in the rules of an aggregated role.
         ("rbac.authorization.k8s.io", "ClusterRole") if object.get("aggregationRule").is_some() => Vec::new(),
         ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => vec![area(&["rules"])],
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => vec![area(&["subjects"])],
@@ -150,8 +151,8 @@ fn complete_areas(object: &Value, ours: &FieldSet) -> Vec<FieldPattern> {
     }
 }
 
-/// What the cluster's own controllers, and those that issue its certificates, fill in of an object
-/// that somebody declares.
+/// Returns the fields of a declared object that the cluster's own controllers, and those that issue
+/// its certificates, fill in.
 fn filled_by_the_cluster(object: &Value) -> Option<FieldPattern> {
     let group = object::api_version(object).map_or("", group_of);
     let filled = match (group, object::kind(object).unwrap_or_default()) {
@@ -171,12 +172,13 @@ fn filled_by_the_cluster(object: &Value) -> Option<FieldPattern> {
     Some(filled.parse().expect("the patterns above can be read"))
 }
 
-/// What the cluster's own controllers write on everything they touch: of no interest to anybody.
-/// What `kubectl` writes is a person's doing.
+/// Reports whether the path is a label, annotation or finalizer that the cluster's own controllers
+/// write on everything they touch: these are never of interest. Those of `kubectl` count, since a
+/// person has run it.
 fn is_the_clusters_own(path: &FieldPath) -> bool {
     let [Element::Field(metadata), Element::Field(map), named] = path.0.as_slice() else { return false };
     let name = match named {
-        // Which fields somebody applied tells less than the fields themselves.
+        // The annotation contains nothing that the changed fields do not show.
         Element::Field(name) if &**name == "kubectl.kubernetes.io/last-applied-configuration" => return true,
         Element::Field(name) => &**name,
         Element::Member(member) => member.0.as_str().unwrap_or_default(),
@@ -203,8 +205,8 @@ fn pod_areas(pod: &[&str]) -> Vec<FieldPattern> {
 mod tests {
     use super::*;
 
-    /// An object with one entry per field set: the first is ours, and nobody else's was there when
-    /// we applied.
+    /// Builds an object with one entry per field set, of which the first is ours. No one else owned
+    /// a field when we applied.
     fn found(
         api_version: &str,
         kind: &str,

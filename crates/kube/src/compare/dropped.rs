@@ -1,6 +1,6 @@
-//! What we hold of an object and no longer declare. Where nothing is remembered of the declaration
-//! before, the server still knows: it is in our entry of the object, and not in that of the answer
-//! to a dry-run.
+//! Fields that we own and no longer declare. They are found without a record of the previous
+//! declaration: our entry of the live object still has them, and our entry in the response to a
+//! dry-run does not.
 
 use setpoint_core::value::Value;
 
@@ -11,11 +11,11 @@ use crate::path::{FieldPath, at};
 use crate::pattern::FieldPattern;
 use crate::project::marks;
 
-/// The topmost of what we hold and would let go of, where the object would not stay as it is: what
-/// others hold too stays, and is left over.
+/// Returns the topmost fields that we own and would give up, if the object would change by that.
+/// Fields that others own too would stay, and are left over.
 ///
-/// `answer` is what applying the declaration would give, `ours` what would be ours by it;
-/// `not_ours` is left to others.
+/// `answer` is the result of applying the declaration, `ours` are our fields after it; `not_ours`
+/// is left to others.
 pub fn dropped(
     object: &Value,
     entries: &[ManagedFields],
@@ -40,7 +40,8 @@ mod tests {
     use crate::managed::managed_fields;
     use crate::samples::{read, set};
 
-    /// What goes, if `held` is ours of `live` and only `declared` would be of `answer`.
+    /// Returns the removed paths, if `held` is ours of `live` and only `declared` would be of
+    /// `answer`.
     fn goes(live: &str, held: &str, answer: &str, declared: &str, left: &[FieldPattern]) -> Vec<String> {
         let entry = format!(r#"{{"manager":"setpoint-one","operation":"Apply","apiVersion":"v1","fieldsV1":{held}}}"#);
         let live = format!(r#"{{"metadata":{{"name":"x","managedFields":[{entry}]}},{live}}}"#);

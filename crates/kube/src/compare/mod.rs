@@ -1,4 +1,4 @@
-//! Has what is ours changed, and did strangers add something beside it?
+//! Comparison of a live object with our last apply: changes of our fields, and additions of others.
 
 mod additions;
 mod dropped;
@@ -14,20 +14,20 @@ use crate::field_set::{FieldSet, path_of};
 use crate::path::{Element, FieldPath};
 use crate::project::{Baseline, HashKey, Sight, short, walk};
 
-/// A place of ours that is not as we applied it.
+/// A field of ours that is not as we applied it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drifted {
     pub path: FieldPath,
     pub how: Change,
 }
 
-/// What became of a place.
+/// The change of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     Changed,
-    /// Nothing stands there any more.
+    /// The field no longer exists.
     Gone,
-    /// Our items of a list stand in another order: this one.
+    /// Our items of a list are in another order: this one.
     Reordered {
         items: Vec<Element>,
     },
@@ -44,10 +44,10 @@ impl fmt::Display for Drifted {
     }
 }
 
-/// Where an object differs from its baseline. Empty exactly when nothing that is ours changed. What
-/// is gone stands for all below it.
+/// Returns the differences of an object from its baseline. The result is empty exactly if none of
+/// our fields changed. A removed field represents everything below it.
 ///
-/// `ours` and `key` are those the baseline was taken with.
+/// `ours` and `key` are those of the baseline.
 pub fn drifted(object: &Value, ours: &FieldSet, baseline: &Baseline, key: &HashKey) -> Vec<Drifted> {
     let mut hashes = Vec::with_capacity(baseline.leaves.len());
     let mut found = Vec::new();
@@ -70,13 +70,14 @@ pub fn drifted(object: &Value, ours: &FieldSet, baseline: &Baseline, key: &HashK
         return Vec::new();
     }
     if found.is_empty() {
-        // Two short hashes that happen to be equal: something changed, and nobody can say which.
+        // Two short hashes happen to be equal: something changed, but the field cannot be
+        // determined.
         return ours.leaves().into_iter().map(|path| Drifted { path, how: Change::Changed }).collect();
     }
     without_consequences(found)
 }
 
-/// What lies below something that is gone is gone with it, and so is the order it was in.
+/// Removes the differences below a removed field, and the order of a list that contained it.
 fn without_consequences(mut found: Vec<Drifted>) -> Vec<Drifted> {
     let gone: Vec<FieldPath> =
         found.iter().filter(|drifted| drifted.how == Change::Gone).map(|drifted| drifted.path.clone()).collect();

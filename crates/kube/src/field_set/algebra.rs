@@ -1,4 +1,4 @@
-//! Union, difference and the like, on trees in normal form.
+//! Union, difference and other operations on trees in normal form.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ impl Node {
             && self.children.iter().all(|(element, a)| other.child(element).is_some_and(|b| a.is_within(b)))
     }
 
-    /// Less what patterns name whose first steps lead here, `depth` steps down. What none of them
-    /// leads into stays the tree it is.
+    /// Removes the fields that match the patterns. The patterns are those whose first steps lead to
+    /// this node, `depth` steps down. Subtrees without a matching pattern are shared, not copied.
     pub(super) fn without(&self, patterns: &[&FieldPattern], depth: usize) -> Self {
         let mut children = Vec::with_capacity(self.children.len());
         for child in &self.children {

@@ -1,5 +1,5 @@
-//! The form the server gives sets (`fieldsV1`): `f:` a field, `k:` an item by its keys, `v:` a
-//! member, `i:` a position, `.` the path itself.
+//! The server's form of sets (`fieldsV1`): `f:` a field, `k:` an item by its keys, `v:` a member,
+//! `i:` a position, `.` the path itself.
 //!
 //! We store the same form with two additions that the server never writes: a leaf of which only the
 //! existence is ours is `{".":{}}`, and one that is only claimed is `{"-":{}}`.
@@ -12,7 +12,7 @@ use super::{FieldSet, Node, Own};
 use crate::json;
 use crate::path::Element;
 
-/// Bytes or values that are no set of fields.
+/// The error for bytes or values that are no set of fields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{at}` is not a field of a fieldsV1 set: {problem}; apply the object again, so that the server writes it anew"
@@ -42,12 +42,12 @@ impl FieldSet {
         Self::from_fields_v1(&fields)
     }
 
-    /// What the server is given for it.
+    /// Writes the form that the server accepts.
     pub fn to_fields_v1(&self) -> Value {
         self.compared().0.to_value()
     }
 
-    /// The form that is stored and read back.
+    /// Writes the stored form, which can be read back.
     pub fn to_bytes(&self) -> Vec<u8> {
         json::write(&self.0.to_value()).expect("a set is made of plain values")
     }
@@ -93,7 +93,7 @@ impl Node {
         let itself = match self.own {
             Own::Existence => Some("."),
             Own::Claim => Some("-"),
-            // Of a leaf that is ours as a whole nothing more is said.
+            // Nothing is written for a leaf that is ours as a whole.
             Own::No | Own::Whole => None,
         };
         let itself = itself.map(|name| (Arc::from(name), Value::map::<&str>([])));

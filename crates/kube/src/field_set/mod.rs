@@ -1,4 +1,4 @@
-//! Sets of field paths, as the server keeps them for every writer (`fieldsV1`). A set is a tree of
+//! Sets of field paths, as the server stores them for every writer (`fieldsV1`). A set is a tree of
 //! shared, immutable nodes.
 
 mod algebra;
@@ -19,9 +19,9 @@ pub use shared::FieldSets;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldSet(pub(crate) Arc<Node>);
 
-/// What a set says of one path, and of those below it.
+/// The part of a set at one path, with everything below it.
 ///
-/// RetentionReason in normal form, so that equal sets are equal trees: children are ordered by
+/// It is always in normal form, so that equal sets are equal trees: children are ordered by
 /// element; a node with children never owns as a whole; only the root may own nothing and have no
 /// children.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,10 +30,10 @@ pub(crate) struct Node {
     pub(crate) children: Box<[Child]>,
 }
 
-/// A step, and what the set says of where it leads.
+/// A step, and the node it leads to.
 pub(crate) type Child = (Element, Arc<Node>);
 
-/// Whether a path itself is in the set.
+/// The ownership of a path itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Own {
     #[default]
@@ -41,10 +41,10 @@ pub(crate) enum Own {
     /// Declared as empty, and left out by the server: ours to take back from others, but there is
     /// nothing to compare.
     Claim,
-    /// That something stands there, not what: a map or item that others may add to, and what was
-    /// declared as empty.
+    /// Only the existence of a value, not its content: a map or item that others may add to, or a
+    /// field that was declared as empty.
     Existence,
-    /// All of what stands there.
+    /// The whole value.
     Whole,
 }
 
@@ -68,7 +68,7 @@ impl Node {
         Some(&self.children[at].1)
     }
 
-    /// The names of the keys by which the server tells the items of a list apart.
+    /// Returns the names of the keys by which the server distinguishes the items of a list.
     pub(crate) fn item_keys(&self) -> Option<Vec<Arc<str>>> {
         self.children.iter().find_map(|(element, _)| match element {
             Element::Item(keys) => Some(keys.iter().map(|(name, _)| Arc::clone(name)).collect()),
@@ -80,7 +80,7 @@ impl Node {
         usize::from(self.owns()) + self.children.iter().map(|(_, child)| child.len()).sum::<usize>()
     }
 
-    /// Visits every path that is owned, those above before those below.
+    /// Visits every owned path, those above before those below.
     pub(crate) fn visit<'n>(&'n self, path: &mut Vec<&'n Element>, seen: &mut impl FnMut(&[&'n Element], &'n Self)) {
         if self.owns() {
             seen(path, self);
@@ -110,7 +110,7 @@ impl FieldSet {
         paths.into_iter().fold(Self::empty(), |set, path| set.union(&Self::alone(path, Own::Whole)))
     }
 
-    /// The set of one path.
+    /// Returns the set of one path.
     pub(crate) fn alone(path: FieldPath, own: Own) -> Self {
         let below = |node, element| Node::new(Own::No, vec![(element, Arc::new(node))]);
         Self::of(path.0.into_iter().rev().fold(Node::new(own, Vec::new()), below))
@@ -120,7 +120,7 @@ impl FieldSet {
         self.0.is_nothing()
     }
 
-    /// How many paths it holds.
+    /// Returns the number of paths.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -129,12 +129,12 @@ impl FieldSet {
         path.0.iter().try_fold(&*self.0, |node, element| node.child(element))
     }
 
-    /// This very path is in the set.
+    /// Reports whether the set contains exactly this path.
     pub fn contains(&self, path: &FieldPath) -> bool {
         self.node(path).is_some_and(Node::owns)
     }
 
-    /// The path is in the set, or something above it is as a whole.
+    /// Reports whether the set contains the path, or a path above it as a whole.
     pub fn covers(&self, path: &FieldPath) -> bool {
         let mut node = &*self.0;
         for element in &path.0 {
@@ -149,12 +149,12 @@ impl FieldSet {
         node.owns()
     }
 
-    /// The set covers the path, or holds something below it.
+    /// Reports whether the set covers the path, or contains a path below it.
     pub fn touches(&self, path: &FieldPath) -> bool {
         self.covers(path) || self.node(path).is_some()
     }
 
-    /// Every path of this set is in the other.
+    /// Reports whether the other set contains every path of this one.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.is_within(&other.0)
     }
@@ -163,17 +163,18 @@ impl FieldSet {
         Self::of(self.0.union(&other.0))
     }
 
-    /// The paths that the other set does not hold.
+    /// Returns the paths that the other set does not contain.
     pub fn difference(&self, other: &Self) -> Self {
         Self::of(self.0.difference(&other.0))
     }
 
-    /// The same, less the maps and items whose existence is all that would be left of them.
+    /// Returns the difference, without the maps and items of which only the existence would be
+    /// left.
     pub fn let_go(&self, other: &Self) -> Self {
         Self::of(self.0.let_go(&other.0))
     }
 
-    /// Less what the patterns name, and all below it.
+    /// Returns the set without the paths that match the patterns, and all below them.
     pub fn without(&self, patterns: &[FieldPattern]) -> Self {
         if patterns.is_empty() {
             return self.clone();
@@ -181,14 +182,14 @@ impl FieldSet {
         Self::of(self.0.without(&patterns.iter().collect::<Vec<_>>(), 0))
     }
 
-    /// Every path in the set, those above before those below.
+    /// Returns every path in the set, those above before those below.
     pub fn paths(&self) -> Vec<FieldPath> {
         let mut paths = Vec::with_capacity(self.len());
         self.0.visit(&mut Vec::new(), &mut |path, _| paths.push(path_of(path)));
         paths
     }
 
-    /// The paths with nothing of the set below them.
+    /// Returns the paths without other paths of the set below them.
     pub fn leaves(&self) -> Vec<FieldPath> {
         let mut leaves = Vec::new();
         self.0.visit(&mut Vec::new(), &mut |path, node| {
@@ -199,7 +200,7 @@ impl FieldSet {
         leaves
     }
 
-    /// The paths of which the set holds the whole value.
+    /// Returns the paths whose whole value the set contains.
     pub fn values(&self) -> Vec<FieldPath> {
         let mut values = Vec::new();
         self.0.visit(&mut Vec::new(), &mut |path, node| {
@@ -210,8 +211,8 @@ impl FieldSet {
         values
     }
 
-    /// The path that the server means by a text in which `.metadata.labels.a.b/c` may be cut in
-    /// several ways.
+    /// Returns the path for the server's notation, in which `.metadata.labels.a.b/c` may be split
+    /// in several ways.
     pub fn find(&self, server_text: &str) -> Option<FieldPath> {
         fn search<'n>(node: &'n Node, text: &str, path: &mut Vec<&'n Element>) -> bool {
             if text.is_empty() {
@@ -230,13 +231,13 @@ impl FieldSet {
         search(&self.0, server_text, &mut path).then(|| path_of(&path))
     }
 
-    /// Less what is only claimed: what there is to compare.
+    /// Returns the set without claimed fields: the fields that can be compared.
     pub(crate) fn compared(&self) -> Self {
         if self.0.has_claims() { Self::of(self.0.compared()) } else { self.clone() }
     }
 
-    /// Leaves that were declared as an empty map or list count as existence only: what others put
-    /// into them is an addition and not a change. `keep` says where that is not so.
+    /// Reduces leaves that were declared as an empty map or list to their existence: content that
+    /// others add to them is an addition and not a change. `keep` names the exceptions.
     pub(crate) fn with_empties_of(&self, declared: &Value, keep: &impl Fn(&[&Element]) -> bool) -> Self {
         Self::of(self.0.with_empties_of(Some(declared), &mut Vec::new(), keep))
     }

@@ -1,5 +1,5 @@
-//! One memory for equal sets, and for what is equal in different ones. A hundred thousand objects
-//! have few shapes, and where each app calls its container something else, all below that name is
+//! Shared memory for equal sets, and for equal parts of different ones. A hundred thousand objects
+//! have few shapes. If each app names its container differently, everything below that name is
 //! still the same.
 
 use std::collections::BTreeSet;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 use super::{FieldSet, Node};
 use crate::path::Element;
 
-/// Gives equal sets, and equal parts of sets, one memory.
+/// A pool that stores equal sets, and equal parts of sets, once.
 #[derive(Debug, Default)]
 pub struct FieldSets {
     nodes: BTreeSet<Arc<Node>>,
     names: BTreeSet<Arc<str>>,
-    /// When there are this many nodes, those that nobody else holds are let go.
+    /// The number of nodes at which the pool drops those that are used nowhere else.
     sweep_at: usize,
 }
 
-/// Below this a sweep is not worth its time.
+/// The minimum for a sweep: a smaller pool is not worth the time.
 const FEWEST: usize = 1024;
 
 impl FieldSets {
@@ -25,7 +25,7 @@ impl FieldSets {
         Self::default()
     }
 
-    /// The same set, in the memory that all equal ones share.
+    /// Returns the same set, in the memory that all equal ones share.
     pub fn intern(&mut self, set: FieldSet) -> FieldSet {
         if self.nodes.len() >= self.sweep_at.max(FEWEST) {
             self.sweep();
@@ -54,7 +54,7 @@ impl FieldSets {
         Element::Field(name)
     }
 
-    /// How many different parts of sets are held.
+    /// Returns the number of different parts of sets in the pool.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -63,9 +63,9 @@ impl FieldSets {
         self.nodes.is_empty()
     }
 
-    /// Lets go of what nobody else holds.
+    /// Drops the nodes that are used nowhere else.
     pub fn sweep(&mut self) {
-        // What is let go held what is below it, so that may go next.
+        // A dropped node kept the nodes below it alive, so these may be dropped next.
         let mut before = usize::MAX;
         while self.nodes.len() < before {
             before = self.nodes.len();

@@ -1,6 +1,6 @@
-//! What controllers commonly say of their own kinds: `Ready`, the trouble and the work that kstatus
-//! names (`Stalled`, `Reconciling`) and their relatives, and the one word of `words`. What nobody
-//! agreed on can count against an object, never for it.
+//! Common conditions of custom kinds: `Ready`, the problems and the progress that kstatus names
+//! (`Stalled`, `Reconciling`) and their relatives, and the one word of `words`. Conditions without
+//! a common meaning can count against an object, never for it.
 
 use setpoint_core::live::Health;
 use setpoint_core::value::Value;
@@ -9,14 +9,15 @@ use super::status::{Condition, Object, State};
 use super::words::{self, names_an_error};
 use super::{Assessment, Basis, Verdict};
 
-/// Trouble that its controller does not expect to pass without a change.
+/// Problems that, according to the controller, do not pass without a change.
 const GIVEN_UP: [&str; 2] = ["Stalled", "Failed"];
-/// Work under way, whatever else holds.
+/// Work in progress, whatever else is true.
 const AT_WORK: [&str; 2] = ["Reconciling", "Issuing"];
-/// What sums an object up: enough to be healthy, the first that is there. `Succeeded` is for what
-/// ends.
+/// Conditions that summarize an object and suffice for health; the first one present counts.
+/// `Succeeded` is for kinds that finish.
 const SUMMARIES: [&str; 4] = ["Ready", "Succeeded", "Available", "Healthy"];
-/// What must not be denied, but is not enough: a provider that is installed need not be healthy.
+/// Conditions that must not be false, but do not suffice: an installed provider need not be
+/// healthy.
 const NEEDED: [&str; 6] = ["Synced", "Installed", "Accepted", "Valid", "Established", "Programmed"];
 
 pub(super) fn judge(object: Object<'_>) -> Assessment {
@@ -40,14 +41,14 @@ pub(super) fn judge(object: Object<'_>) -> Assessment {
     }
 }
 
-/// Whether a condition that counts speaks of another generation than the one that stands.
+/// Reports whether a relevant condition is about another generation than the present one.
 fn is_old(object: Object<'_>, condition: Condition<'_>) -> bool {
     let lists: [&[&str]; 5] = [&GIVEN_UP, &AT_WORK, &SUMMARIES, &NEEDED, &["Degraded", "Progressing"]];
     lists.iter().any(|names| names.contains(&condition.name))
         && condition.generation.is_some_and(|seen| object.generation().is_some_and(|stands| seen != stands))
 }
 
-/// What the conditions come to: trouble before work, work before success.
+/// Judges the conditions: problems before progress, progress before success.
 fn spoken(conditions: &[Condition<'_>]) -> Option<Verdict> {
     let holds = |names: &[&str]| {
         conditions.iter().find(|condition| names.contains(&condition.name) && condition.state == State::True)
@@ -65,7 +66,7 @@ fn spoken(conditions: &[Condition<'_>]) -> Option<Verdict> {
         return Some(sum_up(*denied));
     }
     let summary = SUMMARIES.iter().find_map(|name| conditions.iter().find(|condition| condition.name == *name));
-    // What is `Available` serves, perhaps still in its old version.
+    // An `Available` object serves requests, perhaps still in its old version.
     match conditions.iter().find(|condition| is_unfinished(**condition)) {
         Some(rollout) if summary.is_none_or(|summary| summary.name == "Available") => {
             Some(Verdict::progressing(rollout.told()))
@@ -74,8 +75,8 @@ fn spoken(conditions: &[Condition<'_>]) -> Option<Verdict> {
     }
 }
 
-/// It holds and its name says that it should not (`InvalidSpec`), or a rollout has ended in an
-/// error.
+/// Reports whether a condition is true whose name is an error (`InvalidSpec`), or a rollout has
+/// ended in an error.
 fn is_trouble(condition: Condition<'_>) -> bool {
     match condition.state {
         State::True => condition.name == "Degraded" || names_an_error(condition.name),
@@ -84,8 +85,8 @@ fn is_trouble(condition: Condition<'_>) -> bool {
     }
 }
 
-/// A rollout that is under way. `Progressing` stays true after one, with a reason that says it is
-/// over: `NewReplicaSetAvailable`.
+/// Reports whether a rollout is in progress. `Progressing` stays true afterwards, with a reason
+/// that marks the end: `NewReplicaSetAvailable`.
 fn is_unfinished(condition: Condition<'_>) -> bool {
     let is_over = ["Available", "Complete", "Completed"].iter().any(|word| condition.reason.ends_with(word));
     condition.name == "Progressing" && condition.state != State::False && !is_over
@@ -105,8 +106,7 @@ fn sum_up(condition: Condition<'_>) -> Verdict {
     }
 }
 
-/// A controller that says it has looked at this generation, and not another word, has nothing
-/// against it.
+/// A controller that reports this observed generation and nothing else has found no problem.
 fn nothing_else(object: Object<'_>) -> Option<Verdict> {
     let generation = object.observed_generation()?;
     match object.at("status") {

@@ -1,4 +1,4 @@
-//! Kinds that the control plane itself answers for.
+//! The health of kinds that the control plane itself implements.
 
 use super::Verdict;
 use super::status::{Condition, Object, State};
@@ -37,7 +37,8 @@ pub(super) fn api_service(object: Object<'_>) -> Verdict {
     }
 }
 
-/// Where the first version of the API, which has no conditions, keeps them as JSON.
+/// The annotation that holds the conditions as JSON in the first version of the API, which has none
+/// of its own.
 const CONDITIONS_OF_V1: &str = "autoscaling.alpha.kubernetes.io/conditions";
 
 pub(super) fn autoscaler(object: Object<'_>) -> Verdict {
@@ -50,8 +51,7 @@ pub(super) fn autoscaler(object: Object<'_>) -> Verdict {
     }
 }
 
-/// That it may not scale beyond its limits, or is switched off by zero replicas, is what was
-/// declared.
+/// An autoscaler at its limits, or switched off by zero replicas, is as declared.
 fn scales(conditions: &[Condition<'_>]) -> Verdict {
     let fails = |condition: &&Condition<'_>| {
         matches!(condition.name, "AbleToScale" | "ScalingActive")
@@ -68,7 +68,8 @@ fn scales(conditions: &[Condition<'_>]) -> Verdict {
     }
 }
 
-/// That no pod may be disrupted now is an answer too: `InsufficientPods` is not held against it.
+/// A disruption budget that allows no disruption now works too: `InsufficientPods` does not count
+/// against it.
 pub(super) fn disruption_budget(object: Object<'_>) -> Verdict {
     if let Some(verdict) = object.unobserved() {
         return verdict;
@@ -80,7 +81,7 @@ pub(super) fn disruption_budget(object: Object<'_>) -> Verdict {
     }
 }
 
-/// Somebody must approve it; then a signer must answer.
+/// A signing request needs an approval first, and then a signer.
 pub(super) fn signing_request(object: Object<'_>) -> Verdict {
     if let Some(refused) = object.holds("Denied").or_else(|| object.holds("Failed")) {
         return Verdict::degraded(refused.told()).for_good();

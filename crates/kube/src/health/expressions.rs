@@ -1,7 +1,8 @@
-//! CEL, behind one door: the interpreter breaks its API with every minor version, and has no limit
-//! of its own on what an expression may cost. Its stack is the thread's: an expression that is
-//! nested too deeply would end the process, so that depth is bounded here, and the parser used is
-//! the one that recurses least (the other needs 2 MiB for 16 brackets).
+//! CEL expressions. Only this module uses the interpreter, because it breaks its API with every
+//! minor version and has no limit of its own on the cost of an expression. It uses the thread's
+//! stack, so an expression that is nested too deeply would end the process. Therefore the depth is
+//! bounded here, and the parser is the one that recurses least (the other needs 2 MiB for 16
+//! brackets).
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,21 +12,21 @@ use cel::parser::PrattParser;
 use cel::{Context, Env, ExecutionError};
 use setpoint_core::value::Value;
 
-/// Longer ones are programs, and belong into a controller.
+/// The maximum length. Longer ones are programs, and belong into a controller.
 pub const MAX_EXPRESSION_BYTES: usize = 4_096;
-/// `all`, `exists`, `filter` and `map` within each other: each multiplies the cost by the length of
-/// a list.
+/// The maximum nesting of `all`, `exists`, `filter` and `map`: each multiplies the cost by the
+/// length of a list.
 pub const MAX_NESTED_LOOPS: u32 = 3;
-/// Operators, calls and fields within each other.
+/// The maximum nesting of operators, calls and fields.
 pub const MAX_DEPTH: u16 = 32;
-/// What an evaluation may cost at most, in visits of a node of the expression.
+/// The maximum cost of an evaluation, in visits of a node of the expression.
 const MAX_STEPS: u64 = 500_000;
 
-/// The standard functions, and none of the extensions: some of those make long lists out of
-/// nothing. Building it takes longer than most evaluations.
+/// The standard functions without the extensions, some of which create long lists out of nothing.
+/// Building it takes longer than most evaluations.
 static FUNCTIONS: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
-/// An expression that cannot be used, found before it ever is.
+/// The error for an expression that cannot be used, found when it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadExpression {
     #[error("it has {bytes} bytes, and {MAX_EXPRESSION_BYTES} are allowed; shorten it")]
@@ -48,17 +49,18 @@ pub(super) struct Expression {
     cost: Cost,
 }
 
-/// What decides how long an evaluation takes, beside the object.
+/// The factors of an evaluation's cost, other than the object.
 #[derive(Debug, Default)]
 struct Cost {
     nodes: u64,
-    /// Of loops within each other, the most.
+    /// The maximum nesting of loops.
     loops: u32,
-    /// Additions: the only way to make a list longer than those of the object.
+    /// The number of additions: the only operation that can make a list longer than those of the
+    /// object.
     additions: u64,
 }
 
-/// An object as expressions see it.
+/// An object as expressions read it.
 pub(super) struct Subject {
     context: Context<'static, 'static>,
     /// The length of its longest list or map.
@@ -72,7 +74,7 @@ impl Expression {
         }
         let parser = PrattParser::new().max_recursion_depth(MAX_DEPTH).error_reporting_limit(1);
         let tree = parser.parse(text).map_err(|errors| {
-            // The first line says what is wrong, the others show where in the text.
+            // The first line states the problem, the others show its position in the text.
             let problem = errors.to_string().lines().next().unwrap_or_default().to_owned();
             BadExpression::NotCel { problem }
         })?;
@@ -101,8 +103,8 @@ impl Expression {
     }
 }
 
-/// The interpreter's own messages print values, and an object may hold secrets: only names are
-/// told.
+/// Describes an error by names only. The interpreter's own messages contain values, and an object
+/// may hold secrets.
 fn problem(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(name) => format!("there is no `{name}`; ask with `has(…)` first"),
@@ -111,7 +113,7 @@ fn problem(error: &ExecutionError) -> String {
             format!("a function was given {actual} arguments, and takes {expected}")
         }
         ExecutionError::UnexpectedType { got, want } => format!("a value is {got}, and not {want}"),
-        // Names of the function and of types.
+        // Contains only names of the function and of types.
         ExecutionError::NoSuchOverload(overload) => overload.to_string(),
         ExecutionError::IndexOutOfBounds(_) => "a list is shorter than the index".to_owned(),
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "it divides by zero".to_owned(),
@@ -119,12 +121,12 @@ fn problem(error: &ExecutionError) -> String {
     }
 }
 
-/// Where a part of an expression stands.
+/// The position of a part of an expression.
 #[derive(Clone, Copy)]
 struct Place<'n> {
     depth: u16,
     loops: u32,
-    /// What may be spoken of there.
+    /// The variables in scope.
     names: &'n [&'n str],
 }
 
@@ -135,7 +137,7 @@ impl<'n> Place<'n> {
 }
 
 impl Cost {
-    /// Its own recursion ends where the expression is refused for being too deep.
+    /// Recursion ends at the maximum depth, where the expression is refused.
     fn add(&mut self, node: &IdedExpr, place: Place<'_>) -> Result<(), BadExpression> {
         if place.depth >= MAX_DEPTH {
             return Err(BadExpression::TooDeep);

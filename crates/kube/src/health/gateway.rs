@@ -1,9 +1,9 @@
-//! The Gateway API: what every controller that an object is attached to says of it.
+//! The Gateway API: the conditions of every controller that an object is attached to.
 
 use super::Verdict;
 use super::status::{Condition, Object, State};
 
-/// What one controller says, and of which part.
+/// The conditions of one controller about one part.
 struct Statement<'a> {
     part: String,
     conditions: Vec<Condition<'a>>,
@@ -16,8 +16,8 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Gateways and their classes speak under `status.conditions` and per listener, routes per parent,
-/// policies per ancestor.
+/// Gateways and their classes have conditions under `status.conditions` and per listener, routes
+/// per parent, policies per ancestor.
 pub(super) fn attached(object: Object<'_>) -> Verdict {
     let statements = statements(object);
     let generation = object.generation();
@@ -54,7 +54,8 @@ fn statements(object: Object<'_>) -> Vec<Statement<'_>> {
     std::iter::once(own).chain(listeners).chain(parents).chain(ancestors).collect()
 }
 
-/// Controllers do not take back what they said of a parent that the route has since left.
+/// Reports whether a route has left this parent. Controllers do not remove the status of a former
+/// parent.
 fn is_left_behind(route: Object<'_>, parent: Object<'_>) -> bool {
     let is_same = |declared: Object<'_>| {
         ["name", "sectionName"].iter().all(|field| declared.text(field) == parent.text(&format!("parentRef.{field}")))
@@ -68,8 +69,8 @@ fn is_old(condition: Condition<'_>, stands: Option<i64>) -> bool {
     condition.generation.is_some_and(|seen| stands.is_some_and(|stands| seen != stands))
 }
 
-/// The definitions of the kinds fill in a status that says "waiting for controller" before there is
-/// any controller.
+/// Reports whether a condition is a placeholder. The definitions of the kinds fill in a status with
+/// "waiting for controller" before there is any controller.
 fn is_placeholder(condition: Condition<'_>) -> bool {
     condition.state == State::Unknown && condition.reason == "Pending"
 }

@@ -1,4 +1,4 @@
-//! Jobs, which end, and cron jobs, which only start them.
+//! Jobs, which finish, and cron jobs, which only start them.
 
 use super::Verdict;
 use super::status::Object;
@@ -21,9 +21,9 @@ pub(super) fn job(object: Object<'_>) -> Verdict {
     Verdict::progressing(format!("{active} pods run, {succeeded} have succeeded, {failed} have failed"))
 }
 
-/// Well by being there: its controller writes nothing before the first run, which may be a year
-/// away. A run that failed is told but does not count against it: else the version that repairs the
-/// run could not be held before the next one.
+/// Cron jobs are healthy if they exist: the controller writes nothing before the first run, which
+/// may be a year away. A failed run is reported but does not count against the cron job: otherwise
+/// a version that fixes the run would not be healthy before the next run.
 pub(super) fn cron_job(object: Object<'_>) -> Verdict {
     if object.is_set("spec.suspend") {
         return Verdict::healthy("suspended, as declared");
@@ -35,8 +35,7 @@ pub(super) fn cron_job(object: Object<'_>) -> Verdict {
         (None, _) => "it has not run yet".to_owned(),
         (Some(_), _) if runs => "a run is under way".to_owned(),
         (Some(scheduled), None) => format!("the run of {scheduled} did not succeed, nor did one before"),
-        // Both are written by one controller in one form of RFC 3339, in which text order is time
-        // order.
+        // One controller writes both in one form of RFC 3339, in which text order is time order.
         (Some(scheduled), Some(succeeded)) if succeeded < scheduled => {
             format!("the run of {scheduled} did not succeed; one last did at {succeeded}")
         }

@@ -1,12 +1,12 @@
-//! Which rule is for which kind, and which kinds need none.
+//! The rules for known kinds, and the kinds that need none.
 
 use super::status::Object;
 use super::{Verdict, control_plane, gateway, jobs, network, pods, storage, workloads};
 
 type Rule = fn(Object<'_>) -> Verdict;
 
-/// The rule for a kind of Kubernetes itself (the Gateway API is installed apart, but is one of
-/// them).
+/// Returns the rule for a kind of Kubernetes itself (the Gateway API is installed separately, but
+/// is one of them).
 pub(super) fn rule(group: &str, kind: &str) -> Option<Rule> {
     Some(match (group, kind) {
         ("apps" | "extensions", "Deployment") => workloads::deployment,
@@ -33,9 +33,9 @@ pub(super) fn rule(group: &str, kind: &str) -> Option<Rule> {
     })
 }
 
-/// Kinds that are data to others, or rules the server itself applies: there is nobody whose word
-/// could be waited for. A kind that is not on this list has a controller, and is not well before
-/// that has spoken.
+/// Reports whether a kind has no controller: it is data for others, or a rule that the server
+/// itself applies. Kinds that are not listed here have a controller, and are not healthy before it
+/// has reported.
 pub(super) fn has_no_controller(group: &str, kind: &str) -> bool {
     match group {
         "" => matches!(

@@ -1,19 +1,19 @@
-//! How well a live object is: what its controller says of it, in one word and one line. Pure: no
+//! The health of a live object, as its controller reports it, with a one-line reason. Pure: no
 //! clock, no request, no memory.
 //!
-//! [`assess`] asks in this order, and whoever has an answer first gives it:
+//! [`assess`] uses the first of these that has a result:
 //!
-//! 1. the object itself: it is being deleted, or its status speaks of another generation than the
-//!    one that stands;
-//! 2. `expressions`: what users wrote for its kind ([`Rules`]);
+//! 1. the object itself: it is being deleted, or its status is about another generation than the
+//!    present one;
+//! 2. `expressions`: the user's rules for its kind ([`Rules`]);
 //! 3. `kinds`: the rules for the kinds of Kubernetes itself (`workloads`, `pods`, `jobs`,
 //!    `storage`, `network`, `gateway`, `control_plane`), and the list of kinds that have no
 //!    controller;
-//! 4. `conditions` and `words`: what controllers commonly say of their own kinds.
+//! 4. `conditions` and `words`: common conventions of custom kinds.
 //!
-//! Where nobody has an answer the object is `Unknown`, never healthy: for its controller may not
-//! have looked at it yet. The one list of kinds that are well by being there is in `kinds`;
-//! docs/health.md has the rules in words.
+//! Without a result the object is `Unknown`, never healthy: its controller may not have observed it
+//! yet. The only list of kinds that are healthy if they exist is in `kinds`; docs/health.md
+//! describes the rules.
 
 mod conditions;
 mod control_plane;
@@ -38,37 +38,37 @@ use setpoint_core::value::Value;
 use crate::key::group_and_kind;
 use status::Object;
 
-/// How well an object is, and why.
+/// The health of an object, and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assessment {
     pub health: Health,
     /// One line for people.
     pub reason: String,
-    /// Waiting changes nothing: the controller is done, or has given up.
+    /// Set if waiting changes nothing: the controller has finished, or has given up.
     pub terminal: bool,
     pub basis: Basis,
 }
 
-/// What an assessment rests on.
+/// The basis of an assessment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
     /// It is being deleted.
     Deletion,
-    /// Its status speaks of another generation.
+    /// Its status is about another generation.
     Generation,
-    /// What a user wrote for its kind.
+    /// The user's expressions for its kind.
     Expressions,
-    /// The rule of Setpoint for its kind.
+    /// The built-in rule for its kind.
     Kind,
-    /// Its kind has no controller, so that being there is all it can do.
+    /// Its existence, since its kind has no controller.
     Existence,
-    /// What controllers commonly report, whatever the kind.
+    /// Common conventions of controllers, whatever the kind.
     Conditions,
-    /// Nothing: its controller is silent, or says nothing that is understood here.
+    /// Nothing: its controller reports nothing, or nothing that is understood here.
     Nothing,
 }
 
-/// Says how well a live object is, as the server gave it.
+/// Assesses the health of a live object, as the server sent it.
 pub fn assess(object: &Value, rules: &Rules) -> Assessment {
     let object = Object::new(object);
     if let Some(verdict) = object.terminating() {
@@ -90,14 +90,14 @@ pub fn assess(object: &Value, rules: &Rules) -> Assessment {
     conditions::judge(object)
 }
 
-/// Whether its metadata is enough to say how well an object is: its kind has no controller, and
-/// nobody wrote expressions for it.
+/// Reports whether the metadata of a class suffices to assess it: the kind has no controller, and
+/// there are no expressions for it.
 pub fn is_known_by_metadata(class: &str, rules: &Rules) -> bool {
     let (group, kind) = group_and_kind(class);
     rules.of(group, kind).is_none() && kinds::rule(group, kind).is_none() && kinds::has_no_controller(group, kind)
 }
 
-/// What a rule says.
+/// The result of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Verdict {
     health: Health,
@@ -105,7 +105,8 @@ struct Verdict {
     terminal: bool,
 }
 
-/// Controllers write what they like into messages; a reason is a line.
+/// The maximum length of a reason: controllers write anything into messages, and a reason is one
+/// line.
 const LONGEST_REASON: usize = 300;
 
 impl Verdict {
@@ -134,7 +135,7 @@ impl Verdict {
         Self::new(Health::Unknown, reason.as_ref())
     }
 
-    /// The controller is done with it, or has given up.
+    /// Marks the verdict as final: the controller has finished, or has given up.
     fn for_good(self) -> Self {
         Self { terminal: true, ..self }
     }

@@ -1,10 +1,10 @@
-//! Services and ingresses: whether somebody has given them the address they ask for.
+//! Services and ingresses: healthy once they have the address they request.
 
 use super::Verdict;
 use super::status::Object;
 
-/// Only a load balancer is given by a controller; the other types work as soon as the server has
-/// stored them.
+/// Only a load balancer gets its address from a controller; the other types work as soon as the
+/// server has stored them.
 pub(super) fn service(object: Object<'_>) -> Verdict {
     if object.text("spec.type") != Some("LoadBalancer") {
         return Verdict::healthy("it exists, and its type needs no controller");

@@ -1,4 +1,5 @@
-//! Pods: whether their containers run, and what a person would look for first if not.
+//! Pods: the state of their containers, and if they do not run, the cause that a person would check
+//! first.
 
 use super::Verdict;
 use super::status::Object;
@@ -33,8 +34,8 @@ fn running(object: Object<'_>) -> Verdict {
     }
 }
 
-/// A pod that finds no node may find one when another is added: only a deadline can tell, and that
-/// is not kept here.
+/// A pod that fits on no node may fit when one is added. Only a deadline could end this state, and
+/// it is not measured here.
 fn pending(object: Object<'_>) -> Verdict {
     match object.denies("PodScheduled") {
         Some(scheduled) => Verdict::progressing(scheduled.told()),
@@ -46,7 +47,7 @@ fn containers(object: Object<'_>) -> impl Iterator<Item = Object<'_>> {
     object.items("status.initContainerStatuses").chain(object.items("status.containerStatuses"))
 }
 
-/// A container that waits after an error, in the kubelet's words: `CrashLoopBackOff`,
+/// Returns the kubelet's reason if a container waits after an error: `CrashLoopBackOff`,
 /// `ErrImagePull`, `CreateContainerConfigError`.
 fn stuck(container: Object<'_>) -> Option<String> {
     let reason = container.text("state.waiting.reason")?;
@@ -58,7 +59,7 @@ fn stuck(container: Object<'_>) -> Option<String> {
     is_error.then(|| format!("container `{}` waits: {reason}{message}", name(container)))
 }
 
-/// A container that ended badly before and is not ready again.
+/// Describes a container that ended with an error before and is not ready again.
 fn crashed(container: Object<'_>) -> Option<String> {
     let code = container.int("lastState.terminated.exitCode").filter(|code| *code != 0)?;
     (!container.is_set("ready"))

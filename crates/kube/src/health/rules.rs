@@ -1,4 +1,4 @@
-//! What users say of the health of kinds: three expressions, of which the worst that holds decides.
+//! The user's health rules for kinds: three expressions, of which the worst that is true decides.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use super::expressions::{BadExpression, Expression, Subject};
 use super::status::Object;
 use crate::key::group_and_kind;
 
-/// The rules users wrote, by kind, compiled once.
+/// The user's rules, by kind, compiled once.
 #[derive(Debug, Default)]
 pub struct Rules {
     by_group: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Compiled>>,
 }
 
-/// What a user writes for one kind, in CEL over `self`, the object.
+/// The user's expressions for one kind, in CEL over `self`, the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expressions<'a> {
     pub healthy: &'a str,
-    /// Without it, what is neither degraded nor healthy is progressing.
+    /// Without it, an object that is neither degraded nor healthy is progressing.
     pub progressing: Option<&'a str>,
     pub degraded: Option<&'a str>,
 }
 
-/// A rule that cannot be used.
+/// The error for a rule that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRule {
     #[error("`{class}` is not a kind; write `Kind` for the core group and `group/Kind` for others, without a version")]
@@ -42,7 +42,7 @@ pub(super) struct Compiled {
 }
 
 impl Rules {
-    /// Gives a kind its expressions. They stand before every other rule for it.
+    /// Sets the expressions of a kind. They precede every other rule for it.
     pub fn set(&mut self, class: &str, expressions: Expressions<'_>) -> Result<(), BadRule> {
         let (group, kind) = group_and_kind(class);
         // `apps/v1/Deployment` would never match anything.
@@ -62,8 +62,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Tells two rules for a kind apart, of two runs too; `None` where there is none. What was
-    /// judged by another rule has to be judged again.
+    /// Identifies the rule of a kind, across runs too; `None` if there is none. Objects that were
+    /// assessed by another rule have to be assessed again.
     pub fn fingerprint(&self, class: &str) -> Option<Digest> {
         let (group, kind) = group_and_kind(class);
         self.of(group, kind).map(Compiled::fingerprint)
@@ -74,7 +74,7 @@ impl Rules {
     }
 }
 
-/// What an expression speaks for, from the worst.
+/// The health that an expression decides on, from the worst.
 #[derive(Clone, Copy)]
 enum Word {
     Degraded,
@@ -88,8 +88,8 @@ impl Compiled {
         Digest::of(format!("{:?} {optional:?}", self.healthy.text()).as_bytes())
     }
 
-    /// An expression that cannot be evaluated leaves open whether it would have held, so that
-    /// nothing after it can be believed.
+    /// If an expression cannot be evaluated, its result is unknown, so the ones after it do not
+    /// count.
     pub(super) fn judge(&self, object: Object<'_>) -> Verdict {
         let subject = match Subject::new(object.value()) {
             Ok(subject) => subject,

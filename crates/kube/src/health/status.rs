@@ -1,6 +1,6 @@
-//! Reading an object for its health: fields by path, conditions, and what every object has. A field
-//! of the wrong type counts as not being there: the server has checked the kinds we know, and of
-//! others nothing is promised.
+//! Access to an object for its health: fields by path, conditions, and the fields that every object
+//! has. A field of the wrong type counts as absent: the server has checked the kinds we know, and
+//! others have no guarantee.
 
 use setpoint_core::value::Value;
 
@@ -11,14 +11,14 @@ use crate::object;
 #[derive(Clone, Copy)]
 pub(super) struct Object<'a>(&'a Value);
 
-/// What a controller says of one aspect.
+/// A condition: a controller's report of one aspect.
 #[derive(Clone, Copy)]
 pub(super) struct Condition<'a> {
     pub(super) name: &'a str,
     pub(super) state: State,
     pub(super) reason: &'a str,
     pub(super) message: &'a str,
-    /// The generation it speaks of, where it says so.
+    /// The generation that it is about, if it has one.
     pub(super) generation: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Object<'a> {
         self.0
     }
 
-    /// What stands at `spec.template.name`.
+    /// Returns the value at a path such as `spec.template.name`.
     pub(super) fn at(self, path: &str) -> Option<&'a Value> {
         path.split('.').try_fold(self.0, |value, field| value.get(field))
     }
@@ -51,7 +51,7 @@ impl<'a> Object<'a> {
         integer(self.at(path)?)
     }
 
-    /// A count in a status: controllers leave out zeros.
+    /// Returns a count in a status: controllers leave out zeros.
     pub(super) fn count(self, path: &str) -> i64 {
         self.int(path).unwrap_or(0)
     }
@@ -64,7 +64,7 @@ impl<'a> Object<'a> {
         items_of(self.at(path))
     }
 
-    /// What controllers say under `status.conditions`, or another place in the same form.
+    /// Returns the conditions under a path, in the form of `status.conditions`.
     pub(super) fn conditions_at(self, path: &str) -> impl Iterator<Item = Condition<'a>> + use<'a> {
         Condition::all(self.at(path))
     }
@@ -73,17 +73,17 @@ impl<'a> Object<'a> {
         self.conditions_at("status.conditions").find(|condition| condition.name == name)
     }
 
-    /// The condition, where it holds.
+    /// Returns the condition, if it is true.
     pub(super) fn holds(self, name: &str) -> Option<Condition<'a>> {
         self.condition(name).filter(|condition| condition.state == State::True)
     }
 
-    /// The condition, where it is denied.
+    /// Returns the condition, if it is false.
     pub(super) fn denies(self, name: &str) -> Option<Condition<'a>> {
         self.condition(name).filter(|condition| condition.state == State::False)
     }
 
-    /// API group (empty for the core group) and kind.
+    /// Returns the API group (empty for the core group) and kind.
     pub(super) fn group_and_kind(self) -> (&'a str, &'a str) {
         let group =
             object::api_version(self.0).and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
@@ -94,7 +94,7 @@ impl<'a> Object<'a> {
         object::generation(self.0)
     }
 
-    /// The generation its controller has looked at. A few write the number as text.
+    /// Returns the generation that its controller has observed. A few write the number as text.
     pub(super) fn observed_generation(self) -> Option<i64> {
         match self.at("status.observedGeneration")? {
             Value::Str(text) => text.parse().ok(),
@@ -112,7 +112,7 @@ impl<'a> Object<'a> {
         }))
     }
 
-    /// Its status speaks of another generation than the one that stands.
+    /// Returns a verdict if the status is about another generation than the present one.
     pub(super) fn outdated(self) -> Option<Verdict> {
         let (stands, seen) = (self.generation()?, self.observed_generation()?);
         (stands != seen).then(|| {
@@ -122,7 +122,8 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// For kinds whose controller always writes what it has looked at.
+    /// Returns a verdict if the generation is not observed yet, for kinds whose controller always
+    /// writes `observedGeneration`.
     pub(super) fn unobserved(self) -> Option<Verdict> {
         match self.observed_generation() {
             None => Some(Verdict::progressing("its controller has not looked at it yet")),
@@ -130,7 +131,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Nobody has written a status.
+    /// Reports whether there is no status.
     pub(super) fn is_silent(self) -> bool {
         match self.at("status") {
             None | Some(Value::Null) => true,
@@ -156,7 +157,7 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 impl<'a> Condition<'a> {
-    /// What a list of conditions says.
+    /// Reads a list of conditions.
     pub(super) fn all(list: Option<&'a Value>) -> impl Iterator<Item = Self> + use<'a> {
         items_of(list).filter_map(Self::read)
     }
@@ -176,7 +177,7 @@ impl<'a> Condition<'a> {
         })
     }
 
-    /// `Ready is false: SecretSyncedError: no such key`.
+    /// Formats the condition: `Ready is false: SecretSyncedError: no such key`.
     pub(super) fn told(self) -> String {
         let state = match self.state {
             State::True => "true",

@@ -2,8 +2,8 @@
 //! they use for errors.
 //!
 //! Words count against an object, never for it: an Elasticsearch that is `Ready` may be red, an
-//! analysis that is `Completed` may have failed, and what is `Running` is well if it is a service
-//! and not done if it is a task.
+//! analysis that is `Completed` may have failed, and `Running` is healthy for a service and
+//! unfinished for a task.
 
 use super::Verdict;
 use super::status::Object;
@@ -31,7 +31,7 @@ const AT_WORK: [&str; 19] = [
 ];
 const TROUBLE: [&str; 6] = ["degraded", "error", "failed", "failure", "invalid", "unhealthy"];
 
-/// The word, and where it stands.
+/// Returns the field and the word in it.
 pub(super) fn word(object: Object<'_>) -> Option<(&'static str, &str)> {
     ["phase", "state"].into_iter().find_map(|field| {
         let word = object.text(&format!("status.{field}"))?;
@@ -39,7 +39,7 @@ pub(super) fn word(object: Object<'_>) -> Option<(&'static str, &str)> {
     })
 }
 
-/// The work or the trouble that the word tells of.
+/// Returns the progress or the problem that the word indicates.
 pub(super) fn judge(object: Object<'_>) -> Option<Verdict> {
     let (field, word) = word(object)?;
     let plain: String = word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
@@ -51,8 +51,9 @@ pub(super) fn judge(object: Object<'_>) -> Option<Verdict> {
     }
 }
 
-/// Reasons and names of conditions are one word in capitals by convention, and controllers put
-/// "error" or "failed" into it when they have met one. `NoErrors` is none.
+/// Reports whether a reason or the name of a condition indicates an error. By convention these are
+/// one word in capitals, and controllers put "error" or "failed" into it when they have met one.
+/// `NoErrors` is none.
 pub(super) fn names_an_error(name: &str) -> bool {
     let words = [
         "Abort",

@@ -1,13 +1,12 @@
-//! Kinds that keep a number of pods: whether as many run, of the declared template, as are
-//! declared.
+//! Kinds that run a number of pods: healthy when the declared number runs the declared template.
 
 use super::Verdict;
 use super::status::Object;
 
-/// What the server uses where nothing is declared.
+/// The server's default if nothing is declared.
 const DEFAULT_REPLICAS: i64 = 1;
-/// What the server stores for "no deadline"; the controller then never writes the condition
-/// `Progressing`.
+/// The value that the server stores for "no deadline"; the controller then never writes the
+/// condition `Progressing`.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) fn deployment(object: Object<'_>) -> Verdict {
@@ -46,8 +45,7 @@ pub(super) fn deployment(object: Object<'_>) -> Verdict {
     Verdict::healthy(all_run(wanted))
 }
 
-/// The controller of stateful sets writes no conditions, so that a failure shows only as pods that
-/// do not come.
+/// The controller of stateful sets writes no conditions, so a failure shows only as missing pods.
 pub(super) fn stateful_set(object: Object<'_>) -> Verdict {
     if let Some(verdict) = object.unobserved() {
         return verdict;
@@ -109,7 +107,7 @@ pub(super) fn daemon_set(object: Object<'_>) -> Verdict {
     }
 }
 
-/// Replication controllers have the same status.
+/// Judges a replica set or a replication controller, which has the same status.
 pub(super) fn replica_set(object: Object<'_>) -> Verdict {
     if let Some(verdict) = object.unobserved() {
         return verdict;
@@ -132,12 +130,12 @@ pub(super) fn replica_set(object: Object<'_>) -> Verdict {
     }
 }
 
-/// The first step on which pods are missing, in words.
+/// Describes the first step at which pods are missing.
 fn fewer(wanted: i64, steps: &[(i64, &str)]) -> Option<String> {
     steps.iter().find(|(count, _)| *count < wanted).map(|(count, step)| format!("{count} of {wanted} pods are {step}"))
 }
 
-/// Pods that are there beyond the declared number, in words.
+/// Describes the pods beyond the declared number.
 fn more(wanted: i64, running: i64) -> Option<String> {
     (running > wanted).then(|| format!("{} pods are still to be stopped", running - wanted))
 }

@@ -1,6 +1,5 @@
-//! What may be declared. Checked before a version is accepted, so that nobody learns from a
-//! half-applied app what a server would have said, and nothing that a source writes can pose as the
-//! server's or as ours.
+//! Checks of declared objects, before a version is accepted. So a user learns of an error before an
+//! app is half applied, and nothing in a source can pose as the server's data or as ours.
 
 mod names;
 
@@ -9,14 +8,14 @@ use setpoint_core::value::Value;
 
 use crate::object;
 
-/// Something wrong with a declared object.
+/// A problem of a declared object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The field, as `metadata.name`; empty for the whole object.
     pub path: String,
-    /// What is wrong, without the field's name.
+    /// The problem, without the field's name.
     pub message: String,
-    /// What would be right.
+    /// The correction.
     pub hint: String,
 }
 
@@ -26,10 +25,10 @@ impl Problem {
     }
 }
 
-/// What etcd takes of one object.
+/// The maximum size of an object in etcd.
 const MOST_BYTES: usize = 1_536 * 1024;
 
-/// All that makes an object one that cannot be declared.
+/// Returns all problems that keep an object from being declared.
 pub fn check(api_version: &str, kind: &str, body: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     names::check_type(api_version, kind, &mut problems);
@@ -53,10 +52,10 @@ pub fn check(api_version: &str, kind: &str, body: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Fields of `metadata` that no source may set, each with the reason.
+/// The fields of `metadata` that no source may set, each with the reason.
 ///
-/// What the server merely ignores is left out and noted instead ([`notes`]): people export objects,
-/// and nothing is lost by leaving it out.
+/// Fields that the server merely ignores are left out and noted instead ([`notes`]): people export
+/// objects, and nothing is lost by leaving these fields out.
 const REFUSED: [(&str, &str, &str); 7] = [
     ("generateName", "every apply would make one more object", "give it a `name`"),
     ("uid", "it would be taken for a condition: only the object with this UID could ever be changed", "remove it"),
@@ -82,8 +81,8 @@ fn check_metadata(metadata: &Value, problems: &mut Vec<Problem>) {
     check_finalizers(metadata, problems);
 }
 
-/// Finalizers of controllers are declared by many (they make a controller clean up), and are
-/// allowed. Those of the server itself are orders for one deletion, and would turn every later one
+/// Checks finalizers. Those of controllers are allowed: many declare them to make a controller
+/// clean up. Those of the server itself are orders for one deletion, and would turn every later one
 /// into another kind of deletion.
 fn check_finalizers(metadata: &Value, problems: &mut Vec<Problem>) {
     let finalizers = match metadata.get("finalizers") {
@@ -106,8 +105,8 @@ fn check_finalizers(metadata: &Value, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A list stands for its items, which whoever reads documents takes apart; one that is left would
-/// hide them.
+/// Reports whether a document is a list. Readers of documents split lists into their items; an
+/// unsplit one would hide them.
 fn is_list(kind: &str, body: &Value) -> bool {
     kind.ends_with("List") && matches!(body.get("items"), Some(Value::Seq(_)))
 }

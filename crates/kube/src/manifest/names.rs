@@ -1,4 +1,4 @@
-//! The rules for names and texts that every API server has.
+//! The rules for names, labels and annotations that every API server has.
 
 use setpoint_core::value::Value;
 
@@ -6,7 +6,7 @@ use super::Problem;
 use crate::key::group_of;
 use crate::order::WAVE_ANNOTATION;
 
-/// The server's own limit for all annotations of an object together.
+/// The server's limit for all annotations of an object together.
 const MOST_ANNOTATION_BYTES: usize = 256 * 1024;
 
 pub(super) fn check_type(api_version: &str, kind: &str, problems: &mut Vec<Problem>) {
@@ -24,7 +24,7 @@ pub(super) fn check_type(api_version: &str, kind: &str, problems: &mut Vec<Probl
 
 pub(super) fn check_names(api_version: &str, kind: &str, metadata: &Value, problems: &mut Vec<Problem>) {
     match metadata.get("name") {
-        // Who generates names is told about that, not about the name that is missing therefore.
+        // `generateName` is reported instead of the name that is missing because of it.
         None | Some(Value::Null) if metadata.get("generateName").is_some() => {}
         Some(Value::Str(name)) => {
             if let Some((problem, hint)) = name_problem(group_of(api_version), kind, name) {
@@ -46,8 +46,8 @@ const LABEL_HINT: &str =
 const SUBDOMAIN_HINT: &str =
     "use at most 253 lower-case letters, digits, `-` and `.`, each part beginning and ending with a letter or digit";
 
-/// What is wrong with a name, and what would be right. Most names end up in DNS or in paths of it;
-/// those of roles do not.
+/// Returns the problem of a name, and the correction. Most names end up in DNS or in paths; those
+/// of roles do not.
 fn name_problem(group: &str, kind: &str, name: &str) -> Option<(&'static str, &'static str)> {
     match (group, kind) {
         ("rbac.authorization.k8s.io", _) => {
@@ -59,13 +59,13 @@ fn name_problem(group: &str, kind: &str, name: &str) -> Option<(&'static str, &'
     }
 }
 
-/// A DNS label (RFC 1123).
+/// Reports whether a text is a DNS label (RFC 1123).
 fn is_label(text: &str) -> bool {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     (1..=63).contains(&text.len()) && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-/// A DNS name. Its parts may be longer than a label, as Kubernetes has it.
+/// Reports whether a text is a DNS name. Its parts may be longer than a label, as in Kubernetes.
 fn is_subdomain(text: &str) -> bool {
     let part = |part: &str| {
         let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -74,7 +74,7 @@ fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(part)
 }
 
-/// The second part of the name of a label, and the value of one.
+/// Reports whether a text is valid as the second part of a label's name, or as its value.
 fn is_qualified(text: &str) -> bool {
     let inner = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     let ends = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
@@ -124,8 +124,8 @@ pub(super) fn check_texts(metadata: &Value, map: &str, problems: &mut Vec<Proble
 
 const LABEL_VALUE_HINT: &str = "use at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit; or make it an annotation";
 
-/// Names of annotations are compared without regard to case, and so may have capitals in their
-/// domain.
+/// Reports whether the name of a label or annotation is valid. Names of annotations are compared
+/// without regard to case, so their domain may have capitals.
 fn is_name_of_text(name: &str, map: &str) -> bool {
     match name.split_once('/') {
         None => is_qualified(name),

@@ -1,4 +1,4 @@
-//! Where in an object something is, by the names and keys the server uses: positions in lists move,
+//! Field paths in an object, by the names and keys that the server uses: positions in lists move,
 //! keys stay.
 
 mod text;
@@ -12,8 +12,8 @@ use setpoint_core::value::Value;
 pub use text::BadPath;
 pub(crate) use text::{Part, parts, show};
 
-/// A value within a path: the key of a list's item, the member of a set. Ordered, so that sets of
-/// paths are.
+/// A value within a path: the key of a list's item, or the member of a set. Ordered, so that sets
+/// of paths are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Atom(pub Value);
 
@@ -28,7 +28,7 @@ pub enum Element {
     Index(u32),
 }
 
-/// Where something is: `spec.template.spec.containers[name="app"].image`.
+/// A path, such as `spec.template.spec.containers[name="app"].image`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldPath(pub Vec<Element>);
 
@@ -44,7 +44,7 @@ impl PartialOrd for Atom {
     }
 }
 
-/// Any total order does that agrees with equality.
+/// Compares two values. Any total order that agrees with equality is sufficient.
 fn order(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
@@ -77,7 +77,7 @@ impl Element {
         Self::Field(name.into())
     }
 
-    /// An item by its keys, in any order.
+    /// Returns the item with these keys, in any order.
     pub fn item<K: Into<Arc<str>>>(keys: impl IntoIterator<Item = (K, Value)>) -> Self {
         let mut keys: Vec<_> = keys.into_iter().map(|(name, value)| (name.into(), Atom(value))).collect();
         keys.sort();
@@ -88,7 +88,7 @@ impl Element {
         Self::Member(Box::new(Atom(value)))
     }
 
-    /// What this step leads to from a value.
+    /// Returns the value that this step leads to.
     pub(crate) fn step<'v>(&self, from: &'v Value) -> Option<&'v Value> {
         match (self, from) {
             (Self::Field(name), Value::Map(fields)) => fields.get(name),
@@ -97,7 +97,7 @@ impl Element {
         }
     }
 
-    /// Which item of a list of the server's is meant.
+    /// Returns the position of the item in a list of the server.
     pub(crate) fn position(&self, items: &[Value]) -> Option<usize> {
         match self {
             Self::Field(_) => None,
@@ -107,9 +107,9 @@ impl Element {
         }
     }
 
-    /// Which item of a *declared* list is meant. The server fills defaults into keys (`protocol:
-    /// TCP`), people leave them out: an item is the one if no key speaks against it and one speaks
-    /// for it, and no other item fits better.
+    /// Returns the position of the item in a *declared* list. The server fills defaults into keys
+    /// (`protocol: TCP`), while people leave them out: an item matches if no key differs and at
+    /// least one is equal, and no other item matches better.
     pub(crate) fn declared_position(&self, items: &[Value]) -> Option<usize> {
         let Self::Item(keys) = self else { return self.position(items) };
         self.position(items).or_else(|| {
@@ -119,8 +119,8 @@ impl Element {
         })
     }
 
-    /// How the server calls a declared item of a list with these keys, and whether it has it. Keys
-    /// that it fills in are taken from there.
+    /// Returns the server's element for a declared item of a list with these keys, and whether it
+    /// exists there. Keys that the server fills in are taken from there.
     pub(crate) fn of_declared(item: &Value, keys: &[Arc<str>], live: &[Value]) -> (Self, bool) {
         let named = Self::item(keys.iter().filter_map(|key| Some((Arc::clone(key), item.get(key)?.clone()))));
         match named.declared_position(live) {
@@ -132,7 +132,7 @@ impl Element {
         }
     }
 
-    /// The same step into a declared value.
+    /// Returns the value of the same step into a declared value.
     pub(crate) fn declared_step<'v>(&self, from: &'v Value) -> Option<&'v Value> {
         match from {
             Value::Seq(items) => self.declared_position(items).map(|at| &items[at]),
@@ -141,7 +141,8 @@ impl Element {
     }
 }
 
-/// A key that the server has no value for is there as null.
+/// Reports whether an item has these keys. The element contains a null for each key without a
+/// value.
 fn has_keys(item: &Value, keys: &[(Arc<str>, Atom)]) -> bool {
     keys.iter().all(|(name, wanted)| item.get(name).unwrap_or(&Value::Null) == &wanted.0)
 }
@@ -159,24 +160,24 @@ fn fits(item: &Value, keys: &[(Arc<str>, Atom)]) -> bool {
 }
 
 impl FieldPath {
-    /// A path of fields only.
+    /// Returns a path of fields only.
     pub fn fields(names: &[&str]) -> Self {
         Self(names.iter().map(|name| Element::field(name)).collect())
     }
 
-    /// It is `other` or below it.
+    /// Reports whether the path is `other` or below it.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
 }
 
-/// What stands at a path of an object.
+/// Returns the value at a path of an object.
 pub fn at<'v>(object: &'v Value, path: &FieldPath) -> Option<&'v Value> {
     path.0.iter().try_fold(object, |value, element| element.step(value))
 }
 
-/// The JSON pointer (RFC 6901) to what stands at a path of this very object; `None` where nothing
-/// does.
+/// Returns the JSON pointer (RFC 6901) to the value at a path of this very object; `None` if there
+/// is none.
 pub fn pointer(object: &Value, path: &FieldPath) -> Option<String> {
     let (mut value, mut pointer) = (object, String::new());
     for element in &path.0 {

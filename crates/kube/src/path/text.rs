@@ -1,4 +1,4 @@
-//! The text of paths: how people read and write them, and how the server does.
+//! The text of paths: the notation of people, and that of the server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,13 +9,13 @@ use setpoint_core::value::Value;
 use super::{Atom, Element, FieldPath};
 use crate::json;
 
-/// A text that is no path.
+/// The error for a text that is not a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a path to a field: {problem}")]
 pub struct BadPath {
-    /// What was given, escaped.
+    /// The given text, escaped.
     pub text: String,
-    /// What is wrong with it and what would be right.
+    /// The problem, and the correction.
     pub problem: &'static str,
 }
 
@@ -43,13 +43,13 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-/// In quotes, with JSON's escapes: what is written can be read again.
+/// Quotes a text with JSON's escapes, so that it can be read again.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
 impl Element {
-    /// As the server writes it, in which `.a.b` may be one field or two.
+    /// Formats the step in the server's notation, in which `.a.b` may be one field or two.
     pub(crate) fn server_text(&self) -> String {
         match self {
             Self::Field(name) => format!(".{name}"),
@@ -84,7 +84,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// Steps one after the other; the first has no dot before it.
+/// Formats consecutive steps; the first one has no dot before it.
 pub(crate) fn show<T: fmt::Display>(parts: &[T], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if parts.is_empty() {
         return f.write_str("(whole)");
@@ -100,7 +100,7 @@ impl fmt::Display for FieldPath {
 }
 
 impl FieldPath {
-    /// As the server writes it in conflicts.
+    /// Formats the path in the server's notation, as in conflicts.
     pub fn to_server_text(&self) -> String {
         self.0.iter().map(Element::server_text).collect()
     }
@@ -109,7 +109,7 @@ impl FieldPath {
 impl FromStr for FieldPath {
     type Err = BadPath;
 
-    /// Reads what people write, and what the server writes where no name holds a `.`.
+    /// Reads people's notation, and the server's if no name contains a `.`.
     fn from_str(text: &str) -> Result<Self, BadPath> {
         let exact = |part| match part {
             Part::Exactly(element) => Ok(element),
@@ -123,7 +123,7 @@ fn bad(text: &str, problem: &'static str) -> BadPath {
     BadPath { text: text.chars().take(200).flat_map(char::escape_debug).collect(), problem }
 }
 
-/// The steps of a path, as people write it.
+/// Splits a path in people's notation into its steps.
 pub(crate) fn parts(text: &str) -> Result<Vec<Part>, BadPath> {
     let mut parts = Vec::new();
     let mut rest = text.strip_prefix('.').unwrap_or(text);
@@ -155,7 +155,7 @@ pub(crate) fn parts(text: &str) -> Result<Vec<Part>, BadPath> {
     if parts.is_empty() { Err(bad(text, "it is empty: write it as `spec.replicas`")) } else { Ok(parts) }
 }
 
-/// Where a bracket closes: the first `]` outside quotes.
+/// Returns the position of the closing bracket: the first `]` outside quotes.
 fn bracket_end(inner: &str) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     for (at, byte) in inner.bytes().enumerate() {
@@ -192,7 +192,7 @@ fn bracket(inner: &str) -> Result<Part, &'static str> {
     if inner.is_empty() { Err("the brackets are empty") } else { Ok(Part::Exactly(Element::field(inner))) }
 }
 
-/// `name="app"`, `port=53,protocol="UDP"`.
+/// Reads keys: `name="app"`, `port=53,protocol="UDP"`.
 fn keys(text: &str) -> Result<Vec<(Arc<str>, Value)>, &'static str> {
     let mut keys = Vec::new();
     let mut rest = text;
@@ -221,7 +221,7 @@ fn value_end(text: &str) -> usize {
     text.len()
 }
 
-/// A quoted text, a number, true, false or null; anything else is text without quotes.
+/// Reads a quoted text, a number, true, false or null; anything else is text without quotes.
 fn atom(text: &str) -> Result<Atom, &'static str> {
     match json::read(text.as_bytes()) {
         Ok(value) => Ok(Atom(value)),

@@ -1,5 +1,5 @@
 //! Edits of declared values by path. Items are found as the declaration writes them, without the
-//! keys the server fills in.
+//! keys that the server fills in.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use setpoint_core::value::Value;
 
 use crate::path::{Element, FieldPath};
 
-/// Sets what stands at a path; what is missing on the way is made.
+/// Sets the value at a path, and creates the missing levels above it.
 pub(crate) fn put(into: &mut Value, path: &[Element], value: Value) {
     let Some((element, rest)) = path.split_first() else {
         *into = value;
@@ -43,7 +43,7 @@ fn item<'v>(into: &'v mut Value, element: &Element) -> &'v mut Value {
     &mut items[at]
 }
 
-/// An item of which nothing is known but how it is found.
+/// Returns an item that contains only its keys.
 fn bare(element: &Element) -> Value {
     match element {
         Element::Item(keys) => Value::Map(keys.iter().map(|(name, key)| (Arc::clone(name), key.0.clone())).collect()),
@@ -52,7 +52,7 @@ fn bare(element: &Element) -> Value {
     }
 }
 
-/// Removes what stands at a path, if anything does.
+/// Removes the value at a path, if there is one.
 pub(super) fn remove(from: &mut Value, path: &[Element]) {
     let Some((element, rest)) = path.split_first() else { return };
     match (element, from) {
@@ -75,7 +75,7 @@ pub(super) fn remove(from: &mut Value, path: &[Element]) {
     }
 }
 
-/// Puts the items of the list at a path into an order; those not named come after, as they were.
+/// Puts the items of the list at a path into an order; the other items follow, as they were.
 pub(super) fn reorder(value: &mut Value, path: &FieldPath, order: &[Element]) {
     let mut list = value;
     for element in &path.0 {
@@ -92,7 +92,7 @@ pub(super) fn reorder(value: &mut Value, path: &FieldPath, order: &[Element]) {
     for element in order {
         match element.declared_position(items) {
             Some(at) => ordered.push(items.remove(at)),
-            // There twice: what was declared once is shown once more.
+            // The live list has the item twice: it was declared once, and is shown twice.
             None => ordered.extend(element.declared_position(&ordered).map(|at| ordered[at].clone())),
         }
     }

@@ -1,6 +1,6 @@
 //! Live objects in the shape of their declaration: the declared body, with live values only where
-//! something differs. So the comparison that follows shows what a person would call different, in
-//! the words of the person's own document.
+//! something differs. So the comparison that follows shows the differences that a person would see,
+//! in the terms of the person's own document.
 
 pub(crate) mod edit;
 mod moved;
@@ -16,11 +16,11 @@ use crate::path::{FieldPath, at};
 use sealed::Sealing;
 pub(crate) use sealed::sealed_data;
 
-/// The declared body with live values at the drifted paths, removed where they are gone, and with
-/// the additions put in. Values of a Secret become keyed digests.
+/// Returns the declared body with live values at the drifted paths, without the removed fields, and
+/// with the additions. Values of a Secret become keyed digests.
 ///
-/// Equal to `declared` when nothing drifted; also when what drifted from the server's form says
-/// literally what is declared.
+/// The result is equal to `declared` if nothing drifted, and also if the drifted live values are
+/// literally the declared ones, in another form than the server's after the apply.
 pub fn in_declared_shape(
     declared: &Value,
     live: &Value,
@@ -35,7 +35,7 @@ pub fn in_declared_shape(
             put(&mut shaped, path, value, &sealing);
         }
     }
-    // From the end, so that positions before it stay what they are.
+    // From the end, so that earlier positions stay the same.
     for Drifted { path, .. } in drifted.iter().rev().filter(|drifted| at(live, &drifted.path).is_none()) {
         edit::remove(&mut shaped, &sealing.place(path).0);
     }

@@ -1,6 +1,6 @@
-//! A declaration that moved: there is no baseline for it yet, so the live object is compared with
-//! what is declared literally. What only looks different (`0.1` and `100m`) costs one apply, which
-//! was due anyway.
+//! Comparison for a changed declaration. There is no baseline for it yet, so the live object is
+//! compared with the declaration literally. A value that is only written differently (`0.1` and
+//! `100m`) costs one apply, which was due anyway.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::path::{Element, FieldPath, at};
 use crate::pattern::FieldPattern;
 use crate::request::{is_left_out, is_the_clusters};
 
-/// The declared body with live values where they differ literally, and with what the previous
-/// declaration had, this one lacks and is still there. Equal to `declared` when nothing differs
-/// literally.
+/// Returns the declared body with live values where they differ literally, and with the fields that
+/// the previous declaration had, this one lacks and the object still has. The result is equal to
+/// `declared` if nothing differs literally.
 ///
-/// `ours_before` is what was ours under the previous declaration; `not_ours` is left to others, and
+/// `ours_before` are our fields under the previous declaration; `not_ours` is left to others, and
 /// shown as declared.
 pub fn moved(
     declared: &Value,
@@ -42,16 +42,16 @@ pub fn moved(
     shaped
 }
 
-/// A walk through a declaration and what is live.
+/// A walk through a declaration and its live object.
 struct Comparison<'a> {
     not_ours: &'a [FieldPattern],
     sealing: &'a Sealing<'a>,
-    /// Where it is.
+    /// The present position.
     path: Vec<Element>,
 }
 
 impl Comparison<'_> {
-    /// Compares at a step further, unless what is there is left to others.
+    /// Compares one step deeper, unless the field there is left to others.
     fn below(
         &mut self,
         element: Element,
@@ -82,7 +82,7 @@ impl Comparison<'_> {
         Value::Map(compared)
     }
 
-    /// The object itself: what names it and what is not sent is not compared.
+    /// Compares the object itself, except its identity and the fields that are not sent.
     fn top(&mut self, declared: &Value, live: &Value, ours: &Node) -> Value {
         let Value::Map(fields) = declared else { return live.clone() };
         self.fields(fields, Some(ours), |within, name, value, node| match &**name {
@@ -102,16 +102,16 @@ impl Comparison<'_> {
         }))
     }
 
-    /// Values of a Secret are compared as bytes: as text they are declared in `stringData`, in
+    /// Compares values of a Secret as bytes: they are declared as text in `stringData`, and in
     /// base64 in `data`.
     fn secret(&mut self, map: &str, declared: &Value, live: &Value) -> Value {
         let Value::Map(fields) = declared else { return declared.clone() };
-        // The server knows `data` only, and so do those who share it.
+        // The server knows only `data`, and rules for shared fields refer to it.
         self.path.pop();
         self.path.push(Element::field("data"));
         self.fields(fields, None, |within, name, value, _| {
             let found = live.get("data").and_then(|data| data.get(name))?;
-            // No bytes are written as an empty text or as null, by people and by servers.
+            // An empty value is written as an empty text or as null, by people and by servers.
             let is_void = |value: &Value| *value == Value::Null || value.as_str() == Some("");
             let same = match value {
                 void if is_void(void) => is_void(found),
@@ -123,15 +123,16 @@ impl Comparison<'_> {
         })
     }
 
-    /// A declared value against the live one; `None` where nothing stands.
+    /// Compares a declared value with the live one; `None` if there is none.
     fn literal(&mut self, declared: &Value, live: Option<&Value>, ours: Option<&Node>) -> Option<Value> {
-        // Null is absent, as everywhere: a server writes it for an empty list that it must name
-        // (the rules of a role).
+        // Null counts as absent, as everywhere: a server writes it for an empty list that it must
+        // name (the rules of a role).
         match (declared, live.filter(|live| **live != Value::Null)) {
             (Value::Null, None) => Some(declared.clone()),
-            // The server leaves out what is empty.
+            // The server leaves out empty values.
             (declared, None) => (is_empty(declared) || self.is_left(declared)).then(|| declared.clone()),
-            // What others put into what is declared empty is theirs; what we had put there must go.
+            // Content that others put into a field declared as empty is theirs; content that we had
+            // put there must go.
             (declared, Some(live)) if is_empty(declared) => {
                 Some(if ours.is_some() && !is_empty(live) { live.clone() } else { declared.clone() })
             }
@@ -143,7 +144,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Whether all of a declared map is left to others.
+    /// Reports whether all of a declared map is left to others.
     fn is_left(&mut self, declared: &Value) -> bool {
         let Value::Map(fields) = declared else { return false };
         fields.iter().all(|(name, value)| {
@@ -152,8 +153,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// Lists of which the server told us the keys are compared by key; others by position if they
-    /// are equally long, else as a whole.
+    /// Compares lists by key if the server told us the keys, by position if they are equally long,
+    /// and otherwise as a whole.
     fn list(&mut self, declared: &[Value], live: &[Value], ours: Option<&Node>) -> Value {
         match ours.and_then(|ours| Some((ours, ours.item_keys()?))) {
             Some((ours, keys)) => self.items(declared, live, &keys, ours),
@@ -175,7 +176,8 @@ impl Comparison<'_> {
             let (at, node) = (element.position(live), ours.child(&element));
             let compared =
                 self.below(element, item, |within| at.and_then(|at| within.literal(item, Some(&live[at]), node)));
-            // What is left to others and not there stands behind what it is declared behind.
+            // An absent item that is left to others is put after its predecessor in the
+            // declaration.
             let at = at.unwrap_or_else(|| found.last().map_or(0, |(at, _)| *at));
             found.extend(compared.map(|item| (at, item)));
         }
@@ -184,8 +186,8 @@ impl Comparison<'_> {
     }
 }
 
-/// A declared item by everything that could be a key of it: a pattern names some keys, and those
-/// decide.
+/// Returns a declared item by every value that could be a key of it. A pattern names some keys, and
+/// those decide.
 fn by_its_values(item: &Value) -> Element {
     match item {
         Value::Map(fields) => {
@@ -205,14 +207,14 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The topmost paths that were ours and that the declaration no longer has.
+/// Returns the topmost paths that were ours and that the declaration no longer has.
 fn no_longer_declared(declared: &Value, ours: &Node, sealing: &Sealing<'_>) -> Vec<FieldPath> {
     fn collect(declared: Option<&Value>, ours: &Node, path: &mut Vec<Element>, found: &mut Vec<FieldPath>) {
         if declared.is_none() && ours.owns() {
             found.push(FieldPath(path.clone()));
             return;
         }
-        // A single value where there was a map: that it differs is seen without the old fields.
+        // A single value replaced a map: the difference is visible without the old fields.
         if declared.is_some_and(|declared| !matches!(declared, Value::Map(_) | Value::Seq(_))) {
             return;
         }

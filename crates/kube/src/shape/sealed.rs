@@ -1,5 +1,5 @@
-//! Values of a Secret: they leave this crate as keyed digests only, and are shown where the
-//! declaration has them.
+//! Values of a Secret: they leave this crate only as keyed digests, and are shown in the field that
+//! declares them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::key::group_of;
 use crate::object;
 use crate::path::{Element, FieldPath, at};
 
-/// An object whose values are keyed digests if it is a Secret.
+/// Returns the object; if it is a Secret, its values are replaced by keyed digests.
 pub(crate) fn sealed_data(object: &Value, key: &DigestKey) -> Value {
     let sealing = Sealing::new(object, key);
     let mut shown = object.clone();
@@ -43,7 +43,7 @@ impl<'d> Sealing<'d> {
         self.is_secret
     }
 
-    /// Where the declaration has what the server has at a path: `stringData` is how people write
+    /// Returns the declaration's path for a path of the server: `stringData` is how people write
     /// `data`.
     pub(super) fn place(&self, path: &FieldPath) -> FieldPath {
         match path.0.as_slice() {
@@ -55,7 +55,8 @@ impl<'d> Sealing<'d> {
         }
     }
 
-    /// Whether the declaration of a Secret says literally what is live. A digest would not tell.
+    /// Reports whether the declaration of a Secret is literally equal to the live value. A digest
+    /// would not show that.
     pub(super) fn is_declared(&self, place: &FieldPath, live: &Value) -> bool {
         let [Element::Field(map), Element::Field(_)] = place.0.as_slice() else { return false };
         match (&**map, at(self.declared, place), live) {
@@ -66,7 +67,7 @@ impl<'d> Sealing<'d> {
         }
     }
 
-    /// A live value as it may be shown at a place.
+    /// Returns a live value in the form that may be shown at this path.
     pub(super) fn shown(&self, place: &FieldPath, live: &Value) -> Value {
         let Some(Element::Field(first)) = place.0.first() else { return live.clone() };
         if !self.is_secret || !matches!(&**first, "data" | "stringData") {
@@ -81,7 +82,7 @@ impl<'d> Sealing<'d> {
         }
     }
 
-    /// The digest is of the bytes, not of their base64 form: the declaration may have either.
+    /// Returns the digest of the bytes, not of their base64 form: the declaration may have either.
     fn sealed(&self, name: &Arc<str>, live: &Value) -> Value {
         let bytes = match live {
             Value::Str(text) => BASE64.decode(text.as_bytes()).unwrap_or_else(|_| text.as_bytes().to_vec()),

@@ -1,4 +1,4 @@
-//! What is sent of a declaration over a live object of which others may set something.
+//! The request for a declaration over a live object of which others may set some fields.
 
 use std::sync::Arc;
 
@@ -11,10 +11,13 @@ use crate::project::mark_paths;
 use crate::shape::edit;
 
 impl Sharing {
-    /// What is to be sent over a live object. A co-owner's fields are left out. What is ignored is
-    /// sent as it stands where it is still ours, since leaving it out would remove it, and is left
-    /// out where it is not. What is only made by this, such as a new container, is sent whole; our
-    /// own marks always are.
+    /// Returns the object to send over a live object:
+    ///
+    /// - A co-owner's fields are left out.
+    /// - An ignored field is sent with its live value while it is still ours, since leaving it out
+    ///   would remove it. Otherwise it is left out.
+    /// - A list item that this request creates, such as a new container, is sent whole.
+    /// - Our own marks are always sent.
     pub fn fitted(&self, body: Value, live: &Value) -> Value {
         if self.ignored.is_empty() && self.held.is_empty() {
             return body;
@@ -53,8 +56,7 @@ impl Sharing {
         }
     }
 
-    /// Items are told apart as the server does it. Where it says nothing of that, the list is one
-    /// value.
+    /// Identifies items as the server does. If it does not identify them, the list is one value.
     fn fit_items(&self, items: &[Value], at: At<'_>, path: &mut Vec<Element>) -> Vec<Value> {
         let mut fitted = Vec::with_capacity(items.len());
         for item in items {
@@ -69,7 +71,7 @@ impl Sharing {
     }
 }
 
-/// What is ignored and declared, as it stands where it is ours.
+/// Returns the declared fields of an ignored value with their live values, as far as they are ours.
 fn as_it_stands(declared: &Value, at: At<'_>) -> Option<Value> {
     let (ours, live) = (at.ours?, at.live?);
     match declared {
@@ -84,14 +86,14 @@ fn as_it_stands(declared: &Value, at: At<'_>) -> Option<Value> {
             let kept = items.iter().filter_map(|item| as_it_stands(item, at.step(&at.element_of(item)?.0)));
             Some(Value::Seq(kept.collect()))
         }
-        // What others put into what is declared as empty is theirs.
+        // Content that others put into a field declared as empty is theirs.
         Value::Map(fields) if fields.is_empty() => Some(declared.clone()),
         Value::Seq(items) if items.is_empty() => Some(declared.clone()),
         _ => ours.owns().then(|| live.clone()),
     }
 }
 
-/// A place in the live object, and what is held there.
+/// A position in the live object, and the fields owned there.
 #[derive(Clone, Copy)]
 struct At<'a> {
     live: Option<&'a Value>,
@@ -108,13 +110,13 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The server takes what is here as one value.
+    /// Reports whether the server treats this as one value.
     fn is_whole(self) -> bool {
         self.present.is_some_and(|node| node.own == Own::Whole)
     }
 
-    /// How the server calls a declared item, and whether it has it; `None` where it does not tell
-    /// items apart.
+    /// Returns the server's element for a declared item, and whether it exists; `None` if the
+    /// server does not identify items.
     fn element_of(self, item: &Value) -> Option<(Element, bool)> {
         let node = self.present?;
         let live = match self.live {

@@ -1,9 +1,9 @@
-//! Fields of a declared object that others may set: which of them are not ours as things stand, and
-//! what is sent of them.
+//! Fields of a declared object that others may set: the fields that are presently not ours, and the
+//! request without them.
 //!
-//! What is *ignored* is given when an object is made, and then neither compared nor written. What a
-//! *co-owner* may write is left to it for as long as it holds it; otherwise it is ours like
-//! everything else.
+//! An *ignored* field is sent when an object is created, and then neither compared nor written. A
+//! field that a *co-owner* may write is left to it while it owns the field; otherwise the field is
+//! ours like everything else.
 
 mod fitting;
 
@@ -19,15 +19,15 @@ use crate::object;
 use crate::path::{BadPath, Element, FieldPath};
 use crate::pattern::FieldPattern;
 
-/// The subresource by which autoscalers, and `kubectl scale`, write. A co-owner of this name is
-/// whoever does.
+/// The subresource that autoscalers and `kubectl scale` write. As a co-owner, this name means any
+/// of them.
 pub const SCALE: &str = "scale";
 
-/// Where kinds that can be scaled have their scale. Definitions may name another field, which the
-/// server tells only while somebody holds it.
+/// The field of the scale in kinds that can be scaled. Definitions may name another field, which
+/// the server publishes only while a manager owns it.
 const REPLICAS: [&str; 2] = ["spec", "replicas"];
 
-/// Why a text does not name a field that can be shared.
+/// The error for a text that does not name a field that can be shared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotShareable {
     #[error(transparent)]
@@ -41,7 +41,7 @@ pub enum NotShareable {
 }
 
 impl NotShareable {
-    /// What would be right.
+    /// Returns the correction.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Unreadable(_) | Self::Pointer { .. } => {
@@ -71,45 +71,46 @@ pub fn shareable(text: &str) -> Result<FieldPattern, NotShareable> {
     Ok(pattern)
 }
 
-/// What is known of autoscalers that aim at an object whose scale somebody has set.
+/// The knowledge about autoscalers that target an object whose scale another writer has set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Autoscaler {
     #[default]
     None,
-    /// One does: what is set by the scale subresource is its own.
+    /// One targets it: the value set through the scale subresource belongs to it.
     Aims,
-    /// Nobody may say. It counts as if there were none.
+    /// The autoscalers could not be determined. It counts as if there were none.
     Unknown,
 }
 
-/// A live object, and who holds what of it.
+/// A live object and its field owners.
 #[derive(Clone, Copy, Debug)]
 pub struct Holding<'o> {
     pub object: &'o Value,
     pub entries: &'o [ManagedFields],
 }
 
-/// What of one object is not ours, as things stand.
+/// The fields of one object that are presently not ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sharing {
     ignored: Vec<FieldPattern>,
-    /// What is done about what others add, where the app says so.
+    /// The app's rules for additions of others.
     added: Vec<AdditionRule>,
-    /// What co-owners hold of what they may write.
+    /// The fields that co-owners own now, of those they may write.
     held: Vec<FieldPath>,
-    /// Of that, what is declared.
+    /// The declared fields among these.
     lent: FieldSet,
-    /// What anybody holds, and of that what we do.
+    /// The fields of all owners, and our own among them.
     present: FieldSet,
     ours: FieldSet,
-    /// Who set the scale, where an autoscaler aims at the object and the server says who did.
+    /// The writer of the scale, if an autoscaler targets the object and the server names the
+    /// writer.
     pub scaler: Option<Arc<str>>,
-    /// Nobody holds the scale that is lent: a write that has it conflicts with nobody.
+    /// Set if the lent scale has no owner: a write of it conflicts with no one.
     pub unheld: bool,
     pub autoscaler: Autoscaler,
 }
 
-/// The rules of a resource, read.
+/// The rules of a resource, parsed.
 struct Rules {
     ignored: Vec<FieldPattern>,
     added: Vec<AdditionRule>,
@@ -143,7 +144,7 @@ impl Rules {
         self.co_owned.iter().any(|(writer, pattern)| is_writer(writer) && pattern.covers(path))
     }
 
-    /// Whether whoever scales may write this.
+    /// Reports whether writers of the scale may write this field.
     fn lend_to_scalers(&self, path: &FieldPath) -> bool {
         self.co_owned.iter().any(|(writer, pattern)| **writer == *SCALE && pattern.covers(path))
     }
@@ -154,13 +155,13 @@ impl Rules {
 }
 
 impl Sharing {
-    /// Of an object that is not there yet.
+    /// Returns the sharing of an object that does not exist yet.
     pub fn of_new(resource: &Resource) -> Result<Self, NotShareable> {
         let Rules { ignored, added, .. } = Rules::of(resource)?;
         Ok(Self { ignored, added, ..Self::default() })
     }
 
-    /// Of a live object; `manager` is ours.
+    /// Returns the sharing of a live object; `manager` is ours.
     pub fn of(
         resource: &Resource,
         holding: Holding<'_>,
@@ -195,8 +196,8 @@ impl Sharing {
         })
     }
 
-    /// Where somebody cleared who holds what, what was ours before still tells how items of lists
-    /// are called.
+    /// Adds our previous fields. If the object's `managedFields` were cleared, they still contain
+    /// the keys of list items.
     pub fn knowing(mut self, ours_before: &FieldSet) -> Self {
         if !self.ignored.is_empty() {
             self.present = self.present.union(ours_before);
@@ -204,25 +205,26 @@ impl Sharing {
         self
     }
 
-    /// What co-owners hold now of what is declared. While it is the same, so is what is ours.
+    /// Returns the declared fields that co-owners own now. While they stay the same, so do ours.
     pub fn lent(&self) -> &FieldSet {
         &self.lent
     }
 
-    /// What is neither compared nor taken over.
+    /// Returns the fields that are neither compared nor taken over.
     pub fn not_ours(&self) -> Vec<FieldPattern> {
         self.ignored.iter().cloned().chain(self.held.iter().cloned().map(FieldPattern::from)).collect()
     }
 
-    /// What is done about what others add: what is theirs to set is theirs to add.
+    /// Returns the rules for additions of others: a field that others may set, they may also add
+    /// to.
     pub fn additions(&self) -> Vec<AdditionRule> {
         let theirs = self.not_ours().into_iter().map(|path| AdditionRule { path, treat: Treat::Ignore });
         self.added.iter().cloned().chain(theirs).collect()
     }
 }
 
-/// Who set the scale of an object, where it is declared and no rule speaks of it: then it matters
-/// whether an autoscaler aims at the object. `None` is somebody whom the server does not name.
+/// Returns the writers of a declared scale that no rule covers: then it matters whether an
+/// autoscaler targets the object. `None` is a writer that the server does not name.
 pub fn scalers<'o>(resource: &Resource, holding: Holding<'o>) -> Result<Vec<Option<&'o Arc<str>>>, NotShareable> {
     let unheld = unheld_scale(resource, holding);
     if unheld.is_none() && !holding.entries.iter().any(is_scaling) {
@@ -239,9 +241,10 @@ pub fn scalers<'o>(resource: &Resource, holding: Holding<'o>) -> Result<Vec<Opti
     Ok(named.chain(unheld.map(|_| None)).collect())
 }
 
-/// The declared scale of an object that is at another one, which nobody holds. A server leaves a
-/// zero out of the scale subresource: the field is taken from whoever held it and given to nobody.
-/// From then on it notes no scaling at all, for it does not begin to where nobody is noted.
+/// Returns the path of a declared scale that differs from the live one, and that no one owns. A
+/// server leaves a zero out of the scale subresource: scaling to zero takes the field from its
+/// owner and gives it to no one. From then on the server records no scaling at all, since it does
+/// not start to record a field without an owner.
 fn unheld_scale(resource: &Resource, Holding { object, entries }: Holding<'_>) -> Option<FieldPath> {
     let replicas = |object: &Value| object::number(object, &REPLICAS);
     let (declared, live) = (replicas(&resource.body)?, replicas(object)?);
@@ -254,8 +257,8 @@ fn is_scaling(entry: &ManagedFields) -> bool {
     entry.operation == Operation::Update && *entry.subresource == *SCALE
 }
 
-/// Whether a declaration has something at a path of the server's. Data of a Secret may be declared
-/// as text.
+/// Reports whether a declaration has a value at a path of the server. Data of a Secret may be
+/// declared as text.
 fn is_declared(declared: &Value, path: &FieldPath) -> bool {
     let has =
         |path: &[Element]| path.iter().try_fold(declared, |value, element| element.declared_step(value)).is_some();

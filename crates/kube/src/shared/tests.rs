@@ -1,4 +1,4 @@
-//! What is ours where others may set something, and what is sent of it.
+//! Field ownership where others may set some fields, and the request that follows from it.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,8 @@ fn resource(body: &str, shared: &[(&str, Option<&str>)]) -> Resource {
     }
 }
 
-/// A live object: what it says, and who holds what by which operation and subresource.
+/// Builds a live object from its body and its field owners (manager, operation, subresource,
+/// fields).
 fn live(body: &str, entries: &[(&str, &str, &str, &str)]) -> Value {
     let entry = |(manager, operation, subresource, fields): &(&str, &str, &str, &str)| {
         format!(
@@ -43,7 +44,7 @@ fn sharing(resource: &Resource, live: &Value, autoscaler: Autoscaler) -> Sharing
     Sharing::of(resource, Holding { object: live, entries: &entries }, "setpoint-one", autoscaler).unwrap()
 }
 
-/// Who set the scale, where it matters.
+/// Returns the relevant writers of the scale.
 fn scaled_by(resource: &Resource, live: &Value) -> Vec<Option<String>> {
     let entries = managed_fields(live).unwrap();
     let scalers = scalers(resource, Holding { object: live, entries: &entries }).unwrap();
@@ -139,8 +140,8 @@ fn nobody_is_asked_about_a_scale_that_is_not_declared_or_that_a_rule_speaks_of()
 
 const PAUSED: &str = r#"{"f:spec":{"f:paused":{}}}"#;
 
-/// What a server leaves behind that has once been told to scale to zero: a number that nobody
-/// holds.
+/// Builds the object that a server leaves behind after a scaling to zero: its number of replicas
+/// has no owner.
 fn unheld(replicas: u32) -> Value {
     let body = SCALED.replace(r#""replicas":7"#, &format!(r#""replicas":{replicas}"#));
     live(&body, &[("setpoint-one", "Apply", "", PAUSED)])

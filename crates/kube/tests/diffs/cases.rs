@@ -1,19 +1,19 @@
-//! The cases of Argo CD's own test of its comparison: which files it reads together, and whether it
-//! expects a difference.
+//! The cases of Argo CD's own test of its comparison: the files that belong together, and the
+//! expected result.
 
 use std::collections::BTreeMap;
 
 /// One comparison of a test.
 pub(super) struct Case {
     pub(super) test: String,
-    /// What is declared, what is live, and what a dry-run answered.
+    /// The files with the declared object, the live one, and the result of a dry-run.
     pub(super) files: Vec<String>,
-    /// Whether Argo CD expects a difference.
+    /// Set if Argo CD expects a difference.
     pub(super) modified: bool,
 }
 
 impl Case {
-    /// The file with this word among those of its name: `config`, `live` or `predicted`.
+    /// Returns the file with this word in its name: `config`, `live` or `predicted`.
     pub(super) fn file(&self, part: &str) -> Option<&str> {
         let is_it = |file: &&String| {
             let mut words = file.split(['-', '.']);
@@ -23,7 +23,7 @@ impl Case {
     }
 }
 
-/// `//go:embed FILE` and, on the next line, the variable that holds it.
+/// Reads `//go:embed FILE` and, on the next line, the variable that holds it.
 pub(super) fn embedded(source: &str) -> BTreeMap<&str, &str> {
     let mut held = BTreeMap::new();
     let mut file = None;
@@ -40,7 +40,7 @@ pub(super) fn embedded(source: &str) -> BTreeMap<&str, &str> {
     held
 }
 
-/// Every assertion on `Modified`, with the files that were named since the one before it.
+/// Returns every assertion on `Modified`, with the files that were named since the previous one.
 pub(super) fn cases(source: &str, embedded: &BTreeMap<&str, &str>) -> Vec<Case> {
     let mut cases = Vec::new();
     let (mut function, mut section) = ("", None);
@@ -62,7 +62,7 @@ pub(super) fn cases(source: &str, embedded: &BTreeMap<&str, &str>) -> Vec<Case> 
     cases
 }
 
-/// The files a line of Go names, by path or by the variable that holds them.
+/// Returns the file that a line of Go names, by path or by the variable that holds it.
 fn named_in(line: &str, embedded: &BTreeMap<&str, &str>) -> Option<String> {
     if let Some((_, rest)) = line.split_once("\"testdata/") {
         return rest.split('"').next().map(str::to_owned);

@@ -1,6 +1,6 @@
-//! Our comparison against the cases of Argo CD's: what is declared, what is live, and what the
-//! server answered to a dry-run, with what Argo CD makes of it. Its files are no part of the
-//! project; a clone is named by an environment variable, and without it the test says so.
+//! Our comparison on Argo CD's cases: the declared object, the live one and the server's response
+//! to a dry-run, against Argo CD's own result. Its files are no part of the project: an environment
+//! variable names a clone, and without it the test reports that it checked nothing.
 
 mod cases;
 
@@ -22,9 +22,9 @@ use super::corpus::{folder, read, tell, text};
 use super::tally::{Came, Tally};
 
 const DATA: &str = "gitops-engine/pkg/diff";
-/// Under this name Argo CD applies: here it stands for ours.
+/// The field manager of Argo CD, which represents ours here.
 const MANAGER: &str = "argocd-controller";
-/// Files that hold no object.
+/// Files without objects.
 const NO_OBJECTS: [(&str, &str); 2] = [
     ("data.go", "the program that holds the others"),
     ("openapiv2.bin", "the schema by which Argo CD guesses what a server would answer; here the server is asked"),
@@ -37,8 +37,8 @@ const UNHELD: &str =
 const AS_DECLARED: &str =
     "what stands there as declared is in place, though a webhook would take it out at the next apply";
 
-/// What is found in a case, in the words of its declaration, and why that is meant to differ from
-/// what Argo CD finds if it does.
+/// Returns the expected differences of a case, in the terms of its declaration. If they differ from
+/// those of Argo CD, the reason is included.
 fn expected(case: &Case) -> (&'static [&'static str], Option<&'static str>) {
     const ENVIRONMENT: [&str; 4] = [
         "spec.template.spec.containers[0].env[0].name",
@@ -114,7 +114,7 @@ fn the_comparisons_of_argo_cd_agree_but_for_what_is_meant_to_differ() {
     files.assert_counts_in("false-diffs.md", "Files");
 }
 
-/// Every file of the folder, by the worst that came of a case that reads it.
+/// Tallies every file of the directory, by the worst result of a case that reads it.
 fn accounted(data: &Path, came: &BTreeMap<String, Came>) -> Tally {
     let mut tally = Tally::default();
     for entry in std::fs::read_dir(data).expect("a folder of a clone can be listed") {
@@ -136,7 +136,7 @@ fn replayed(case: &Case, data: &Path) -> (String, Came) {
     let (declared, live) = as_the_test_has_them(&case.test, declared, live);
     let seen = match object("predicted") {
         Some(answer) => by_dry_run(&declared, &live, &answer),
-        // What was declared last is known by what we hold, or by what `kubectl` wrote down.
+        // Our field ownership, or the annotation of `kubectl`, shows the previous declaration.
         None => moved(&declared, &live, &held_before(&live), &[], &digest_key()),
     };
     let found: Vec<String> = diff(&declared, &seen).iter().map(|difference| difference.path.to_string()).collect();
@@ -150,7 +150,7 @@ fn replayed(case: &Case, data: &Path) -> (String, Came) {
     (line, came)
 }
 
-/// Two tests change what they have read.
+/// Applies the changes that two tests make to their objects.
 fn as_the_test_has_them(test: &str, mut declared: Value, mut live: Value) -> (Value, Value) {
     let set = |object: &mut Value, path: &[&str], value: Option<&str>| {
         let (last, above) = path.split_last().expect("a path has an end");
@@ -182,7 +182,7 @@ fn as_the_test_has_them(test: &str, mut declared: Value, mut live: Value) -> (Va
     (declared, live)
 }
 
-/// As it is compared where nothing is remembered of the object.
+/// Compares by dry-run, as for an object without a record.
 fn by_dry_run(declared: &Value, live: &Value, answer: &Value) -> Value {
     let key = HashKey::derived(&digest_key());
     let taken = take(answer, MANAGER, declared, &[], &key).expect("the answer names its writer");
@@ -193,7 +193,7 @@ fn by_dry_run(declared: &Value, live: &Value, answer: &Value) -> Value {
     in_declared_shape(declared, live, &drifted, &undeclared, &digest_key())
 }
 
-/// What was ours under the declaration before this one.
+/// Returns our fields under the previous declaration.
 fn held_before(live: &Value) -> FieldSet {
     let entries = managed_fields(live).expect("entries that can be read");
     if let Some(entry) = applied_by(&entries, MANAGER) {
@@ -210,15 +210,15 @@ fn held_before(live: &Value) -> FieldSet {
     FieldSet::from_fields_v1(&held).expect("a set as servers write it")
 }
 
-/// The fields of what somebody applied, as a server would write them. Which lists have keys is not
-/// known: each is one value.
+/// Returns the fields of an applied object, as a server would write them. The keys of lists are
+/// unknown, so each list is one value.
 fn fields_of(value: &Value, is_held: impl Fn(&[&str]) -> bool) -> Value {
     fn below<'v>(value: &'v Value, path: &mut Vec<&'v str>, is_held: &impl Fn(&[&str]) -> bool) -> Value {
         let Value::Map(fields) = value else { return Value::map::<&str>([]) };
         let mut held = Vec::new();
         for (name, value) in fields.iter() {
             path.push(name);
-            // `kubectl` notes annotations where none were declared.
+            // `kubectl` adds empty annotations to its record if none were declared.
             let is_nothing = matches!(value, Value::Map(fields) if fields.is_empty());
             if is_held(path) && !is_nothing {
                 held.push((format!("f:{name}"), below(value, path, is_held)));

@@ -33,7 +33,7 @@ fn the_built_in_checks_of_argo_cd_agree_but_for_what_is_meant_to_differ() {
     assert!(tally.different.is_empty() && tally.not_covered.is_empty(), "see above");
 }
 
-/// `assertAppHealth(t, "./testdata/x.yaml", HealthStatusHealthy)`, or a nil that says there is no
+/// Reads `assertAppHealth(t, "./testdata/x.yaml", HealthStatusHealthy)`, or a nil if there is no
 /// check.
 fn built_in_case(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("assertAppHealth(t, \"")?;
@@ -63,7 +63,8 @@ const ERROR: &str = "a condition that names an error and holds, or is denied wit
 const BELIEVED: &str = "`Ready` and `Available` are believed; the check of Argo CD reads more of this kind";
 const CRON: &str = "a run that failed does not count against its cron job";
 
-/// The most that may be healthy here and not there: this is the direction that hurts.
+/// The maximum number of cases that are healthy here and not there: this is the dangerous
+/// direction.
 const MOST_BELIEVED: usize = 25;
 
 /// A case of `health_test.yaml`.
@@ -140,8 +141,8 @@ pub(super) fn is_equal(theirs: &str, ours: &Assessment) -> bool {
     }
 }
 
-/// Why a difference is meant, where it is of a kind that is. What no rule claims is not a
-/// difference.
+/// Returns the reason of a difference that is by design. A case that no rule covers does not count
+/// as a difference.
 fn lua_design(theirs: &str, ours: &Assessment, object: &Value) -> Option<&'static str> {
     match (theirs, ours.health, ours.basis) {
         (_, Health::Unknown, Basis::Kind) => Some(SILENT),
@@ -160,7 +161,7 @@ fn lua_design(theirs: &str, ours: &Assessment, object: &Value) -> Option<&'stati
     }
 }
 
-/// Nobody has written a status.
+/// Reports whether there is no status.
 fn is_silent(object: &Value) -> bool {
     match object.get("status") {
         None | Some(Value::Null) => true,

@@ -1,5 +1,5 @@
-//! The expressions in docs/health.md: they can be used, and say what Argo CD's own checks say of
-//! the same objects.
+//! The expressions in docs/health.md: they compile, and give the same results as Argo CD's own
+//! checks on the same objects.
 
 use setpoint_core::live::Health;
 use setpoint_core::value::Value;
@@ -37,7 +37,7 @@ fn the_expressions_in_the_documentation_say_what_they_promise() {
     assert!(tally.different.is_empty() && tally.not_covered.is_empty() && tally.equal > 0, "see above");
 }
 
-/// The rules of the Target document that is the one block of YAML in the page, by kind.
+/// Returns the rules of the Target document, which is the only block of YAML in the page, by kind.
 fn examples() -> Vec<(String, Value)> {
     let page = text(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/health.md"));
     let block = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());

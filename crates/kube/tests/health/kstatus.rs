@@ -10,7 +10,7 @@ use crate::tally::Tally;
 
 const TABLE: &str = "pkg/kstatus/status/status_compute_test.go";
 
-/// A test case of the table: its name, its object, the status it expects.
+/// A case of the table: its name, its object, the expected status.
 struct Case<'a> {
     name: &'a str,
     object: &'a str,
@@ -26,7 +26,7 @@ fn kstatus_agrees_but_for_what_is_meant_to_differ() {
     assert!(cases.len() >= 50, "only {} cases were found in {TABLE}", cases.len());
     let mut tally = Tally::default();
     for case in &cases {
-        // One object is made with the time of the run; no rule here reads it.
+        // One object contains the time of the run; no rule here reads it.
         let object = read(case.name, &case.object.replace("%s", "2026-11-15T12:00:00Z"));
         let ours = assess(&object, &Rules::default());
         tally.add(case.name, case.expected, &ours, ours.health == meant(case.expected), design(case.name));
@@ -46,7 +46,7 @@ fn meant(status: &str) -> Health {
     }
 }
 
-/// Why a case is meant to differ.
+/// Returns the reason of a difference that is by design.
 fn design(name: &str) -> Option<&'static str> {
     Some(match name {
         "podCompletedFailed" => "a pod that failed is degraded",

@@ -1,4 +1,4 @@
-//! Kinds nobody here knows: what their controllers commonly say.
+//! Unknown kinds: the common conditions of their controllers.
 
 use setpoint_core::live::Health::{Degraded, Healthy, Progressing, Unknown};
 

@@ -1,4 +1,4 @@
-//! Kinds that the control plane itself answers for.
+//! Kinds that the control plane itself implements.
 
 use setpoint_core::live::Health::{Degraded, Healthy, Progressing, Unknown};
 

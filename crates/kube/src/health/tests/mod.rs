@@ -1,4 +1,4 @@
-//! Health, rule by rule, on objects as a server gives them.
+//! Health, rule by rule, on objects as a server sends them.
 
 mod conditions;
 mod control_plane;
@@ -17,7 +17,7 @@ use setpoint_yaml::{Dialect, Source, parse};
 
 use super::{Assessment, Rules, assess};
 
-/// An object written as YAML.
+/// Parses an object written as YAML.
 fn object(text: &str) -> Value {
     let documents = parse(Source::new("object.yaml", text)).unwrap();
     setpoint_documents::read_value(documents[0].root(), Dialect::GoYamlV2).unwrap()
@@ -27,7 +27,7 @@ fn assessed(text: &str) -> Assessment {
     assess(&object(text), &Rules::default())
 }
 
-/// Each case: what stands after `head`, how well that is, and what its reason has to say.
+/// Checks cases: the text after `head`, the expected health, and a part of the reason.
 fn check(head: &str, cases: &[(&str, Health, &str)]) {
     for (rest, health, words) in cases {
         let assessment = assessed(&format!("{head}\n{rest}"));

@@ -1,4 +1,4 @@
-//! Who is asked first, and what every reason looks like.
+//! The order of the rules, and the form of every reason.
 
 use proptest::prelude::*;
 use setpoint_core::live::Health;
@@ -103,7 +103,7 @@ fn what_is_no_object_at_all_is_unknown() {
     }
 }
 
-/// Anything built from the words that rules look for, in any place.
+/// Generates objects from the words that rules search for, in any place.
 fn any_object() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
         "True",

@@ -1,4 +1,4 @@
-//! What users write.
+//! The user's expressions.
 
 use setpoint_core::live::Health::{Degraded, Healthy, Progressing, Unknown};
 use setpoint_core::value::Value;
@@ -129,7 +129,7 @@ fn bad_expressions_are_refused_before_they_are_used() {
     assert_eq!(refusal(nested), BadExpression::TooManyLoops { loops: 4 });
 }
 
-/// An expression in which one form is nested or chained `times` times.
+/// Builds an expression in which one form is nested or chained `times` times.
 fn repeated(form: usize, times: usize) -> String {
     let forms = [
         ("(", "true", ")"),
