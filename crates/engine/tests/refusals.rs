@@ -191,13 +191,13 @@ fn a_path_that_cannot_be_shared_is_told_with_its_place_and_what_was_expected() {
         (
             "additions: [{ paths: [metadata], then: heal }]",
             "spec.sync.additions[0].paths[0]",
-            "covers what an object is called by",
+            "covers the identity of the object",
             "name a field below it",
         ),
         (
             "coOwners: [{ writer: w, paths: [metadata] }]",
             "spec.sync.coOwners[0].paths[0]",
-            "`metadata` covers what an object is called by",
+            "`metadata` covers the identity of the object",
             "name a field below it",
         ),
     ] {

@@ -15,7 +15,7 @@ const DEEPEST: usize = 128;
 /// The error for malformed JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "byte {offset} of the JSON is wrong: {problem}; see whether a proxy changes or cuts what the API server answers"
+    "byte {offset} of the JSON is wrong: {problem}; check whether a proxy changes or truncates the responses of the API server"
 )]
 pub struct NotJson {
     pub problem: &'static str,

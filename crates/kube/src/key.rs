@@ -24,7 +24,7 @@ pub enum Scope<'a> {
 pub enum NoKey {
     #[error("the object has no `{field}`; add it")]
     Missing { field: &'static str },
-    #[error("the object cannot be named")]
+    #[error("the object has an invalid name")]
     BadName { source: BadName },
 }
 

@@ -45,7 +45,7 @@ pub struct ManagedFields {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadManagedFields {
     #[error(
-        "`metadata.managedFields` is not a list of entries; apply the object again, so that the server writes them anew"
+        "`metadata.managedFields` is not a list of entries; apply the object again, so that the server rewrites them"
     )]
     Shape,
     #[error("the fields of the writer `{manager}` cannot be read")]

@@ -9,9 +9,9 @@ pub use crate::json::{NotJson, NotPlain};
 /// The error for bytes that are not one object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAnObject {
-    #[error("the answer cannot be read")]
+    #[error("the response cannot be read")]
     NotJson { source: NotJson },
-    #[error("the answer is not an object but {what}; see whether something else than an API server answers there")]
+    #[error("the response is not an object but {what}; check that the address is that of an API server")]
     Other { what: &'static str },
 }
 

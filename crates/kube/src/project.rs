@@ -132,9 +132,7 @@ pub struct Baseline {
 
 /// The error for stored bytes that are not a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a stored baseline has {length} bytes, which no baseline has; remove state.db, and the next look takes a new one"
-)]
+#[error("a stored baseline has the invalid length of {length} bytes; remove state.db, and Setpoint stores a new one")]
 pub struct BadBaseline {
     pub length: usize,
 }
@@ -178,10 +176,10 @@ pub struct AppliedFields {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyNotUnderstood {
     #[error(
-        "the answer has no entry of `{manager}` in managedFields, so the server does not know what is ours; apply the same values again"
+        "the response has no entry of `{manager}` in managedFields, so our fields are unknown; apply the same values again"
     )]
     NoEntry { manager: String },
-    #[error("the answer does not say what is ours")]
+    #[error("the response does not name our fields")]
     Unreadable { source: BadManagedFields },
 }
 
@@ -349,7 +347,7 @@ mod tests {
             r#"{"f:spec":{"f:emptyDir":{".":{}},"f:selector":{},"f:shortNames":{"-":{}}}}"#,
             "existence; a selector is a whole; left out by the server"
         );
-        assert!(taken.beside.is_empty(), "whoever fills what the server left out adds something");
+        assert!(taken.beside.is_empty(), "filling a field that the server left out is an addition");
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl fmt::Display for Status {
         match (self.message.is_empty(), self.reason.is_empty()) {
             (false, _) => f.write_str(&line(&self.message))?,
             (true, false) => f.write_str(&self.reason)?,
-            (true, true) => write!(f, "the server answered {}", self.code)?,
+            (true, true) => write!(f, "the server responded {}", self.code)?,
         }
         // The message of most refusals already contains its causes.
         for cause in self.causes.iter().filter(|cause| !self.message.contains(&cause.message)) {
@@ -227,6 +227,6 @@ mod tests {
         let status = Status::read(502, page.as_bytes());
         assert_eq!((status.code, status.message.chars().count()), (502, MOST_TEXT));
         assert!(!status.message.chars().any(char::is_control));
-        assert_eq!(Status::read(500, b"").to_string(), "the server answered 500");
+        assert_eq!(Status::read(500, b"").to_string(), "the server responded 500");
     }
 }

@@ -8,13 +8,16 @@ use setpoint_yaml::{Class, Dialect, Source, parse};
 
 /// Returns the directory that an environment variable names. Without the variable, the test reports
 /// what it leaves out. A missing directory is an error.
-#[expect(clippy::disallowed_methods, reason = "the one door through which a run says where the cases of others are")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the only place where a run configures the directories of other projects' cases"
+)]
 pub(crate) fn folder(variable: &str, holds: &str) -> Option<PathBuf> {
     let Some(folder) = std::env::var_os(variable).map(PathBuf::from) else {
         tell(&format!("not checked: {holds}; set {variable} to a clone of that repository"));
         return None;
     };
-    assert!(folder.is_dir(), "{variable} names {}, which is no folder", folder.display());
+    assert!(folder.is_dir(), "{variable} names {}, which is not a directory", folder.display());
     Some(folder)
 }
 

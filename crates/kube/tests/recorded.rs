@@ -70,7 +70,7 @@ fn edits_of_ours_are_named_and_additions_are_told_or_undone() {
             "spec.template.spec.nodeSelector",
             r#"spec.template.spec.volumes[name="tmp"].emptyDir.medium"#,
         ],
-        "what was declared as empty was filled by somebody"
+        "another writer filled the field that was declared as empty"
     );
     assert_ne!(in_declared_shape(&declared(), &edited(), &drift, &found.complete, &digest_key()), declared());
 }

@@ -272,7 +272,7 @@ mod tests {
         let explanation = asked(&edit(Some(holder("kubectl edit/2", ""))), &[event(&NOBODY)]).unwrap();
         assert!(explanation.is_final);
         let later = event(&[("/responseObject/metadata/resourceVersion", r#""43""#)]);
-        assert_eq!(asked(&edit(Some(holder("kubectl edit/2", ""))), &[later]), None, "it came after what was seen");
+        assert_eq!(asked(&edit(Some(holder("kubectl edit/2", ""))), &[later]), None, "it came after the observation");
         let replaced = event(&[("/responseObject/metadata/uid", r#""u-2""#)]);
         assert_eq!(asked(&edit(Some(holder("kubectl edit/2", ""))), &[replaced]), None, "it was another object");
     }
@@ -323,7 +323,11 @@ mod tests {
             who(explain(&edit(Some(holder("kubectl edit/2", ""))), &known, began))
         };
         assert_eq!(asked("2026-11-16T10:00:01.050Z"), "jane by one");
-        assert_eq!(asked("2026-11-16T10:00:01.010Z"), "nobody", "somebody else may have written before we were told");
+        assert_eq!(
+            asked("2026-11-16T10:00:01.010Z"),
+            "nobody",
+            "another client may have written before our events begin"
+        );
     }
 
     #[test]

@@ -14,9 +14,7 @@ use crate::path::Element;
 
 /// The error for bytes or values that are no set of fields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{at}` is not a field of a fieldsV1 set: {problem}; apply the object again, so that the server writes it anew"
-)]
+#[error("`{at}` is not a field of a fieldsV1 set: {problem}; apply the object again, so that the server rewrites it")]
 pub struct BadFieldSet {
     pub at: String,
     pub problem: &'static str,

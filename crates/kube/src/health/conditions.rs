@@ -22,12 +22,11 @@ const NEEDED: [&str; 6] = ["Synced", "Installed", "Accepted", "Valid", "Establis
 
 pub(super) fn judge(object: Object<'_>) -> Assessment {
     if object.is_silent() {
-        return Verdict::unknown("its controller has not spoken: it has no status").resting_on(Basis::Nothing);
+        return Verdict::unknown("its controller has not reported: it has no status").resting_on(Basis::Nothing);
     }
     let conditions: Vec<Condition<'_>> = object.conditions_at("status.conditions").collect();
     if let Some(old) = conditions.iter().find(|condition| is_old(object, **condition)) {
-        return Verdict::progressing(format!("{} speaks of another generation", old.name))
-            .resting_on(Basis::Generation);
+        return Verdict::progressing(format!("{} is about another generation", old.name)).resting_on(Basis::Generation);
     }
     let spoken = spoken(&conditions).or_else(|| nothing_else(object));
     let verdict = match words::judge(object) {
@@ -111,7 +110,7 @@ fn nothing_else(object: Object<'_>) -> Option<Verdict> {
     let generation = object.observed_generation()?;
     match object.at("status") {
         Some(Value::Map(fields)) if fields.len() == 1 => Some(Verdict::healthy(format!(
-            "its controller has looked at generation {generation} and reports nothing against it"
+            "its controller has observed generation {generation} and reports no problem"
         ))),
         _ => None,
     }
@@ -123,6 +122,6 @@ fn unspoken(object: Object<'_>, conditions: &[Condition<'_>]) -> Assessment {
     let names: Vec<&str> = conditions.iter().map(|condition| condition.name).collect();
     let said = words::word(object).map(|(field, word)| format!("`{field}: {word}`"));
     let said = said.unwrap_or_else(|| if names.is_empty() { "no condition".to_owned() } else { names.join(", ") });
-    Verdict::unknown(format!("its status ({said}) is not understood: say with expressions for {class} what is healthy"))
+    Verdict::unknown(format!("its status ({said}) is not understood: define its health with expressions for {class}"))
         .resting_on(Basis::Nothing)
 }

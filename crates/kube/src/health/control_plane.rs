@@ -7,7 +7,7 @@ pub(super) fn namespace(object: Object<'_>) -> Verdict {
     match object.text("status.phase") {
         Some("Active") => Verdict::healthy("it is active"),
         Some("Terminating") => Verdict::progressing("terminating"),
-        Some(other) => Verdict::unknown(format!("its phase `{other}` says nothing of its health")),
+        Some(other) => Verdict::unknown(format!("its phase `{other}` does not show its health")),
         None => Verdict::progressing("it is not active yet"),
     }
 }
@@ -64,7 +64,7 @@ fn scales(conditions: &[Condition<'_>]) -> Verdict {
     let able = |condition: &&Condition<'_>| condition.name == "AbleToScale" && condition.state == State::True;
     match conditions.iter().find(able) {
         Some(able) => Verdict::healthy(format!("it can scale: {}", able.message)),
-        None => Verdict::progressing("it has not yet found what to scale"),
+        None => Verdict::progressing("it has not found its scale target yet"),
     }
 }
 
@@ -89,6 +89,6 @@ pub(super) fn signing_request(object: Object<'_>) -> Verdict {
     match (object.holds("Approved"), object.text("status.certificate")) {
         (Some(_), Some(_)) => Verdict::healthy("it is signed").for_good(),
         (Some(_), None) => Verdict::progressing("it is approved, but not signed yet"),
-        (None, _) => Verdict::progressing("nobody has approved it yet"),
+        (None, _) => Verdict::progressing("it is not approved yet"),
     }
 }

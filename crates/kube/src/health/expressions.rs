@@ -35,9 +35,9 @@ pub enum BadExpression {
     NotCel { problem: String },
     #[error("its operators and calls are nested deeper than {MAX_DEPTH}; split it")]
     TooDeep,
-    #[error("it has {loops} loops within each other, and {MAX_NESTED_LOOPS} are allowed; write it with fewer")]
+    #[error("it nests {loops} loops, and {MAX_NESTED_LOOPS} are allowed; use fewer")]
     TooManyLoops { loops: u32 },
-    #[error("it speaks of `{name}`, which is not there; the object is `self`")]
+    #[error("`{name}` is not defined; the object is `self`")]
     UnknownName { name: String },
 }
 
@@ -97,7 +97,7 @@ impl Expression {
         }
         match subject.context.resolve(&self.tree) {
             Ok(cel::Value::Bool(holds)) => Ok(holds),
-            Ok(other) => Err(format!("it gives a {}, and not true or false", other.type_of())),
+            Ok(other) => Err(format!("it results in a {}, not in true or false", other.type_of())),
             Err(error) => Err(problem(&error)),
         }
     }
@@ -107,7 +107,7 @@ impl Expression {
 /// may hold secrets.
 fn problem(error: &ExecutionError) -> String {
     match error {
-        ExecutionError::NoSuchKey(name) => format!("there is no `{name}`; ask with `has(…)` first"),
+        ExecutionError::NoSuchKey(name) => format!("there is no `{name}`; test it with `has(…)` first"),
         ExecutionError::UndeclaredReference(name) => format!("there is no function or variable `{name}`"),
         ExecutionError::InvalidArgumentCount { expected, actual } => {
             format!("a function was given {actual} arguments, and takes {expected}")

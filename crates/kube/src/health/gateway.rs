@@ -30,7 +30,7 @@ pub(super) fn attached(object: Object<'_>) -> Verdict {
             }
             spoken = true;
             if is_old(*condition, generation) {
-                waits_for.get_or_insert_with(|| format!("{part}{} speaks of an older generation", condition.name));
+                waits_for.get_or_insert_with(|| format!("{part}{} is about an older generation", condition.name));
             } else if refuses(*condition) {
                 return Verdict::degraded(format!("{part}{}", condition.told()));
             } else if is_unfinished(*condition) {
@@ -39,9 +39,9 @@ pub(super) fn attached(object: Object<'_>) -> Verdict {
         }
     }
     match waits_for {
-        _ if !spoken => Verdict::unknown("its controller has not spoken"),
+        _ if !spoken => Verdict::unknown("its controller has not reported"),
         Some(waits_for) => Verdict::progressing(waits_for),
-        None => Verdict::healthy("all that it is attached to have accepted it"),
+        None => Verdict::healthy("everything that it is attached to has accepted it"),
     }
 }
 

@@ -33,11 +33,11 @@ pub(super) fn cron_job(object: Object<'_>) -> Verdict {
     let runs = object.items("status.active").next().is_some();
     Verdict::healthy(match (scheduled, succeeded) {
         (None, _) => "it has not run yet".to_owned(),
-        (Some(_), _) if runs => "a run is under way".to_owned(),
+        (Some(_), _) if runs => "a run is in progress".to_owned(),
         (Some(scheduled), None) => format!("the run of {scheduled} did not succeed, nor did one before"),
         // One controller writes both in one form of RFC 3339, in which text order is time order.
         (Some(scheduled), Some(succeeded)) if succeeded < scheduled => {
-            format!("the run of {scheduled} did not succeed; one last did at {succeeded}")
+            format!("the run of {scheduled} did not succeed; the last success was at {succeeded}")
         }
         (Some(scheduled), Some(_)) => format!("the run of {scheduled} succeeded"),
     })

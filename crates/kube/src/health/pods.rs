@@ -6,7 +6,7 @@ use super::status::Object;
 
 pub(super) fn pod(object: Object<'_>) -> Verdict {
     match object.text("status.phase") {
-        Some("Succeeded") => return Verdict::healthy("its containers have ended well").for_good(),
+        Some("Succeeded") => return Verdict::healthy("its containers have succeeded").for_good(),
         Some("Failed") => return Verdict::degraded(failure(object)).for_good(),
         _ => {}
     }
@@ -16,14 +16,14 @@ pub(super) fn pod(object: Object<'_>) -> Verdict {
     match object.text("status.phase") {
         Some("Running") => running(object),
         Some("Pending") => pending(object),
-        None => Verdict::progressing("no node has taken it up yet"),
-        Some(other) => Verdict::unknown(format!("its phase `{other}` says nothing of its health")),
+        None => Verdict::progressing("no node runs it yet"),
+        Some(other) => Verdict::unknown(format!("its phase `{other}` does not show its health")),
     }
 }
 
 fn running(object: Object<'_>) -> Verdict {
     if matches!(object.text("spec.restartPolicy"), Some("Never" | "OnFailure")) {
-        return Verdict::progressing("it runs, and is well when its containers have ended well");
+        return Verdict::progressing("it runs, and is healthy when its containers have succeeded");
     }
     if object.holds("Ready").is_some() {
         return Verdict::healthy("it is ready");
@@ -63,7 +63,7 @@ fn stuck(container: Object<'_>) -> Option<String> {
 fn crashed(container: Object<'_>) -> Option<String> {
     let code = container.int("lastState.terminated.exitCode").filter(|code| *code != 0)?;
     (!container.is_set("ready"))
-        .then(|| format!("container `{}` ended with exit code {code} and was started again", name(container)))
+        .then(|| format!("container `{}` ended with exit code {code} and was restarted", name(container)))
 }
 
 fn failure(object: Object<'_>) -> String {

@@ -105,7 +105,7 @@ impl Compiled {
             match expression.holds(&subject) {
                 Ok(false) => {}
                 Ok(true) => {
-                    let reason = format!("its rule says `{name}`: {}", expression.text());
+                    let reason = format!("its rule results in `{name}`: {}", expression.text());
                     return match word {
                         Word::Degraded => Verdict::degraded(reason),
                         Word::Progressing => Verdict::progressing(reason),
@@ -116,8 +116,8 @@ impl Compiled {
             }
         }
         match self.progressing {
-            Some(_) => Verdict::unknown("none of the rules for its kind holds"),
-            None => Verdict::progressing(format!("its rule does not say `healthy` yet: {}", self.healthy.text())),
+            Some(_) => Verdict::unknown("none of the rules for its kind is true"),
+            None => Verdict::progressing(format!("its rule does not result in `healthy` yet: {}", self.healthy.text())),
         }
     }
 }

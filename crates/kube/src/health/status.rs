@@ -117,7 +117,7 @@ impl<'a> Object<'a> {
         let (stands, seen) = (self.generation()?, self.observed_generation()?);
         (stands != seen).then(|| {
             Verdict::progressing(format!(
-                "its controller has looked at generation {seen}, and generation {stands} stands"
+                "its controller has observed generation {seen}, and generation {stands} is declared"
             ))
         })
     }
@@ -126,7 +126,7 @@ impl<'a> Object<'a> {
     /// writes `observedGeneration`.
     pub(super) fn unobserved(self) -> Option<Verdict> {
         match self.observed_generation() {
-            None => Some(Verdict::progressing("its controller has not looked at it yet")),
+            None => Some(Verdict::progressing("its controller has not observed it yet")),
             Some(_) => None,
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn claim(object: Object<'_>) -> Verdict {
         Some("Pending") | None => Verdict::progressing(
             "it is not bound yet (a class that waits for its first consumer binds it when a pod uses it)",
         ),
-        Some(other) => Verdict::unknown(format!("its phase `{other}` says nothing of its health")),
+        Some(other) => Verdict::unknown(format!("its phase `{other}` does not show its health")),
     }
 }
 
@@ -28,13 +28,13 @@ pub(super) fn volume(object: Object<'_>) -> Verdict {
         Some("Bound") => Verdict::healthy("it is bound to a claim"),
         Some("Pending") | None => Verdict::progressing("it is not available yet"),
         Some("Released") if object.text("spec.persistentVolumeReclaimPolicy") == Some("Retain") => {
-            Verdict::degraded("its claim is gone, and nobody can claim it until `spec.claimRef` is removed").for_good()
+            Verdict::degraded("its claim is gone, and it cannot be claimed until `spec.claimRef` is removed").for_good()
         }
         Some("Released") => Verdict::progressing("its claim is gone, and it is being reclaimed"),
         Some("Failed") => Verdict::degraded(format!(
             "it could not be reclaimed: {}",
             object.text("status.message").unwrap_or("no message")
         )),
-        Some(other) => Verdict::unknown(format!("its phase `{other}` says nothing of its health")),
+        Some(other) => Verdict::unknown(format!("its phase `{other}` does not show its health")),
     }
 }

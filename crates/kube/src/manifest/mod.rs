@@ -57,10 +57,14 @@ pub fn check(api_version: &str, kind: &str, body: &Value) -> Vec<Problem> {
 /// Fields that the server merely ignores are left out and noted instead ([`notes`]): people export
 /// objects, and nothing is lost by leaving these fields out.
 const REFUSED: [(&str, &str, &str); 7] = [
-    ("generateName", "every apply would make one more object", "give it a `name`"),
-    ("uid", "it would be taken for a condition: only the object with this UID could ever be changed", "remove it"),
-    ("resourceVersion", "it would be taken for a condition: the object could be changed only once", "remove it"),
-    ("managedFields", "the server writes down who set which field, and nobody else", "remove it"),
+    ("generateName", "every apply would create one more object", "give it a `name`"),
+    (
+        "uid",
+        "the server would take it as a condition: only the object with this UID could ever be changed",
+        "remove it",
+    ),
+    ("resourceVersion", "the server would take it as a condition: the object could be changed only once", "remove it"),
+    ("managedFields", "only the server may record the managers of fields", "remove it"),
     (
         "ownerReferences",
         "they name a UID of one cluster, and the object would be deleted with its owner",
@@ -100,7 +104,7 @@ fn check_finalizers(metadata: &Value, problems: &mut Vec<Problem>) {
         problems.push(Problem::new(
             "metadata.finalizers",
             problem,
-            "remove it, or name the controller that takes it away",
+            "remove it, or name the controller that removes it",
         ));
     }
 }

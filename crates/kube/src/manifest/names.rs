@@ -103,7 +103,7 @@ pub(super) fn check_texts(metadata: &Value, map: &str, problems: &mut Vec<Proble
                 add(format!("the value of `{name}` is not a whole number"), "write it as `\"-1\"` or `\"2\"`");
             }
         } else if is_ours(name) {
-            add(format!("`{name}` is for Setpoint to set"), "remove it: ownership is recorded, not read from objects");
+            add(format!("only Setpoint sets `{name}`"), "remove it: ownership is recorded, not read from objects");
         } else if !is_name_of_text(name, map) {
             add(format!("`{}` is not a name", name.escape_debug()), "write it as `name` or `example.com/name`");
         }

@@ -113,7 +113,7 @@ impl FromStr for FieldPath {
     fn from_str(text: &str) -> Result<Self, BadPath> {
         let exact = |part| match part {
             Part::Exactly(element) => Ok(element),
-            Part::Any => Err(bad(text, "`[*]` stands for many places: name one")),
+            Part::Any => Err(bad(text, "`[*]` matches many fields: name one")),
         };
         parts(text)?.into_iter().map(exact).collect::<Result<_, _>>().map(Self)
     }

@@ -19,8 +19,8 @@ pub(crate) use sealed::sealed_data;
 /// Returns the declared body with live values at the drifted paths, without the removed fields, and
 /// with the additions. Values of a Secret become keyed digests.
 ///
-/// The result is equal to `declared` if nothing drifted, and also if the drifted live values are
-/// literally the declared ones, in another form than the server's after the apply.
+/// The result is equal to `declared` if nothing drifted, and also if each drifted live value is now
+/// literally the declared one and no longer the server's form of it.
 pub fn in_declared_shape(
     declared: &Value,
     live: &Value,

@@ -153,7 +153,7 @@ impl Comparison<'_> {
         })
     }
 
-    /// Compares lists by key if the server told us the keys, by position if they are equally long,
+    /// Compares lists by key if the server has sent the keys, by position if they are equally long,
     /// and otherwise as a whole.
     fn list(&mut self, declared: &[Value], live: &[Value], ours: Option<&Node>) -> Value {
         match ours.and_then(|ours| Some((ours, ours.item_keys()?))) {

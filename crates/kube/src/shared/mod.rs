@@ -36,7 +36,7 @@ pub enum NotShareable {
     Pointer { text: String },
     #[error("`{text}` names a position in a list, which moves")]
     Position { text: String },
-    #[error("`{text}` covers what an object is called by")]
+    #[error("`{text}` covers the identity of the object")]
     Identity { text: String },
 }
 

@@ -61,10 +61,10 @@ fn what_cannot_be_shared_is_refused_with_what_would_be_right() {
         ("spec.containers[", "a `[` is not closed", "write it as `spec.replicas`"),
         ("/spec/replicas", "is a JSON pointer", "write it as `spec.replicas`"),
         ("spec.containers[0].image", "names a position in a list", "`containers[name=app]`"),
-        ("metadata", "covers what an object is called by", "`metadata.annotations`"),
-        ("*", "covers what an object is called by", "`metadata.annotations`"),
-        ("metadata[*]", "covers what an object is called by", "`metadata.annotations`"),
-        ("kind", "covers what an object is called by", "`metadata.annotations`"),
+        ("metadata", "covers the identity of the object", "`metadata.annotations`"),
+        ("*", "covers the identity of the object", "`metadata.annotations`"),
+        ("metadata[*]", "covers the identity of the object", "`metadata.annotations`"),
+        ("kind", "covers the identity of the object", "`metadata.annotations`"),
     ] {
         let error = shareable(text).unwrap_err();
         assert!(error.to_string().contains(problem), "{text}: {error}");
@@ -175,7 +175,7 @@ fn a_scale_that_somebody_holds_or_that_is_as_declared_is_no_autoscalers() {
     let zero = SCALED.replace(r#""replicas":7"#, r#""replicas":0"#);
     for (object, why) in [
         (live(&zero, &[("setpoint-one", "Apply", "", PAUSED), ("person", "Update", "", REPLICAS)]), "it was edited"),
-        (live(&zero, &[]), "nobody is said to hold anything"),
+        (live(&zero, &[]), "no field has an owner"),
         (unheld(3), "it is as declared"),
     ] {
         let sharing = sharing(&declared, &object, Autoscaler::Aims);

@@ -27,15 +27,14 @@ const MANAGER: &str = "argocd-controller";
 /// Files without objects.
 const NO_OBJECTS: [(&str, &str); 2] = [
     ("data.go", "the program that holds the others"),
-    ("openapiv2.bin", "the schema by which Argo CD guesses what a server would answer; here the server is asked"),
+    ("openapiv2.bin", "the schema by which Argo CD predicts a server's response; here the server runs a dry-run"),
 ];
 
 const AGGREGATED: &str = "the rules of an aggregated role are the cluster's, and there is no option to say otherwise";
 const COMPLETE: &str = "what others add to the containers and environment of a pod is taken out again";
-const UNHELD: &str =
-    "an item that nobody holds stays: an apply removes what its writer held, and no server answers as this file says";
+const UNHELD: &str = "an item without an owner stays: an apply removes only fields of its writer, and no server responds as in this file";
 const AS_DECLARED: &str =
-    "what stands there as declared is in place, though a webhook would take it out at the next apply";
+    "a field that equals the declaration is in place, though a webhook would remove it at the next apply";
 
 /// Returns the expected differences of a case, in the terms of its declaration. If they differ from
 /// those of Argo CD, the reason is included.
@@ -117,8 +116,8 @@ fn the_comparisons_of_argo_cd_agree_but_for_what_is_meant_to_differ() {
 /// Tallies every file of the directory, by the worst result of a case that reads it.
 fn accounted(data: &Path, came: &BTreeMap<String, Came>) -> Tally {
     let mut tally = Tally::default();
-    for entry in std::fs::read_dir(data).expect("a folder of a clone can be listed") {
-        let name = entry.expect("a folder of a clone can be listed").file_name().display().to_string();
+    for entry in std::fs::read_dir(data).expect("a directory of a clone can be listed") {
+        let name = entry.expect("a directory of a clone can be listed").file_name().display().to_string();
         let reason = NO_OBJECTS.iter().find(|(file, _)| *file == name);
         match (came.get(&name), reason) {
             (Some(came), _) => tally.take(name, *came),

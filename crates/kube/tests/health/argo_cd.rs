@@ -52,11 +52,10 @@ fn built_in_design(name: &str, theirs: &str) -> Option<&'static str> {
     })
 }
 
-const SUSPENDED: &str =
-    "there is no `suspended`: what is declared to stand still is healthy once it does, and progressing before";
-const SILENT: &str = "a controller that has not spoken leaves its object unknown";
+const SUSPENDED: &str = "there is no `suspended`: an object that is declared to stop is healthy once it has stopped, and progressing before";
+const SILENT: &str = "without a report of its controller, an object is unknown";
 const DELETED: &str =
-    "what is being deleted is progressing, whatever it says (Argo CD does so too, before it asks the check)";
+    "an object that is being deleted is progressing, whatever its status (in Argo CD too, before the check runs)";
 const OUTDATED: &str = "a status of another generation is not believed";
 const NOT_READY: &str = "what is denied or left open, without an error for a reason, is progressing, as for kstatus";
 const ERROR: &str = "a condition that names an error and holds, or is denied with one, is degraded";
@@ -104,7 +103,7 @@ fn what_the_rules_claim_of_the_lua_checks_of_argo_cd_agrees_but_for_what_is_mean
 fn collect(folder: &Path, cases: &mut Vec<Case>) {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
-        let path = entry.expect("a folder of a clone can be listed").path();
+        let path = entry.expect("a directory of a clone can be listed").path();
         if path.is_dir() {
             collect(&path, cases);
         } else if path.ends_with("health_test.yaml") {
@@ -114,7 +113,7 @@ fn collect(folder: &Path, cases: &mut Vec<Case>) {
 }
 
 pub(super) fn cases_of(file: &Path) -> Vec<Case> {
-    let folder = file.parent().expect("a file is in a folder");
+    let folder = file.parent().expect("a file is in a directory");
     let kind: PathBuf = folder.components().rev().take(2).collect::<Vec<_>>().into_iter().rev().collect();
     let document = read(&file.display().to_string(), &text(file));
     let Some(Value::Seq(tests)) = document.get("tests") else { panic!("{} has no tests", file.display()) };

@@ -50,11 +50,11 @@ fn meant(status: &str) -> Health {
 fn design(name: &str) -> Option<&'static str> {
     Some(match name {
         "podCompletedFailed" => "a pod that failed is degraded",
-        "podUnschedulable" => "a pod without a node waits: only a deadline can tell, and there is no clock here",
+        "podUnschedulable" => "a pod without a node waits: only a deadline could end that, and there is no clock here",
         "rsReplicaFailure" => "pods that the server refuses degrade their replica set at once",
         "jobInProgress" => "a job is healthy when it has completed, not when it has started",
         "serviceLBok" => "a load balancer is healthy when it has an address, not when it has a cluster IP",
-        "crdNoStatus" => "a controller that has not spoken leaves its object unknown",
+        "crdNoStatus" => "without a report of its controller, an object is unknown",
         "crdNoCondition" => "a status that is not understood leaves its object unknown",
         _ => return None,
     })

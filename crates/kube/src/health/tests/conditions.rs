@@ -15,9 +15,9 @@ fn a_controller_that_has_not_spoken_leaves_its_object_unknown() {
     check(
         WIDGET,
         &[
-            ("", Unknown, "has not spoken"),
-            ("status:", Unknown, "has not spoken"),
-            ("status: {}", Unknown, "has not spoken"),
+            ("", Unknown, "has not reported"),
+            ("status:", Unknown, "has not reported"),
+            ("status: {}", Unknown, "has not reported"),
         ],
     );
 }
@@ -163,7 +163,7 @@ fn having_looked_and_found_nothing_is_healthy_but_an_unread_word_is_not() {
     check(
         WIDGET,
         &[
-            ("status: {observedGeneration: 2}", Healthy, "nothing against it"),
+            ("status: {observedGeneration: 2}", Healthy, "no problem"),
             ("status: {observedGeneration: 2, phase: Odd}", Unknown, "`phase: Odd`"),
             ("status: {observedGeneration: 2, healthy: false}", Unknown, "no condition"),
             ("status: {observedGeneration: 2, conditions: [{type: Odd, status: 'False'}]}", Unknown, "Odd"),

@@ -137,7 +137,7 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: web, generation: 1}",
         &[
-            ("", Progressing, "not looked"),
+            ("", Progressing, "not observed"),
             ("status: {observedGeneration: 1, disruptionsAllowed: 2}", Healthy, "2 pods may be disrupted"),
             (
                 "status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: 'False', reason: InsufficientPods}]}",

@@ -12,11 +12,11 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: public, generation: 2}",
         &[
-            ("", Unknown, "has not spoken"),
+            ("", Unknown, "has not reported"),
             (
                 "status: {conditions: [{type: Accepted, status: Unknown, reason: Pending, message: Waiting for controller}]}",
                 Unknown,
-                "has not spoken",
+                "has not reported",
             ),
             (
                 "status: {conditions: [{type: Accepted, status: 'True'}, {type: Programmed, status: 'False', reason: AddressNotAssigned}]}",
@@ -67,8 +67,8 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: web, generation: 3}",
         &[
-            (&silent, Unknown, "has not spoken"),
-            (&status(2, "'True'"), Progressing, "parent `internal`: Accepted speaks of an older generation"),
+            (&silent, Unknown, "has not reported"),
+            (&status(2, "'True'"), Progressing, "parent `internal`: Accepted is about an older generation"),
             (&status(3, "'False'"), Degraded, "parent `internal`: Accepted is false: NotAllowedByListeners"),
             (&status(3, "'True'"), Healthy, "accepted"),
         ],

@@ -14,8 +14,8 @@ fn a_deployment_is_healthy_when_all_pods_of_its_template_are_available() {
     check(
         DEPLOYMENT,
         &[
-            ("spec: {replicas: 3}", Progressing, "has not looked at it"),
-            ("spec: {replicas: 3}\nstatus: {observedGeneration: 1}", Progressing, "generation 2 stands"),
+            ("spec: {replicas: 3}", Progressing, "has not observed it"),
+            ("spec: {replicas: 3}\nstatus: {observedGeneration: 1}", Progressing, "generation 2 is declared"),
             ("spec: {replicas: 3}\nstatus: {observedGeneration: 2}", Progressing, "0 of 3 pods are created"),
             (
                 "spec: {replicas: 3}\nstatus: {observedGeneration: 2, replicas: 4, updatedReplicas: 2}",
